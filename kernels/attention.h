@@ -79,6 +79,7 @@ struct Attention {
   const void* v = nullptr;     ///< [L, G K]
   std::int64_t kv_stride = 0;  ///< of k, v, dk and dv
   void* out = nullptr;         ///< [S, H K]; in for backward
+  bool wide = false;           ///< forward only: `out` is f32, whatever the type
   /// [H, S]; in for backward. Natural logarithm; zero for a query that sees no key, whose row of
   /// out is zero.
   float* log_sum_exp = nullptr;

@@ -90,7 +90,8 @@ constexpr int kTileBytes = kRowBytes<kDim>* kKeys<kDim>;
 template <int kDim>
 constexpr int kForwardShared = kQueries* kRowBytes<kDim> + 4 * kTileBytes<kDim>;
 
-template <int kDim>
+// T: what `out` is of.
+template <int kDim, class T>
 __global__ void __launch_bounds__(kTileThreads, 2) attention_forward_kernel(const Attention c) {
   constexpr int kTile = kKeys<kDim>;
   constexpr int kN = kTile / 8;
@@ -149,15 +150,24 @@ __global__ void __launch_bounds__(kTileThreads, 2) attention_forward_kernel(cons
   const int valid = last + 1 - mine, at = mine - item.first;
   finish<kDim>(out, state, c.scale, c.log_sum_exp + head * c.queries + row + at, valid);
   const std::int64_t stride = std::int64_t{c.heads} * kDim;
-  write_rows<kDim>(static_cast<__nv_bfloat16*>(c.out) + (row + at) * stride + head * kDim, stride,
-                   valid, out, 1.f, shared_memory() + at * kRowBytes<kDim>);
+  T* const to = static_cast<T*>(c.out) + (row + at) * stride + head * kDim;
+  if constexpr (sizeof(T) == sizeof(float))
+    write_wide<kDim>(to, stride, valid, out);
+  else
+    write_rows<kDim>(to, stride, valid, out, 1.f, shared_memory() + at * kRowBytes<kDim>);
+}
+
+template <int kDim, class T>
+int launch_forward_of(const Attention& c, cudaStream_t stream) {
+  const dim3 blocks(static_cast<unsigned>(c.query_item_count), static_cast<unsigned>(c.heads));
+  return launch_shared<attention_forward_kernel<kDim, T>, kForwardShared<kDim>>(
+      blocks, kTileThreads, stream, c);
 }
 
 template <int kDim>
 int launch_forward(const Attention& c, cudaStream_t stream) {
-  const dim3 blocks(static_cast<unsigned>(c.query_item_count), static_cast<unsigned>(c.heads));
-  return launch_shared<attention_forward_kernel<kDim>, kForwardShared<kDim>>(blocks, kTileThreads,
-                                                                             stream, c);
+  return c.wide ? launch_forward_of<kDim, float>(c, stream)
+                : launch_forward_of<kDim, __nv_bfloat16>(c, stream);
 }
 
 }  // namespace

@@ -88,24 +88,6 @@ __device__ __forceinline__ void finish(float (&out)[kM][kDim / 8][4], const Soft
     }
 }
 
-// As f32: a quarter of a warp has 32 bytes of a row beside each other.
-template <int kDim>
-__device__ __forceinline__ void write_wide(float* to, std::int64_t stride, int valid,
-                                           const float (&out)[kM][kDim / 8][4]) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-#pragma unroll
-  for (int m = 0; m < kM; ++m)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = 16 * m + 8 * half + lane / 4;
-      if (row >= valid) continue;
-#pragma unroll
-      for (int n = 0; n < kDim / 8; ++n)
-        *reinterpret_cast<float2*>(to + row * stride + 8 * n + lane % 4 * 2) = {
-            out[m][n][2 * half], out[m][n][2 * half + 1]};
-    }
-}
-
 template <int kDim>
 constexpr int kTileBytes = kDim* kKeys<kDim>;  // of keys, and of values
 template <int kDim>
@@ -184,7 +166,7 @@ __global__ void __launch_bounds__(kTileThreads, 2) attention_fp8_kernel(const At
                log_sum_exp, valid);
   const std::int64_t stride = std::int64_t{c.heads} * kDim;
   const std::int64_t to = (row + at) * stride + head * kDim;
-  if (a.wide)
+  if (c.wide)
     write_wide<kDim>(static_cast<float*>(c.out) + to, stride, valid, out);
   else
     write_rows<kDim>(static_cast<__nv_bfloat16*>(c.out) + to, stride, valid, out, 1.f,

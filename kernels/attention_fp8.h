@@ -34,7 +34,6 @@ struct AttentionFp8 {
   /// bf16, head dim 64 or 128, aligned as tensor cores want it; key_items are needed. log_sum_exp
   /// may be null: then nobody wants it. Nothing of backward is used.
   Attention call;
-  bool wide = false;  ///< out is f32
   /// Bits of the largest |q|, |k| and |v| that scales follow from, [R, H + 2 G]; null: of q, k, v.
   const std::uint32_t* largest = nullptr;
   std::int64_t keys = 0;     ///< L

@@ -83,7 +83,8 @@ __device__ __forceinline__ void write_row(T* to, const float4 (&sum)[kParts], fl
   }
 }
 
-template <bool kQuads, class T>
+// Out: what `out` is of.
+template <bool kQuads, class T, class Out>
 __global__ void __launch_bounds__(32 * kWarps) attention_simple_kernel(const Attention c) {
   __shared__ Shared shared;
   const Place p = place_of(c.query_items, kAttentionQueryBlock);
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(32 * kWarps) attention_simple_kernel(const Att
   }
   sum = warp_sum(sum);
   const float inverse = sum != 0 ? 1.f / sum : 0.f;  // a NaN must come through
-  T* to = static_cast<T*>(c.out) + (row * c.heads + p.head) * width;
+  Out* to = static_cast<Out*>(c.out) + (row * c.heads + p.head) * width;
   write_row<kQuads>(to, out, inverse, width, p.lane);
   if (p.lane == 0)
     c.log_sum_exp[p.head * c.queries + row] = sum != 0 ? top * c.scale + logf(sum) : 0.f;
@@ -209,9 +210,9 @@ dim3 simple_grid(std::int64_t items, int rows, int heads) {
   return {static_cast<unsigned>(items * (rows / kWarps)), static_cast<unsigned>(heads)};
 }
 
-template <bool kQuads, class T>
+template <bool kQuads, class T, class Out>
 int simple_forward(const Attention& c, cudaStream_t stream) {
-  return launch(attention_simple_kernel<kQuads, T>,
+  return launch(attention_simple_kernel<kQuads, T, Out>,
                 simple_grid(c.query_item_count, kAttentionQueryBlock, c.heads), 32 * kWarps, 0,
                 stream, c);
 }
@@ -232,10 +233,13 @@ int simple_backward(const Attention& c, cudaStream_t stream) {
 int attention_simple_forward(const Attention& call, cudaStream_t stream) {
   const bool quads = attention_in_quads(call);
   if (call.type == Type::f32)
-    return quads ? simple_forward<true, float>(call, stream)
-                 : simple_forward<false, float>(call, stream);
-  return quads ? simple_forward<true, __nv_bfloat16>(call, stream)
-               : simple_forward<false, __nv_bfloat16>(call, stream);
+    return quads ? simple_forward<true, float, float>(call, stream)
+                 : simple_forward<false, float, float>(call, stream);
+  if (call.wide)
+    return quads ? simple_forward<true, __nv_bfloat16, float>(call, stream)
+                 : simple_forward<false, __nv_bfloat16, float>(call, stream);
+  return quads ? simple_forward<true, __nv_bfloat16, __nv_bfloat16>(call, stream)
+               : simple_forward<false, __nv_bfloat16, __nv_bfloat16>(call, stream);
 }
 
 int attention_simple_backward(const Attention& call, cudaStream_t stream) {

@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "columns/caption.h"
 #include "media/version.h"
+#include "shard/input_totals.h"
 
 namespace {
 
@@ -47,9 +49,12 @@ class CaptionTool : public vfm::cli::Tool {
         ->check(CLI::IsMember({"skip", "keep"}))
         ->capture_default_str();
     report_.add(app, "write a page with clips and their captions");
+    vfm::cli::add_dry_run(app, dry_run_);
   }
 
   void check() override { vfm::columns::check_caption_sources(options_.from); }
+
+  bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
@@ -61,6 +66,15 @@ class CaptionTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
+    if (dry_run_) {
+      options_.report.clear();
+      return vfm::cli::tell_estimate(
+          {options_.inputs, options_.directory, "shard", slots.threads(),
+           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+             vfm::columns::caption(options_, slots, progress, manifest);
+           },
+           vfm::shard::video_seconds, vfm::shard::sample_count});
+    }
     return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }
 
@@ -69,6 +83,7 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip";
   vfm::columns::CaptionOptions options_;
+  bool dry_run_ = false;
 };
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "media/decoder.h"
 #include "media/version.h"
 
 namespace {
@@ -41,6 +43,7 @@ class ClipTool : public vfm::cli::Tool {
         ->capture_default_str();
     add_picture_options(app);
     report_.add(app, "write a page with the shots and clips");
+    vfm::cli::add_dry_run(app, dry_run_);
   }
 
   void check() override {
@@ -56,7 +59,9 @@ class ClipTool : public vfm::cli::Tool {
     check_format();
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
-    if (!shots_only_ && output_.directory.empty())
+    if (dry_run_ && recipe.given)
+      vfm::fail_usage("--dry-run looks at ten seconds of a video; leave out --spans");
+    if (!shots_only_ && !dry_run_ && output_.directory.empty())
       vfm::fail_usage("no output folder; give one with -o DIR, or ask for --shots-only");
     if (recipe.max_seconds > 0 && recipe.max_seconds < recipe.min_seconds)
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
@@ -64,7 +69,7 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
-    return options_.shot_format == vfm::clip::ShotFormat::json;
+    return !dry_run_ && options_.shot_format == vfm::clip::ShotFormat::json;
   }
 
   long run(vfm::cli::Context& context) override {
@@ -75,12 +80,31 @@ class ClipTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    if (shots_only_)
-      return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
-    return vfm::clip::run(options_, slots, context.progress, context.manifest);
+    if (dry_run_) return estimate(slots);
+    return cut(slots, context.progress, context.manifest);
   }
 
  private:
+  long cut(vfm::Slots& slots, vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+    return shots_only_ ? vfm::clip::list_shots(options_, slots, progress, manifest)
+                       : vfm::clip::run(options_, slots, progress, manifest);
+  }
+
+  long estimate(vfm::Slots& slots) {
+    options_.report.clear();
+    options_.most_seconds = vfm::cli::kEstimateSeconds;
+    return vfm::cli::tell_estimate(
+        {options_.inputs, options_.directory, "video", slots.threads(),
+         [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+           cut(slots, progress, manifest);
+         },
+         [&](const vfm::io::Record& video) {
+           const vfm::media::Decoder decoder(video.path(), {.stream = options_.recipe.stream});
+           return decoder.info().duration;
+         },
+         nullptr});
+  }
+
   void add_shot_options(CLI::App& app) {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     app.add_option("--detector", detector_, "how hard cuts are found")
@@ -211,7 +235,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  bool shots_only_ = false;
+  bool shots_only_ = false, dry_run_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
   std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash";
   vfm::clip::ClipOptions options_;

@@ -3,12 +3,14 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "columns/embed.h"
 #include "columns/search.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
+#include "shard/input_totals.h"
 #include "tensor/device.h"
 
 namespace {
@@ -49,6 +51,7 @@ class EmbedTool : public vfm::cli::Tool {
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
         ->capture_default_str();
+    vfm::cli::add_dry_run(app, dry_run_);
     search_option_ =
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
@@ -64,6 +67,8 @@ class EmbedTool : public vfm::cli::Tool {
     if (video_ == "none" && text_ == "none")
       vfm::fail_usage("--video none and --text none leave nothing to do");
   }
+
+  bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
@@ -81,6 +86,14 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
     choose_text_encoder();
+    if (dry_run_) {
+      return vfm::cli::tell_estimate(
+          {embed_.inputs, embed_.directory, "shard", slots.threads(),
+           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+             vfm::columns::embed(embed_, slots, progress, manifest);
+           },
+           vfm::shard::video_seconds, vfm::shard::sample_count});
+    }
     return vfm::columns::embed(embed_, slots, context.progress, context.manifest);
   }
 
@@ -103,6 +116,7 @@ class EmbedTool : public vfm::cli::Tool {
   CLI::Option* search_option_ = nullptr;
   vfm::columns::EmbedOptions embed_;
   vfm::columns::SearchOptions search_;
+  bool dry_run_ = false;
 };
 
 }  // namespace

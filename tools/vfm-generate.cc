@@ -128,7 +128,6 @@ class GenerateTool : public vfm::cli::Tool {
                                                launch.local_ranks, launch.shown_gpu);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
-    job_.fp8 = vfm::models::faster_in_fp8(job_.fp8, job_.device);
     job_.ema = weights_ == "ema";
     job_.output = output_.directory;
     job_.force = output_.force;

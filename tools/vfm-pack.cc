@@ -6,12 +6,14 @@
 #include <optional>
 
 #include "base/error.h"
+#include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "media/version.h"
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
 #include "pack/pack.h"
+#include "shard/input_totals.h"
 #include "tensor/device.h"
 
 namespace {
@@ -68,6 +70,7 @@ class PackTool : public vfm::cli::Tool {
     add_tokenizer_options(app);
     add_plan_options(app);
     report_.add(app, "write a page with originals and decoded latents");
+    vfm::cli::add_dry_run(app, dry_run_);
   }
 
   void check() override {
@@ -78,7 +81,7 @@ class PackTool : public vfm::cli::Tool {
       plan_options_.patch = parse_patch(patch_);
       return;
     }
-    if (output_.directory.empty())
+    if (output_.directory.empty() && !dry_run_)
       vfm::fail_usage("no output folder; give one with -o DIR, or ask for --plan");
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
     options_.clip.crop =
@@ -93,7 +96,7 @@ class PackTool : public vfm::cli::Tool {
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
   }
 
-  bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_; }
+  bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_ && !dry_run_; }
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
@@ -114,6 +117,15 @@ class PackTool : public vfm::cli::Tool {
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    if (dry_run_) {
+      options_.report.clear();
+      return vfm::cli::tell_estimate(
+          {options_.inputs, options_.output, "shard", slots.threads(),
+           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+             vfm::pack::run(options_, slots, progress, manifest);
+           },
+           vfm::shard::video_seconds, vfm::shard::sample_count});
+    }
     return vfm::pack::run(options_, slots, context.progress, context.manifest);
   }
 
@@ -196,7 +208,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::pack::PlanOptions plan_options_;
   std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2", compute_;
   std::optional<int> channels_, time_factor_, space_factor_;
-  bool plan_ = false;
+  bool plan_ = false, dry_run_ = false;
 };
 
 }  // namespace

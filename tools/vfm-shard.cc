@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "base/error.h"
+#include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dataset/dataset.h"
+#include "shard/input_totals.h"
 #include "shard/where.h"
 
 namespace {
@@ -63,6 +65,7 @@ class ShardTool : public vfm::cli::Tool {
               "cut bins at these ratios of width to height, or none");
     add_edges(app, "--duration-edges", seconds_, "2,5,10,30", "cut bins at these seconds, or none");
     report_.add(app, "write a page with histograms, bins and duplicates");
+    vfm::cli::add_dry_run(app, dry_run_);
   }
 
   void check() override {
@@ -76,6 +79,8 @@ class ShardTool : public vfm::cli::Tool {
     options_.edges.seconds = vfm::curate::parse_edges(seconds_, "--duration-edges");
   }
 
+  bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
+
   long run(vfm::cli::Context& context) override {
     options_.inputs = input_.resolved();
     options_.output = output_.directory;
@@ -84,6 +89,15 @@ class ShardTool : public vfm::cli::Tool {
     options_.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    if (dry_run_) {
+      options_.report.clear();
+      return vfm::cli::tell_estimate(
+          {options_.inputs, options_.output, "shard", slots.threads(),
+           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+             vfm::dataset::run(options_, slots, progress, manifest);
+           },
+           vfm::shard::video_seconds, vfm::shard::sample_count});
+    }
     return vfm::dataset::run(options_, slots, context.progress, context.manifest);
   }
 
@@ -103,6 +117,7 @@ class ShardTool : public vfm::cli::Tool {
   std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
   CLI::Option* where_ = nullptr;
   vfm::dataset::ShardOptions options_;
+  bool dry_run_ = false;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/calibrate/calibrate.h"
 #include "train/check_parallel.h"
 #include "train/encoded/clip_fields.h"
@@ -55,10 +56,11 @@ class TrainTool : public cli::Tool {
         ->check(cli::not_empty);
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
-    auto* data = app.add_option("--data", options_.data,
+    auto* data = app.add_option("--data", data_,
                                 "latents that vfm-pack wrote; with --tokenizer, or to train one, "
-                                "clips that vfm-shard did")
+                                "clips that vfm-shard did; several are blended")
                      ->type_name("DIR")
+                     ->allow_extra_args(false)
                      ->check(cli::not_empty);
     add_encoder_options(app);
     app.add_option("--synthetic", synthetic_,
@@ -69,10 +71,12 @@ class TrainTool : public cli::Tool {
         ->type_name("DIR")
         ->check(cli::not_empty)
         ->check(cli::not_file);
-    app.add_option("--init", options_.init,
-                   "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
-        ->type_name("DIR")
-        ->check(cli::not_empty);
+    auto* init =
+        app.add_option(
+               "--init", options_.init,
+               "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
+            ->type_name("DIR")
+            ->check(cli::not_empty);
     app.add_option("--init-lora", init_lora_,
                    "--init of a run of adapters: continue them, or merge them into the weights")
         ->type_name("auto|continue|merge")
@@ -82,6 +86,11 @@ class TrainTool : public cli::Tool {
                    "of a run of adapters: the model under them, if it has moved")
         ->type_name("DIR")
         ->check(cli::not_empty);
+    app.add_option("--continue", options_.earlier,
+                   "train this run further as a new stage in --out: other data, sizes, rate")
+        ->type_name("RUN")
+        ->check(cli::not_empty)
+        ->excludes(init);
     add_export_options(app);
     device_.add(app);
     input_limits_.add(app);
@@ -127,11 +136,12 @@ class TrainTool : public cli::Tool {
     if (!calibrate_.empty()) return check_calibrate();
     if (calibrate_options_.seconds != kCalibrateSeconds)
       fail_usage("--calibrate-time is for --calibrate");
-    if (recipe_.empty()) fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
+    check_continue();
+    if (recipe_.empty() && options_.earlier.empty())
+      fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
     check_plan();
     options_.gpu = models::chosen_gpu(gpu_, dry_run_ || plan_, device_.device);
     if (!export_.folder.empty()) return check_export();
-    check_encoders();
     if (const std::string option = given_for_export(); !option.empty())
       fail_usage("{} is for --export", option);
     if (!synthetic_.empty()) options_.synthetic = train::parse_sizes(synthetic_);
@@ -178,6 +188,8 @@ class TrainTool : public cli::Tool {
     GraphCache::allow(cuda_graph_ != "off");
     return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
       world.section("setup", options_.recipe.train.setup_limit);
+      // All ranks wait for the one that makes an index of the data.
+      const io::QuietWaits quiet(world.rank() > 0);
       world.use_device(options_.device, compute_.deterministic);
       if (check_parallel_) return check_parallel(world);
       return train::run(options_, world, context.manifest, context.progress);
@@ -201,19 +213,6 @@ class TrainTool : public cli::Tool {
            "the tokenizer's own, or measured)")
         ->check(cli::not_empty)
         ->type_name("FILE.json");
-  }
-
-  /// What does not go with --tokenizer, or without it.
-  void check_encoders() const {
-    const train::EncoderNames& names = options_.encoders;
-    for (const auto& [name, given] :
-         {std::pair("--text", names.text), {"--latent-scale", names.scale}})
-      if (!given.empty() && names.tokenizer.empty())
-        fail_usage("{} is for clips that are encoded while training: with --tokenizer", name);
-    if (names.tokenizer.empty()) return;
-    if (!synthetic_.empty())
-      fail_usage("--tokenizer encodes the clips of --data, and made-up latents need none");
-    if (options_.data.empty()) fail_usage("--tokenizer needs --data: the clips to encode");
   }
 
   void add_export_options(CLI::App& app) {
@@ -242,6 +241,19 @@ class TrainTool : public cli::Tool {
         ->type_name("DIR");
   }
 
+  /// The recipe may be left out: that of the run to continue stands for it.
+  void check_continue() {
+    if (options_.earlier.empty()) return;
+    if (check_parallel_)
+      fail_usage(
+          "--check-parallel takes one step, and is not for --continue: check the layout with "
+          "--init '{}'",
+          options_.earlier);
+    if (recipe_.find('=') == std::string::npos || io::file_exists(recipe_)) return;
+    settings_.insert(settings_.begin(), std::move(recipe_));
+    recipe_.clear();
+  }
+
   void check_plan() {
     if (!plan_ && gpus_ > 0) fail_usage("--gpus is for --plan");
     if (!plan_ && per_node_ > 0) fail_usage("--per-node is for --plan");
@@ -252,12 +264,12 @@ class TrainTool : public cli::Tool {
   }
 
   void check_calibrate() const {
-    if (!recipe_.empty() || !options_.data.empty() || !options_.out.empty() ||
-        !options_.init.empty() || !export_.folder.empty() || !synthetic_.empty() || gpu_ ||
+    if (!recipe_.empty() || !data_.empty() || !options_.out.empty() || !options_.init.empty() ||
+        !options_.earlier.empty() || !export_.folder.empty() || !synthetic_.empty() || gpu_ ||
         dry_run_ || print_config_ || check_parallel_ || plan_)
       fail_usage(
-          "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --export, --gpu, "
-          "--dry-run, --plan, --print-config and --check-parallel");
+          "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --continue, "
+          "--export, --gpu, --dry-run, --plan, --print-config and --check-parallel");
     if (!options_.force && io::file_exists(calibrate_))
       fail_usage("'{}' is there already: --force replaces it", calibrate_);
   }
@@ -295,7 +307,7 @@ class TrainTool : public cli::Tool {
   /// The number of values that are not those of one rank.
   long check_parallel(dist::World& world) const {
     omp_set_num_threads(options_.threads);
-    const auto data = train::kind_of(options_.recipe.model.type).open(options_, "train");
+    const auto data = train::open_data(options_);
     data->settle(world, {});
     const train::ParallelCheck check = train::check_parallel(options_, *data, world);
     if (world.rank() == 0) {
@@ -309,36 +321,23 @@ class TrainTool : public cli::Tool {
   void read_recipe() {
     const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
     std::optional<train::Beginning> beginning;
-    if (!options_.init.empty()) {
+    if (!options_.init.empty() || !options_.earlier.empty()) {
       options_.go_on_adapters =
           init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(settings));
       beginning = train::read_beginning(options_, train::kind_of(settings).pipeline_part());
       options_.base = beginning->facts;
     }
     options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
+    train::settle_folders(options_, data_);
     const std::string& type = options_.recipe.model.type;
     const train::Kind& kind = train::kind_of(type);
     if (cuda_graph_ == "on" && !kind.has_graphs())
       fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", type);
-    check_clip_settings(kind);
+    train::check_clip_options(options_);
     if (cuda_graph_ == "on" && options_.recipe.model.offload)
       fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
     if (!dry_run_ && !print_config_ && !plan_ && options_.data.empty() && synthetic_.empty())
       fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
-  }
-
-  void check_clip_settings(const train::Kind& kind) const {
-    const bool clips = kind.data_tool() == "vfm-shard";  // trains on pixels
-    const bool encoded = !options_.encoders.tokenizer.empty();
-    if (clips && encoded)
-      fail_usage("--tokenizer encodes clips for other models, and 'model.type' is {}",
-                 options_.recipe.model.type);
-    if (clips || encoded || options_.data.empty()) return;
-    if (const auto keys = train::clip_settings(options_.recipe.data); !keys.empty())
-      log_warning(
-          "of clips that are encoded while training (--tokenizer), and without effect on latents: "
-          "{}",
-          fmt::join(keys, ", "));
   }
 
   /// The first option of --export that was given, or "".
@@ -349,11 +348,12 @@ class TrainTool : public cli::Tool {
   }
 
   void check_export() {
-    if (!options_.data.empty() || !options_.out.empty() || !options_.init.empty() ||
-        !settings_.empty() || dry_run_ || print_config_ || check_parallel_)
+    if (!data_.empty() || !options_.out.empty() || !options_.init.empty() ||
+        !options_.earlier.empty() || !settings_.empty() || dry_run_ || print_config_ ||
+        check_parallel_)
       fail_usage(
-          "--export goes without --data, --out, --init, settings, --dry-run, --check-parallel and "
-          "--print-config: vfm-train RUN --export DIR");
+          "--export goes without --data, --out, --init, --continue, settings, --dry-run, "
+          "--check-parallel and --print-config: vfm-train RUN --export DIR");
     std::error_code error;
     if (!std::filesystem::is_directory(recipe_, error))
       fail_usage("--export needs a run of vfm-train in place of the recipe, and '{}' is none",
@@ -379,7 +379,7 @@ class TrainTool : public cli::Tool {
   cli::DeviceOptions device_;
   cli::InputLimitOptions input_limits_;
   cli::ComputeOptions compute_;
-  std::vector<std::string> settings_;
+  std::vector<std::string> settings_, data_;
   train::ExportOptions export_;
   std::string weights_ = "ema", lora_mode_ = "merged", parts_ = "link";
   std::vector<CLI::Option*> export_options_;

@@ -54,6 +54,7 @@ inline bool attention_in_quads(const Attention& c) {
   const auto aligned = [size](const void* p) {
     return reinterpret_cast<std::uintptr_t>(p) % size == 0;
   };
+  if (c.wide && reinterpret_cast<std::uintptr_t>(c.out) % 16) return false;
   return c.head_dim % 4 == 0 && c.q_stride % 4 == 0 && c.kv_stride % 4 == 0 && aligned(c.q) &&
          aligned(c.k) && aligned(c.v) && aligned(c.out) && aligned(c.dout) && aligned(c.dq) &&
          aligned(c.dk) && aligned(c.dv);

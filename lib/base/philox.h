@@ -40,6 +40,7 @@ enum class Purpose : std::uint32_t {
   condition_noise = 15,  // on condition frames in generation: noise level and prompt
   condition = 16,        // how many frames are given, and their noise level: step, sample key
   caption = 17,          // which of several captions a sample has: epoch, sample key
+  estimate = 20,         // which records of an input a dry run looks at
 };
 
 /// An indexed, stateless stream of random numbers.

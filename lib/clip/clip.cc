@@ -230,7 +230,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   if (options.recipe.given && spans.left().empty() && bad_spans.empty())
     fail_usage("there is no span in the files of --spans");
   io::make_directories(options.directory);
-  ClipItems items(options.inputs, options.shard_bytes);
+  ClipItems items(options.inputs, options.shard_bytes, options.directory);
   if (options.recipe.given) items.use(&spans);
   ClipJob job(options, decoder_threads(options.inputs, slots.threads()), progress);
   io::ErrorLog errors(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");

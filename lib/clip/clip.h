@@ -67,8 +67,9 @@ struct ClipOptions {
   ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
   bool force = false;                                    ///< rewrite what is there already
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
-  bool verify = false;  ///< prove each clip's times, first and last frame against the source
-  std::string report;   ///< HTML file; empty: none
+  bool verify = false;      ///< prove each clip's times, first and last frame against the source
+  std::string report;       ///< HTML file; empty: none
+  double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all
   /// Decodes the videos, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

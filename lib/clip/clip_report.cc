@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::size_t kLines = 100, kFigures = 120, kFiguresOfVideo = 24;
 constexpr int kWidth = 160;  // pixels of a picture
+constexpr int kBins = 30;    // of a histogram
 
 /// A Windows bitmap: every browser shows it, and it needs no codec.
 std::string bitmap(const media::RgbImage& image) {
@@ -94,7 +96,7 @@ std::string time_line(const Json& finished) {
 }  // namespace
 
 ClipReport::ClipReport(std::string path, std::string directory)
-    : path_(std::move(path)), directory_(std::move(directory)) {}
+    : path_(std::move(path)), directory_(std::move(directory)), measures_(directory_) {}
 
 void ClipReport::add(const std::string& json) {
   if (path_.empty()) return;
@@ -121,9 +123,11 @@ void ClipReport::add_clips(const Json& finished) {
 void ClipReport::add_clip(const shard::Sample& sample, std::size_t& shown) {
   const Json facts = parse_json(*sample.find("json"), sample.key);
   ++clips_;
-  seconds_.push_back(facts.value("seconds", 0.0));
-  motion_.push_back(facts.value("motion", 0.0));
-  brightness_.push_back(facts.value("brightness", 0.0));
+  const std::array<double, kMeasures> values = {
+      facts.value("seconds", 0.0), facts.value("motion", 0.0), facts.value("brightness", 0.0)};
+  for (std::size_t i = 0; i < kMeasures; ++i)
+    ranges_[i].add(values[i]);
+  measures_.append({reinterpret_cast<const char*>(values.data()), sizeof values});
   if (shown == kFiguresOfVideo || figures_.size() == kFigures) return;
   ++shown;
   const std::string caption =
@@ -153,9 +157,18 @@ void ClipReport::write(const std::string& incomplete) {
   page.gallery(figures_, kWidth);
   if (clips_ > 1) {
     page.heading("Measures");
-    page.svg(report::histogram(seconds_, 30, "seconds"), "Length of clips");
-    page.svg(report::histogram(motion_, 30, "diagonals a frame"), "Motion");
-    page.svg(report::histogram(brightness_, 30, "0 to 1"), "Brightness");
+    std::vector<report::Histogram> charts;
+    for (const report::Range& range : ranges_)
+      charts.emplace_back(range, kBins);
+    for (io::ScratchReader reader(measures_); !reader.ended();) {
+      std::array<double, kMeasures> values;
+      std::memcpy(values.data(), reader.bytes(sizeof values).data(), sizeof values);
+      for (std::size_t i = 0; i < kMeasures; ++i)
+        charts[i].add(values[i]);
+    }
+    page.svg(charts[0].svg("seconds"), "Length of clips");
+    page.svg(charts[1].svg("diagonals a frame"), "Motion");
+    page.svg(charts[2].svg("0 to 1"), "Brightness");
   }
   page.write(path_);
 }

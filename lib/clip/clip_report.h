@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "io/scratch_file.h"
 #include "report/html.h"
 #include "shard/sample.h"
 
@@ -31,7 +33,9 @@ class ClipReport {
   std::vector<std::string> lines_;  // time lines, SVG
   std::vector<std::string> line_captions_;
   std::vector<report::Figure> figures_;
-  std::vector<double> seconds_, motion_, brightness_;
+  static constexpr std::size_t kMeasures = 3;  // seconds, motion, brightness
+  std::array<report::Range, kMeasures> ranges_;
+  io::ScratchFile measures_;  // of each clip
   std::size_t videos_ = 0, clips_ = 0;
 };
 

@@ -25,6 +25,12 @@ Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture
 
 }  // namespace
 
+void go_to_middle(media::Decoder& decoder, double seconds) {
+  const double before = (decoder.info().duration - seconds) / 2;
+  if (seconds > 0 && before > 0)
+    decoder.seek(std::llround(before / decoder.info().time_base.value()));
+}
+
 ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int threads,
                        Progress& progress, ClipOutput& output)
     : path_(source.path),
@@ -43,6 +49,13 @@ ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int
   if (recipe.audio != media::AudioMode::drop && decoder_.info().has_audio)
     audio_.emplace(path_, decoder_.info().stream);
   if (recipe.crop) picture_ = find_picture(path_, decode_);
+  go_to_middle(decoder_, options.most_seconds);
+}
+
+bool ClipCutter::next(media::Frame& frame) {
+  const double most = options_.most_seconds;
+  if (most > 0 && frames_ > 0 && in_seconds(end_pts_ - first_pts_) >= most) return false;
+  return decoder_.next(frame);
 }
 
 void ClipCutter::take(media::Frame& frame) {

@@ -28,6 +28,9 @@
 
 namespace vfm::clip {
 
+/// To where `seconds` of the video lie in its middle; to its begin if it is no longer, and for 0.
+void go_to_middle(media::Decoder& decoder, double seconds);
+
 /// Thread-safety: one thread at a time.
 class ClipCutter {
  public:
@@ -59,6 +62,8 @@ class ClipCutter {
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
+  /// The next frame of the video, or of the part of it that is asked for; false at the end.
+  bool next(media::Frame& frame);
   /// Counts a frame that was decoded, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;

@@ -36,7 +36,7 @@ void StrideCutter::cut() {
   const double stride = options_.recipe.stride / decoder_.info().time_base.value();
   std::int64_t number = 0;  // of the stride that is open
   media::Frame frame;
-  while (output_.fits() && decoder_.next(frame)) {
+  while (output_.fits() && next(frame)) {
     take(frame);
     // Half a tick: a stride need not be a whole number of them.
     const auto here =

@@ -14,6 +14,7 @@
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "clip/clip.h"
+#include "clip/cutter.h"
 #include "clip/recent_times.h"
 #include "clip/shot_lists.h"
 #include "clip/source.h"
@@ -91,7 +92,12 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
       shots.shots.push_back({last.frame_end, 0, last.end, 0});
     }
   };
-  for (; decoder.next(frame); ++frames) {
+  go_to_middle(decoder, options.most_seconds);
+  const auto enough = [&] {
+    return options.most_seconds > 0 &&
+           static_cast<double>(end - first) * base >= options.most_seconds;
+  };
+  for (; !enough() && decoder.next(frame); ++frames) {
     curate::compute_features(frame, features);
     times.add(frame.pts);
     if (frames == 0) first = frame.pts;
@@ -118,7 +124,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
 
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest) {
-  ClipItems items(options.inputs, 0, false);
+  ClipItems items(options.inputs, 0, {});
   const int threads = decoder_threads(options.inputs, slots.threads());
   const auto work = [&](ClipItem& item) -> ShotList {
     if (item.kind == ClipItem::Kind::passed) return {item.sources[0].record, {}, {}, {}};

@@ -22,7 +22,7 @@ ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int
 
 void ShotCutter::cut() {
   media::Frame frame;
-  while (output_.fits() && decoder_.next(frame)) {
+  while (output_.fits() && next(frame)) {
     take(frame);
     curate::compute_features(tone_mapper_.map(frame), features_);
     detector_.push(features_);

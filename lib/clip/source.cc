@@ -45,13 +45,15 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots) {
   return std::clamp(slots / std::max(count, 1), 1, 16);
 }
 
-ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, bool identify)
+ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes,
+                     const std::string& folder)
     : reader_(std::move(inputs),
               [this](const io::Fault& fault) {
                 ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message});
               }),
       batch_bytes_(batch_bytes),
-      identify_(identify) {}
+      identify_(!folder.empty()),
+      seen_(folder) {}
 
 static ClipItem without_spans(const std::string& path) {
   return {ClipItem::Kind::duplicate, {}, path, "has no span in the files of --spans"};
@@ -90,9 +92,8 @@ ClipItem ClipItems::classify(const io::Record& record) {
   } catch (const Error& error) {
     return {Kind::bad, {}, path.empty() ? record.where : path, error.what()};
   }
-  const auto [first, fresh] = seen_.emplace(source.hash, path);
-  if (!fresh)
-    return {Kind::duplicate, {}, path, fmt::format("has the same contents as '{}'", first->second)};
+  if (const auto first = seen_.put(source.hash, path))
+    return {Kind::duplicate, {}, path, fmt::format("has the same contents as '{}'", *first)};
   const bool image = !image_extension(path).empty() && !moves;
   return {image ? Kind::images : Kind::video, {std::move(source)}, {}, {}};
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "clip/spans.h"
+#include "io/first_names.h"
 #include "io/manifest.h"
 
 namespace vfm::clip {
@@ -47,8 +47,9 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 /// pictures of one format are gathered up to `batch_bytes`. Thread-safety: one thread at a time.
 class ClipItems {
  public:
-  /// `identify` false: nothing is read or hashed, nothing is a duplicate, a picture is a video too.
-  ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, bool identify = true);
+  /// `folder`: of temporary files, where there are many inputs. Without one nothing is read or
+  /// hashed, nothing is a duplicate, a picture is a video too.
+  ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
   /// Gives each video its spans; a video without one is bad, and not read. Call it before
   /// next().
   void use(GivenSpans* spans) { spans_ = spans; }
@@ -65,7 +66,7 @@ class ClipItems {
   std::uint64_t batch_bytes_;
   bool identify_;
   GivenSpans* spans_ = nullptr;
-  std::map<std::string, std::string> seen_;  // hash -> path
+  io::FirstNames seen_;  // hash -> path
 };
 
 }  // namespace vfm::clip

@@ -20,28 +20,28 @@ bool valid_name(std::string_view name) {
 }
 
 /// Gives each empty part the smallest new source of the fullest part that can spare one.
-void fill_empty_parts(const std::vector<SplitSource>& sources,
-                      const std::vector<std::size_t>& order, std::vector<std::size_t>& part_of,
-                      std::size_t parts) {
+void fill_empty_parts(const SplitWalk& walk, std::span<std::uint8_t> part_of, std::size_t parts) {
   for (std::size_t empty = 0; empty < parts; ++empty) {
     std::vector<std::uint64_t> count(parts), movable(parts), samples(parts);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    walk([&](std::size_t i, const SplitSource& source) {
       ++count[part_of[i]];
-      movable[part_of[i]] += sources[i].part ? 0 : 1;
-      samples[part_of[i]] += sources[i].samples;
-    }
+      movable[part_of[i]] += source.part ? 0 : 1;
+      samples[part_of[i]] += source.samples;
+    });
     if (count[empty] > 0) continue;
     std::size_t giver = parts;
     for (std::size_t p = 0; p < parts; ++p)
       if (count[p] > 1 && movable[p] > 0 && (giver == parts || samples[p] > samples[giver]))
         giver = p;
     if (giver == parts) return;
-    std::size_t given = sources.size();
-    for (const std::size_t i : order)
-      if (part_of[i] == giver && !sources[i].part &&
-          (given == sources.size() || sources[i].samples < sources[given].samples))
-        given = i;
-    part_of[given] = empty;
+    std::optional<std::size_t> given;
+    std::uint64_t least = 0;
+    walk([&](std::size_t i, const SplitSource& source) {
+      if (part_of[i] != giver || source.part || (given && source.samples >= least)) return;
+      given = i;
+      least = source.samples;
+    });
+    part_of[*given] = static_cast<std::uint8_t>(empty);
   }
 }
 
@@ -70,40 +70,55 @@ std::vector<SplitPart> parse_split(std::string_view text) {
     if (comma == std::string::npos) break;
     rest.erase(0, comma + 1);
   }
+  if (parts.size() > kMostParts)
+    fail_usage("--split: {} parts, at most {} can be", parts.size(), kMostParts);
   if (std::abs(sum - 1) > 1e-6) fail_usage("--split: the shares sum to {:.6g}, not to 1", sum);
   return parts;
 }
 
-std::vector<std::size_t> assign_split(const std::vector<SplitSource>& sources,
-                                      const std::vector<SplitPart>& parts, std::uint64_t seed) {
+std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key) {
+  return Random(seed, Purpose::split, 0, key).bits(0);
+}
+
+void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
+                  std::span<std::uint8_t> part_of) {
+  double total = 0;
+  std::vector<double> there(parts.size());
+  walk([&](std::size_t i, const SplitSource& source) {
+    total += static_cast<double>(source.samples);
+    if (!source.part) return;
+    part_of[i] = static_cast<std::uint8_t>(*source.part);
+    there[*source.part] += static_cast<double>(source.samples);
+  });
+  std::vector<double> wanted;
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    wanted.push_back(parts[p].share * total - there[p]);
+  walk([&](std::size_t i, const SplitSource& source) {
+    if (source.part) return;
+    const auto most = std::max_element(wanted.begin(), wanted.end());
+    part_of[i] = static_cast<std::uint8_t>(most - wanted.begin());
+    *most -= static_cast<double>(source.samples);
+  });
+  fill_empty_parts(walk, part_of, parts.size());
+}
+
+std::vector<std::uint8_t> assign_split(const std::vector<SplitSource>& sources,
+                                       const std::vector<SplitPart>& parts, std::uint64_t seed) {
   std::vector<std::uint32_t> drawn;
   for (const SplitSource& source : sources)
-    drawn.push_back(Random(seed, Purpose::split, 0, source.key).bits(0));
+    drawn.push_back(split_draw(seed, source.key));
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::tie(drawn[a], sources[a].key) < std::tie(drawn[b], sources[b].key);
   });
-
-  double total = 0;
-  for (const SplitSource& source : sources)
-    total += static_cast<double>(source.samples);
-  std::vector<double> wanted;
-  for (const SplitPart& part : parts)
-    wanted.push_back(part.share * total);
-  std::vector<std::size_t> part_of(sources.size());
-  for (std::size_t i = 0; i < sources.size(); ++i)
-    if (sources[i].part) {
-      part_of[i] = *sources[i].part;
-      wanted[part_of[i]] -= static_cast<double>(sources[i].samples);
-    }
-  for (const std::size_t i : order) {
-    if (sources[i].part) continue;
-    const auto most = std::max_element(wanted.begin(), wanted.end());
-    part_of[i] = static_cast<std::size_t>(most - wanted.begin());
-    *most -= static_cast<double>(sources[i].samples);
-  }
-  fill_empty_parts(sources, order, part_of, parts.size());
+  std::vector<std::uint8_t> part_of(sources.size());
+  assign_split(
+      [&](const auto& use) {
+        for (const std::size_t i : order)
+          use(i, sources[i]);
+      },
+      parts, part_of);
   return part_of;
 }
 

@@ -3,8 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +20,7 @@ struct SplitPart {
 };
 
 /// Parses "train=0.95,val=0.05": names of lower-case letters, digits, '_' and '-', shares that are
-/// positive and sum to 1. Throws Error{usage}.
+/// positive and sum to 1; at most kMostParts. Throws Error{usage}.
 std::vector<SplitPart> parse_split(std::string_view text);
 
 /// A source: everything that must stay together.
@@ -28,12 +31,27 @@ struct SplitSource {
   std::optional<std::size_t> part = std::nullopt;
 };
 
-/// The part of each source, an index into `parts`. Those that have one keep it. The others are
-/// walked in an order drawn by Random(seed, Purpose::split, 0, key), each going where most samples
-/// are still wanted; then, while a part is empty and another has two sources or more, the part with
-/// most samples gives the smallest of these to the empty one. So at least as many new sources as
-/// parts leave none empty. The result does not depend on the order of `sources`.
-std::vector<std::size_t> assign_split(const std::vector<SplitSource>& sources,
-                                      const std::vector<SplitPart>& parts, std::uint64_t seed);
+/// Most parts of a split.
+inline constexpr std::size_t kMostParts = 255;
+
+/// What a source draws: they are shared out in the order of this, then of their keys.
+std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
+
+/// Calls its argument with each source in that order, and with a number of the source, below the
+/// size of `part_of`. Called several times.
+using SplitWalk = std::function<void(
+    const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
+
+/// The part of each source, an index into `parts`, to `part_of` at its number; what else stands
+/// there stays. Those that have one keep it. The others are walked in the order that they drew,
+/// each going where most samples are still wanted; then, while a part is empty and another has two
+/// sources or more, the part with most samples gives the smallest of these to the empty one. So at
+/// least as many new sources as parts leave none empty.
+void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
+                  std::span<std::uint8_t> part_of);
+
+/// The same of sources in memory. The result does not depend on their order.
+std::vector<std::uint8_t> assign_split(const std::vector<SplitSource>& sources,
+                                       const std::vector<SplitPart>& parts, std::uint64_t seed);
 
 }  // namespace vfm::curate

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/name_table.h"
 #include "base/stop.h"
 #include "io/file.h"
 
@@ -155,10 +156,8 @@ struct IndexWriter::State {
         fingerprint(info) {}
 
   std::uint32_t shard_of(const std::string& name) {
-    if (!runs.empty() && names[runs.back().shard] == name) return runs.back().shard;
-    const auto [at, fresh] = numbers.try_emplace(name, static_cast<std::uint32_t>(names.size()));
-    if (fresh) names.push_back(name);
-    return at->second;
+    if (!runs.empty() && names.name(runs.back().shard) == name) return runs.back().shard;
+    return names.add(name).first;
   }
 
   io::AtomicFile& file;
@@ -168,8 +167,7 @@ struct IndexWriter::State {
   FormTable table;
   Fingerprint fingerprint;
   std::vector<IndexRun> runs;
-  std::vector<std::string> names;
-  std::unordered_map<std::string, std::uint32_t> numbers;
+  NameTable names;
   std::uint64_t added = 0;
 };
 
@@ -203,16 +201,10 @@ void IndexWriter::finish(const std::string& list) {
     fail("'{}' has {} samples, and {} were counted", list, s.added, s.header.samples);
   for (Column* column : {&s.forms, &s.checks, &s.texts, &s.lines})
     column->flush();
-  std::string names;
-  std::vector<std::uint64_t> ends;
-  for (const std::string& name : s.names) {
-    names += name;
-    ends.push_back(names.size());
-  }
   s.header.forms = s.table.forms().size();
   s.header.runs = s.runs.size();
   s.header.shards = s.names.size();
-  s.header.name_bytes = names.size();
+  s.header.name_bytes = s.names.text().size();
   const IndexLayout layout(s.header);
   s.header.bytes = layout.end;
   s.header.list_bytes = io::File::open_regular(list).size();
@@ -225,8 +217,8 @@ void IndexWriter::finish(const std::string& list) {
   };
   append(s.table.forms());
   append(s.runs);
-  append(ends);
-  append(names);
+  append(s.names.ends());
+  append(s.names.text());
   write_at(s.file, std::as_bytes(std::span(tables)), layout.form_table);
   s.header.tables_check = check_of_tables(s.header, std::as_bytes(std::span(tables)));
   write_at(s.file, std::as_bytes(std::span(&s.header, 1)), 0);

@@ -2,6 +2,7 @@
 #include "data/latents.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <list>
@@ -18,7 +19,7 @@
 namespace vfm::data {
 namespace {
 
-/// More tars than this are not held open at once.
+/// More tars than this are not held open at once by all sets together, but four of each.
 constexpr std::size_t kOpenShards = 64;
 /// Bytes before a member of a tar, and before the values of an array.
 constexpr std::int64_t kHeader = 512, kNpyHeader = 128;
@@ -61,6 +62,16 @@ struct LatentSet::State {
   Json info;
   std::int64_t channels = 0, vocabulary = 0, text_width = 0;
   std::unique_ptr<SampleIndex> index;
+
+  State() { ++sets(); }
+  ~State() { --sets(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  /// That there are. The folders of a blend are many, and files are counted by process.
+  static std::atomic<std::size_t>& sets() {
+    static std::atomic<std::size_t> count = 0;
+    return count;
+  }
 
   std::mutex mutex;                                  // guards open
   std::list<std::pair<std::uint32_t, Reader>> open;  // by shard, the last used first
@@ -116,7 +127,8 @@ struct LatentSet::State {
       }
     auto reader = std::make_shared<const shard::IndexedReader>(tar_of(shard));
     open.emplace_front(shard, reader);
-    if (open.size() > kOpenShards) open.pop_back();
+    while (open.size() > std::max<std::size_t>(4, kOpenShards / sets()))
+      open.pop_back();
     return reader;
   }
 

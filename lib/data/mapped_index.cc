@@ -61,6 +61,7 @@ class MappedIndex final : public SampleIndex {
     const std::uint64_t begin = shard == 0 ? 0 : ends[shard - 1];
     return {table<char>(at_.names) + begin, ends[shard] - begin};
   }
+  std::uint32_t shards() const override { return static_cast<std::uint32_t>(header_.shards); }
   Entry entry(std::size_t i) const override;
   std::vector<std::string> keys() const override {
     std::vector<std::string> keys;

@@ -9,18 +9,26 @@ namespace {
 
 constexpr int kRounds = 8;
 
-/// The samples of a block, in order.
-std::vector<std::uint64_t> block_order(std::uint64_t samples, const PackOptions& options,
-                                       std::uint64_t seed, std::uint32_t epoch,
-                                       std::uint64_t block) {
-  if (block_count(samples, options.packing) == 1) return epoch_order(samples, seed, epoch);
-  const KeyedPermutation order(samples, Random(seed, Purpose::data_order, epoch));
-  std::vector<std::uint64_t> numbers;
-  const std::uint64_t end = std::min(samples, (block + 1) * kBlock);
-  for (std::uint64_t place = block * kBlock; place < end; ++place)
-    numbers.push_back(order.at(place));
-  return numbers;
-}
+class SetOrder final : public EpochOrder {
+ public:
+  SetOrder(std::uint64_t samples, std::uint64_t seed, Packing packing)
+      : samples_(samples), seed_(seed), packing_(packing) {}
+
+  std::uint64_t blocks() const override { return block_count(samples_, packing_); }
+  std::vector<std::uint64_t> block(std::uint32_t epoch, std::uint64_t block) const override {
+    if (blocks() == 1) return epoch_order(samples_, seed_, epoch);
+    const KeyedPermutation order(samples_, Random(seed_, Purpose::data_order, epoch));
+    std::vector<std::uint64_t> numbers;
+    const std::uint64_t end = std::min(samples_, (block + 1) * kBlock);
+    for (std::uint64_t place = block * kBlock; place < end; ++place)
+      numbers.push_back(order.at(place));
+    return numbers;
+  }
+
+ private:
+  std::uint64_t samples_, seed_;
+  Packing packing_;
+};
 
 }  // namespace
 
@@ -61,15 +69,26 @@ std::uint64_t block_count(std::uint64_t samples, Packing packing) {
   return std::max<std::uint64_t>(1, (samples + kBlock - 1) / kBlock);
 }
 
+std::unique_ptr<EpochOrder> order_of_set(std::uint64_t samples, std::uint64_t seed,
+                                         Packing packing) {
+  return std::make_unique<SetOrder>(samples, seed, packing);
+}
+
+std::vector<Pack> block_packs(const EpochOrder& order, const LengthsOf& lengths,
+                              const PackOptions& options, std::uint32_t epoch,
+                              std::uint64_t block) {
+  const std::vector<std::uint64_t> numbers = order.block(epoch, block);
+  std::vector<Pack> packs = plan_packs(lengths(numbers), options);
+  for (Pack& pack : packs)
+    for (std::size_t& i : pack)
+      i = numbers[i];
+  return packs;
+}
+
 std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
                               const PackOptions& options, std::uint64_t seed, std::uint32_t epoch,
                               std::uint64_t block) {
-  const std::vector<std::uint64_t> order = block_order(samples, options, seed, epoch, block);
-  std::vector<Pack> packs = plan_packs(lengths(order), options);
-  for (Pack& pack : packs)
-    for (std::size_t& i : pack)
-      i = order[i];
-  return packs;
+  return block_packs(SetOrder(samples, seed, options.packing), lengths, options, epoch, block);
 }
 
 std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens, const PackOptions& options,

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -48,11 +49,27 @@ std::vector<std::uint64_t> epoch_order(std::uint64_t samples, std::uint64_t seed
 /// Blocks of an epoch; at least one. Where `packing` knows none the whole epoch is one.
 std::uint64_t block_count(std::uint64_t samples, Packing packing);
 
+/// Which samples each epoch visits, in order, a block at a time. Thread-safety: any thread.
+class EpochOrder {
+ public:
+  virtual ~EpochOrder() = default;
+  /// Of each epoch; at least one.
+  virtual std::uint64_t blocks() const = 0;
+  /// Numbers of samples, which of a blend (data/blend_order.h) may come more than once.
+  virtual std::vector<std::uint64_t> block(std::uint32_t epoch, std::uint64_t block) const = 0;
+};
+
+/// Of one set: each sample once an epoch.
+std::unique_ptr<EpochOrder> order_of_set(std::uint64_t samples, std::uint64_t seed,
+                                         Packing packing);
+
 /// Lengths of the samples of these numbers, each in tokens.
 using LengthsOf = std::function<std::vector<std::int64_t>(std::span<const std::uint64_t>)>;
 
-/// The packs of a block, in order; of numbers of samples. A pack never holds a sample twice, and
-/// none of another block.
+/// The packs of a block, in order; of numbers of samples. A pack holds none of another block.
+std::vector<Pack> block_packs(const EpochOrder& order, const LengthsOf& lengths,
+                              const PackOptions& options, std::uint32_t epoch, std::uint64_t block);
+/// Of one set. A pack never holds a sample twice.
 std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
                               const PackOptions& options, std::uint64_t seed, std::uint32_t epoch,
                               std::uint64_t block);

@@ -235,40 +235,10 @@ void fill_balanced(std::span<const std::int64_t> tokens, const PackOptions& opti
     Filling(window, options.tokens, pack).fill();
 }
 
-/// Counts packs, and what is in them.
-class Tally {
- public:
-  explicit Tally(std::span<const std::int64_t> tokens) : tokens_(tokens) {}
-
-  void add(const Pack& pack) {
-    TokenSums sums;
-    for (const std::size_t i : pack)
-      sums.add(tokens_[i]);
-    used_ += sums.tokens;
-    sum_ += sums.squares;
-    sum_of_squares_ += sums.squares * sums.squares;
-    ++packs_;
-  }
-  std::size_t packs() const { return packs_; }
-  double fill(std::int64_t capacity) const {
-    return used_ / (static_cast<double>(packs_) * static_cast<double>(capacity));
-  }
-  double square_spread() const {
-    const auto n = static_cast<double>(packs_);
-    const double mean = sum_ / n;
-    return std::sqrt(std::max(0.0, sum_of_squares_ / n - mean * mean)) / mean;
-  }
-
- private:
-  std::span<const std::int64_t> tokens_;
-  std::size_t packs_ = 0;
-  double used_ = 0, sum_ = 0, sum_of_squares_ = 0;
-};
-
 /// Whether these are so even, and not so many, that they are taken instead of the fullest.
-bool worth(const Tally& balanced, const Tally& fullest) {
+bool worth(const PackTally& balanced, const PackTally& fullest) {
   return 100 * balanced.packs() <= 101 * fullest.packs() &&
-         balanced.square_spread() <= 0.9 * fullest.square_spread();
+         balanced.stats().square_spread <= 0.9 * fullest.stats().square_spread;
 }
 
 }  // namespace
@@ -277,10 +247,10 @@ std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOpt
   check(tokens, options);
   std::vector<Pack> packs;
   if (options.packing != Packing::best_fit && options.tokens <= kMostBalanced) {
-    Tally fullest(tokens), balanced(tokens);
-    fill_best(tokens, options, [&](const Pack& pack) { fullest.add(pack); });
+    PackTally fullest(options.tokens), balanced(options.tokens);
+    fill_best(tokens, options, [&](const Pack& pack) { fullest.add(pack, tokens); });
     fill_balanced(tokens, options, [&](const Pack& pack) {
-      balanced.add(pack);
+      balanced.add(pack, tokens);
       packs.push_back(pack);
     });
     if (worth(balanced, fullest)) return packs;
@@ -292,11 +262,39 @@ std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOpt
 
 PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,
                      const PackOptions& options) {
-  if (packs.empty()) return {};
-  Tally tally(tokens);
+  PackTally tally(options.tokens);
   for (const Pack& pack : packs)
-    tally.add(pack);
-  return {tally.fill(options.tokens), tally.square_spread()};
+    tally.add(pack, tokens);
+  return tally.stats();
+}
+
+void PackTally::add(std::span<const std::int64_t> tokens) {
+  TokenSums sums;
+  for (const std::int64_t length : tokens)
+    sums.add(length);
+  add_sums(sums.tokens, sums.squares);
+}
+
+void PackTally::add(const Pack& pack, std::span<const std::int64_t> tokens) {
+  TokenSums sums;
+  for (const std::size_t i : pack)
+    sums.add(tokens[i]);
+  add_sums(sums.tokens, sums.squares);
+}
+
+void PackTally::add_sums(double tokens, double squares) {
+  used_ += tokens;
+  sum_ += squares;
+  sum_of_squares_ += squares * squares;
+  ++packs_;
+}
+
+PackStats PackTally::stats() const {
+  if (packs_ == 0) return {};
+  const auto n = static_cast<double>(packs_);
+  const double mean = sum_ / n;
+  return {used_ / (n * static_cast<double>(capacity_)),
+          std::sqrt(std::max(0.0, sum_of_squares_ / n - mean * mean)) / mean};
 }
 
 }  // namespace vfm::data

@@ -34,6 +34,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -64,5 +65,23 @@ struct PackStats {
 };
 PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,
                      const PackOptions& options);
+
+/// The same of packs that come one by one.
+class PackTally {
+ public:
+  explicit PackTally(std::int64_t capacity) : capacity_(capacity) {}
+  /// A pack of samples of these lengths; of those of a sequence.
+  void add(std::span<const std::int64_t> tokens);
+  void add(const Pack& pack, std::span<const std::int64_t> tokens);
+  std::size_t packs() const { return packs_; }
+  PackStats stats() const;
+
+ private:
+  void add_sums(double tokens, double squares);
+
+  std::int64_t capacity_;
+  std::size_t packs_ = 0;
+  double used_ = 0, sum_ = 0, sum_of_squares_ = 0;  // tokens; squares, and theirs
+};
 
 }  // namespace vfm::data

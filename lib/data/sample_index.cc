@@ -29,6 +29,7 @@ class ListIndex final : public SampleIndex {
   int text_tokens(std::size_t i) const override { return entries_.at(i).text_tokens; }
   SamplePlace place(std::size_t i) const override { return {shard_of_.at(i), entries_[i].row}; }
   std::string_view shard_name(std::uint32_t shard) const override { return shards_.at(shard); }
+  std::uint32_t shards() const override { return static_cast<std::uint32_t>(shards_.size()); }
   std::uint64_t check(std::size_t i) const override {
     return entry_check(entries_.at(i).key, entries_[i].xxh3);
   }

@@ -49,6 +49,7 @@ class SampleIndex {
   virtual int text_tokens(std::size_t i) const = 0;
   virtual SamplePlace place(std::size_t i) const = 0;
   virtual std::string_view shard_name(std::uint32_t shard) const = 0;
+  virtual std::uint32_t shards() const = 0;
   /// entry_check() of sample `i`, and whether its hash is in it.
   virtual std::uint64_t check(std::size_t i) const = 0;
   virtual bool has_hash(std::size_t i) const = 0;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
+#include "base/units.h"
 #include "dataset/finish.h"
 #include "dataset/folder.h"
 #include "dataset/plan.h"
@@ -16,6 +17,7 @@
 #include "io/file.h"
 #include "io/folder_lock.h"
 #include "io/manifest.h"
+#include "io/scratch_file.h"
 #include "report/html.h"
 #include "shard/where.h"
 
@@ -57,19 +59,27 @@ struct Scratch {
   }
 };
 
-std::vector<Json> write_shards(const Scan& scan, const ShardPlan& plan, const ShardOptions& options,
+/// A shard to write, and its samples.
+struct WriteJob {
+  const PlannedShard* shard = nullptr;
+  std::string items;  ///< PlannedItems::pack()
+};
+
+std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOptions& options,
                                Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   const ShardWriter writer(scan, options);
   std::vector<Json> records;
+  PlannedItems items(scan, plan);
   std::size_t next = 0;
   progress.start("shards", plan.shards.size());
-  for_each_ordered<std::size_t, Json>(
+  for_each_ordered<WriteJob, Json>(
       slots,
-      [&]() -> std::optional<std::size_t> {
+      [&]() -> std::optional<WriteJob> {
         if (next == plan.shards.size()) return std::nullopt;
-        return next++;
+        const PlannedShard& shard = plan.shards[next++];
+        return WriteJob{&shard, items.pack(shard.samples)};
       },
-      [&](std::size_t& i) { return writer.write(plan.shards[i]); },
+      [&](WriteJob& job) { return writer.write(*job.shard, job.items); },
       [&](Json& record) {
         manifest.write(record);
         progress.add();
@@ -81,21 +91,21 @@ std::vector<Json> write_shards(const Scan& scan, const ShardPlan& plan, const Sh
 }  // namespace
 
 long run(const ShardOptions& options, Slots& slots, Progress& progress,
-               io::ManifestWriter& manifest) {
+         io::ManifestWriter& manifest) {
   if (!options.where.empty()) shard::Where{options.where};  // throws before the folder is made
   const io::File lock = io::lock_folder(options.output);
-  const EarlierDataset earlier = read_earlier(options);
+  EarlierDataset earlier = read_earlier(options);
   const Scratch scratch{unpack_folder(options.output)};
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_shards(options, slots, progress, errors);
   check_whole(options, scan.streams, errors);
   check_fields(options.where, scan);
-  if (scan.items.empty()) {
+  if (scan.items.there() == 0) {
     errors.finish();
     fail("no sample is left: {} read, {} of them filtered out, {} errors", scan.read, scan.filtered,
          errors.count());
   }
-  const ShardPlan plan = plan_shards(scan, options, earlier.sources, slots);
+  ShardPlan plan = plan_shards(scan, options, earlier.sources, slots);
   prepare_folder(options, earlier, scan, plan);
   write_duplicates(options, plan);
   const std::vector<Json> records = write_shards(scan, plan, options, slots, progress, manifest);
@@ -104,7 +114,9 @@ long run(const ShardOptions& options, Slots& slots, Progress& progress,
   errors.finish();
   log_info("{} samples in {} shards; {} filtered out, {} duplicates, {} errors",
            summary["samples"].get<std::uint64_t>(), records.size(), scan.filtered,
-           plan.duplicates.size(), errors.count());
+           plan.duplicates.count(), errors.count());
+  log_info("{} on the disk for a while",
+           format_bytes(static_cast<double>(io::ScratchFile::most_disk_bytes())));
   return static_cast<long>(errors.count());
 }
 

@@ -2,23 +2,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
-#include "dataset/plan.h"
+#include "base/slots.h"
+#include "dataset/dataset.h"
+#include "dataset/item_store.h"
+#include "io/scratch_file.h"
+#include "io/sorter.h"
 
 namespace vfm::dataset {
 
-struct FoundDuplicates {
-  std::vector<Duplicate> list;
-  std::vector<bool> dropped;  ///< of each item
-  /// Pairs (dropped, kept) of items: their sources show the same.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+/// "repeated": the same sample read twice.
+enum class DuplicateKind { exact, near, repeated };
+inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
+
+/// A sample that is dropped because another one is kept.
+struct Duplicate {
+  std::string key, keeper;
+  DuplicateKind kind = DuplicateKind::exact;
+  double cosine = 1;
+  std::string reason;  ///< why the keeper is the better one
+};
+
+/// All of them, on a temporary file. Thread-safety: one thread at a time.
+class DuplicateList {
+ public:
+  explicit DuplicateList(const std::string& folder) : sorter_(folder) {}
+
+  void add(const Duplicate& duplicate);
+  std::uint64_t count() const { return sorter_.records(); }
+  std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+  const std::vector<double>& near_cosines() const { return cosines_; }
+  /// All, by key; the repeated ones of a key last. Ends where `use` says false.
+  void for_each(const std::function<bool(const Duplicate& duplicate)>& use);
+
+ private:
+  io::Sorter sorter_;
+  std::array<std::uint64_t, kDuplicateKinds.size()> counts_{};
+  std::vector<double> cosines_;  // as many as can be compared
+};
+
+/// Pairs (dropped, kept) of items: their sources show the same.
+class DuplicatePairs {
+ public:
+  explicit DuplicatePairs(const std::string& folder) : file_(folder) {}
+  void add(std::uint32_t dropped, std::uint32_t kept);
+  bool empty() const { return file_.size() == 0; }
+  void for_each(const std::function<void(std::uint32_t dropped, std::uint32_t kept)>& use) const;
+
+ private:
+  io::ScratchFile file_;
 };
 
 /// Exact duplicates have the same media bytes; near duplicates, among what is then left, are videos
-/// (or images) whose embeddings of one encoder have the cosine of options.duplicate_threshold.
-FoundDuplicates find_duplicates(std::vector<Item>& items, const ShardOptions& options,
-                                Slots& slots);
+/// (or images) whose embeddings of one encoder have the cosine of options.duplicate_threshold. The
+/// better of two has more pixels, else more bytes, else the smaller key. With
+/// options.keep_duplicates nothing is dropped, but pairs are found: the same bytes must not stand
+/// in two parts of a split. Throws Stopped.
+void find_duplicates(ItemStore& items, const ShardOptions& options, Slots& slots,
+                     DuplicateList& list, DuplicatePairs& pairs);
 
 }  // namespace vfm::dataset

@@ -20,7 +20,7 @@ namespace vfm::dataset {
 namespace {
 
 shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
-  if (extension != item.media) return {};
+  if (extension != item.shape.media) return {};
   Json json = Json::object();
   const auto set = [&](const char* name, double value) {
     if (value <= 0) return;
@@ -31,7 +31,7 @@ shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
     else
       json[name] = value;
   };
-  switch (media_kind(item.media)) {
+  switch (media_kind(item.shape.media)) {
     case MediaKind::video:
       set("video_duration", item.seconds);
       set("video_num_frames", item.frames);
@@ -40,11 +40,11 @@ shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
       set("video_height", item.height);
       return {"av", std::move(json)};
     case MediaKind::image:
-      if (item.image_format.empty()) return {};
+      if (item.shape.image_format.empty()) return {};
       set("width", item.width);
       set("height", item.height);
-      json["format"] = item.image_format;
-      json["mode"] = item.image_mode;
+      json["format"] = item.shape.image_format;
+      json["mode"] = item.shape.image_mode;
       return {"image", std::move(json)};
     case MediaKind::other:
       break;
@@ -69,16 +69,13 @@ Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& pla
              const std::vector<Json>& records) {
   Json total, splits = Json::object(), bins = Json::object(), duplicates = Json::object();
   for (std::size_t i = 0; i < records.size(); ++i) {
-    double seconds = 0;
-    for (const std::uint32_t item : plan.shards[i].items)
-      seconds += scan.items[item].seconds;
+    const double seconds = plan.shards[i].seconds;
     add(total, "all", records[i], seconds);
     add(splits, plan.shards[i].split, records[i], seconds);
     add(bins, plan.shards[i].bin, records[i], seconds);
   }
-  for (const char* kind : {"exact", "near", "repeated"})
-    duplicates[kind] = std::count_if(plan.duplicates.begin(), plan.duplicates.end(),
-                                     [&](const Duplicate& d) { return d.kind == kind; });
+  for (std::size_t kind = 0; kind < kDuplicateKinds.size(); ++kind)
+    duplicates[kDuplicateKinds[kind]] = plan.duplicates.count(static_cast<DuplicateKind>(kind));
   Json json = {{"kind", "dataset"}, {"version", 1}, {"plan", plan.hash}};
   json.update(total["all"]);
   json["splits"] = std::move(splits);
@@ -91,22 +88,21 @@ Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& pla
 }
 
 /// For load_dataset(): videos and each kind of pictures apart, the most samples first.
-std::vector<shard::CardConfig> card_configs(const Scan& scan, const ShardPlan& plan) {
+std::vector<shard::CardConfig> card_configs(const ShardPlan& plan) {
   std::map<std::string, shard::CardConfig> by_media;
   std::map<std::string, std::size_t> samples;
   const auto add_once = [](std::vector<std::string>& list, const std::string& word) {
     if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
   };
   for (const PlannedShard& planned : plan.shards) {
-    // Samples of a shard have the same members.
-    const Item& item = scan.items[planned.items.front()];
-    const std::string name = item.media.empty() ? "json" : item.media;
+    const Shape& shape = planned.shape;
+    const std::string name = shape.media.empty() ? "json" : shape.media;
     shard::CardConfig& config = by_media[name];
     config.name = name;
-    samples[name] += planned.items.size();
-    if (!item.media.empty()) add_once(config.members, item.media);
+    samples[name] += planned.samples;
+    if (!shape.media.empty()) add_once(config.members, shape.media);
     add_once(config.members, "json");
-    std::istringstream words(item.extras);
+    std::istringstream words(shape.extras);
     for (std::string extra; words >> extra;)
       add_once(config.members, extra);
     add_once(config.files[planned.split], shard::numbered_glob(planned.path));
@@ -121,33 +117,46 @@ std::vector<shard::CardConfig> card_configs(const Scan& scan, const ShardPlan& p
 
 }  // namespace
 
-void write_duplicates(const ShardOptions& options, const ShardPlan& plan) {
+void write_duplicates(const ShardOptions& options, ShardPlan& plan) {
   const std::string path = io::join_path(options.output, "duplicates.jsonl");
+  if (plan.duplicates.count() == 0) {
+    std::filesystem::remove(path);
+    return;
+  }
+  io::AtomicFile file = io::AtomicFile::await(path);
   std::string lines;
-  for (const Duplicate& d : plan.duplicates)
+  plan.duplicates.for_each([&](const Duplicate& d) {
+    constexpr std::size_t kWritten = 1 << 16;
     lines += dump_json({{"key", d.key},
                         {"duplicate_of", d.keeper},
-                        {"kind", d.kind},
+                        {"kind", kDuplicateKinds[static_cast<std::size_t>(d.kind)]},
                         {"cosine", d.cosine},
                         {"reason", d.reason}}) +
              "\n";
-  if (lines.empty())
-    std::filesystem::remove(path);
-  else
-    io::update_file(path, lines);
+    if (lines.size() >= kWritten) file.write(std::exchange(lines, {}));
+    return true;
+  });
+  file.write(lines);
+  file.commit_changes();
 }
 
-Json write_dataset_files(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
+Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
                          const std::vector<Json>& records) {
   std::vector<shard::DatasetShard> shards;
   for (std::size_t i = 0; i < records.size(); ++i)
     shards.push_back({plan.shards[i].path, plan.shards[i].split, records[i]["samples"],
                       records[i]["bytes"], records[i]["xxh3"]});
+  PlannedItems items(scan, plan);
+  Item item;
+  std::pair<std::size_t, std::int64_t> at{0, -1};  // shard and row of `item`
   shard::write_energon_meta(
       options.output, shards,
       [&](std::size_t shard, std::int64_t row, std::string_view, std::string_view extension) {
-        return media_of(scan.items[plan.shards[shard].items[static_cast<std::size_t>(row)]],
-                        extension);
+        if (std::pair(shard, row) != at) {
+          if (!items.next(item)) fail("the shards in '{}' are not those planned", options.output);
+          at = {shard, row};
+        }
+        return media_of(item, extension);
       });
   shard::write_wids(options.output, "vfm", shards);
   shard::write_dataset_card(
@@ -155,7 +164,7 @@ Json write_dataset_files(const ShardOptions& options, const Scan& scan, const Sh
       "# A dataset of videos\n\nWebDataset shards that vfm-shard wrote: "
       "DIR/SPLIT/BIN/BIN-000000.tar. dataset.json counts them.\nThe format is "
       "described in vfm-shard(5).",
-      card_configs(scan, plan));
+      card_configs(plan));
   Json json = summary(options, scan, plan, records);
   io::update_file(io::join_path(options.output, "dataset.json"), dump_json_pretty(json));
   return json;

@@ -11,12 +11,12 @@
 namespace vfm::dataset {
 
 /// duplicates.jsonl: a line a dropped sample; no file if there is none.
-void write_duplicates(const ShardOptions& options, const ShardPlan& plan);
+void write_duplicates(const ShardOptions& options, ShardPlan& plan);
 
 /// .nv-meta/, wids.json, README.md and, last, dataset.json, whose contents it returns: counts by
 /// split and bin, what was left out, and the options. `records` are those of the shards, in the
 /// order of the plan.
-Json write_dataset_files(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
+Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
                          const std::vector<Json>& records);
 
 }  // namespace vfm::dataset

@@ -111,7 +111,7 @@ void check_input(const ShardOptions& options, const EarlierDataset& earlier, con
 }  // namespace
 
 EarlierDataset read_earlier(const ShardOptions& options) {
-  EarlierDataset earlier;
+  EarlierDataset earlier(options.output);
   const std::string path = in(options, "plan.json"), sources = in(options, "sources.jsonl");
   earlier.there = io::file_exists(path);
   if (!earlier.there) return earlier;
@@ -125,7 +125,7 @@ EarlierDataset read_earlier(const ShardOptions& options) {
   if (options.force) return earlier;
   check_options(options, plan);
   try {
-    earlier.sources = KnownSources::read(sources);
+    earlier.sources = KnownSources::read(sources, options.output);
   } catch (const Error& error) {
     fail_usage(
         "{}: it says in which split each source is; put it back, or --force to assign all sources "
@@ -136,13 +136,12 @@ EarlierDataset read_earlier(const ShardOptions& options) {
 }
 
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
-                    const ShardPlan& plan) {
+                    ShardPlan& plan) {
   if (!earlier.there && !options.force)
     for (const PlannedShard& shard : plan.shards)
       if (io::file_exists(in(options, shard.path)))
         fail_usage("'{}' is where a shard would be written; {}", in(options, shard.path), kWayOut);
-  const auto known = [&](const Item& item) { return earlier.sources.knows(item); };
-  if (!earlier.sources.empty() && std::ranges::none_of(scan.items, known))
+  if (!earlier.sources.empty() && !plan.any_known)
     fail_usage("'{}' holds a dataset of which no source is in this input; {}", options.output,
                kWayOut);
   if (earlier.there && (options.force || earlier.hash != plan.hash)) {
@@ -155,7 +154,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
       remove_shard(options, path);
   }
   // The plan last: until it stands, the one there still names what is to be removed.
-  io::update_file(in(options, "sources.jsonl"), plan.sources.lines());
+  plan.sources->commit_changes();
   io::update_file(in(options, "plan.json"), dump_json_pretty(plan_json(plan, options)));
 }
 

@@ -16,9 +16,12 @@
 namespace vfm::dataset {
 
 struct EarlierDataset {
+  explicit EarlierDataset(const std::string& folder) : sources(folder) {}
+
   bool there = false;                                       ///< it has a plan.json
   std::string hash;                                         ///< of its plan
   std::vector<std::pair<std::string, std::string>> shards;  ///< path below the folder, plan
+  /// On temporary files, which are there once the folder is.
   KnownSources sources;  ///< empty with options.force: all are split anew
 };
 
@@ -31,6 +34,6 @@ EarlierDataset read_earlier(const ShardOptions& options);
 /// nothing, for a dataset of other sources, unless options.force, for tars that nobody planned,
 /// and where the input itself would be removed.
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
-                    const ShardPlan& plan);
+                    ShardPlan& plan);
 
 }  // namespace vfm::dataset

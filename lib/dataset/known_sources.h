@@ -5,42 +5,69 @@
 //   {"source":"0a1b...","path":"raw/a.mp4","split":"train"}
 //   {"source":"000042","content":"5f0c...","split":"val"}
 // "path" is there where the source is named by a hash, "content" where only a key names it.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
-#include "dataset/scan.h"
+#include "io/sorter.h"
 
 namespace vfm::dataset {
 
+struct KnownSource {
+  std::string name, path, content, split;
+
+  /// The line of the file.
+  std::string line() const;
+};
+
+/// All of them, on temporary files, sorted by name and by path.
 class KnownSources {
  public:
+  /// `folder`: of the temporary files.
+  explicit KnownSources(const std::string& folder) : names_(folder), paths_(folder) {}
   /// Reads the file. Throws Error if it cannot be read or a line is malformed.
-  static KnownSources read(const std::string& path);
+  static KnownSources read(const std::string& path, const std::string& folder);
 
-  bool empty() const { return by_name_.empty(); }
-  /// The part of the item's source: by its name, or, for a video that was repaired and has another
-  /// hash now, by its path. Nothing if neither is known.
-  std::optional<std::string> split_of(const Item& item) const;
-  /// Whether the item shows that its dataset is this one: its source was there. A key of somebody
-  /// else's shard says little ("000042"), so there the contents must be the same.
-  bool knows(const Item& item) const;
-  void put(const Item& item, const std::string& split);
-  /// The file's contents, sorted by source.
-  std::string lines() const;
+  void put(const KnownSource& source);
+  bool empty() const { return names_.records() == 0; }
+
+  /// Those of one name once, as it was put last, in the order of names.
+  class Names {
+   public:
+    explicit Names(KnownSources& known);
+    /// The next one, until pop(); null at the end.
+    const KnownSource* front() const { return front_ ? &*front_ : nullptr; }
+    void pop();
+
+   private:
+    void read();
+    io::Sorter::Stream stream_;
+    std::optional<KnownSource> front_, after_;
+  };
+
+  /// The splits of paths, in their order. A path that two splits had says nothing.
+  class Paths {
+   public:
+    explicit Paths(KnownSources& known);
+    /// What is known of `path`, which comes after those asked before: its split, empty if it had
+    /// several; nothing if it is not known.
+    std::optional<std::string> find(const std::string& path);
+
+   private:
+    bool read();
+    io::Sorter::Stream stream_;
+    bool ended_ = false;
+    std::string path_, split_;        // the next record
+    std::string found_path_, found_;  // the last path with all its splits
+    bool found_any_ = false;
+  };
 
  private:
-  struct Source {
-    std::string path, content, split;
-  };
-  void add(const std::string& name, Source source);
-
-  std::map<std::string, Source> by_name_;
-  std::unordered_map<std::string, std::string> by_path_;  // split; "": several
+  io::Sorter names_, paths_;
 };
 
 }  // namespace vfm::dataset

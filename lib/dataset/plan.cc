@@ -3,203 +3,23 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <optional>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/philox.h"
-#include "base/stop.h"
-#include "dataset/duplicates.h"
+#include "dataset/bins.h"
+#include "dataset/sources.h"
+#include "io/file.h"
+#include "io/packed.h"
 
 namespace vfm::dataset {
 namespace {
 
 constexpr std::uint64_t kEndBlocks = 1024;
 
-/// Sources that show the same somewhere belong together: disjoint sets over the items' sources.
-class Sources {
- public:
-  explicit Sources(const std::vector<Item>& items) {
-    std::unordered_map<std::string, std::size_t> number;
-    for (std::uint32_t i = 0; i < items.size(); ++i) {
-      const auto [at, added] = number.emplace(items[i].source, first_.size());
-      if (added) first_.push_back(i);
-      // One of several paths, whatever the order of the input.
-      if (std::uint32_t& first = first_[at->second]; items[i].path < items[first].path) first = i;
-      of_item_.push_back(at->second);
-    }
-    for (const std::uint32_t first : first_)
-      names_.push_back(items[first].source);
-    parent_.resize(names_.size());
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  }
-  /// The smallest name becomes the root, so that the order of joining does not matter.
-  void join(std::uint32_t a, std::uint32_t b) {
-    std::size_t x = root(of_item_[a]), y = root(of_item_[b]);
-    if (names_[y] < names_[x]) std::swap(x, y);
-    parent_[y] = x;
-  }
-  std::size_t count() const { return names_.size(); }
-  std::size_t of_item(std::uint32_t item) const { return of_item_[item]; }
-  /// An item of the source.
-  std::uint32_t item_of(std::size_t source) const { return first_[source]; }
-  const std::string& name(std::size_t source) const { return names_[source]; }
-  std::size_t root(std::size_t i) {
-    while (parent_[i] != i)
-      i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-
- private:
-  std::vector<std::uint32_t> first_;
-  std::vector<std::string> names_;
-  std::vector<std::size_t> of_item_, parent_;
-};
-
-using Parts = std::vector<std::optional<std::size_t>>;
-
-/// The part in which an earlier run put each source.
-Parts known_parts(const std::vector<Item>& items, const Sources& sources,
-                  const ShardOptions& options, const KnownSources& known) {
-  Parts parts(sources.count());
-  for (std::size_t s = 0; s < parts.size(); ++s) {
-    const auto split = known.split_of(items[sources.item_of(s)]);
-    for (std::size_t p = 0; split && p < options.split.size(); ++p)
-      if (options.split[p].name == *split) parts[s] = p;
-  }
-  return parts;
-}
-
-/// Gives the parts of known sources to the new ones that belong to them. Where these are of two
-/// parts the last one takes the new: train mostly stands first, and learns nothing of the others.
-void spread_parts(const std::vector<Item>& items, Sources& sources, const ShardOptions& options,
-                  Parts& parts) {
-  Parts of_root(parts.size());
-  std::size_t torn = 0;
-  std::string example;
-  for (std::size_t s = 0; s < parts.size(); ++s) {
-    if (!parts[s]) continue;
-    std::optional<std::size_t>& of = of_root[sources.root(s)];
-    if (of && *of != *parts[s]) {
-      ++torn;
-      const Item& item = items[sources.item_of(s)];
-      if (example.empty()) example = item.path.empty() ? item.source : item.path;
-    }
-    of = std::max(of.value_or(0), *parts[s]);
-  }
-  if (torn > 0)
-    log_warning(
-        "{} sources hold duplicates of sources of another split, '{}' is one; the earlier run "
-        "assigned them, so they stay, and new sources with the same contents go to '{}'; --force "
-        "assigns all anew",
-        torn + 1, example, options.split.back().name);
-  for (std::size_t s = 0; s < parts.size(); ++s)
-    if (!parts[s]) parts[s] = of_root[sources.root(s)];
-}
-
-/// The split of each item that is kept: an index into options.split. Notes in `plan` where the
-/// sources are.
-std::vector<std::size_t> split_items(const std::vector<Item>& items, const FoundDuplicates& found,
-                                     const ShardOptions& options, const KnownSources& known,
-                                     ShardPlan& plan) {
-  Sources sources(items);
-  for (const auto& [a, b] : found.pairs)
-    sources.join(a, b);
-  Parts parts = known_parts(items, sources, options, known);
-  spread_parts(items, sources, options, parts);
-  // Sources that have their part stand alone, the others with what belongs to them.
-  const auto place = [&](std::size_t source) {
-    return parts[source] ? source : sources.root(source);
-  };
-  std::vector<std::uint64_t> samples(sources.count());
-  for (std::uint32_t i = 0; i < items.size(); ++i)
-    if (!found.dropped[i]) ++samples[place(sources.of_item(i))];
-  std::vector<curate::SplitSource> groups;
-  std::vector<std::size_t> group_of(sources.count());
-  for (std::size_t s = 0; s < samples.size(); ++s) {
-    if (samples[s] == 0) continue;
-    group_of[s] = groups.size();
-    groups.push_back({random_key(sources.name(s)), samples[s], parts[s]});
-  }
-  const auto part_of = curate::assign_split(groups, options.split, options.seed);
-  for (std::size_t p = 0; p < options.split.size(); ++p)
-    if (std::find(part_of.begin(), part_of.end(), p) == part_of.end())
-      log_warning("split '{}' is empty: there {} only {} source{} to assign", options.split[p].name,
-                  groups.size() == 1 ? "is" : "are", groups.size(), groups.size() == 1 ? "" : "s");
-  // A source that is missing today may come back: it is remembered, where that matters.
-  if (options.split.size() > 1) plan.sources = known;
-  for (std::size_t s = 0; s < parts.size(); ++s) {
-    const std::size_t part = parts[s] ? *parts[s] : part_of[group_of[sources.root(s)]];
-    plan.sources.put(items[sources.item_of(s)], options.split[part].name);
-  }
-  std::vector<std::size_t> split(items.size());
-  for (std::uint32_t i = 0; i < items.size(); ++i)
-    if (!found.dropped[i]) split[i] = part_of[group_of[place(sources.of_item(i))]];
-  return split;
-}
-
-/// Extensions as a part of a folder's name: as they are where that is short and says which they
-/// are, with '-' for the dot that a name cannot have; else by a hash.
-std::string name_part(const std::vector<std::string>& extensions) {
-  constexpr std::size_t kLongest = 40;
-  std::string name, exact;
-  bool plain = true;
-  for (const std::string& extension : extensions) {
-    plain = plain && extension.find_first_of("-_") == std::string::npos;
-    if (!name.empty()) name += '_';
-    name += extension;
-    exact += extension;
-    exact += '\n';
-  }
-  if (!plain || name.size() > kLongest) return "members" + hash_hex(exact).substr(0, 8);
-  std::replace(name.begin(), name.end(), '.', '-');
-  return name;
-}
-
-std::string bin_of(const Item& item, const curate::BinEdges& edges) {
-  const std::string media = item.media.empty() ? "" : name_part({item.media});
-  return curate::bin_name(edges, {item.width, item.height, item.seconds,
-                                  media_kind(item.media) == MediaKind::image, media});
-}
-
-/// Samples of a shard have the same members. Where a bin's samples differ in them, those that lack
-/// some of what others have go to a bin of their own: "..._without_txt".
-std::vector<std::string> bin_items(const std::vector<Item>& items, const std::vector<bool>& dropped,
-                                   const curate::BinEdges& edges) {
-  std::vector<std::string> all;  // every member but media and json that there is
-  const auto words = [](const std::string& text) {
-    std::vector<std::string> list;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find(' ', at + 1), text.size());
-      list.push_back(text.substr(at + 1, end - at - 1));
-      at = end;
-    }
-    return list;
-  };
-  std::string last;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (dropped[i] || items[i].extras == last) continue;
-    for (const std::string& word : words(last = items[i].extras))
-      if (std::find(all.begin(), all.end(), word) == all.end()) all.push_back(word);
-  }
-  std::sort(all.begin(), all.end());
-  std::vector<std::string> bins(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (dropped[i]) continue;
-    bins[i] = bin_of(items[i], edges);
-    const auto has = words(items[i].extras);
-    std::vector<std::string> lacks;
-    for (const std::string& word : all)
-      if (std::find(has.begin(), has.end(), word) == has.end()) lacks.push_back(word);
-    if (!lacks.empty()) bins[i] += "_without_" + name_part(lacks);
-  }
-  return bins;
-}
+// A record of ShardPlan::order: group, draw, key, shape, shard, facts without content.
+constexpr int kGroupBytes = 4, kDrawBytes = 8;
 
 std::uint64_t place_bytes(const PlannedShard& shard) {
   Json meta = {{"key", ""}};
@@ -214,98 +34,193 @@ std::uint64_t bytes_in(const Item& item, std::uint64_t place) {
   return item.tar_bytes + kBlock + (item.json_bytes + place + kBlock - 1) / kBlock * kBlock;
 }
 
-/// Cuts the items of one bin, in order, into shards.
+/// The places of a dataset, split and bin, in the order in which their shards stand.
+struct Groups {
+  std::vector<std::string> names;           // of bins, sorted
+  std::vector<std::uint32_t> bin_of_shape;  // index into names
+
+  std::uint32_t number(std::size_t part, std::uint32_t shape) const {
+    return static_cast<std::uint32_t>(part * names.size() + bin_of_shape[shape]);
+  }
+};
+
+Groups groups_of(const ItemStore& items) {
+  std::vector<bool> used(items.shapes().size());
+  items.for_each_kept_packed([&](std::uint32_t, const std::string&, std::uint32_t shape,
+                                 std::uint32_t, std::string_view) { used[shape] = true; });
+  const std::vector<std::string> bins = bins_of_shapes(items.shapes(), used);
+  Groups groups;
+  for (std::size_t s = 0; s < bins.size(); ++s)
+    if (used[s]) groups.names.push_back(bins[s]);
+  std::sort(groups.names.begin(), groups.names.end());
+  groups.names.erase(std::unique(groups.names.begin(), groups.names.end()), groups.names.end());
+  for (const std::string& bin : bins)
+    groups.bin_of_shape.push_back(static_cast<std::uint32_t>(
+        std::lower_bound(groups.names.begin(), groups.names.end(), bin) - groups.names.begin()));
+  return groups;
+}
+
+/// All kept items by place, and there in the order of the seed: by a random number of each key, so
+/// that one sample more or less does not move the others.
+void shuffle(const ItemStore& items, Sources& sources, const Groups& groups, std::uint64_t seed,
+             io::Sorter& order) {
+  std::string record;
+  items.for_each_kept_packed([&](std::uint32_t number, const std::string& key, std::uint32_t shape,
+                                 std::uint32_t shard, std::string_view facts) {
+    const Random random(seed, Purpose::shard_shuffle, 0, random_key(key));
+    record.clear();
+    io::put_ordered(record, groups.number(sources.part_of_item(number), shape), kGroupBytes);
+    io::put_ordered(record, std::uint64_t{random.bits(0)} << 32 | random.bits(1), kDrawBytes);
+    io::put_ordered_text(record, key);
+    io::put_number(record, shape);
+    io::put_number(record, shard);
+    io::take_hash(facts);  // the content: nobody asks any more
+    record += facts;
+    order.add(record);
+  });
+}
+
+Item take_planned(std::string_view& rest, const Shapes& shapes) {
+  Item item;
+  io::take_bytes(rest, kGroupBytes + kDrawBytes);
+  item.key = io::take_ordered_text(rest);
+  item.shape = shapes[io::take_number(rest)];
+  item.shard = static_cast<std::uint32_t>(io::take_number(rest));
+  take_facts(rest, item, false);
+  return item;
+}
+
+/// Cuts the items of one bin after the other, in order, into shards.
 class Cutter {
  public:
-  Cutter(ShardPlan& plan, const std::vector<Item>& items, std::uint64_t limit)
-      : plan_(plan), items_(items), limit_(limit) {}
+  Cutter(ShardPlan& plan, std::uint64_t limit) : plan_(plan), limit_(limit) {}
 
-  void bin(const std::string& split, const std::string& name,
-           const std::vector<std::uint32_t>& members) {
-    shard_ = {split, name, {}, {}, {}};
-    number_ = 0;
-    const std::uint64_t place = place_bytes(shard_);
-    std::uint64_t bytes = kEndBlocks;
-    for (const std::uint32_t i : members) {
-      const std::uint64_t more = bytes_in(items_[i], place);
-      if (!shard_.items.empty() && bytes + more > limit_) {
-        close();
-        bytes = kEndBlocks;
-      }
-      shard_.items.push_back(i);
-      bytes += more;
-    }
+  void begin(const std::string& split, const std::string& bin) {
     close();
+    shard_ = {};
+    shard_.split = split, shard_.bin = bin;
+    number_ = 0;
+    place_ = place_bytes(shard_);
+  }
+
+  void add(const Item& item) {
+    const std::uint64_t more = bytes_in(item, place_);
+    if (shard_.samples > 0 && bytes_ + more > limit_) close();
+    if (shard_.samples++ == 0) {
+      bytes_ = kEndBlocks;
+      shard_.seconds = 0;
+      shard_.shape = item.shape;
+      shard_.path = fmt::format("{0}/{1}/{1}-{2:06}.tar", shard_.split, shard_.bin, number_++);
+      hasher_ = Hasher();
+      hasher_.update("vfm-shard 1\n" + shard_.path + "\n");
+    }
+    bytes_ += more;
+    hasher_.update(item.key + " " + item.identity + "\n");
+    shard_.seconds += item.seconds;
+    const auto values = quantities(item);
+    for (std::size_t q = 0; q < kQuantities; ++q)
+      if (values[q]) plan_.ranges[q].add(*values[q]);
+  }
+
+  /// Ends the last shard.
+  void close() {
+    if (shard_.samples == 0) return;
+    shard_.plan = hasher_.hex128();
+    plan_.shards.push_back(shard_);
+    shard_.samples = 0;
   }
 
  private:
-  void close() {
-    shard_.path = fmt::format("{0}/{1}/{1}-{2:06}.tar", shard_.split, shard_.bin, number_++);
-    Hasher hasher;
-    hasher.update("vfm-shard 1\n" + shard_.path + "\n");
-    for (const std::uint32_t i : shard_.items)
-      hasher.update(items_[i].key + " " + items_[i].identity + "\n");
-    shard_.plan = hasher.hex128();
-    plan_.shards.push_back(shard_);
-    shard_.items.clear();
-  }
-
   ShardPlan& plan_;
-  const std::vector<Item>& items_;
   std::uint64_t limit_;
   PlannedShard shard_;
+  Hasher hasher_;
+  std::uint64_t bytes_ = 0, place_ = 0;
   int number_ = 0;
 };
 
-/// All kept items in the order of the seed: by a random number of each key, so that one sample more
-/// or less does not move the others.
-std::vector<std::uint32_t> shuffle(const std::vector<Item>& items, const std::vector<bool>& dropped,
-                                   std::uint64_t seed) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> drawn;
-  for (std::uint32_t i = 0; i < items.size(); ++i) {
-    if (dropped[i]) continue;
-    const Random random(seed, Purpose::shard_shuffle, 0, random_key(items[i].key));
-    drawn.emplace_back(std::uint64_t{random.bits(0)} << 32 | random.bits(1), i);
+void cut_shards(const Scan& scan, const Groups& groups, const ShardOptions& options,
+                ShardPlan& plan) {
+  Cutter cutter(plan, options.shard_bytes);
+  std::optional<std::uint64_t> last;
+  io::Sorter::Stream stream = plan.order.sorted();
+  for (std::string_view record; stream.next(record);) {
+    std::string_view begin = record;
+    if (const std::uint64_t group = io::take_ordered(begin, kGroupBytes); last != group) {
+      cutter.begin(options.split[group / groups.names.size()].name,
+                   groups.names[group % groups.names.size()]);
+      last = group;
+    }
+    cutter.add(take_planned(record, scan.items.shapes()));
   }
-  std::sort(drawn.begin(), drawn.end(), [&](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : items[a.second].key < items[b.second].key;
-  });
-  std::vector<std::uint32_t> order;
-  for (const auto& [number, i] : drawn)
-    order.push_back(i);
-  return order;
+  cutter.close();
+  Hasher hasher;
+  for (const PlannedShard& shard : plan.shards)
+    hasher.update(shard.plan);
+  plan.hash = hasher.hex128();
 }
 
 }  // namespace
+
+std::array<std::optional<double>, kQuantities> quantities(const Item& item) {
+  std::array<std::optional<double>, kQuantities> values;
+  const auto set = [&](Quantity quantity, double value) {
+    values[static_cast<std::size_t>(quantity)] = value;
+  };
+  if (item.seconds > 0) set(Quantity::seconds, item.seconds);
+  if (item.width > 0 && item.height > 0) {
+    set(Quantity::shorter_side, std::min(item.width, item.height));
+    set(Quantity::aspect, item.width / item.height);
+  }
+  set(Quantity::megabytes, static_cast<double>(item.media_bytes) / 1e6);
+  return values;
+}
+
+bool PlannedItems::next(Item& item) {
+  std::string_view record;
+  if (!stream_.next(record)) return false;
+  item = take_planned(record, scan_.items.shapes());
+  return true;
+}
+
+std::string PlannedItems::pack(std::uint64_t count) {
+  std::string packed;
+  for (std::string_view record; count > 0; --count) {
+    if (!stream_.next(record)) io::fail_packed();
+    io::put_text(packed, record);
+  }
+  return packed;
+}
+
+Item PlannedItems::take(std::string_view& packed, const Shapes& shapes) {
+  std::string_view record = io::take_text(packed);
+  return take_planned(record, shapes);
+}
 
 void add_place(Json& meta, const PlannedShard& shard) {
   meta["split"] = shard.split;
   meta["bin"] = shard.bin;
 }
 
-ShardPlan plan_shards(Scan& scan, const ShardOptions& options, const KnownSources& known,
-                      Slots& slots) {
-  const std::vector<Item>& items = scan.items;
-  FoundDuplicates found = find_duplicates(scan.items, options, slots);
-  ShardPlan plan;
-  plan.duplicates = std::move(found.list);
-  for (const Item& item : scan.repeated)
-    plan.duplicates.push_back({item.key, item.key, "repeated", 1, "the same sample read twice"});
-  std::sort(plan.duplicates.begin(), plan.duplicates.end(),
-            [](const Duplicate& a, const Duplicate& b) { return a.key < b.key; });
-
-  const auto split = split_items(items, found, options, known, plan);
-  const auto bins = bin_items(items, found.dropped, options.edges);
-  std::map<std::pair<std::size_t, std::string>, std::vector<std::uint32_t>> groups;
-  for (const std::uint32_t i : shuffle(items, found.dropped, options.seed))
-    groups[{split[i], bins[i]}].push_back(i);
-  Cutter cutter(plan, items, options.shard_bytes);
-  for (const auto& [place, members] : groups)
-    cutter.bin(options.split[place.first].name, place.second, members);
-  Hasher hasher;
-  for (const PlannedShard& shard : plan.shards)
-    hasher.update(shard.plan);
-  plan.hash = hasher.hex128();
+ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known, Slots& slots) {
+  ShardPlan plan(options.output);
+  ItemStore& items = scan.items;
+  DuplicatePairs pairs(options.output);
+  find_duplicates(items, options, slots, plan.duplicates, pairs);
+  for (const std::uint32_t number : scan.repeated) {
+    const std::string key = items.get(number).key;
+    plan.duplicates.add({key, key, DuplicateKind::repeated, 1, "the same sample read twice"});
+  }
+  Sources sources(items, pairs, options, known);
+  sources.assign();
+  plan.any_known = sources.any_known();
+  plan.sources.emplace(io::AtomicFile::await(io::join_path(options.output, "sources.jsonl")));
+  sources.write(*plan.sources);
+  items.forget_sources();
+  const Groups groups = groups_of(items);
+  shuffle(items, sources, groups, options.seed, plan.order);
+  items.forget_items();
+  cut_shards(scan, groups, options, plan);
   return plan;
 }
 
@@ -330,7 +245,7 @@ Json options_json(const ShardOptions& options) {
 Json plan_json(const ShardPlan& plan, const ShardOptions& options) {
   Json shards = Json::array();
   for (const PlannedShard& shard : plan.shards)
-    shards.push_back({{"path", shard.path}, {"samples", shard.items.size()}, {"plan", shard.plan}});
+    shards.push_back({{"path", shard.path}, {"samples", shard.samples}, {"plan", shard.plan}});
   return {{"plan", plan.hash}, {"options", options_json(options)}, {"shards", std::move(shards)}};
 }
 

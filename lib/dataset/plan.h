@@ -1,46 +1,74 @@
 // What vfm-shard decides between its two passes: duplicates, splits, bins, order, shards.
 //
 // A pure function of the scanned samples, the options, and the splits in which an earlier run put
-// sources: the order of the input does not matter.
+// sources: the order of the input does not matter. Shards are in memory, their samples on a
+// temporary file, in the order in which they are written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "dataset/duplicates.h"
 #include "dataset/known_sources.h"
 #include "dataset/scan.h"
+#include "io/atomic_file.h"
+#include "io/sorter.h"
+#include "report/html.h"
 
 namespace vfm::dataset {
 
-/// A sample that is dropped because another one is kept.
-struct Duplicate {
-  std::string key, keeper;
-  std::string kind;  ///< "exact", "near", "repeated" (the same sample read twice)
-  double cosine = 1;
-  std::string reason;  ///< why the keeper is the better one
-};
-
 struct PlannedShard {
   std::string split, bin;
-  std::string path;                  ///< relative to the dataset's folder
-  std::vector<std::uint32_t> items;  ///< numbers in Scan::items, in order
-  std::string plan;                  ///< hash of what will stand in it
+  std::string path;  ///< relative to the dataset's folder
+  std::uint64_t samples = 0;
+  double seconds = 0;  ///< of all samples
+  std::string plan;    ///< hash of what will stand in it
+  Shape shape;         ///< of the first sample; all have the same members
 };
+
+/// What --report draws of all samples.
+enum class Quantity { seconds, shorter_side, aspect, megabytes };
+inline constexpr std::size_t kQuantities = 4;
+/// Nothing where the sample does not say.
+std::array<std::optional<double>, kQuantities> quantities(const Item& item);
 
 struct ShardPlan {
-  std::vector<Duplicate> duplicates;  ///< by key
-  std::vector<PlannedShard> shards;   ///< by split as given, bin and number
-  std::string hash;                   ///< of all shards' plans
-  KnownSources sources;               ///< in which split each is
+  explicit ShardPlan(const std::string& folder) : duplicates(folder), order(folder) {}
+
+  DuplicateList duplicates;
+  std::vector<PlannedShard> shards;  ///< by split as given, bin and number
+  std::string hash;                  ///< of all shards' plans
+  std::array<report::Range, kQuantities> ranges;
+  bool any_known = false;                 ///< Sources::any_known()
+  std::optional<io::AtomicFile> sources;  ///< sources.jsonl, written and to be committed
+  io::Sorter order;                       ///< all samples; PlannedItems reads it
 };
 
-/// Consumes the items' embeddings. The better of two duplicates has more pixels, else more bytes,
-/// else the smaller key. `known` sources keep their split. Throws Stopped.
-ShardPlan plan_shards(Scan& scan, const ShardOptions& options, const KnownSources& known,
-                      Slots& slots);
+/// The samples of a plan, one shard after the other, in the order in which they are written.
+/// Thread-safety: one thread at a time.
+class PlannedItems {
+ public:
+  PlannedItems(const Scan& scan, ShardPlan& plan) : scan_(scan), stream_(plan.order.sorted()) {}
+  /// False at the end. Without source, path, content and embedding.
+  bool next(Item& item);
+  /// The next `count` of them as bytes, for take().
+  std::string pack(std::uint64_t count);
+  /// Takes the first from what pack() gave.
+  static Item take(std::string_view& packed, const Shapes& shapes);
+
+ private:
+  const Scan& scan_;
+  io::Sorter::Stream stream_;
+};
+
+/// The better of two duplicates has more pixels, else more bytes, else the smaller key. `known`
+/// sources keep their split. What the scan kept of sources and items is used up. Throws Stopped.
+ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known, Slots& slots);
 
 /// All that decides a dataset beside its samples.
 Json options_json(const ShardOptions& options);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.h"
 #include "report/html.h"
@@ -12,6 +13,7 @@ namespace vfm::dataset {
 namespace {
 
 constexpr std::size_t kShownDuplicates = 200;
+constexpr int kHistogramBins = 40;
 
 std::vector<std::string> row(const std::string& name, const Json& entry) {
   return {name, entry["samples"].dump(), entry["shards"].dump(),
@@ -28,50 +30,50 @@ void table(report::Page& page, const char* what, const Json& entries) {
   page.table({what, "samples", "shards", "bytes", "duration"}, rows);
 }
 
-void histograms(report::Page& page, const Scan& scan, const ShardPlan& plan) {
-  std::vector<double> seconds, sides, bytes, aspects;
-  for (const PlannedShard& shard : plan.shards)
-    for (const std::uint32_t i : shard.items) {
-      const Item& item = scan.items[i];
-      if (item.seconds > 0) seconds.push_back(item.seconds);
-      if (item.width > 0 && item.height > 0) {
-        sides.push_back(std::min(item.width, item.height));
-        aspects.push_back(item.width / item.height);
-      }
-      bytes.push_back(static_cast<double>(item.media_bytes) / 1e6);
-    }
-  page.heading("Samples");
-  const auto draw = [&](const std::vector<double>& values, const char* axis, const char* caption) {
-    if (!values.empty()) page.svg(report::histogram(values, 40, axis), caption);
+void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
+  struct Chart {
+    const char *axis, *caption;
   };
-  draw(seconds, "seconds", "Duration of the videos");
-  draw(sides, "pixels", "Shorter side");
-  draw(aspects, "width / height", "Aspect ratio");
-  draw(bytes, "MB", "Size of the video or image");
+  constexpr std::array<Chart, kQuantities> kCharts = {{{"seconds", "Duration of the videos"},
+                                                       {"pixels", "Shorter side"},
+                                                       {"width / height", "Aspect ratio"},
+                                                       {"MB", "Size of the video or image"}}};
+  std::vector<report::Histogram> charts;
+  for (const report::Range& range : plan.ranges)
+    charts.emplace_back(range, kHistogramBins);
+  PlannedItems items(scan, plan);
+  for (Item item; items.next(item);) {
+    const auto values = quantities(item);
+    for (std::size_t q = 0; q < kQuantities; ++q)
+      if (values[q]) charts[q].add(*values[q]);
+  }
+  page.heading("Samples");
+  for (std::size_t q = 0; q < kQuantities; ++q)
+    if (plan.ranges[q].any) page.svg(charts[q].svg(kCharts[q].axis), kCharts[q].caption);
 }
 
-void duplicates(report::Page& page, const ShardPlan& plan) {
-  if (plan.duplicates.empty()) return;
+void duplicates(report::Page& page, ShardPlan& plan) {
+  if (plan.duplicates.count() == 0) return;
   page.heading("Duplicates");
-  std::vector<double> cosines;
   std::vector<std::vector<std::string>> rows;
-  for (const Duplicate& d : plan.duplicates) {
-    if (d.kind == "near") cosines.push_back(d.cosine);
-    if (rows.size() < kShownDuplicates)
-      rows.push_back({d.key, d.keeper, d.kind, fmt::format("{:.4f}", d.cosine), d.reason});
-  }
+  plan.duplicates.for_each([&](const Duplicate& d) {
+    rows.push_back({d.key, d.keeper, kDuplicateKinds[static_cast<std::size_t>(d.kind)],
+                    fmt::format("{:.4f}", d.cosine), d.reason});
+    return rows.size() < kShownDuplicates;
+  });
+  const std::vector<double>& cosines = plan.duplicates.near_cosines();
   if (!cosines.empty())
-    page.svg(report::histogram(cosines, 40, "cosine"),
+    page.svg(report::histogram(cosines, kHistogramBins, "cosine"),
              "Cosine of near duplicates to what was kept");
-  if (plan.duplicates.size() > kShownDuplicates)
+  if (plan.duplicates.count() > kShownDuplicates)
     page.paragraph(fmt::format("The first {} of {}; all are in duplicates.jsonl.", kShownDuplicates,
-                               plan.duplicates.size()));
+                               plan.duplicates.count()));
   page.table({"dropped", "kept", "kind", "cosine", "why the kept one"}, rows);
 }
 
 }  // namespace
 
-void write_shard_report(const std::string& path, const Scan& scan, const ShardPlan& plan,
+void write_shard_report(const std::string& path, const Scan& scan, ShardPlan& plan,
                         const Json& summary) {
   report::Page page("vfm-shard");
   page.paragraph(
@@ -80,7 +82,7 @@ void write_shard_report(const std::string& path, const Scan& scan, const ShardPl
                   summary["samples"].get<std::uint64_t>(), summary["shards"].get<std::uint64_t>(),
                   format_bytes(summary["bytes"].get<double>()),
                   format_seconds(summary["seconds"].get<double>()), scan.read, scan.filtered,
-                  plan.duplicates.size()));
+                  plan.duplicates.count()));
   table(page, "Splits", summary["splits"]);
   table(page, "Bins", summary["bins"]);
   histograms(page, scan, plan);

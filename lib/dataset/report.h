@@ -10,7 +10,7 @@
 namespace vfm::dataset {
 
 /// `summary` is dataset.json. Throws Error.
-void write_shard_report(const std::string& path, const Scan& scan, const ShardPlan& plan,
+void write_shard_report(const std::string& path, const Scan& scan, ShardPlan& plan,
                         const Json& summary);
 
 }  // namespace vfm::dataset

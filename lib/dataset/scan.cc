@@ -12,6 +12,8 @@
 #include "base/ordered.h"
 #include "base/philox.h"
 #include "base/stop.h"
+#include "curate/binning.h"
+#include "dataset/bins.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "shard/columns.h"
@@ -66,7 +68,7 @@ class Column {
 
   const shard::IndexedReader& reader() const { return tar_.reader; }
   const std::vector<std::string>& faults() const { return tar_.faults; }
-  std::uint32_t row() const { return row_; }
+  ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
   /// The sample at `row`.
   const shard::SampleView& at(std::int64_t row) {
     row_ = static_cast<std::uint32_t>(row);
@@ -121,36 +123,38 @@ void measure(Item& item, const JoinedSample& sample) {
   item.seconds = meta.contains("seconds") ? number(meta, "seconds") : number(meta, "duration");
   item.fps = number(meta, "fps");
   item.frames = number(meta, "frames");
-  if (media_kind(item.media) != MediaKind::image) return;
-  if (const auto header = shard::read_image_header(sample.find(item.media))) {
-    item.image_format = header->format;
-    item.image_mode = header->mode;
+  if (media_kind(item.shape.media) != MediaKind::image) return;
+  if (const auto header = shard::read_image_header(sample.find(item.shape.media))) {
+    item.shape.image_format = header->format;
+    item.shape.image_mode = header->mode;
     if (item.width <= 0 || item.height <= 0)
       item.width = header->width, item.height = header->height;
   }
 }
 
 void hash(Item& item, const JoinedSample& sample, const std::string& json) {
-  const std::string_view media = sample.find(item.media);
+  const std::string_view media = sample.find(item.shape.media);
   if (media.data()) item.content = need_string(sample.meta, "media_xxh3", sample.key);
   Hasher all;
   all.update(json).update(item.content);
   for (const shard::MemberView& member : sample.members) {
     all.update(fmt::format("\n{} {}\n", member.extension, member.data.size()));
-    if (member.extension != item.media) all.update(member.data);
+    if (member.extension != item.shape.media) all.update(member.data);
   }
   item.identity = all.hex128();
   if (item.content.empty()) item.content = item.identity;
 }
 
-Item make_item(const JoinedSample& sample) {
+Item make_item(const JoinedSample& sample, const ShardOptions& options) {
   Item item;
   item.key = sample.key;
-  item.media = sample.media;
+  item.shape.media = sample.media;
   measure(item, sample);
+  item.shape.bin = bin_of(item, options.edges);
   for (const shard::MemberView& member : sample.members)
-    if (member.extension != item.media) item.extras.append(" ").append(member.extension);
-  item.media_bytes = sample.find(item.media).size();
+    if (member.extension != item.shape.media)
+      item.shape.extras.append(" ").append(member.extension);
+  item.media_bytes = sample.find(item.shape.media).size();
   const shard::SampleView view{sample.key, sample.members};
   shard::check_sample(view);
   item.tar_bytes = shard::sample_bytes(view);
@@ -167,14 +171,18 @@ Item make_item(const JoinedSample& sample) {
     item.encoder = random_key(fmt::format("{} {}", item.embedding.size(),
                                           encoder == sample.meta.end() ? "" : dump_json(*encoder)));
   }
+  // Read in any case: a damaged one is an error of its sample.
+  if (options.keep_duplicates || !options.duplicate_threshold) item.embedding = {};
   return item;
 }
 
 /// What one line of the input gave.
 struct Scanned {
+  explicit Scanned(const ShardOptions& options) : items(options.output) {}
+
   bool shard = false;
   InputShard input;
-  std::vector<Item> items;
+  ItemBatch items;
   std::set<std::string> fields;
   std::uint64_t read = 0, filtered = 0;
   std::vector<io::Fault> errors;
@@ -182,7 +190,8 @@ struct Scanned {
 
 class ShardScanner {
  public:
-  ShardScanner(const ShardOptions& options, const io::Record& record) : options_(options) {
+  ShardScanner(const ShardOptions& options, const io::Record& record)
+      : options_(options), scanned_(options) {
     if (!options.where.empty()) where_.emplace(options.where);
     scanned_.shard = true;
     scanned_.input.name = record.path();
@@ -205,11 +214,9 @@ class ShardScanner {
         scanned_.errors.push_back({scanned_.input.name, error.what()});
       }
     }
-    for (const Column& column : columns_) {
+    for (const Column& column : columns_)
       for (const std::string& fault : column.faults())
         scanned_.errors.push_back({scanned_.input.name, fault});
-      scanned_.input.indexes.push_back(column.reader().index());
-    }
     return std::move(scanned_);
   }
 
@@ -230,10 +237,10 @@ class ShardScanner {
       ++scanned_.filtered;
       return;
     }
-    Item item = make_item(sample);
+    Item item = make_item(sample, options_);
     for (const Column& column : columns_)
-      item.rows.push_back(column.row());
-    scanned_.items.push_back(std::move(item));
+      item.columns.push_back(column.place());
+    scanned_.items.add(item);
   }
 
   const ShardOptions& options_;
@@ -250,7 +257,8 @@ class Gatherer {
 
   void add(Scanned& scanned) {
     for (const io::Fault& fault : scanned.errors)
-      errors_.add(fault);
+      errors_.add(fault, place(lines_, 0));
+    scanned.input.line = lines_++;
     if (!scanned.shard) return;
     const auto number = static_cast<std::uint32_t>(scan_.shards.size());
     scan_.shards.push_back(std::move(scanned.input));
@@ -258,33 +266,35 @@ class Gatherer {
     scan_.read += scanned.read;
     scan_.filtered += scanned.filtered;
     progress_.add(scanned.read);
-    for (Item& item : scanned.items) {
-      item.shard = number;
-      const auto [first, added] = by_key_.emplace(item.key, scan_.items.size());
-      if (added)
-        scan_.items.push_back(std::move(item));
-      else
-        add_again(item, scan_.items[first->second]);
-    }
+    scan_.items.take(scanned.items, number);
+  }
+
+  /// Keys that come again are known once all are there; errors.jsonl has them after the other
+  /// errors of their shard.
+  void finish() {
+    scan_.items.settle_keys([&](std::uint32_t number, const Item& item, const Item& first) {
+      if (item.identity == first.identity) {
+        scan_.repeated.push_back(number);
+        return;
+      }
+      const InputShard& shard = scan_.shards[item.shard];
+      errors_.add({shard.tars.front(),
+                   fmt::format("key '{}' comes twice with different contents, first in '{}'; keep "
+                               "one, or give new keys with --rekey",
+                               item.key, scan_.shards[first.shard].name)},
+                  place(shard.line, std::uint64_t{1} << 32 | number));
+    });
   }
 
  private:
-  void add_again(Item& item, const Item& first) {
-    if (item.identity == first.identity) {
-      scan_.repeated.push_back(std::move(item));
-      return;
-    }
-    errors_.add(
-        {scan_.shards[item.shard].tars.front(),
-         fmt::format("key '{}' comes twice with different contents, first in '{}'; keep one, or "
-                     "give new keys with --rekey",
-                     item.key, scan_.shards[first.shard].name)});
+  static std::uint64_t place(std::uint64_t line, std::uint64_t within) {
+    return line << 33 | within;
   }
 
   Scan& scan_;
   Progress& progress_;
   io::ErrorLog& errors_;
-  std::unordered_map<std::string, std::size_t> by_key_;
+  std::uint64_t lines_ = 0;
 };
 
 struct Line {
@@ -293,7 +303,7 @@ struct Line {
 };
 
 Scanned scan_line(const ShardOptions& options, Line& line) {
-  Scanned scanned;
+  Scanned scanned(options);
   const std::string name = line.error.empty() && line.record.json.contains("path")
                                ? line.record.path()
                                : line.record.where;
@@ -319,7 +329,7 @@ std::string unpack_folder(const std::string& output) {
 Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
                  io::ErrorLog& errors) {
   if (!options.where.empty()) shard::Where{options.where};  // throws before anything is read
-  Scan scan;
+  Scan scan(options);
   Gatherer gatherer(scan, progress, errors);
   std::deque<Line> bad;
   shard::ShardInput reader(options.inputs, [&](const io::Fault& fault) {
@@ -343,6 +353,7 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
   for_each_ordered<Line, Scanned>(
       slots, next, [&](Line& line) { return scan_line(options, line); },
       [&](Scanned& scanned) { gatherer.add(scanned); });
+  gatherer.finish();
   scan.streams = reader.streams();
   return scan;
 }

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/slots.h"
 #include "dataset/dataset.h"
+#include "dataset/item_store.h"
 #include "dataset/join.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
@@ -17,37 +18,21 @@
 
 namespace vfm::dataset {
 
-/// An input shard: its columns' tars with their indexes, the first column first.
+/// An input shard: its columns' tars, the first column first.
 struct InputShard {
   std::string name;               ///< for messages
   std::vector<std::string> tars;  ///< plain ones: unpacked where they were compressed
-  std::vector<shard::TarOffsets> indexes;
-};
-
-struct Item {
-  std::string key;
-  std::uint32_t shard = 0;          ///< number of the InputShard
-  std::vector<std::uint32_t> rows;  ///< of the sample in each column
-  std::string media;                ///< extension
-  std::string extras;  ///< the other members but json, each after a blank: " txt text.npy"
-  double width = 0, height = 0, seconds = 0, fps = 0, frames = 0;  ///< 0: not known
-  std::string image_format, image_mode;                            ///< Pillow's names, for images
-  std::uint64_t media_bytes = 0;                                   ///< of the media member alone
-  std::uint64_t tar_bytes = 0;   ///< of all members but json, with headers and padding
-  std::uint64_t json_bytes = 0;  ///< of the merged JSON, without what vfm-shard adds
-  std::string content;           ///< XXH3-128 of the media member
-  std::string identity;          ///< XXH3-128 of everything
-  std::string source;            ///< source_hash, else source, else the key
-  std::string path;              ///< source, where source_hash is there too
-  std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
-  std::vector<float> embedding;  ///< empty if there is none
+  std::uint64_t line = 0;         ///< of the input
 };
 
 struct Scan {
+  /// Its temporary files stand in the dataset's folder.
+  explicit Scan(const ShardOptions& options) : items(options.output, options.near_bytes) {}
+
   std::vector<InputShard> shards;
-  std::vector<Item> items;       ///< in the order of the input, keys unique
-  std::vector<Item> repeated;    ///< the same samples a second time
-  std::set<std::string> fields;  ///< of all samples' JSON, filtered ones too
+  ItemStore items;                      ///< in the order of the input
+  std::vector<std::uint32_t> repeated;  ///< items that are the same samples a second time
+  std::set<std::string> fields;         ///< of all samples' JSON, filtered ones too
   std::uint64_t read = 0, filtered = 0;
   io::InputStreams streams;  ///< whether the input came whole
 };

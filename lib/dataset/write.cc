@@ -30,7 +30,7 @@ class ShardWriter::Readers {
     }
     const InputShard& input = scan_.shards[shard];
     used_.emplace_front(key, std::make_shared<const shard::IndexedReader>(
-                                 input.tars[column], input.indexes[column], limits_));
+                                 shard::IndexedReader::without_index(input.tars[column], limits_)));
     by_key_[key] = used_.begin();
     constexpr std::size_t kOpen = 256;
     if (used_.size() > kOpen) {
@@ -54,7 +54,7 @@ ShardWriter::ShardWriter(const Scan& scan, const ShardOptions& options)
     : scan_(scan), options_(options), readers_(std::make_unique<Readers>(scan, options.limits)) {}
 ShardWriter::~ShardWriter() = default;
 
-Json ShardWriter::write(const PlannedShard& planned) const {
+Json ShardWriter::write(const PlannedShard& planned, std::string_view items) const {
   const std::string tar = io::join_path(options_.output, planned.path);
   shard::Receipt receipt(shard::receipt_path(tar), "plan", planned.plan);
   Json record = receipt.find([&](const Json& found) { shard::check_written(tar, found); });
@@ -62,13 +62,16 @@ Json ShardWriter::write(const PlannedShard& planned) const {
     io::make_directories(io::dir_name(tar));
     shard::Writer writer(tar);
     std::vector<shard::ReadBuffer> buffers;
-    for (const std::uint32_t number : planned.items) {
+    while (!items.empty()) {
       check_stop();
-      const Item& item = scan_.items[number];
-      buffers.resize(std::max(buffers.size(), item.rows.size()));
+      const Item item = PlannedItems::take(items, scan_.items.shapes());
+      buffers.resize(std::max(buffers.size(), item.columns.size()));
       std::vector<const shard::SampleView*> parts;
-      for (std::size_t c = 0; c < item.rows.size(); ++c)
-        parts.push_back(&readers_->get(item.shard, c)->view(item.rows[c], buffers[c]));
+      for (std::size_t c = 0; c < item.columns.size(); ++c) {
+        const ColumnPlace& place = item.columns[c];
+        parts.push_back(&readers_->get(item.shard, c)
+                             ->view_at(place.row, place.offset, place.size, buffers[c]));
+      }
       JoinedSample sample = join_sample(parts);
       if (options_.rekey) rekey(sample);
       if (sample.key != item.key)

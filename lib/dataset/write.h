@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "dataset/plan.h"
@@ -18,8 +19,9 @@ class ShardWriter {
   ~ShardWriter();
 
   /// Writes the shard and its record X.json, in this order, unless both are there; returns its
-  /// manifest record. Throws Error, also if an input changed since it was scanned; Stopped.
-  Json write(const PlannedShard& shard) const;
+  /// manifest record. `items`: PlannedItems::pack() of its samples. Throws Error, also if an input
+  /// changed since it was scanned; Stopped.
+  Json write(const PlannedShard& shard, std::string_view items) const;
 
  private:
   class Readers;

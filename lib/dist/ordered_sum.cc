@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dist/ordered_sum.h"
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
+#include <vector>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
-#include "base/half.h"
 
 namespace vfm::dist {
 namespace {
 
-constexpr std::size_t kBlock = 1024;  // elements, whose sums stay in the nearest cache
+template <class Value>
+using Adder = void(const Value* const* parts, std::size_t ranks, Value* to, std::size_t count);
 
-template <class Value, class Total, class Read, class Write>
-void add_up(std::span<const std::byte* const> parts, std::byte* to, std::size_t count, Read read,
-            Write write) {
-  std::array<Total, kBlock> totals;
-  for (std::size_t begin = 0; begin < count; begin += kBlock) {
-    const std::size_t n = std::min(kBlock, count - begin);
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const Value* values = reinterpret_cast<const Value*>(parts[p]) + begin;
-      // The first is taken as it is: 0 + -0 would be 0.
-      if (p == 0)
-        for (std::size_t i = 0; i < n; ++i)
-          totals[i] = read(values[i]);
-      else
-        for (std::size_t i = 0; i < n; ++i)
-          totals[i] += read(values[i]);
-    }
-    Value* out = reinterpret_cast<Value*>(to) + begin;
-    for (std::size_t i = 0; i < n; ++i)
-      out[i] = write(totals[i]);
+template <class Value>
+Adder<Value>* of_level(Adder<Value>* base, Adder<Value>* avx2, Adder<Value>* avx512) {
+  switch (cpu_level()) {
+    case CpuLevel::avx512:
+      return avx512;
+    case CpuLevel::avx2:
+      return avx2;
+    case CpuLevel::base:
+      break;
+  }
+  return base;
+}
+
+template <class Value>
+void add_whole(const Value* const* parts, std::size_t ranks, Value* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Value total = parts[0][i];
+    for (std::size_t part = 1; part < ranks; ++part)
+      total += parts[part][i];
+    to[i] = total;
   }
 }
 
 template <class Value>
-void add_up_same(std::span<const std::byte* const> parts, std::byte* to, std::size_t count) {
-  const auto same = [](Value value) { return value; };
-  add_up<Value, Value>(parts, to, count, same, same);
+void add_with(Adder<Value>* adder, std::span<const std::byte* const> parts, std::byte* to,
+              std::size_t count) {
+  std::vector<const Value*> values;
+  for (const std::byte* const part : parts)
+    values.push_back(reinterpret_cast<const Value*>(part));
+  adder(values.data(), values.size(), reinterpret_cast<Value*>(to), count);
 }
 
 }  // namespace
@@ -47,13 +50,15 @@ void sum_in_order(Sum sum, std::span<const std::byte* const> parts, std::byte* t
                   std::size_t count) {
   switch (sum) {
     case Sum::f32:
-      return add_up_same<float>(parts, to, count);
-    case Sum::f64:
-      return add_up_same<double>(parts, to, count);
-    case Sum::i64:
-      return add_up_same<std::int64_t>(parts, to, count);
+      return add_with(of_level(base::add_floats, avx2::add_floats, avx512::add_floats), parts, to,
+                      count);
     case Sum::bf16:
-      return add_up<std::uint16_t, float>(parts, to, count, bfloat16_to_float, float_to_bfloat16);
+      return add_with(of_level(base::add_bfloats, avx2::add_bfloats, avx512::add_bfloats), parts,
+                      to, count);
+    case Sum::f64:
+      return add_with<double>(add_whole<double>, parts, to, count);
+    case Sum::i64:
+      return add_with<std::int64_t>(add_whole<std::int64_t>, parts, to, count);
     case Sum::none:
       break;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "dist/group.h"
@@ -13,5 +14,18 @@ namespace vfm::dist {
 /// `sum`; bf16 in f32, rounded once. `to` may be one of the parts, but not overlap one otherwise.
 void sum_in_order(Sum sum, std::span<const std::byte* const> parts, std::byte* to,
                   std::size_t count);
+
+/// The same of f32 and of bf16, of which there is most: ordered_sum_cpu.cc, compiled once for each
+/// of these instruction sets. All give the same bits.
+#define VFM_ORDERED_SUMS(isa)                                                                  \
+  namespace isa {                                                                              \
+  void add_floats(const float* const* parts, std::size_t ranks, float* to, std::size_t count); \
+  void add_bfloats(const std::uint16_t* const* parts, std::size_t ranks, std::uint16_t* to,    \
+                   std::size_t count);                                                         \
+  }
+VFM_ORDERED_SUMS(base)
+VFM_ORDERED_SUMS(avx2)
+VFM_ORDERED_SUMS(avx512)
+#undef VFM_ORDERED_SUMS
 
 }  // namespace vfm::dist

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "generate/estimate.h"
+#include "generate/faster_fp8.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -35,15 +36,9 @@ models::Gpu host_rates(int per_node) {
   return gpu;
 }
 
-models::Gpu rates_of(const GenerateJob& job, int per_node) {
-  if (job.gpu != nullptr) return *job.gpu;
-  if (job.device != Device::cuda) return host_rates(per_node);
-  const models::Gpu* const here = models::known_gpu(describe_gpu());
-  return here != nullptr ? *here : models::find_gpu("h100");
-}
-
-/// Those of `ranks` ranks together, in the order of ClipParallel::name().
-std::vector<ClipParallel> layouts_of(int ranks, bool guided, bool shard) {
+/// Those of `ranks` ranks together, in the order of ClipParallel::name(). `frames`: attention is
+/// within frames and pixels, too.
+std::vector<ClipParallel> layouts_of(int ranks, bool guided, bool frames, bool shard) {
   std::vector<ClipParallel> layouts;
   for (const int cfg : {1, 2}) {
     if (ranks % cfg != 0 || (cfg == 2 && !guided)) continue;
@@ -53,9 +48,13 @@ std::vector<ClipParallel> layouts_of(int ranks, bool guided, bool shard) {
       parallel.cfg = cfg, parallel.tp = tp, parallel.cp = ranks / cfg / tp;
       parallel.shard = shard && ranks > 1;
       const std::vector<const char*> kinds = {"auto", "all_to_all", "ring", "gather"};
-      for (const char* const kind : std::span(kinds).first(parallel.cp > 1 ? kinds.size() : 1)) {
-        parallel.cp_kind = kind;
-        layouts.push_back(parallel);
+      for (const bool hybrid : {false, true}) {
+        if (hybrid && (!frames || parallel.cp == 1)) continue;
+        parallel.hybrid = hybrid;
+        for (const char* const kind : std::span(kinds).first(parallel.cp > 1 ? kinds.size() : 1)) {
+          parallel.cp_kind = kind;
+          layouts.push_back(parallel);
+        }
       }
     }
   }
@@ -63,6 +62,13 @@ std::vector<ClipParallel> layouts_of(int ranks, bool guided, bool shard) {
 }
 
 }  // namespace
+
+models::Gpu comparing_rates(const GenerateJob& job, int per_node) {
+  if (job.gpu != nullptr) return *job.gpu;
+  if (job.device != Device::cuda) return host_rates(per_node);
+  const models::Gpu* const here = models::known_gpu(describe_gpu());
+  return here != nullptr ? *here : models::find_gpu("h100");
+}
 
 std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int per_node) {
   GenerateJob alone = job;
@@ -72,28 +78,27 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
     fail_usage(
         "--parallel is for diffusion models, this one is autoregressive: without it, ranks make "
         "clips of their own");
-  const models::Gpu gpu = rates_of(job, per_node);
+  const models::Gpu gpu = comparing_rates(job, per_node);
   const bool host = job.gpu == nullptr && job.device != Device::cuda;
   const double room = host ? gpu.memory : gpu.usable();
   const ModelPart text = estimate.text_part();
   std::vector<CostedLayout> costed;
   for (int together = 1; together <= ranks; ++together) {
     if (ranks % together != 0 || (together == 1 && job.parallel.shard)) continue;
-    for (const ClipParallel& parallel :
-         layouts_of(together, estimate.clip().samples > 1, job.parallel.shard)) {
+    for (const ClipParallel& parallel : layouts_of(
+             together, estimate.clip().samples > 1,
+             estimate.network().dit->type == models::NetworkType::stdit, job.parallel.shard)) {
       try {
         estimate.share(parallel, gpu.per_node);
         if (std::ranges::any_of(costed, [&](const CostedLayout& one) {  // what 'auto' means here
               return one.parallel.option() == estimate.parallel().option();
             }))
           continue;
-        const ModelPart network = estimate.network_part(&gpu),
-                        tokenizer = estimate.tokenizer_part();
+        const LayoutCost cost = cost_in_faster_fp8(estimate, job, gpu, text);
         CostedLayout& one = costed.emplace_back();
         one.parallel = estimate.parallel();
-        one.memory = estimate.memory(network, tokenizer, text).peak;
-        one.seconds =
-            models::sum_of("", estimate.time(gpu, network, tokenizer, text).lines).seconds;
+        one.memory = cost.memory;
+        one.seconds = cost.seconds;
         one.fits = one.memory <= room;
       } catch (const Error& error) {  // the model cannot have it
         log_debug("--parallel auto: {}", error.what());

@@ -11,8 +11,12 @@
 #include <vector>
 
 #include "generate/generate.h"
+#include "models/gpu_table.h"
 
 namespace vfm::generate {
+
+/// The rates that layouts of the job are compared by.
+models::Gpu comparing_rates(const GenerateJob& job, int per_node);
 
 struct CostedLayout {
   ClipParallel parallel;

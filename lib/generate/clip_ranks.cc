@@ -40,13 +40,15 @@ std::string ClipParallel::name() const {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
   if (cfg > 1) add(fmt::format("cfg={}", cfg));
   if (cp > 1) add(fmt::format("cp={} {}", cp, cp_kind));
+  if (hybrid) add("hybrid");
   if (tp > 1) add(fmt::format("tp={}", tp));
   return text;
 }
 
 std::string ClipParallel::option() const {
   std::string text = fmt::format("cfg={},cp={},tp={}", cfg, cp, tp);
-  return cp > 1 ? text + ",cp_kind=" + cp_kind : text;
+  if (cp > 1) text += ",cp_kind=" + cp_kind;
+  return hybrid ? text + ",hybrid" : text;
 }
 
 ClipParallel parse_parallel(std::string_view text) {
@@ -62,6 +64,10 @@ ClipParallel parse_parallel(std::string_view text) {
       parallel.choose = ClipParallel::kAllRanks;
       continue;
     }
+    if (part == "hybrid") {
+      parallel.hybrid = true;
+      continue;
+    }
     if (name == "cp_kind") {
       if (value != "auto") models::parse_cp_kind(value);
       parallel.cp_kind = value;
@@ -72,17 +78,19 @@ ClipParallel parse_parallel(std::string_view text) {
                       : name == "tp"   ? &parallel.tp
                       : name == "auto" ? &parallel.choose
                                        : nullptr;
-    if (!size) fail_usage("--parallel has cfg, cp, tp and cp_kind, and not '{}': {}", name, kHow);
+    if (!size)
+      fail_usage("--parallel has cfg, cp, tp, cp_kind and hybrid, and not '{}': {}", part, kHow);
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *size);
     if (error != std::errc{} || end != value.data() + value.size() || *size < 1 || *size > 1 << 16)
       fail_usage("--parallel {}: a number of ranks is needed, {}", part, kHow);
   }
-  if (parallel.choose != 0 && (!parallel.alone() || parallel.cp_kind != "auto"))
+  if (parallel.choose != 0 && (!parallel.alone() || parallel.cp_kind != "auto" || parallel.hybrid))
     fail_usage("--parallel auto chooses all of it: give a number of ranks alone, as auto=8");
   if (parallel.cfg > 2)
     fail_usage("--parallel cfg={}: guidance has two halves, so cfg is 1 or 2", parallel.cfg);
   if (parallel.cp == 1 && parallel.cp_kind != "auto")
     fail_usage("--parallel cp_kind={} needs cp: {}", parallel.cp_kind, kHow);
+  if (parallel.cp == 1 && parallel.hybrid) fail_usage("--parallel hybrid needs cp: {}", kHow);
   return parallel;
 }
 
@@ -103,6 +111,8 @@ ClipRanks::ClipRanks(dist::World& world, const ClipParallel& parallel, const mod
   network_.tp = if_shared(mesh_, dist::Axes::tp);
   network_.cp = if_shared(mesh_, dist::Axes::cp);
   network_.cp_kind = cp.kind;
+  network_.hybrid = parallel.hybrid;
+  network_.by_sample = true;  // of a clip there are two
   if (clip_->size() > 1) network_.fp8 = clip_.get();
   if (parallel.shard && clip_->size() > 1) share_matrices(parallel);
   if (cp.kind != models::CpKind::all_to_all_ring) return;

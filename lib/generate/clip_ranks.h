@@ -31,6 +31,9 @@ struct ClipParallel {
   int cfg = 1, cp = 1, tp = 1;
   /// Of cp: a name of models::CpKind, or "auto", of which agree_on_ranks() makes one.
   std::string cp_kind = "auto";
+  /// Of cp and an ST-DiT: parts of cp end at frames (models/dit/stdit_shard.h), and cp_kind is what
+  /// full attention alone does.
+  bool hybrid = false;
   /// Each keeps a part of the blocks' matrices, and a block's are gathered before it runs
   /// (nn/block_shards.h). It changes no bit, and so is not part of the name.
   bool shard = false;
@@ -48,8 +51,8 @@ struct ClipParallel {
   std::string option() const;
 };
 
-/// "cfg=2,cp=4,tp=2,cp_kind=ring", of which each may be left out; "auto", or "auto=8" for so many
-/// ranks. Throws Error{usage}.
+/// "cfg=2,cp=4,tp=2,cp_kind=ring,hybrid", of which each may be left out; "auto", or "auto=8" for so
+/// many ranks. Throws Error{usage}.
 ClipParallel parse_parallel(std::string_view text);
 
 /// Throws Error{usage} unless so many ranks are whole groups.

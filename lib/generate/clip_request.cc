@@ -30,6 +30,7 @@ void ModelShape::take(const models::NetworkConfig& network) {
 void ModelShape::take(const models::DecoderConfig& decoder) {
   autoregressive = true;
   codes = decoder.vocabulary;
+  continues_only = !decoder.start_token;
   text_width = decoder.text_embed_dim;
 }
 
@@ -82,6 +83,10 @@ void ModelShape::check(const ClipRequest& request) const {
   if (autoregressive && (request.noise || negative))
     fail_usage("{} for diffusion models, and this one is autoregressive",
                request.noise ? "a first noise is" : "negative prompts are");
+  if (continues_only && !request.given)
+    fail_usage(
+        "the model only continues videos, nothing stands before its first code: give the frames "
+        "that the clip begins with (--condition)");
   check_text(request);
   const Extents size = latent_of(request);
   const std::size_t values = static_cast<std::size_t>(channels) * size.frames * size.height *

@@ -51,6 +51,7 @@ struct ModelShape {
   int channels = 0, vocabulary = 0, time_factor = 1, space_factor = 1;  ///< of the tokenizer
   bool autoregressive = false;                                          ///< or a diffusion model
   int codes = 0;                          ///< of an autoregressive model
+  bool continues_only = false;            ///< it makes no first frame
   int in_channels = 0, out_channels = 0;  ///< of a diffusion model
   std::array<int, 3> patch = {1, 1, 1};   ///< latents of a token, (t, h, w)
   bool flow = false;                      ///< of flow matching

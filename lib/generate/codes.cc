@@ -52,6 +52,8 @@ std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
                                       const HowFar& how_far) {
   if (static_cast<std::int64_t>(given.size()) > sample.codes())
     fail_usage("{} codes are given of {}", given.size(), sample.codes());
+  if (given.empty() && !decoder.config().start_token)
+    fail_usage("the model has nothing before the first code: it continues codes that are given");
   models::CodeWriter writer(decoder, sample, text);
   std::vector<std::int32_t> codes(given.begin(), given.end());
   for (std::int64_t i = 0; i < sample.codes(); ++i) {

@@ -38,7 +38,7 @@ double encoder_bytes(double frames, double pixels) {
 }  // namespace
 
 Estimate::Estimate(const GenerateJob& job)
-    : job_(job), facts_(models::retry_if_gone(job.model, [&] {
+    : job_(job), fp8_(job.fp8), facts_(models::retry_if_gone(job.model, [&] {
         return models::read_facts(models::ModelFolder(job.model));
       })) {
   own_sampling_ = SampleOptions::of(facts_.sampling, "'" + job.model + "'");
@@ -155,7 +155,8 @@ ModelPart Estimate::network_part(const models::Gpu* gpu) const {
   if (network_.decoder) {
     const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
                                     static_cast<int>(clip_.text_tokens)};
-    part.cost = models::writing_cost(*network_.decoder, sample, compute_, job_.device);
+    part.cost =
+        models::writing_cost(*network_.decoder, network_.adapters, sample, compute_, job_.device);
   } else {
     models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
     sample.text_tokens = static_cast<int>(clip_.text_tokens);
@@ -163,8 +164,8 @@ ModelPart Estimate::network_part(const models::Gpu* gpu) const {
     sample.position_step =
         position_steps({size.frames, size.height, size.width},
                        {known.frames, known.height, known.width}, network_.dit->patch_size);
-    PassWork work{*network_.dit, network_.adapters, sample,      clip_.samples,
-                  compute_,      job_.fp8,          job_.device, job_.quantize};
+    PassWork work{*network_.dit, network_.adapters, sample,       clip_.samples, compute_,
+                  fp8_,          job_.device,       job_.quantize};
     SharedPass pass = shared_pass(work, parallel_, cp_, gpu);
     // On a GPU they wait on the host, but for shards.
     if (job_.quantize && (job_.device == Device::cpu || parallel_.shard)) {

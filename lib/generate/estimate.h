@@ -50,6 +50,9 @@ class Estimate {
   /// From now on of a clip that so many ranks share; at first as the job says. Throws Error{usage}
   /// for what they cannot.
   void share(const ClipParallel& parallel, int per_node);
+  /// From now on with these parts in FP8, of those that the job has; at first all of these.
+  void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
+  models::Fp8Parts fp8() const { return fp8_; }
 
   /// The clip, and the latent that it is made of.
   struct Clip {
@@ -91,6 +94,7 @@ class Estimate {
   void plan_clip();
 
   const GenerateJob& job_;
+  models::Fp8Parts fp8_;
   ModelFacts facts_;
   NetworkHeaders network_;
   std::optional<models::CosmosFolder> cosmos_;         // or a built-in tokenizer:

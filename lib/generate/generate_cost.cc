@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "generate/choose_parallel.h"
 #include "generate/estimate.h"
+#include "generate/faster_fp8.h"
 #include "generate/named_request.h"
 #include "tensor/device.h"
 
@@ -104,6 +105,7 @@ Json generation_cost(const GenerateJob& job) {
     GenerateJob chosen = job;
     if (job.parallel.choose != 0)
       chosen.parallel = choose_parallel(job, job.parallel.choose, job.parallel.choose);
+    settle_fp8(chosen, comparing_rates(chosen, chosen.parallel.ranks()));
     return cost_json(chosen);
   });
 }

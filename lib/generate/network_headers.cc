@@ -14,7 +14,10 @@ namespace {
 void check_adapters(NetworkHeaders& network, const std::string& path, const GenerateJob& job) {
   const models::LoraFile file =
       models::retry_if_gone(path, [&] { return models::open_adapters(path, job.ema); });
-  file.check(*network.dit);
+  if (network.decoder)
+    file.check(*network.decoder);
+  else
+    file.check(*network.dit);
   network.file_bytes += static_cast<double>(file.bytes());
   if (job.lora.separate) network.adapters.push_back(file.shapes(1));
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "dist/together.h"
 #include "generate/choose_parallel.h"
+#include "generate/faster_fp8.h"
 #include "generate/named_request.h"
 #include "generate/network_headers.h"
 #include "models/dit/fp8.h"
@@ -32,13 +33,18 @@ models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& n
     fail_usage(
         "--parallel is for diffusion models, this one is autoregressive: without it, ranks "
         "make clips of their own");
+  if (parallel.hybrid && network.dit->type != models::NetworkType::stdit)
+    fail_usage(
+        "--parallel hybrid is for attention in frames and pixels, which a {} does not have: leave "
+        "it out",
+        models::network_type_name(network.dit->type));
   if (parallel.cp == 1) return {};
   const std::array<int, 3>& patch = network.dit->patch_size;
   const Extents& usual = facts.usual;
   const std::int64_t tokens =
       std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
   return models::find_cp_kind(parallel.cp_kind, 0, *network.dit,
-                              {parallel.tp, parallel.cp, of_machine, tokens});
+                              {parallel.tp, parallel.cp, of_machine, tokens, parallel.hybrid});
 }
 
 namespace {
@@ -62,6 +68,23 @@ void choose_on_ranks(GenerateJob& job, dist::World& world) {
 
 }  // namespace
 
+namespace {
+
+/// Which parts of FP8 pay on these ranks. A collective.
+void settle_on_ranks(GenerateJob& job, dist::World& world) {
+  if (!job.fp8.attention) return;
+  std::string name;
+  on_all_ranks(world, [&] {
+    if (world.rank() > 0) return;
+    GenerateJob settled = job;
+    as_usage([&] { settle_fp8(settled, comparing_rates(job, world.least_local_size())); });
+    name = models::fp8_name(settled.fp8);
+  });
+  job.fp8 = models::parse_fp8(dist::broadcast(world, name));
+}
+
+}  // namespace
+
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) {
   models::CpChoice cp;
   if (world.size() > 1) {
@@ -80,6 +103,7 @@ std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) 
       cp = as_usage([&] { return check_shared(job, world.least_local_size()); });
   });
   if (job.parallel.cp > 1) job.parallel.cp_kind = models::cp_kind_name(cp.kind);
+  settle_on_ranks(job, world);
   return std::make_unique<ClipRanks>(world, job.parallel, cp);
 }
 
@@ -99,9 +123,8 @@ void check_generator(const GenerateJob& job, Generator& generator) {
 
 /// Of ranks that share the network, before they exchange anything.
 void check_shared_fp8(const GenerateJob& job, const models::DiffusionNetwork& network,
-                      DType compute, const ClipRanks& ranks) {
+                      DType compute) {
   models::check_fp8(network.config(), compute, job.fp8);
-  models::check_fp8(ranks.network(), job.fp8);
   if (job.fp8.linear && !network.adapters().empty())
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
@@ -131,7 +154,7 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
     if (ranks.clip().size() > 1)
       usable.shared = std::make_unique<SharedClip>(*model.network, ranks);
     if (usable.shared && job.fp8.any()) {
-      loading.agree([&] { check_shared_fp8(job, *model.network, model.compute, ranks); });
+      loading.agree([&] { check_shared_fp8(job, *model.network, model.compute); });
       usable.shared->set_fp8(job.fp8);
     }
     if (!ranks.leads()) {

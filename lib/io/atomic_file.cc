@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -29,10 +30,12 @@ bool names_file(const std::string& path, int fd) {
          by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
 
+std::atomic<bool> quiet_waits_{false};
+
 /// Another program makes what this one wants: said once, then only with -v.
 void wait_for_other(const std::string& target) {
   static std::atomic_flag said;
-  if (!said.test_and_set())
+  if (!quiet_waits_ && !said.test_and_set())
     log_warning("another program is writing '{}'; waiting for it", target);
   else
     log_info("another program is writing '{}'; waiting for it", target);
@@ -60,6 +63,14 @@ File open_locked(const std::string& temporary, const std::string& target, bool w
 }
 
 }  // namespace
+
+QuietWaits::QuietWaits(bool quiet) {
+  quiet_waits_ = quiet;
+}
+
+QuietWaits::~QuietWaits() {
+  quiet_waits_ = false;
+}
 
 AtomicFile::AtomicFile(std::string path, bool wait)
     : path_(std::move(path)),
@@ -94,6 +105,23 @@ void AtomicFile::commit() {
   temporary_.clear();
   file_.close();
   sync_directory(dir_name(path_));
+}
+
+void AtomicFile::commit_changes() {
+  if (file_exists(path_)) {
+    const File there = File::open_read(path_), now = File::open_read(temporary_);
+    constexpr std::uint64_t kPiece = 1 << 16;
+    std::uint64_t at = 0;
+    const std::uint64_t size = now.size();
+    for (bool same = there.size() == size; same; at += kPiece) {
+      if (at >= size) return abandon();
+      std::string a(std::min(kPiece, size - at), '\0'), b = a;
+      there.pread_exact(a.data(), a.size(), at);
+      now.pread_exact(b.data(), b.size(), at);
+      same = a == b;
+    }
+  }
+  commit();
 }
 
 void AtomicFile::abandon() noexcept {

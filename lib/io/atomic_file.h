@@ -39,6 +39,9 @@ class AtomicFile {
   /// The temporary was filled through fd() or by another library: only fsync and rename are left.
   /// Throws Error, and then the target is as before.
   void commit();
+  /// commit(), but an existing file with the same bytes is left untouched, and the temporary one
+  /// abandoned.
+  void commit_changes();
   void abandon() noexcept;
 
  private:
@@ -47,6 +50,16 @@ class AtomicFile {
   std::string path_, temporary_;
   File file_;
   std::uint64_t written_ = 0;
+};
+
+/// While it lives, what is awaited is told with -v alone: of ranks that wait for the same file, one
+/// says so. Thread-safety: of one program one at a time.
+class QuietWaits {
+ public:
+  explicit QuietWaits(bool quiet);
+  ~QuietWaits();
+  QuietWaits(const QuietWaits&) = delete;
+  QuietWaits& operator=(const QuietWaits&) = delete;
 };
 
 /// AtomicFile in one call. Waits for another program that writes the same file.

@@ -11,9 +11,18 @@
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/packed.h"
 
 namespace vfm::io {
 namespace {
+
+constexpr std::size_t kPlaceBytes = 16;  // of a record of ErrorLog: place and number
+
+/// A message that quotes a whole member of a sample is cut.
+std::string shortened(const std::string& message) {
+  constexpr std::size_t kLongest = std::size_t{1} << 20;
+  return message.size() > kLongest ? message.substr(0, kLongest) + "..." : message;
+}
 
 /// Identifies the file at a path, not by its contents: a rewritten file has another name. Empty if
 /// there is nothing.
@@ -42,14 +51,21 @@ std::vector<Fault> parse_faults(const Json& list) {
 }
 
 ErrorLog::ErrorLog(std::string path, std::string tool)
-    : path_(std::move(path)), tool_(std::move(tool)), before_(state_of(path_)) {}
+    : path_(std::move(path)),
+      tool_(std::move(tool)),
+      before_(state_of(path_)),
+      lines_(dir_name(path_)) {}
 ErrorLog::~ErrorLog() = default;
 
-void ErrorLog::add(const Fault& fault) {
-  Json record = {{"tool", tool_}, {"input", fault.input}, {"error", fault.message}};
+void ErrorLog::add(const Fault& fault, std::uint64_t place) {
+  Json record = {{"tool", tool_}, {"input", fault.input}, {"error", shortened(fault.message)}};
   {
     const std::lock_guard lock(mutex_);
-    lines_.push_back(dump_json(record) + "\n");
+    std::string line;
+    put_ordered_text(line, dump_json(record) + "\n");
+    put_ordered(line, place, 8);
+    put_ordered(line, count_++, 8);
+    lines_.add(line);
   }
   // Most messages quote the input already.
   if (fault.message.find(fault.input) != std::string::npos)
@@ -60,7 +76,7 @@ void ErrorLog::add(const Fault& fault) {
 
 std::size_t ErrorLog::count() const {
   const std::lock_guard lock(mutex_);
-  return lines_.size();
+  return count_;
 }
 
 /// What a program wrote since this run began.
@@ -71,19 +87,33 @@ std::string ErrorLog::others_lines() const {
 
 void ErrorLog::finish() {
   const std::lock_guard lock(mutex_);
-  if (lines_.empty() && state_of(path_).empty()) return;
+  if (count_ == 0 && state_of(path_).empty()) return;
   AtomicFile file = AtomicFile::await(path_);
-  std::string text = others_lines();
-  if (lines_.empty() && !text.empty()) return;
-  for (const std::string& line : lines_)
-    if (text.find(line) == std::string::npos) text += line;
-  if (text.empty()) {
+  const std::string others = others_lines();
+  if (count_ == 0 && !others.empty()) return;
+  if (count_ == 0) {
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
       fail_errno(errno, "cannot remove '{}'", path_);
     return;
   }
+  Sorter in_order(dir_name(path_));  // (place, number, line): of equal lines the first
+  {
+    Sorter::Stream stream = lines_.sorted();
+    std::string last, record;
+    for (std::string_view rest; stream.next(rest);) {
+      std::string line = take_ordered_text(rest);
+      if (line == last || others.find(line) != std::string::npos) continue;
+      record = take_bytes(rest, kPlaceBytes);
+      record += line;
+      in_order.add(record);
+      last = std::move(line);
+    }
+  }
   // Also where the same stands there: who works beside this run is to see that it was written.
-  file.write(text);
+  file.write(others);
+  Sorter::Stream stream = in_order.sorted();
+  for (std::string_view record; stream.next(record);)
+    file.write(record.substr(kPlaceBytes));
   file.commit();
   before_ = state_of(path_);
 }

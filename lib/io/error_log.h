@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "io/sorter.h"
 
 namespace vfm::io {
 
@@ -28,16 +30,18 @@ std::vector<Fault> parse_faults(const Json& list);
 
 /// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
 /// appears at finish() and only if there was an error; that of an earlier run is replaced, or
-/// removed if there was none. Lines that another program adds there meanwhile stay.
-/// Each is also logged as a warning at once. Thread-safety: any thread; call add() from the ordered
-/// side of for_each_ordered, so that the file does not depend on -j.
+/// removed if there was none. Lines that another program adds there meanwhile stay. The same line
+/// is there once. Memory does not grow with the number of errors: they wait on a temporary file
+/// beside. Each is also logged as a warning at once. Thread-safety: any thread; call add() from the
+/// ordered side of for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
  public:
   /// `tool` is the program's name, stored in each record.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
-  /// Records {"tool":…, "input":…, "error":…}, and warns "INPUT: MESSAGE".
-  void add(const Fault& fault);
+  /// Records {"tool":…, "input":…, "error":…}, and warns "INPUT: MESSAGE". The record stands after
+  /// those of a lower place, and after those of its own that came before.
+  void add(const Fault& fault, std::uint64_t place = 0);
   std::size_t count() const;
   void finish();
 
@@ -47,7 +51,8 @@ class ErrorLog {
   std::string path_, tool_;
   std::string before_;  // what stood at path_ when this run began
   mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
+  Sorter lines_;  // (line, place, number)
+  std::uint64_t count_ = 0;
 };
 
 }  // namespace vfm::io

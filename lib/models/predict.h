@@ -16,26 +16,13 @@
 
 #include "base/json.h"
 #include "models/gpu_table.h"
-#include "tensor/meta.h"
+#include "models/kernel_time.h"
 
 namespace vfm::models {
 
 /// What --gpu NAME asks for, beside --dry-run and --device; null without it. Throws Error{usage}.
 const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
                       std::string_view device);
-
-/// All calls of one sort.
-struct TimeLine {
-  std::string_view name;  ///< "products", "attention, forward", ...
-  double seconds = 0, calls = 0, flops = 0, bytes = 0;
-};
-
-/// The time of `work`, and of what comes after backward, which has lines of its own. Without lines
-/// of nothing; the longest first, but "gaps" last.
-std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
-                              const KernelCalls& optimizer = {});
-/// All of them as one line.
-TimeLine sum_of(std::string_view name, const std::vector<TimeLine>& lines);
 
 /// Copies beside what is computed: how long they take, and of that what nothing hides. A copy is
 /// hidden as far as what is computed meanwhile takes as long.

@@ -42,6 +42,14 @@ ops::Exchange rows_to_columns(dist::Group& group, std::vector<std::int64_t> rows
 ops::Exchange columns_to_rows(dist::Group& group, std::vector<std::int64_t> rows,
                               std::vector<std::int64_t> blocks, const ops::RowOrder& order);
 
+/// Both of rows in parts, as of samples: each rank has parts[i][rank] of part i, and [N, ...] has
+/// part after part, in each those of the ranks in their order. So rows come where they are to be,
+/// and leave from there, uncopied; one all-to-all for each part, all under way at once.
+ops::Exchange rows_to_columns(dist::Group& group, std::vector<std::vector<std::int64_t>> parts,
+                              std::vector<std::int64_t> blocks);
+ops::Exchange columns_to_rows(dist::Group& group, std::vector<std::vector<std::int64_t>> parts,
+                              std::vector<std::int64_t> blocks);
+
 /// Rows to the ranks that are to have them: of x [sum of to, D] in the order `sorted` the first
 /// to[0] go to rank 0, and so on; [sum of from, D] of each rank's in turn. What a rank sends
 /// another is what that one awaits. One all-to-all each way.

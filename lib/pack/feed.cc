@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/feed.h"
 
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/xxh3.h"
 #include "io/file.h"
 
 namespace vfm::pack {
@@ -12,6 +14,11 @@ namespace {
 /// A split names a folder.
 bool is_folder_name(const std::string& name) {
   return shard::valid_key(name);
+}
+
+/// Of what a shard's latents become.
+std::string output_name(std::string_view path) {
+  return io::stem(path) + ".tar";
 }
 
 /// "split" of the sample's json, or nothing. A json that is malformed is found where the sample is
@@ -92,19 +99,23 @@ ClipShard PackFeed::parse(io::Record& record) {
   shard.split = split.value_or("train");
   shard.split_given = split.has_value();
   if (!is_folder_name(shard.split)) fail("its split '{}' cannot name a folder", shard.split);
-  shard.name = io::stem(shard.path) + ".tar";
+  shard.name = output_name(shard.path);
   shard::complete_shard(record);
   shard.tars = io::column_tars(record);
   shard.record = std::move(record.json);
-  if (!paths_.insert(shard.path).second) fail("is in the input twice");
+  if (!paths_.add(shard.path).second) fail("is in the input twice");
   return shard;
 }
 
 /// Two shards must not write the same tar.
 void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
-  const auto [owner, is_new] = taken_.emplace(split + "/" + shard.name, shard.path);
-  if (owner->second != shard.path)
-    fail("its latents would replace those of '{}': rename one", owner->second);
+  const std::string name = split + "/" + shard.name;
+  const auto [owner, is_new] =
+      taken_.emplace(xxh3_64(name.data(), name.size()), paths_.find(shard.path).value());
+  const std::string_view path = paths_.name(owner->second);
+  // Equal hashes are not yet equal names.
+  if (path != shard.path && output_name(path) == shard.name)
+    fail("its latents would replace those of '{}': rename one", path);
 }
 
 std::optional<PackWork> PackFeed::next_shard() {

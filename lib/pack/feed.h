@@ -1,17 +1,19 @@
 // What vfm-pack works on, in the order of the input: the shards of the manifest, sample by sample.
-// Thread-safety: one thread at a time.
+// Of a shard that was there its path and some 60 bytes stay in memory. Thread-safety: one thread at
+// a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/json.h"
+#include "base/name_table.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
@@ -66,8 +68,9 @@ class PackFeed {
   Finished finished_;
   std::vector<io::Fault> bad_;  // lines since the last record
   shard::ShardInput input_;
-  std::set<std::string> paths_;                   // of all shards so far
-  std::map<std::string, std::string> taken_;      // "split/name" -> path of the shard
+  NameTable paths_;  // of all shards so far
+  // Hash of "split/name" -> number of the path of the shard that makes it.
+  std::unordered_map<std::uint64_t, std::uint32_t> taken_;
   std::shared_ptr<const ClipShard> shard_;        // the one being read
   std::unique_ptr<shard::JoinedReader> samples_;  // null if its samples are not wanted
 };

@@ -1,5 +1,7 @@
 // The folder that vfm-pack writes: options, finished shards, and the files over all of them.
-// Thread-safety: one thread at a time.
+//
+// Of a finished shard some hundred bytes stay in memory; what its notes say of its samples is read
+// again at the end, shard by shard. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,28 +12,14 @@
 #include <vector>
 
 #include "base/json.h"
-#include "data/latents.h"
-#include "io/error_log.h"
+#include "base/name_table.h"
 #include "io/file.h"
 #include "models/tokenizer.h"
-#include "pack/pack.h"
+#include "pack/notes.h"
 #include "pack/sample.h"
+#include "shard/reader.h"
 
 namespace vfm::pack {
-
-/// What is known of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
-struct ShardNotes {
-  std::string input;                ///< the shard that it was made of, as the manifest named it
-  Json made_from;                   ///< settings, split, hashes of the tars it was made from
-  std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
-  std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
-  Json record;                       ///< of the tar; null if none of its samples could be packed
-  std::vector<data::Entry> entries;  ///< in the order of the tar
-  ChannelSums sums;
-  Json text_encoder;              ///< null if no sample has text
-  std::int64_t without_text = 0;  ///< samples
-  std::vector<io::Fault> errors;
-};
 
 class PackFolder {
  public:
@@ -56,21 +44,33 @@ class PackFolder {
   /// The shard at `tar` is durable.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
-  /// Adds a shard of this run.
-  void add(const std::string& split, const std::string& name, ShardNotes notes);
+  /// Adds a shard of this run, whose notes are written.
+  void add(const std::string& split, const std::string& name, const PartFacts& facts);
   /// Removes shards of the same set that are not of this run. Writes index.jsonl and
   /// index.bin of each split, .nv-meta/ and README.md, then latents.json. Throws Error if there is
-  /// no sample.
+  /// no sample, or the notes of a shard are no longer those that were added.
   void finish(const models::VideoTokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
 
  private:
+  /// The shards of this run in a split, by number.
+  struct Split {
+    NameTable names;
+    std::vector<PartFacts> facts;
+    std::vector<std::uint32_t> order;  // by name; made by finish()
+  };
+  struct Totals;
+
   std::optional<ShardNotes> find_part(const std::string& tar, const Json& made_from,
                                       const shard::ReadLimits& limits) const;
   void remove_all() const;
+  void remove_latents_json() const;
+  static void remove_indexes(const std::string& folder);  // of a split
   bool settle_strangers() const;
   void write_for_others(bool alone, bool discrete) const;
+  ShardNotes read_notes(const std::string& tar, const PartFacts& facts) const;
+  void write_list(const std::string& split, Totals& totals) const;
   void write_index(const std::string& split, const Json& info) const;
 
   std::string directory_;
@@ -78,8 +78,7 @@ class PackFolder {
   Json settings_;
   int channels_;
   bool goes_on_ = false;
-  /// split -> name -> notes: the order of the index.
-  std::map<std::string, std::map<std::string, ShardNotes>> shards_;
+  std::map<std::string, Split> splits_;
 };
 
 }  // namespace vfm::pack

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
+#include <mutex>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -13,10 +15,12 @@
 #include "base/stop.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "io/name_set.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer.h"
 #include "pack/feed.h"
 #include "pack/folder.h"
+#include "pack/notes.h"
 #include "pack/report.h"
 #include "pack/sample.h"
 #include "report/html.h"
@@ -74,6 +78,26 @@ struct Outcome {
   std::string failure;
 };
 
+/// Of a finished shard, or its part of one split, what is still to be done with it.
+struct FinishedPart {
+  explicit FinishedPart(const ShardNotes& notes)
+      : facts(facts_of(notes)),
+        record(notes.record),
+        text_encoder(notes.text_encoder),
+        errors(notes.errors) {
+    for (const data::Entry& entry : notes.entries) {
+      keys += entry.key;
+      key_ends.push_back(keys.size());
+    }
+  }
+
+  PartFacts facts;
+  Json record, text_encoder;
+  std::vector<io::Fault> errors;
+  std::string keys;  // of its samples, one after the other
+  std::vector<std::size_t> key_ends;
+};
+
 /// The ordered side: writes shards, notes, records.
 class Run {
  public:
@@ -94,23 +118,28 @@ class Run {
 
   long run() {
     const auto finished = [this](const ClipShard& shard) { return find_finished(shard); };
-    PackFeed feed(options_.inputs, options_.limits, finished);
+    std::optional<PackFeed> feed(std::in_place, options_.inputs, options_.limits, finished);
     folder_.emplace(options_.output, settings_, tokenizer_->channels(), options_.force);
     errors_.emplace(io::join_path(options_.output, "errors.jsonl"), "vfm-pack");
+    keys_.emplace(options_.output);
+    if (!options_.report.empty()) clip_tars_.emplace();
     progress_.start("samples", 0);
     for_each_ordered<PackWork, Outcome>(
-        slots_, [&] { return feed.next(); }, [this](PackWork& work) { return work_on(work); },
+        slots_, [&] { return feed->next(); }, [this](PackWork& work) { return work_on(work); },
         [this](Outcome& outcome) { take(outcome); });
     errors_->finish();
-    check_whole(feed.streams());
-    if (shards_.empty() && errors_->count() == 0)
+    check_whole(feed->streams());
+    if (!any_shard_ && errors_->count() == 0)
       fail("there is no shard in the input; vfm-shard makes shards of clips");
+    // What only the input needed.
+    feed.reset();
+    keys_.reset();
     folder_->finish(*tokenizer_);
     if (const auto count = folder_->without_text(); count > 0)
       log_warning("{} samples have no text embedding and train without text; vfm-embed makes them",
                   count);
-    if (!options_.report.empty())
-      write_pack_report({options_.output, options_.report, clip_}, *tokenizer_, shards_);
+    if (clip_tars_)
+      write_pack_report({options_.output, options_.report, clip_}, *tokenizer_, *clip_tars_);
     return static_cast<long>(errors_->count());
   }
 
@@ -135,10 +164,12 @@ class Run {
     begun.made_from = {{"settings", settings_},
                        {"split", shard.split_given ? Json(shard.split) : Json()},
                        {"sources", sources_of(shard)}};
-    begun.finished = folder_->find_finished(shard.name, begun.made_from, options_.limits);
     std::vector<std::string> splits;
-    for (const auto& [split, notes] : begun.finished)
+    for (const auto& [split, notes] :
+         folder_->find_finished(shard.name, begun.made_from, options_.limits)) {
       splits.push_back(split);
+      begun.finished.emplace(split, FinishedPart(notes));
+    }
     const std::lock_guard lock(mutex_);
     begun_[&shard] = std::move(begun);
     total_ += static_cast<std::uint64_t>(get_integer(shard.record, "samples").value_or(0));
@@ -184,14 +215,17 @@ class Run {
       begun_.erase(found);
     }
     if (!shard_.finished.empty()) folder_->goes_on();
-    for (const auto& [split, notes] : shard_.finished) {
+    for (const auto& [split, part] : shard_.finished) {
       log_info("'{}' is there already", tar_of(split, shard));
-      for (const data::Entry& entry : notes.entries)
-        keys_.insert(entry.key);
-      if (text_encoder_.is_null()) text_encoder_ = notes.text_encoder;
-      for (const io::Fault& fault : notes.errors)
+      std::size_t begin = 0;
+      for (const std::size_t end : part.key_ends) {
+        keys_->add(std::string_view(part.keys).substr(begin, end - begin));
+        begin = end;
+      }
+      if (text_encoder_.is_null()) text_encoder_ = part.text_encoder;
+      for (const io::Fault& fault : part.errors)
         errors_->add(fault);
-      progress_.add(notes.entries.size() + notes.errors.size());
+      progress_.add(part.key_ends.size() + part.errors.size());
     }
   }
 
@@ -210,13 +244,13 @@ class Run {
         models::encoder_identity(latent.text_encoder) != models::encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
-    if (keys_.contains(key)) return refuse("its key was there before");
+    if (keys_->contains(key)) return refuse("its key was there before");
     try {
       check(latent.sample);
     } catch (const Error& error) {
       return refuse(error.what());
     }
-    keys_.insert(key);
+    keys_->add(key);
     put(shard, outcome.work.split, latent);
   }
 
@@ -244,18 +278,18 @@ class Run {
     const bool made = shard_.finished.empty();
     for (const io::Fault& fault : work.faults)
       note_error(fault);
-    std::map<std::string, ShardNotes> finished =
+    std::map<std::string, FinishedPart> finished =
         made ? write_parts(shard, work.any_refused) : std::move(shard_.finished);
-    for (auto& [split, notes] : finished) {
-      if (!notes.record.is_null()) {
+    for (const auto& [split, part] : finished) {
+      if (!part.record.is_null()) {
         Json record = {{"kind", "shard"}, {"path", tar_of(split, shard)}, {"split", split}};
-        for (const auto& [name, value] : notes.record.items())
+        for (const auto& [name, value] : part.record.items())
           if (name != "kind") record[name] = value;
         manifest_.write(record);
       }
-      shards_.push_back(shard);
-      shards_.back().split = split;
-      folder_->add(split, shard.name, std::move(notes));
+      any_shard_ = true;
+      if (clip_tars_) clip_tars_->add(split, shard);
+      folder_->add(split, shard.name, part.facts);
     }
     shard_ = {};
     parts_.clear();
@@ -263,8 +297,8 @@ class Run {
 
   /// Makes the parts durable, each with its notes. A shard without a sample has one, of notes
   /// alone.
-  std::map<std::string, ShardNotes> write_parts(const ClipShard& shard, bool any_refused) {
-    std::map<std::string, ShardNotes> finished;
+  std::map<std::string, FinishedPart> write_parts(const ClipShard& shard, bool any_refused) {
+    std::map<std::string, FinishedPart> finished;
     if (parts_.empty()) {
       if (folder_->has(shard.split, shard.name)) return finished;  // the name is another's
       folder_->begin_shard(tar_of(shard.split, shard), shard.path);
@@ -287,7 +321,8 @@ class Run {
       folder_->write_notes(tar_of(split, shard), notes);
       log_info("'{}': {} samples, {} errors", tar_of(split, shard), notes.entries.size(),
                notes.errors.size());
-      finished[split] = std::move(notes);
+      finished.emplace(split, FinishedPart(notes));
+      notes = {};
     }
     return finished;
   }
@@ -299,8 +334,8 @@ class Run {
   /// A shard that has begun.
   struct Begun {
     Json made_from;
-    std::map<std::string, ShardNotes> finished;  // by an earlier run
-    std::vector<io::Fault> errors;               // of this one
+    std::map<std::string, FinishedPart> finished;  // by an earlier run
+    std::vector<io::Fault> errors;                 // of this one
   };
 
   const PackOptions& options_;
@@ -320,9 +355,10 @@ class Run {
   // The shard being written, and what all before it had.
   Begun shard_;
   std::map<std::string, Part> parts_;  // by split
-  std::unordered_set<std::string> keys_;
+  std::optional<io::NameSet> keys_;
   Json text_encoder_;
-  std::vector<ClipShard> shards_;
+  bool any_shard_ = false;
+  std::optional<ClipTars> clip_tars_;  // for the report
 };
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -51,22 +54,34 @@ void print_plan(const PlanOptions& options) {
       fail_usage("sample '{}' has {} tokens, more than a pack's {}: give more --tokens",
                  index.name(form.first), length, options.packs.tokens);
   }
-  std::vector<std::int64_t> tokens;
-  for (std::size_t i = 0; i < index.size(); ++i)
-    tokens.push_back(of_form[index.form_of(i)]);
-  const std::vector<data::Pack> packs =
-      data::epoch_packs(tokens, options.packs, options.seed, options.epoch);
+  const auto lengths = [&](std::span<const std::uint64_t> numbers) {
+    std::vector<std::int64_t> tokens;
+    for (const std::uint64_t i : numbers)
+      tokens.push_back(of_form[index.form_of(i)]);
+    return tokens;
+  };
+  const auto block_lengths = [&](std::span<const std::uint64_t> numbers) {
+    index.expect(numbers);
+    return lengths(numbers);
+  };
   Lines out;
   out.add("# pack\tkey\tshard\toffset\ttokens\n");
-  for (std::size_t p = 0; p < packs.size(); ++p)
-    for (const std::size_t i : packs[p]) {
-      const data::Entry entry = index.entry(i);
-      out.add(fmt::format("{}\t{}\t{}/{}\t{}\t{}\n", p, entry.key, options.split, entry.shard,
-                          set.offset(i), tokens[i]));
+  data::PackTally tally(options.packs.tokens);
+  const std::uint64_t samples = index.size();
+  for (std::uint64_t block = 0; block < data::block_count(samples, options.packs.packing); ++block)
+    for (const data::Pack& pack : data::block_packs(samples, block_lengths, options.packs,
+                                                    options.seed, options.epoch, block)) {
+      const std::vector<std::int64_t> tokens = lengths(pack);
+      for (std::size_t k = 0; k < pack.size(); ++k) {
+        const data::Entry entry = index.entry(pack[k]);
+        out.add(fmt::format("{}\t{}\t{}/{}\t{}\t{}\n", tally.packs(), entry.key, options.split,
+                            entry.shard, set.offset(pack[k]), tokens[k]));
+      }
+      tally.add(tokens);
     }
-  const data::PackStats stats = data::pack_stats(tokens, packs, options.packs);
+  const data::PackStats stats = tally.stats();
   out.add(fmt::format("# fill {:.4f}\tsquare_spread {:.4f}\tpacks {}\tsamples {}\n", stats.fill,
-                      stats.square_spread, packs.size(), tokens.size()));
+                      stats.square_spread, tally.packs(), samples));
   out.flush();
 }
 

@@ -2,8 +2,7 @@
 #include "pack/report.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -33,11 +32,11 @@ struct Pair {
 class Report {
  public:
   Report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
-         const std::vector<ClipShard>& shards)
-      : options_(options), tokenizer_(tokenizer), page_("vfm-pack: " + options.directory) {
-    for (const ClipShard& shard : shards)
-      shards_[shard.split + "/" + shard.name] = &shard;
-  }
+         const ClipTars& tars)
+      : options_(options),
+        tokenizer_(tokenizer),
+        tars_(tars),
+        page_("vfm-pack: " + options.directory) {}
 
   void write() {
     const Json info = parse_json(io::read_file(io::join_path(options_.directory, "latents.json")),
@@ -50,13 +49,23 @@ class Report {
     page_.gallery(figures_, 640);
     page_.svg(report::histogram(psnrs_, 20, "PSNR, dB"),
               fmt::format("what the tokenizer keeps: {} samples", psnrs_.size()));
-    page_.svg(report::histogram(tokens_, 20, "tokens (patches of 1 x 2 x 2)"),
-              "lengths of all samples");
+    page_.svg(lengths(), "lengths of all samples");
     if (info.contains("mean")) add_channels(info);
     page_.write(options_.path);
   }
 
  private:
+  std::string lengths() const {
+    report::Range range;
+    for (const auto& [tokens, samples] : tokens_)
+      range.add(tokens);
+    report::Histogram histogram(range, 20);
+    for (const auto& [tokens, samples] : tokens_)
+      for (std::uint64_t i = 0; i < samples; ++i)
+        histogram.add(tokens);
+    return histogram.svg("tokens (patches of 1 x 2 x 2)");
+  }
+
   void add_split(const std::string& split, const Json& facts) {
     const data::LatentSet set(options_.directory, split);
     page_.heading("Split " + split);
@@ -71,15 +80,19 @@ class Report {
       const data::Entry entry = index.entry(i);
       wanted[entry.shard][entry.key] = i;
     }
-    for (std::size_t i = 0; i < n; ++i)
-      tokens_.push_back(static_cast<double>(data::token_count(index.sizes(i))));
+    for (const data::Form& form : index.forms())
+      tokens_[static_cast<double>(data::token_count(index.sizes(form.first)))] += form.count;
+    std::set<std::string> names;
     for (const auto& [name, keys] : wanted)
-      add_shard(set, *shards_.at(split + "/" + name), keys);
+      names.insert(split + "/" + name);
+    const auto tars = tars_.find(names);
+    for (const auto& [name, keys] : wanted)
+      add_shard(set, tars.at(split + "/" + name), keys);
   }
 
-  void add_shard(const data::LatentSet& set, const ClipShard& shard,
+  void add_shard(const data::LatentSet& set, const std::vector<std::string>& tars,
                  const std::map<std::string, std::size_t>& keys) {
-    shard::JoinedReader reader(shard.tars);
+    shard::JoinedReader reader(tars);
     shard::Sample sample;
     for (std::size_t left = keys.size(); left > 0 && reader.next(sample);) {
       check_stop();
@@ -136,17 +149,34 @@ class Report {
 
   const PackReportOptions& options_;
   const models::VideoTokenizer& tokenizer_;
-  std::map<std::string, const ClipShard*> shards_;
+  const ClipTars& tars_;
   report::Page page_;
   std::vector<report::Figure> figures_;
-  std::vector<double> psnrs_, tokens_;
+  std::vector<double> psnrs_;
+  std::map<double, std::uint64_t> tokens_;  // how many samples have so many
 };
 
 }  // namespace
 
+void ClipTars::add(const std::string& split, const ClipShard& shard) {
+  lines_ += dump_json({{"name", split + "/" + shard.name}, {"tars", shard.tars}}) + "\n";
+}
+
+std::map<std::string, std::vector<std::string>> ClipTars::find(
+    const std::set<std::string>& wanted) const {
+  std::map<std::string, std::vector<std::string>> found;
+  for (std::size_t begin = 0, end = 0; begin < lines_.size(); begin = end + 1) {
+    end = lines_.find('\n', begin);
+    const Json json = parse_json(std::string_view(lines_).substr(begin, end - begin), "a shard");
+    const std::string name = json.at("name").get<std::string>();
+    if (wanted.contains(name)) found[name] = json.at("tars").get<std::vector<std::string>>();
+  }
+  return found;
+}
+
 void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
-                       const std::vector<ClipShard>& shards) {
-  Report(options, tokenizer, shards).write();
+                       const ClipTars& tars) {
+  Report(options, tokenizer, tars).write();
 }
 
 }  // namespace vfm::pack

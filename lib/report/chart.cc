@@ -185,23 +185,38 @@ std::string line_chart(const std::vector<Series>& series, const std::string& x_l
   return out + "</svg>";
 }
 
-std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label) {
-  std::vector<double> finite;
-  for (const double value : values)
-    if (std::isfinite(value)) finite.push_back(value);
-  if (finite.empty() || bins < 1) return nothing_to_draw(x_label);
-  const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
-  const Axis x = linear_axis(*low, *high);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(bins), 0);
-  for (const double value : finite) {
-    const auto bin = static_cast<std::int64_t>(x.place(value) * bins);
-    ++counts[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, bins - 1))];
-  }
+void Range::add(double value) {
+  any = true;
+  if (!std::isfinite(value)) return;
+  low = finite ? std::min(low, value) : value;
+  high = finite ? std::max(high, value) : value;
+  finite = true;
+}
+
+Histogram::Histogram(const Range& range, int bins)
+    : range_(range), counts_(static_cast<std::size_t>(std::max(bins, 0))) {
+  if (!range_.finite || bins < 1) return;
+  const Axis x = linear_axis(range.low, range.high);
+  low_ = x.low, high_ = x.high;
+}
+
+void Histogram::add(double value) {
+  if (!range_.finite || counts_.empty() || !std::isfinite(value)) return;
+  const auto bins = static_cast<std::int64_t>(counts_.size());
+  const double place = (value - low_) / (high_ - low_);
+  const auto bin = static_cast<std::int64_t>(place * static_cast<double>(bins));
+  ++counts_[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, bins - 1))];
+}
+
+std::string Histogram::svg(const std::string& x_label) const {
+  if (!range_.finite || counts_.empty()) return nothing_to_draw(x_label);
+  const Axis x = linear_axis(range_.low, range_.high);
+  const auto bins = static_cast<int>(counts_.size());
   const Axis y =
-      linear_axis(0, static_cast<double>(*std::max_element(counts.begin(), counts.end())));
+      linear_axis(0, static_cast<double>(*std::max_element(counts_.begin(), counts_.end())));
   std::string out = frame(x, y, x_label, "count", x_label + ", histogram");
   for (int bin = 0; bin < bins; ++bin) {
-    const auto count = counts[static_cast<std::size_t>(bin)];
+    const auto count = counts_[static_cast<std::size_t>(bin)];
     if (count == 0) continue;
     const double from = x.low + (x.high - x.low) * bin / bins;
     const double to = x.low + (x.high - x.low) * (bin + 1) / bins;
@@ -213,6 +228,16 @@ std::string histogram(const std::vector<double>& values, int bins, const std::st
         place_y(y, 0) - top, kColours[0], tick_text(from), tick_text(to), count);
   }
   return out + "</svg>";
+}
+
+std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label) {
+  Range range;
+  for (const double value : values)
+    range.add(value);
+  Histogram histogram(range, bins);
+  for (const double value : values)
+    histogram.add(value);
+  return histogram.svg(x_label);
 }
 
 }  // namespace vfm::report

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,27 @@ std::string data_url(std::string_view mime_type, std::string_view bytes);
 std::string line_chart(const std::vector<Series>& series, const std::string& x_label,
                        const std::string& y_label, bool log_y = false);
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
+
+/// The least and the most of finite values.
+struct Range {
+  double low = 0, high = 0;
+  bool any = false;  ///< any value, finite or not
+  bool finite = false;
+  void add(double value);
+};
+/// A histogram of values that are not kept: their range first, then each once more.
+class Histogram {
+ public:
+  Histogram(const Range& range, int bins);
+  void add(double value);
+  /// As histogram() of all values.
+  std::string svg(const std::string& x_label) const;
+
+ private:
+  Range range_;
+  double low_ = 0, high_ = 1;  // of the axis
+  std::vector<std::int64_t> counts_;
+};
 
 /// What some things are made of: of each part a value of every thing.
 struct Bars {

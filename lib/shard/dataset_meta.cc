@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/text_writer.h"
 #include "shard/dataset_card.h"
 #include "shard/energon_index.h"
 #include "shard/writer.h"
@@ -51,34 +52,101 @@ std::vector<std::uint64_t> read_offsets(const std::string& path) {
   return offsets;
 }
 
-std::vector<std::string> splits_of(const std::vector<DatasetShard>& shards) {
+std::vector<std::string> splits_of(const DatasetShards& shards) {
   std::vector<std::string> names;
-  for (const DatasetShard& shard : shards)
-    if (names.empty() || std::find(names.begin(), names.end(), shard.split) == names.end())
-      names.push_back(shard.split);
+  shards.for_each([&](const DatasetShard& shard) {
+    if (std::ranges::find(names, shard.split) == names.end()) names.push_back(shard.split);
+  });
   return names;
 }
 
-std::string split_yaml(const std::vector<DatasetShard>& shards) {
-  std::string text = "split_parts:\n";
-  for (const std::string& split : splits_of(shards)) {
-    std::vector<std::string> paths;
-    for (const DatasetShard& shard : shards)
-      if (shard.split == split) paths.push_back(shard.path);
-    text += "  " + yaml_quoted(split) + ":\n";
-    for (const std::string& path : collapse_numbers(paths))
-      text += "  - " + yaml_quoted(path) + "\n";
+/// Paths in order, runs of them as one: those that differ only in the six digits before ".tar",
+/// which rise by one.
+class NumberedRuns {
+ public:
+  using Use = std::function<void(const std::string& path)>;
+  explicit NumberedRuns(Use use) : use_(std::move(use)) {}
+
+  void add(const std::string& path) {
+    const long number = number_of(path);
+    if (number >= 0 && number == last_ + 1 && head_of(path) == head_of(first_)) {
+      last_ = number;
+      return;
+    }
+    finish();
+    first_ = path;
+    last_ = number;
   }
-  return text + "exclude: []\n";
+  /// All were added.
+  void finish() {
+    if (first_.empty()) return;
+    const long first = number_of(first_);
+    if (first == last_)
+      use_(first_);
+    else
+      use_(fmt::format("{}{{{:06}..{:06}}}.tar", head_of(first_), first, last_));
+    first_.clear();
+    last_ = kNone;
+  }
+
+ private:
+  static constexpr std::size_t kDigits = 6, kTail = kDigits + 4;
+  static constexpr long kNone = -2;  // no number follows it
+
+  static long number_of(const std::string& path) {
+    if (path.size() < kTail || !path.ends_with(".tar")) return kNone;
+    long value = 0;
+    for (const char c : std::string_view(path).substr(path.size() - kTail, kDigits)) {
+      if (c < '0' || c > '9') return kNone;
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  }
+  static std::string_view head_of(std::string_view path) {
+    return path.substr(0, path.size() - kTail);
+  }
+
+  Use use_;
+  std::string first_;  // of the run; empty: there is none
+  long last_ = kNone;
+};
+
+/// As dump_json_pretty() writes {"energon_version":null,"shard_counts":{PATH:SAMPLES,…}}.
+void write_info(const std::string& path, const DatasetShards& shards) {
+  io::TextWriter out(path);
+  out.add("{\n  \"energon_version\": null,\n  \"shard_counts\": {");
+  const char* before = "\n";
+  shards.for_each([&](const DatasetShard& shard) {
+    out.add(fmt::format("{}    {}: {}", before, dump_json(Json(shard.path)), shard.samples));
+    before = ",\n";
+  });
+  out.add(shards.size() == 0 ? "}\n}\n" : "\n  }\n}\n");
+  out.update();
+}
+
+void write_split_yaml(const std::string& path, const DatasetShards& shards) {
+  io::TextWriter out(path);
+  out.add("split_parts:\n");
+  for (const std::string& split : splits_of(shards)) {
+    out.add("  " + yaml_quoted(split) + ":\n");
+    NumberedRuns runs([&](const std::string& run) { out.add("  - " + yaml_quoted(run) + "\n"); });
+    shards.for_each([&](const DatasetShard& shard) {
+      if (shard.split == split) runs.add(shard.path);
+    });
+    runs.finish();
+  }
+  out.add("exclude: []\n");
+  out.update();
 }
 
 /// A name for exactly these contents, in the form of a random UUID (version 4, RFC 9562), which is
 /// what Energon puts there.
-std::string content_uuid(const std::vector<DatasetShard>& shards) {
+std::string content_uuid(const DatasetShards& shards) {
   Hasher hasher;
   hasher.update("vfm energon metadata 1\n");
-  for (const DatasetShard& shard : shards)
+  shards.for_each([&](const DatasetShard& shard) {
     hasher.update(fmt::format("{}\n{}\n{}\n", shard.path, shard.split, shard.xxh3));
+  });
   std::string hex = hasher.hex128();
   hex[12] = '4';
   hex[16] = "89ab"[(hex[16] <= '9' ? hex[16] - '0' : hex[16] - 'a' + 10) % 4];
@@ -135,46 +203,22 @@ void for_each_indexed(const std::string& tar,
 }
 
 std::vector<std::string> collapse_numbers(const std::vector<std::string>& paths) {
-  // A run: paths that differ only in the six digits before ".tar", which rise by one.
-  constexpr std::size_t kDigits = 6, kTail = kDigits + 4;
-  const auto number = [&](const std::string& path) -> long {
-    if (path.size() < kTail || !path.ends_with(".tar")) return -1;
-    long value = 0;
-    for (const char c : std::string_view(path).substr(path.size() - kTail, kDigits)) {
-      if (c < '0' || c > '9') return -1;
-      value = value * 10 + (c - '0');
-    }
-    return value;
-  };
-  const auto head = [&](const std::string& path) { return path.substr(0, path.size() - kTail); };
   std::vector<std::string> result;
-  for (std::size_t i = 0; i < paths.size();) {
-    std::size_t end = i + 1;
-    while (end < paths.size() && number(paths[i]) >= 0 &&
-           number(paths[end]) == number(paths[end - 1]) + 1 && head(paths[end]) == head(paths[i]))
-      ++end;
-    if (end - i == 1)
-      result.push_back(paths[i]);
-    else
-      result.push_back(fmt::format("{}{{{:06}..{:06}}}.tar", head(paths[i]), number(paths[i]),
-                                   number(paths[end - 1])));
-    i = end;
-  }
+  NumberedRuns runs([&](const std::string& run) { result.push_back(run); });
+  for (const std::string& path : paths)
+    runs.add(path);
+  runs.finish();
   return result;
 }
 
-void write_energon_meta(const std::string& directory, const std::vector<DatasetShard>& shards,
+void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media) {
   const std::string meta = io::join_path(directory, ".nv-meta");
   io::make_directories(meta);
   const auto file = [&](const char* name) { return io::join_path(meta, name); };
 
-  Json counts = Json::object();
-  for (const DatasetShard& shard : shards)
-    counts[shard.path] = shard.samples;
-  io::update_file(file(".info.json"),
-                  dump_json_pretty({{"energon_version", nullptr}, {"shard_counts", counts}}));
-  io::update_file(file("split.yaml"), split_yaml(shards));
+  write_info(file(".info.json"), shards);
+  write_split_yaml(file("split.yaml"), shards);
   io::update_file(file("dataset.yaml"),
                   "__module__: megatron.energon\n__class__: CrudeWebdataset\n");
 

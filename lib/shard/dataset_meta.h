@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -25,6 +26,28 @@ struct DatasetShard {
   std::string xxh3;  ///< of the whole tar
 };
 
+/// The shards of a dataset by number: a list of them, which lives as long, or each made when it is
+/// asked for, so that those of many need not lie in memory.
+class DatasetShards {
+ public:
+  using At = std::function<DatasetShard(std::size_t number)>;
+
+  DatasetShards(const std::vector<DatasetShard>& list)
+      : size_(list.size()), at_([&list](std::size_t number) { return list[number]; }) {}
+  DatasetShards(std::size_t size, At at) : size_(size), at_(std::move(at)) {}
+
+  std::size_t size() const { return size_; }
+  DatasetShard at(std::size_t number) const { return at_(number); }
+  void for_each(const std::function<void(const DatasetShard&)>& use) const {
+    for (std::size_t number = 0; number < size_; ++number)
+      use(at_(number));
+  }
+
+ private:
+  std::size_t size_;
+  At at_;
+};
+
 /// Energon's media metadata of one member: `type` is "av" or "image"; empty, if it is no media.
 struct MediaMetadata {
   std::string type;
@@ -36,7 +59,7 @@ using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t samp
 
 /// Writes DIR/.nv-meta. Nothing is touched if it is already of these shards. Keys must be unique
 /// over all shards. Throws Error.
-void write_energon_meta(const std::string& directory, const std::vector<DatasetShard>& shards,
+void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media);
 
 /// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. Without the

@@ -98,20 +98,19 @@ class Insert {
   int bound_ = 0;
 };
 
-void fill(Database& db, const std::string& directory, const std::vector<DatasetShard>& shards,
+void fill(Database& db, const std::string& directory, const DatasetShards& shards,
           const MediaOf& media) {
   Insert samples(db, "INSERT INTO samples VALUES (?,?,?,?,?)");
   Insert parts(db, "INSERT INTO sample_parts VALUES (?,?,?,?,?)");
   Insert facts(db, "INSERT INTO media_metadata VALUES (?,?,?)");
   for (std::size_t shard = 0; shard < shards.size(); ++shard) {
     std::int64_t row = 0;
-    for_each_indexed(io::join_path(directory, shards[shard].path), [&](const IndexedSample&
-                                                                           sample) {
+    const std::string path = shards.at(shard).path;
+    for_each_indexed(io::join_path(directory, path), [&](const IndexedSample& sample) {
       check_stop();
       const auto index = static_cast<std::uint64_t>(row);
       if (!samples.add(shard).add(sample.key).add(index).add(sample.offset).add(sample.size).done())
-        fail("key '{}' comes twice in the dataset, the second time in '{}'", sample.key,
-             shards[shard].path);
+        fail("key '{}' comes twice in the dataset, the second time in '{}'", sample.key, path);
       for (const IndexedMember& member : sample.members) {
         parts.add(shard)
             .add(index)
@@ -134,7 +133,7 @@ void fill(Database& db, const std::string& directory, const std::vector<DatasetS
 }  // namespace
 
 void write_energon_index(const std::string& directory, const std::string& path,
-                         const std::vector<DatasetShard>& shards, const MediaOf& media) {
+                         const DatasetShards& shards, const MediaOf& media) {
   io::AtomicFile file(path);
   {
     Database db(file.temporary_path(), path);

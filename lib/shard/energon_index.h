@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "shard/dataset_meta.h"
 
@@ -13,6 +12,6 @@ namespace vfm::shard {
 /// sample_parts, media_metadata and media_filters (empty). The same bytes for the same shards and
 /// the same SQLite. Throws Error; "key ... comes twice" when a key stands in two shards.
 void write_energon_index(const std::string& directory, const std::string& path,
-                         const std::vector<DatasetShard>& shards, const MediaOf& media);
+                         const DatasetShards& shards, const MediaOf& media);
 
 }  // namespace vfm::shard

@@ -9,27 +9,58 @@
 
 namespace vfm::shard {
 
-std::vector<PlannedShard> planned_shards(const std::string& directory) {
+namespace {
+
+/// What the dataset's folder says of a shard of that name in its plan.
+io::Record record_of(const std::string& directory, const std::string& name) {
+  const std::string path = io::join_path(directory, name);
+  const std::string notes = receipt_path(path);
+  const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
+  Json record = {{"kind", "shard"}, {"path", path}};
+  for (const auto& [key, value] : facts.items())
+    if (key != "kind" && key != "path" && key != "plan") record[key] = value;
+  return {"shard", std::move(record), "'" + io::join_path(directory, "plan.json") + "'"};
+}
+
+/// Calls use() with the name and the record of each shard.
+template <class Use>
+void for_each_planned(const std::string& directory, const Use& use) {
   const std::string plan_path = io::join_path(directory, "plan.json");
-  std::vector<PlannedShard> shards;
   try {
     if (!io::file_exists(io::join_path(directory, "dataset.json")))
       fail("it has no dataset.json, which vfm-shard writes last");
     const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
     for (const Json& shard : plan.at("shards")) {
       const std::string name = need_string(shard, "path", "the plan");
-      const std::string path = io::join_path(directory, name);
-      const std::string notes = receipt_path(path);
-      const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
-      Json record = {{"kind", "shard"}, {"path", path}};
-      for (const auto& [key, value] : facts.items())
-        if (key != "kind" && key != "path" && key != "plan") record[key] = value;
-      shards.push_back({name, {"shard", std::move(record), "'" + plan_path + "'"}});
+      use(name, record_of(directory, name));
     }
   } catch (const std::exception& error) {
     fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
   }
+}
+
+}  // namespace
+
+std::vector<PlannedShard> planned_shards(const std::string& directory) {
+  std::vector<PlannedShard> shards;
+  for_each_planned(directory, [&](const std::string& name, io::Record record) {
+    shards.push_back({name, std::move(record)});
+  });
   return shards;
+}
+
+DatasetRecords::DatasetRecords(const std::string& directory) : directory_(directory) {
+  for_each_planned(directory,
+                   [&](const std::string& name, const io::Record&) { names_.add(name); });
+}
+
+std::optional<io::Record> DatasetRecords::next() {
+  if (next_ == names_.size()) return std::nullopt;
+  try {
+    return record_of(directory_, std::string(names_.name(next_++)));
+  } catch (const std::exception& error) {
+    fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory_, error.what());
+  }
 }
 
 std::vector<io::Record> dataset_records(const std::string& directory) {

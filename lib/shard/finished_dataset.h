@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/name_table.h"
 #include "io/manifest.h"
 
 namespace vfm::shard {
@@ -21,5 +24,20 @@ std::vector<PlannedShard> planned_shards(const std::string& directory);
 
 /// The same as manifest records.
 std::vector<io::Record> dataset_records(const std::string& directory);
+
+/// The same one at a time: of many shards the records are more than the samples of one. Thread-
+/// safety: one thread at a time.
+class DatasetRecords {
+ public:
+  /// Looks at all of them. Throws Error{usage} as planned_shards() does.
+  explicit DatasetRecords(const std::string& directory);
+  /// Nothing at the end. Throws Error{usage} for one that is gone since.
+  std::optional<io::Record> next();
+
+ private:
+  std::string directory_;
+  NameTable names_;
+  std::uint32_t next_ = 0;
+};
 
 }  // namespace vfm::shard

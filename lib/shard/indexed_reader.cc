@@ -107,6 +107,10 @@ struct IndexedReader::State {
   void load_index();
   void check_index();
   void check_size(std::uint64_t bytes, std::int64_t i, const std::string& key) const;
+  std::string key_at(std::uint64_t offset, std::uint64_t size) const;
+  void check_range(std::int64_t i, std::uint64_t offset, std::uint64_t size) const {
+    if (size > limits.member + kHeaders) check_size(size, i, key_at(offset, size));
+  }
   [[noreturn]] void misfit(std::int64_t i) const {
     fail(
         "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
@@ -168,6 +172,12 @@ IndexedReader::IndexedReader(const std::string& path, TarOffsets index, const Re
   state_->index = std::move(index);
   state_->check_index();
 }
+IndexedReader::IndexedReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+IndexedReader IndexedReader::without_index(const std::string& path, const ReadLimits& limits) {
+  auto state = std::make_unique<State>(path, limits);
+  state->index.at = {0};
+  return IndexedReader(std::move(state));
+}
 IndexedReader::~IndexedReader() = default;
 IndexedReader::IndexedReader(IndexedReader&&) noexcept = default;
 
@@ -195,9 +205,13 @@ const TarOffsets& IndexedReader::index() const {
 }
 
 std::string IndexedReader::key(std::int64_t i) const {
+  return state_->key_at(offset(i), size(i));
+}
+
+std::string IndexedReader::State::key_at(std::uint64_t offset, std::uint64_t size) const {
   char header[kTarBlock];
-  if (size(i) < kTarBlock) return {};
-  state_->file.pread_exact(header, kTarBlock, offset(i));
+  if (size < kTarBlock) return {};
+  file.pread_exact(header, kTarBlock, offset);
   std::string key, extension;
   if (!is_plain(header) || !checksum_fits(header) ||
       !split_member_name({header, ::strnlen(header, kMaxName)}, key, extension))
@@ -209,27 +223,34 @@ std::string IndexedReader::key(std::int64_t i) const {
 /// members: parse() looks closer.
 std::uint64_t IndexedReader::range_of(std::int64_t i) const {
   const std::uint64_t bytes = size(i);
-  if (bytes > state_->limits.member + kHeaders) state_->check_size(bytes, i, key(i));
+  state_->check_range(i, offset(i), bytes);
   return bytes;
 }
 
 const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
-  const std::size_t bytes = range_of(i);
+  return view_at(i, offset(i), size(i), buffer);
+}
+
+const SampleView& IndexedReader::view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
+                                         ReadBuffer& buffer) const {
+  state_->check_range(i, offset, size);
+  const std::size_t bytes = size;
   if (buffer.capacity_ < bytes) {
     buffer.capacity_ = 0;
     // Not zero-filled: the read overwrites it.
     buffer.bytes_ = std::make_unique_for_overwrite<char[]>(bytes + bytes / 4);
     buffer.capacity_ = bytes + bytes / 4;
   }
-  state_->file.pread_exact(buffer.bytes_.get(), bytes, offset(i));
-  parse(i, {buffer.bytes_.get(), bytes}, buffer);
+  state_->file.pread_exact(buffer.bytes_.get(), bytes, offset);
+  parse(i, offset, {buffer.bytes_.get(), bytes}, buffer);
   return buffer.view_;
 }
 
 /// Makes buffer.view_ of all bytes of sample `i`.
-void IndexedReader::parse(std::int64_t i, std::string_view range, ReadBuffer& buffer) const {
+void IndexedReader::parse(std::int64_t i, std::uint64_t offset, std::string_view range,
+                          ReadBuffer& buffer) const {
   SampleView& view = buffer.view_;
-  if (parse_plain(range, offset(i), view)) {
+  if (parse_plain(range, offset, view)) {
     std::uint64_t sum = 0;
     for (const MemberView& member : view.members)
       sum += member.data.size();
@@ -272,7 +293,7 @@ Sample IndexedReader::put_together(std::int64_t i, std::string_view range) const
   if (range.size() != range_of(i))
     fail("sample {} of '{}' has {} bytes, not {}", i, path(), size(i), range.size());
   ReadBuffer buffer;
-  parse(i, range, buffer);
+  parse(i, offset(i), range, buffer);
   return owned(buffer.view_);
 }
 

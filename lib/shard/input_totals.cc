@@ -8,6 +8,7 @@
 #include "io/file.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
+#include "shard/reader.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
@@ -74,6 +75,31 @@ std::uint64_t count_shards(const std::vector<std::string>& inputs) {
   const bool known = for_each_record(
       inputs, [&](const io::Record& record) { shards += is_own_shard(record) ? 1 : 0; });
   return known ? shards : 0;
+}
+
+double sample_count(const io::Record& record) {
+  if (const auto said = get_integer(record.json, "samples"); said && *said > 0)
+    return static_cast<double>(*said);
+  StreamReader reader(record.path());
+  Sample sample;
+  double samples = 0;
+  while (reader.next(sample))
+    ++samples;
+  return samples;
+}
+
+double video_seconds(const io::Record& record) {
+  constexpr int kLooked = 64;
+  StreamReader reader(record.path());
+  Sample sample;
+  int looked = 0;
+  double seconds = 0;
+  for (; looked < kLooked && reader.next(sample); ++looked) {
+    const std::string* json = sample.find("json");
+    const Json facts = json ? parse_json(*json, sample.key) : Json();
+    if (facts.is_object()) seconds += get_number(facts, "seconds").value_or(0);
+  }
+  return looked > 0 ? seconds * sample_count(record) / looked : 0;
 }
 
 }  // namespace vfm::shard

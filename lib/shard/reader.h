@@ -91,6 +91,8 @@ class IndexedReader {
   explicit IndexedReader(const std::string& path, const ReadLimits& limits = {});
   /// With an index that the caller has.
   IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits = {});
+  /// For view_at() alone.
+  static IndexedReader without_index(const std::string& path, const ReadLimits& limits = {});
   ~IndexedReader();
   IndexedReader(IndexedReader&&) noexcept;
 
@@ -101,6 +103,9 @@ class IndexedReader {
   Sample read(std::int64_t i) const;
   /// The same without copies: the view is into `buffer`, and valid until its next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
+  /// The same where the caller knows that it begins at `offset` and takes `size` bytes.
+  const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
+                            ReadBuffer& buffer) const;
   /// In pieces, which several may read: of the size() bytes that sample `i` takes those of
   /// [begin, end); and the sample that all of them together are. Throw Error as read().
   std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
@@ -114,8 +119,10 @@ class IndexedReader {
 
  private:
   struct State;
+  explicit IndexedReader(std::unique_ptr<State> state);
   std::uint64_t range_of(std::int64_t i) const;
-  void parse(std::int64_t i, std::string_view range, ReadBuffer& buffer) const;
+  void parse(std::int64_t i, std::uint64_t offset, std::string_view range,
+             ReadBuffer& buffer) const;
   std::unique_ptr<State> state_;
 };
 

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "shard/columns.h"
-#include "shard/finished_dataset.h"
 
 namespace vfm::shard {
 namespace {
@@ -27,18 +26,19 @@ std::vector<std::string> without_folders(std::vector<std::string> arguments) {
 ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad)
     : lines_(without_folders(arguments), std::move(on_bad)) {
   for (const std::string& argument : arguments)
-    if (is_directory(argument))
-      for (io::Record& record : dataset_records(argument))
-        listed_.push_back(std::move(record));
+    if (is_directory(argument)) listed_.emplace_back(argument);
+}
+
+std::optional<io::Record> ShardInput::next_listed() {
+  for (; next_folder_ < listed_.size(); ++next_folder_)
+    if (auto record = listed_[next_folder_].next()) return record;
+  return std::nullopt;
 }
 
 std::optional<io::Record> ShardInput::next() {
   for (;;) {
-    std::optional<io::Record> record;
-    if (next_listed_ < listed_.size())
-      record = std::move(listed_[next_listed_++]);
-    else
-      record = lines_.next();
+    std::optional<io::Record> record = next_listed();
+    if (!record) record = lines_.next();
     if (!record || record->kind != "shard" || record->json.contains("columns")) return record;
     const auto path = get_string(record->json, "path");
     if (!path || !is_column_tar(*path)) return record;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/manifest.h"
+#include "shard/finished_dataset.h"
 
 namespace vfm::shard {
 
@@ -25,8 +26,10 @@ class ShardInput {
   const io::InputStreams& streams() const { return lines_.streams(); }
 
  private:
-  std::vector<io::Record> listed_;  // of the folders
-  std::size_t next_listed_ = 0;
+  std::optional<io::Record> next_listed();
+
+  std::vector<DatasetRecords> listed_;  // of the folders
+  std::size_t next_folder_ = 0;
   io::ManifestReader lines_;
 };
 

@@ -14,17 +14,13 @@
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
 #include "train/kind.h"
+#include "train/next_stage.h"
 #include "train/run_folder.h"
 
 namespace vfm::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Whether the run goes on at a checkpoint.
-bool is_begun(const std::string& out, bool force) {
-  return !force && !out.empty() && !models::list_checkpoints(out).empty();
-}
 
 const std::vector<int> kCosmosConditionFrames = {0, 1, 2};
 
@@ -112,6 +108,11 @@ Found open_known(const models::Origin& known, const RunOptions& options) {
   const std::string& init = options.init;
   const std::string& under = options.init_under;
   const std::string_view part = part_of(options.recipe);
+  if (!options.earlier.empty()) {  // that began from it, or from adapters that were merged into it
+    if (adapters_at(known.path).empty())
+      return {open_initial(under.empty() ? known.path : under, part)};
+    return {open_initial(known.path, part, under), under};
+  }
   if (!known.adapters_path.empty() &&
       (is_from(known.adapters_path, init) || !adapters_at(init).empty()))
     return {open_initial(under.empty() ? known.path : under, part)};
@@ -179,7 +180,7 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
   beginning.model = models::read_model_config(model);
   if (std::holds_alternative<models::CosmosConfig>(beginning.model)) return beginning;
   const auto* network = std::get_if<models::NetworkConfig>(&beginning.model);
-  if (network && options.go_on_adapters) beginning.adapters = adapters_to_go_on(options, begun);
+  if (options.go_on_adapters) beginning.adapters = adapters_to_go_on(options, begun);
   beginning.facts = as_usage([&] { return models::read_facts(model, models::FactsFor::training); });
   if (network) check_facts(model, *network, beginning.facts);
   if (model.is_checkpoint()) {
@@ -206,6 +207,8 @@ void check_once(const RunOptions& options) {
 }  // namespace
 
 Beginning read_beginning(const RunOptions& options, std::string_view part) {
+  if (!options.earlier.empty())
+    return models::retry_if_gone(options.earlier, [&] { return read_stage(options); });
   return models::retry_if_gone(options.init, [&] { return read_once(options, part); });
 }
 
@@ -215,6 +218,7 @@ void check_initial(const RunOptions& options) {
 
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint) {
+  check_continues_earlier(train, options);
   const std::vector<std::string> changes = changed_settings(train["recipe"], recipe);
   if (!changes.empty())
     fail_usage(
@@ -226,6 +230,7 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
         "--force",
         options.out, options.data);
+  if (!options.earlier.empty()) return;
   const models::Origin known = origin_in(train);
   const std::string &from = known.path, &init = options.init;
   if (init.empty() && from.empty()) return;
@@ -244,7 +249,7 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         init.empty() ? "new weights" : "'" + init + "'");
 }
 
-data::Packing packing_of(const Json& train, const RunOptions& options) {
+data::Packing packing_of(const Json& train, const std::string& run) {
   const Json known = train.value("packing", Json(static_cast<int>(data::Packing::best_fit)));
   for (const data::Packing packing :
        {data::Packing::best_fit, data::Packing::balanced, data::Packing::blocks})
@@ -252,7 +257,7 @@ data::Packing packing_of(const Json& train, const RunOptions& options) {
   fail_usage(
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
       "the version that began it, choose another --out, or begin again with --force",
-      options.out, dump_json(known));
+      run, dump_json(known));
 }
 
 const char* old_packs(data::Packing packing, std::size_t samples) {
@@ -321,7 +326,8 @@ models::Origin load_base(dist::World& world, const RunOptions& options, const mo
       fail_usage(
           "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
           "give the same --init, choose another --out, or begin again with --force",
-          options.init, known.path, hash, known.hash);
+          options.earlier.empty() ? options.init : found.model.folder(), known.path, hash,
+          known.hash);
     source.model = found.model.folder();
     source.under = found.under;
     origin.path = found.model.absolute_path();

@@ -20,8 +20,9 @@ namespace vfm::train {
 /// of adapters it is these, if options.go_on_adapters, and the model under them. A checkpoint of
 /// ours says what its train.json does; a diffusion transformer of somebody else is taken to be
 /// trained as Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent
-/// frames given. Of a pipeline it is `part` (Kind::pipeline_part). Throws Error{usage},
-/// also for a pipeline of flow matching, which training here is not.
+/// frames given. Of a pipeline it is `part` (Kind::pipeline_part). With options.earlier what
+/// read_stage() says (train/next_stage.h). Throws Error{usage}, also for a pipeline of flow
+/// matching, which training here is not.
 Beginning read_beginning(const RunOptions& options, std::string_view part);
 
 /// Compares the tensors that the run would read from options.init with that model's configuration,
@@ -31,14 +32,15 @@ void check_initial(const RunOptions& options);
 
 /// Throws Error{usage}, saying what differs, unless `train`, the train.json of the run options.out,
 /// is of this recipe, fitted to the data, of data of this fingerprint, and began from options.init:
-/// from that folder, a checkpoint of that run, or the same model, which has moved.
+/// from that folder, a checkpoint of that run, or the same model, which has moved; or is a stage
+/// that continues options.earlier (train/next_stage.h).
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
 
-/// How the run of `train`, its train.json, makes packs: a place in the data is one in these. By
+/// How `run`, that of `train`, its train.json, makes packs: a place in the data is one in these. By
 /// best fit where it does not say, as all runs did before there was another way. Throws
 /// Error{usage} for a way that only a later version knows.
-data::Packing packing_of(const Json& train, const RunOptions& options);
+data::Packing packing_of(const Json& train, const std::string& run);
 /// How such packs of so many samples are otherwise than those of a new run; null: they are not.
 const char* old_packs(data::Packing packing, std::size_t samples);
 

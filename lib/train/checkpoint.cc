@@ -27,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Names of tables of positions begin so (models/dit/network_frame.cc).
+constexpr std::string_view kPositionTables = "learnable_pos_embed.";
+
 void remove_tree(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -111,42 +114,22 @@ void rename_durably(const std::string& from, const std::string& to) {
   io::sync_directory(io::dir_name(to));
 }
 
-/// What is damaged in a checkpoint, the same on all ranks; "": nothing. Each reads some of it.
-std::string damage_of(dist::World& world, const std::string& folder) {
-  std::string problem;
-  std::vector<models::CompleteFile> files;
-  Json shared = Json::array();
-  on_all_ranks(world, [&] {
-    if (world.rank() != 0) return;
-    try {
-      for (const models::CompleteFile& file : models::list_complete(folder))
-        shared.push_back({file.name, file.hash, file.bytes});
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-  });
-  problem = dist::broadcast(world, problem);
-  if (!problem.empty()) return problem;
-  shared = parse_json(dist::broadcast(world, dump_json(shared)), "the files of a checkpoint");
-  std::vector<std::uint64_t> sizes;
-  for (const Json& file : shared)
-    sizes.push_back(file[2].get<std::uint64_t>());
-  const std::vector<int> ranks = dist::deal(sizes, world.size());
-  std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
-  on_all_ranks(world, [&] {
-    for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
-      if (ranks[i] != world.rank()) continue;
-      try {
-        models::verify_file(folder, {shared[i][0], shared[i][1], sizes[i]});
-      } catch (const Error& error) {
-        mine = fmt::format("{:08} {}", i, error.what());
-      }
-    }
-  });
-  for (const std::string& text : world.gather(mine))
-    if (!text.empty() && (problem.empty() || text < problem)) problem = text;
-  problem = dist::broadcast(world, problem);
-  return problem.empty() ? "" : problem.substr(problem.find(' ') + 1);
+/// Of a set of tensors where a parameter's values come from.
+models::RangeTarget target_in(const io::TensorSet& set, const std::string& name,
+                              const nn::Parameter& parameter, Tables tables) {
+  models::RangeTarget target{
+      name, models::held_range(parameter), {}, parameter.placement.begin, parameter.elements()};
+  const io::TensorView* saved = set.find(name);
+  if (tables == Tables::same || saved == nullptr || !parameter.name.starts_with(kPositionTables))
+    return target;
+  Shape& whole = target.range.shape;
+  // Tables are never cut along tp, so a rank's part is a stretch of rows.
+  if (saved->shape.size() != whole.size() || saved->shape[0] >= whole[0]) return target;
+  target.range = {saved->shape, Shape(saved->shape.size(), 0), saved->shape};
+  const std::int64_t there = target.range.elements();
+  target.count = std::clamp<std::int64_t>(there - target.first, 0, target.count);
+  target.first = std::min(target.first, there);
+  return target;
 }
 
 /// The step in the name of a checkpoint folder, -1 if there is none.
@@ -214,18 +197,20 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
   return target;
 }
 
-void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer) {
+void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
+                     Tables tables) {
   const nn::ParameterList& parameters = optimizer.parameters();
   // `store` gets the number of the tensor, values, and which are before them.
   const auto read = [&](const std::string& place, const char* name, std::string_view prefix,
                         const auto& store) {
+    const io::SafetensorsReader set(place, name);
     std::vector<models::RangeTarget> targets;
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      targets.push_back({std::string(prefix) + parameters[i]->name,
-                         models::held_range(*parameters[i]),
-                         [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); },
-                         parameters[i]->placement.begin, parameters[i]->elements()});
-    models::load_ranges(io::SafetensorsReader(place, name), targets);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      targets.push_back(
+          target_in(set, std::string(prefix) + parameters[i]->name, *parameters[i], tables));
+      targets.back().store = [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); };
+    }
+    models::load_ranges(set, targets);
   };
   const auto read_state = [&](const char* name, const std::vector<Tensor>& tensors) {
     const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
@@ -267,6 +252,43 @@ void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t e
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"), error))
     if (entry.path().filename().string().starts_with(".step-")) remove_tree(entry.path().string());
+}
+
+std::string damage_of(dist::World& world, const std::string& folder) {
+  std::string problem;
+  std::vector<models::CompleteFile> files;
+  Json shared = Json::array();
+  on_all_ranks(world, [&] {
+    if (world.rank() != 0) return;
+    try {
+      for (const models::CompleteFile& file : models::list_complete(folder))
+        shared.push_back({file.name, file.hash, file.bytes});
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  });
+  problem = dist::broadcast(world, problem);
+  if (!problem.empty()) return problem;
+  shared = parse_json(dist::broadcast(world, dump_json(shared)), "the files of a checkpoint");
+  std::vector<std::uint64_t> sizes;
+  for (const Json& file : shared)
+    sizes.push_back(file[2].get<std::uint64_t>());
+  const std::vector<int> ranks = dist::deal(sizes, world.size());
+  std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
+  on_all_ranks(world, [&] {
+    for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
+      if (ranks[i] != world.rank()) continue;
+      try {
+        models::verify_file(folder, {shared[i][0], shared[i][1], sizes[i]});
+      } catch (const Error& error) {
+        mine = fmt::format("{:08} {}", i, error.what());
+      }
+    }
+  });
+  for (const std::string& text : world.gather(mine))
+    if (!text.empty() && (problem.empty() || text < problem)) problem = text;
+  problem = dist::broadcast(world, problem);
+  return problem.empty() ? "" : problem.substr(problem.find(' ') + 1);
 }
 
 std::string newest_good_checkpoint(dist::World& world, const std::string& run) {

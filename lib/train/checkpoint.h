@@ -51,11 +51,17 @@ struct SaveLimits {
 std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
                              const Checkpoint& checkpoint, const SaveLimits& limits = {});
 
+/// Whether tables of positions may be longer in the model than in the files. Then their first rows
+/// are those of the files, in weights, moments and average; the others stay as the optimizer has
+/// them.
+enum class Tables { same, may_be_longer };
+
 /// Reads weights, moments and average into the optimizer's buffers and the parameters' values: each
 /// rank the parts that it holds the state of, and nothing else of the files: where ranks share it,
 /// StateShards::gather() gives the others the weights. Does not verify hashes. A
 /// collective.
-void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer);
+void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
+                     Tables tables = Tables::same);
 
 /// Removes what is no longer needed after the checkpoint of `step` was written: of those at regular
 /// steps (multiples of `every`, and `step` itself if it is `last`) all but the newest `keep`; all
@@ -63,6 +69,10 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
 /// from; and temporary folders. For rank 0.
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
                        std::int64_t last, int keep);
+
+/// What is damaged in a checkpoint, the same on all ranks, which share its files out; "": nothing.
+/// A collective.
+std::string damage_of(dist::World& world, const std::string& folder);
 
 /// The newest checkpoint of the run that passes verification, which the ranks share out; "" if the
 /// run has none at all. Warns of each newer one that is damaged. Throws Error if there are some and

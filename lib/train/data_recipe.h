@@ -17,6 +17,12 @@ struct DataRecipe {
   std::int64_t tokens = 8192;  ///< capacity of a pack
   int packs = 1;               ///< packs a step, over all ranks
   int window = 64;             ///< samples that packing looks at
+  /// Of several folders: where they are, unless the command line says; how much each weighs, or how
+  /// often it comes in an epoch. At most one of the latter two; neither: each once.
+  std::vector<std::string> folders;
+  std::vector<double> weights, repeats;
+  std::int64_t ahead = std::int64_t{64}
+                       << 20;  ///< bytes of samples that are read before their step
   int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
   // Of clips that are encoded while training (train/encoded/encoded_clips.h):
   double fps = 0;               ///< frames a second to take; 0: all

@@ -40,6 +40,16 @@ void check_forms(const data::SampleIndex& index,
   }
 }
 
+std::unique_ptr<data::EpochOrder> Dataset::order(std::uint64_t seed, data::Packing packing) const {
+  return data::order_of_set(size(), seed, packing);
+}
+
+std::size_t Dataset::source_of(std::size_t i) const {
+  const std::span<const DataSource> all = sources();
+  const auto next = std::ranges::upper_bound(all, i, {}, &DataSource::first);
+  return next == all.begin() ? 0 : static_cast<std::size_t>(next - all.begin()) - 1;
+}
+
 data::LengthsOf Dataset::lengths(const ModelRecipe& model) const {
   std::vector<std::int64_t> of_form;
   for (const data::Form& form : index().forms())

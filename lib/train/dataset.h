@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,14 @@ struct SeenAt {
   std::uint32_t step = 0, epoch = 0;
 };
 
+/// One of the sets that a blend is of.
+struct DataSource {
+  std::string name;         ///< short, and its own
+  std::uint64_t first = 0;  ///< the number of its first sample
+  std::uint64_t samples = 0;
+  double share = 1;  ///< of the samples that training sees
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -47,6 +56,13 @@ class Dataset {
   data::Entry sizes(std::size_t i) const { return index().sizes(i); }
   /// latents.json, or what stands for it.
   virtual const Json& info() const = 0;
+
+  /// The order in which training goes through them. Each epoch has some.
+  virtual std::unique_ptr<data::EpochOrder> order(std::uint64_t seed, data::Packing packing) const;
+  /// Of a blend (train/blend.h) the sets, at least two; of others none.
+  virtual std::span<const DataSource> sources() const { return {}; }
+  /// The set of a sample: its place in sources(); 0 where there are none.
+  std::size_t source_of(std::size_t i) const;
 
   /// Visual tokens of samples; of the first ones, at most so many. The former keeps the data's
   /// reference.

@@ -6,6 +6,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/checkpoint.h"
 #include "train/dataset.h"
 #include "train/encoded/encoded_clips.h"
@@ -166,7 +167,7 @@ void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) 
   if (newest.empty()) return;
   const Json train = models::read_train_json(newest);
   check_continues(train, options, recipe, data.fingerprint());
-  recipe.data.packing = packing_of(train, options);
+  recipe.data.packing = packing_of(train, options.out);
 }
 
 }  // namespace
@@ -178,14 +179,17 @@ Json training_cost(const RunOptions& options, int ranks) {
   Recipe recipe = options.recipe;
   const Kind& kind = kind_of(recipe.model.type);
   Workload load;
+  Json folders;
   EncoderCosts encoders;
   if (!options.data.empty() || !options.synthetic.empty()) {
-    const std::unique_ptr<Dataset> set = kind.open(options, "train");
+    const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
     take_begun(options, recipe, *set);
-    for (const std::string& sentence : other_parts(options.base, set->info(), options.init))
+    const std::string& model = options.init.empty() ? options.earlier : options.init;
+    for (const std::string& sentence : other_parts(options.base, set->info(), model))
       log_warning("{}", sentence);
     load = measure(recipe, *set);
+    folders = folders_after(*set, load.samples_a_step * static_cast<double>(recipe.train.steps));
     encoders = costs_of_encoders(*set);
     if (options.gpu != nullptr && !options.data.empty())
       load.read_seconds = time_reading(recipe, *set);
@@ -194,6 +198,7 @@ Json training_cost(const RunOptions& options, int ranks) {
     load = assume(recipe);
   }
   check_layout(recipe, ranks, ranks);
+  warn_of_idle_ranks(recipe, ranks);
   settle_tp_chunks(recipe, options.gpu != nullptr ? options.gpu : gpu_here(options.device),
                    options.gpu != nullptr ? options.gpu->per_node : ranks);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
@@ -219,6 +224,7 @@ Json training_cost(const RunOptions& options, int ranks) {
                           : options.device == Device::cuda ? describe_gpu()
                                                            : "cpu"}};
   if (!options.init.empty()) cost["init"] = options.init;
+  if (!options.earlier.empty()) cost["continues"] = options.earlier;
   cost.update({{"parameters", parameters},
                {"trained", trained},
                {"lora_rank", recipe.lora.rank},
@@ -241,6 +247,7 @@ Json training_cost(const RunOptions& options, int ranks) {
     cost["predicted"] = ranks == 1
                             ? predicted_step(options, recipe, work, load, need, encoders)
                             : predicted_step(options, recipe, load, recompute, ranks, encoders);
+  if (!folders.empty()) cost["folders"] = folders;
   cost["signs"] = signs_of_cost(recipe, load, cost, ranks);
   return cost;
 }
@@ -256,6 +263,7 @@ std::string training_words(const Json& cost) {
   line("data", cost["data"].get<std::string>());
   line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
   if (cost.contains("init")) line("begins from", cost["init"].get<std::string>());
+  if (cost.contains("continues")) line("continues", cost["continues"].get<std::string>());
   line("parameters", fmt::format("{} ({})", cost["parameters"].dump(), count(cost["parameters"])));
   if (cost["lora_rank"] != 0)
     line("  trained",
@@ -273,6 +281,14 @@ std::string training_words(const Json& cost) {
   line("samples per step", fmt::format("{:.1f}", cost["samples_per_step"].get<double>()));
   line("tokens per step", fmt::format("{:.0f}", cost["tokens_per_step"].get<double>()));
   line("steps", cost["steps"].dump());
+  if (cost.contains("folders")) {
+    line("folders", "in the run");
+    for (const Json& one : cost["folders"])
+      line(fmt::format("  {}", one["folder"].get<std::string>()).c_str(),
+           fmt::format("{:.4g} % of the samples: {}, {:.3g} times its {}",
+                       100 * one["share"].get<double>(), count(one["seen"]),
+                       one["epochs"].get<double>(), count(one["samples"])));
+  }
   line("FLOPs per step", count(cost["flops_per_step"]));
   line("FLOPs of the run", count(cost["flops"]));
   for (const Json& encoder : cost.value("encoders", Json::array()))

@@ -21,6 +21,7 @@
 #include "models/folder/lora_file.h"
 #include "models/folder/model_config.h"
 #include "train/export_pipeline.h"
+#include "train/next_stage.h"
 
 namespace vfm::train {
 namespace {
@@ -114,7 +115,10 @@ Json export_once(const ExportOptions& options) {
   const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
   if (diffusion && !adapters)
     parts = find_parts(facts, models::network_config_from_json(model.config()), options);
-  const bool known = type == "CosmosTransformer3DModel" || type == models::kCosmosContinuous;
+  const bool full =
+      type == "CosmosTransformer3DModel" && model.config()["adaln_lora_dim"].is_null();
+  const bool known =
+      (type == "CosmosTransformer3DModel" && !full) || type == models::kCosmosContinuous;
 
   const Json part_names = {"link", "copy", "none"};
   Json record = {{"kind", "model"},
@@ -129,6 +133,8 @@ Json export_once(const ExportOptions& options) {
   mark.erase("path");
   mark["complete"] = io::hash_file(io::join_path(checkpoint, "COMPLETE"));
   mark["parts"] = part_names[static_cast<std::size_t>(options.parts)];
+  if (const Json stages = stages_of(models::read_train_json(checkpoint)); stages.size() > 1)
+    mark["stages"] = stages;
   if (is_there(options, mark)) return record;
 
   const fs::path target = fs::absolute(options.folder).lexically_normal();
@@ -145,8 +151,9 @@ Json export_once(const ExportOptions& options) {
     fail_errno(errno, "cannot create '{}'", options.folder);
   io::sync_directory(io::dir_name(name));
   if (!known && !adapters)
-    log_warning("diffusers has no class {}: '{}' is the network alone, for programs that know it",
-                type, options.folder);
+    log_warning("diffusers has no class {}{}: '{}' is the network alone, for programs that know it",
+                type, full ? " without an 'adaln_lora_dim' (model.adaln: full)" : "",
+                options.folder);
   else if (parts.type.empty() && diffusion && !adapters &&
            options.parts != ExportOptions::Parts::none)
     log_warning("'{}' is the network alone, no pipeline of diffusers: {}", options.folder,

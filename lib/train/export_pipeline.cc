@@ -32,6 +32,8 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
   if (config.type != models::NetworkType::dit)
     reasons.push_back(fmt::format("it has no class for a network of type {}",
                                   models::network_type_name(config.type)));
+  else if (config.adaln_lora_dim == 0)
+    reasons.push_back("its class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
   const std::string tokenizer = facts.tokenizer ? facts.tokenizer->name : "";
   if (tokenizer != models::kCosmosContinuous)
     reasons.push_back(fmt::format("it has no class for the tokenizer {}", tokenizer));

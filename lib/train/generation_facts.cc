@@ -73,11 +73,11 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const models::M
     facts["trained"][name] = std::max(facts["trained"][name].get<int>(), extent);
   if (const Json sampling = sampling_of(recipe.sampling, base.sampling); !sampling.is_null())
     facts["sampling"] = sampling;
-  if (recipe.diffusion.text_padding > 0) {
-    facts["text_padding"] = recipe.diffusion.text_padding;
+  if (recipe.text_padding() > 0) {
+    facts["text_padding"] = recipe.text_padding();
     // Zero vectors alone are what a dropped text was. Where none is dropped, an empty prompt is
     // still what the model began with: the encoder's.
-    facts["encode_empty"] = recipe.diffusion.text_dropout == 0 && base.encode_empty;
+    facts["encode_empty"] = recipe.text_dropout() == 0 && base.encode_empty;
   }
   return facts;
 }

@@ -53,6 +53,13 @@ class Kind {
   /// not wrong. Throws Error{usage}.
   virtual void check(const Recipe& recipe) const = 0;
 
+  /// What of `recipe` the next stage of the run of `earlier` may not have so, of the fields that it
+  /// may otherwise change, as "key: old -> new (why)". Both have been checked.
+  virtual std::vector<std::string> refused_of_stage(const Recipe& /*earlier*/,
+                                                    const Recipe& /*recipe*/) const {
+    return {};
+  }
+
   /// The program that writes its data.
   virtual std::string_view data_tool() const { return "vfm-pack"; }
   /// Whether the folder has samples in that split.
@@ -63,6 +70,11 @@ class Kind {
   /// Another split of the data that `first` is of, with its encoders if it has some.
   std::unique_ptr<Dataset> open_other(const RunOptions& options, const Dataset& first,
                                       const std::string& split) const;
+  /// Has the folders of a blend, of which training sees so much each, seen alike, before any sample
+  /// is read: latents in one scale.
+  virtual void unify(const RunOptions& /*options*/,
+                     std::span<const std::unique_ptr<Dataset>> /*folders*/,
+                     std::span<const DataSource> /*sources*/) const {}
   /// In place of Dataset::fit, where there is no data: throws Error{usage} naming what the recipe
   /// must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;
@@ -86,6 +98,8 @@ class Kind {
 
   /// The part of a pipeline that such a model begins from.
   virtual std::string_view pipeline_part() const { return "transformer"; }
+  /// Which matrices 'lora' names, or does by default; none: its models take no adapters.
+  virtual std::vector<std::string> adapter_targets(const Recipe& /*recipe*/) const { return {}; }
   /// Whether its steps can be CUDA graphs.
   virtual bool has_graphs() const { return false; }
   /// Throws Error{usage}, naming the nearest layout, for one that the model cannot have, as

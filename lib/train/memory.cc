@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -23,6 +24,7 @@
 #include "train/pipeline.h"
 #include "train/recipe_file.h"
 #include "train/state_shards.h"
+#include "train/step_reader.h"
 
 namespace vfm::train {
 
@@ -69,6 +71,16 @@ double pieces_of_loading(const Recipe& recipe) {
   return recipe.optimizer.moment_type() == DType::f32 ? 4 * kMebi : (4 + 2 + 4 + 2) * kMebi;
 }
 
+/// At most kLookedAt samples, in order.
+std::vector<std::uint64_t> first_of_epoch(const Recipe& recipe, const Dataset& data) {
+  const auto order = data.order(recipe.train.seed, recipe.data.packing);
+  std::vector<std::uint64_t> samples;
+  for (std::uint64_t block = 0; block < order->blocks() && samples.size() < kLookedAt; ++block)
+    for (const std::uint64_t i : order->block(0, block))
+      samples.push_back(i);
+  return samples;
+}
+
 double bytes_of(const std::vector<Tensor>& tensors) {
   std::size_t bytes = 0;
   for (const Tensor& tensor : tensors)
@@ -79,14 +91,18 @@ double bytes_of(const std::vector<Tensor>& tensors) {
 }  // namespace
 
 std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data) {
-  const std::vector<std::int64_t> tokens = data.tokens(recipe.model, kLookedAt);
+  // Of a blend the first samples of all its folders, as training sees them.
+  std::vector<std::uint64_t> looked_at(std::min(kLookedAt, data.size()));
+  std::iota(looked_at.begin(), looked_at.end(), std::uint64_t{0});
+  if (!data.sources().empty()) looked_at = first_of_epoch(recipe, data);
+  const std::vector<std::int64_t> tokens = data.lengths(recipe.model)(looked_at);
   data::Pack fullest;
   const Kind& kind = kind_of(recipe.model.type);
   std::pair<double, double> most;
   for (const data::Pack& pack : data::plan_packs(tokens, recipe.data.pack_options())) {
     std::pair<double, double> load;
     for (const std::size_t i : pack) {
-      const data::Entry sample = data.sizes(i);
+      const data::Entry sample = data.sizes(looked_at[i]);
       const double bytes = kind.sample_bytes(recipe, sample);
       if (kind.one_by_one())
         load = {std::max(load.first, bytes), load.second + bytes};
@@ -98,7 +114,7 @@ std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data)
   }
   std::vector<data::Entry> samples;
   for (const std::size_t i : fullest)
-    samples.push_back(data.sizes(i));
+    samples.push_back(data.sizes(looked_at[i]));
   return samples;
 }
 
@@ -237,10 +253,11 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   need.activations = static_cast<double>(memory.peak) - lasting;
   need.pinned = static_cast<double>(account.pinned().held);
   // Samples as they were read, and put one after the other; where ranks share them those of all
-  // packs of a step, and this rank's part of those of the step after it.
+  // packs of a step; and what is read ahead.
   if (device == Device::cpu) {
     const double sharers = parallel.sharers().size(), steps = 1.0 * packs / together;
-    const double kept = (sharers > 1 ? (1 + 1 / sharers) * steps + 1 : 2.0) * read;
+    const double kept = ((sharers > 1 ? steps : 1) + 1) * read +
+                        bytes_ahead(recipe, steps * read / sharers, sharers > 1);
     need.host = program + kept + static_cast<double>(memory.held - memory.peak);
     need.save += kept;
   }

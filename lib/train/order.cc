@@ -9,19 +9,23 @@ namespace vfm::train {
 
 PackOrder::PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
                      const data::PackOptions& options)
-    : samples_(samples), lengths_(std::move(lengths)), seed_(seed), options_(options) {
-  if (samples_ == 0) fail("there is no sample to train on");
+    : PackOrder(data::order_of_set(samples, seed, options.packing), std::move(lengths), options) {}
+
+PackOrder::PackOrder(std::unique_ptr<data::EpochOrder> order, data::LengthsOf lengths,
+                     const data::PackOptions& options)
+    : order_(std::move(order)), lengths_(std::move(lengths)), options_(options) {
   plan();
+  if (packs_.empty()) fail("there is no sample to train on");
 }
 
 void PackOrder::plan() {
-  packs_ = data::block_packs(samples_, lengths_, options_, seed_, position_.epoch, position_.block);
+  packs_ = data::block_packs(*order_, lengths_, options_, position_.epoch, position_.block);
 }
 
 data::Pack PackOrder::next() {
   if (position_.pack == packs_.size()) {
     position_.pack = 0;
-    if (++position_.block == data::block_count(samples_, options_.packing)) {
+    if (++position_.block == order_->blocks()) {
       position_.block = 0;
       ++position_.epoch;
     }
@@ -31,7 +35,7 @@ data::Pack PackOrder::next() {
 }
 
 void PackOrder::seek(DataPosition position) {
-  const std::uint64_t blocks = data::block_count(samples_, options_.packing);
+  const std::uint64_t blocks = order_->blocks();
   if (position.block >= blocks)
     fail("the data position (epoch {}, block {}) is beyond the {} blocks of the data",
          position.epoch, position.block, blocks);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "data/order.h"
@@ -26,6 +27,10 @@ class PackOrder {
   PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
             const data::PackOptions& options);
 
+  /// Of samples in that order.
+  PackOrder(std::unique_ptr<data::EpochOrder> order, data::LengthsOf lengths,
+            const data::PackOptions& options);
+
   /// The next pack: numbers of samples.
   data::Pack next();
   DataPosition position() const { return position_; }
@@ -35,9 +40,8 @@ class PackOrder {
  private:
   void plan();
 
-  std::uint64_t samples_;
+  std::unique_ptr<data::EpochOrder> order_;
   data::LengthsOf lengths_;
-  std::uint64_t seed_;
   data::PackOptions options_;
   DataPosition position_;
   std::vector<data::Pack> packs_;  ///< of the block of position_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/parallel.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -170,9 +171,22 @@ void check_layout(const Recipe& recipe, int ranks, int of_machine) {
   const std::unique_ptr<dist::World> sharers = dist::counted_world(0, ranks / layout.dp);
   const Parallel parallel(of_group, *sharers, of_machine);
   kind_of(recipe.model.type).check_layout(recipe, parallel.network());
-  if (layout.dp > recipe.data.packs)
-    fail_usage("{} ranks have no work with {} packs a step: {}, must be at least {}", layout.dp,
-               recipe.data.packs, describe_setting(recipe, "data.packs"), layout.dp);
+}
+
+int idle_data_ranks(const Recipe& recipe, int ranks) {
+  const int data_ranks = dist::fit_layout(wanted_layout(recipe.parallel), ranks).dp;
+  return std::max(0, data_ranks - recipe.data.packs);
+}
+
+void warn_of_idle_ranks(const Recipe& recipe, int ranks) {
+  const int idle = idle_data_ranks(recipe, ranks);
+  if (idle == 0) return;
+  const ParallelRecipe& parallel = recipe.parallel;
+  const int sharers = parallel.tp * parallel.cp * parallel.pp, data_ranks = ranks / sharers;
+  log_warning(
+      "{} of {} ranks have no pack in a step, and wait for the others: {}, should be {}, or a "
+      "multiple of it",
+      idle * sharers, ranks, describe_setting(recipe, "data.packs"), data_ranks);
 }
 
 void warn_of_idle_stages(const Recipe& recipe, int ranks) {

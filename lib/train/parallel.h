@@ -62,7 +62,11 @@ dist::Layout wanted_layout(const ParallelRecipe& recipe);
 /// layout it asks for on so many ranks, `of_machine` of them on each machine. Throws Error{usage}
 /// with the rule and the nearest layout. Nothing is made of the model.
 void check_layout(const Recipe& recipe, int ranks, int of_machine);
-/// Warns where a pipeline has fewer microbatches a step than stages.
+/// Groups of ranks with samples of their own that a step has no pack for: they take part in its
+/// exchanges with an empty one.
+int idle_data_ranks(const Recipe& recipe, int ranks);
+/// Warns of these; and where a pipeline has fewer microbatches a step than stages.
+void warn_of_idle_ranks(const Recipe& recipe, int ranks);
 void warn_of_idle_stages(const Recipe& recipe, int ranks);
 /// What the data say of it: throws Error{usage} for a sample with too few tokens for those who
 /// share it. Dataset::fit asks it of every sample.

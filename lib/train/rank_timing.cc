@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/units.h"
 #include "tensor/device.h"
 
 namespace vfm::train {
@@ -33,6 +35,31 @@ Json most_of(const std::vector<Json>& ranks, const char* key) {
 }
 
 }  // namespace
+
+Json rates_of(const Done& done, int ranks) {
+  Json rates = Json::object();
+  for (const auto& [name, amount] : {std::pair{"tokens_per_second", done.tokens},
+                                     {"samples_per_second", done.samples},
+                                     {"tflops", done.flops * 1e-12}}) {
+    rates[name] = amount / done.seconds;
+    rates[std::string(name) + "_per_rank"] = amount / done.seconds / ranks;
+  }
+  return rates;
+}
+
+std::string rates_words(const Json& timing) {
+  const auto rates = [&](const std::string& of) {
+    std::vector<std::string> words;
+    for (const auto& [name, unit] : {std::pair{"tokens_per_second", "tokens/s"},
+                                     {"samples_per_second", "samples/s"},
+                                     {"tflops", "TFLOP/s"}})
+      if (const auto rate = get_number(timing, (name + of).c_str()))
+        words.push_back(fmt::format("{} {}", format_count(*rate), unit));
+    return fmt::format("{}", fmt::join(words, ", "));
+  };
+  const std::string all = rates(""), each = rates("_per_rank");
+  return each.empty() || each == all ? all : fmt::format("{}; a rank {}", all, each);
+}
 
 Json timing_of_ranks(dist::World& world, const RankTiming& own) {
   const auto steps = static_cast<double>(own.steps);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/json.h"
 #include "dist/world.h"
@@ -23,6 +24,17 @@ struct RankTiming {
   double read_bytes = 0;    ///< of samples, from files
   double memory_peak = 0;   ///< bytes
 };
+
+/// What all ranks did together in a time.
+struct Done {
+  double seconds = 0, tokens = 0, samples = 0, flops = 0;
+};
+/// Rates of all ranks, "tokens_per_second", "samples_per_second" and "tflops" (10^12 a second), and
+/// of each of so many, the same with "_per_rank".
+Json rates_of(const Done& done, int ranks);
+/// Of a line of timing in words: "12k tokens/s, 3.1 samples/s"; of several ranks also those of
+/// each. Of a line of before there were rates of ranks what there is.
+std::string rates_words(const Json& timing);
 
 /// A collective. On rank 0, an empty object elsewhere:
 ///   busy_seconds, data_seconds   a step: {mean, most, rank}, over the ranks, and who has the most

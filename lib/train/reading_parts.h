@@ -18,6 +18,8 @@ struct ReadingPart {
   std::size_t sample = 0;  ///< its place among the samples
   std::int64_t begin = 0, end = 0;
 
+  /// Whether it is all of a sample of so many bytes.
+  bool is_whole(std::int64_t bytes) const { return begin == 0 && end == bytes; }
   bool operator==(const ReadingPart&) const = default;
 };
 

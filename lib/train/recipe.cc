@@ -5,8 +5,16 @@
 
 namespace vfm::train {
 
+double Recipe::text_dropout() const {
+  return model.type == "autoregressive" ? autoregressive.text_dropout : diffusion.text_dropout;
+}
+
+int Recipe::text_padding() const {
+  return model.type == "autoregressive" ? autoregressive.text_padding : diffusion.text_padding;
+}
+
 int Recipe::text_tokens(int of_sample) const {
-  return std::max({1, of_sample, diffusion.text_padding});
+  return std::max({1, of_sample, text_padding()});
 }
 
 DType Recipe::compute() const {

@@ -28,6 +28,9 @@ struct ModelRecipe {
   std::string type = "dit";
   /// The diffusion network. What is 0 here comes from the data.
   models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
+  /// Its modulation: by two matrices of a low rank, "lora", or by one, "full"; then its
+  /// adaln_lora_dim is 0. Not of moviegen.
+  std::string adaln = "lora";
   /// The autoregressive decoder. What is 0 here comes from the data.
   models::DecoderConfig decoder = {.vocabulary = 0};
   /// The tokenizer. With levels it is discrete.
@@ -107,6 +110,10 @@ struct Recipe {
   /// Packs of a rank that go through the network together; 0: all. Those of a pipeline go one by
   /// one, if 'data.micro_packs' does not say otherwise.
   int packs_together() const;
+  /// How often a sample is trained without its text.
+  double text_dropout() const;
+  /// What texts are filled up to; 0: they are not.
+  int text_padding() const;
   /// Of a text as it goes into the model; that of no text is 1.
   int text_tokens(int of_sample) const;
 };

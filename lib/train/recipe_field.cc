@@ -76,6 +76,13 @@ FieldList& FieldList::add(const char* name, std::function<void(const Setting&)> 
   return *this;
 }
 
+void add_adapter_fields(FieldList& list, models::LoraOptions& lora) {
+  list.section("lora")
+      .number("rank", lora.rank, between(0, 4096))
+      .number("alpha", lora.alpha, between(0, 1e30))
+      .names("targets", lora.targets);
+}
+
 const Field* find_field(const std::vector<Field>& fields, const std::string& key) {
   const auto found = std::ranges::find(fields, key, &Field::key);
   return found == fields.end() ? nullptr : &*found;

@@ -111,10 +111,17 @@ class FieldList {
   std::string prefix_;
 };
 
+/// The section of adapters, of the kinds of training that have some.
+void add_adapter_fields(FieldList& list, models::LoraOptions& lora);
+
 /// What 'model.type' may be.
 const std::vector<std::string>& model_types();
 /// All fields of a recipe, as its model.type has them. They point into `recipe`.
 std::vector<Field> fields_of(Recipe& recipe);
+/// Whether the next stage of a run (train/next_stage.h) may have another value under the key than
+/// the run, where a run that goes on may not: what decides which samples there are, how long a step
+/// is, and what is learnt from it; not what weights, moments and average are of.
+bool may_change_in_stages(const std::string& key);
 /// The field of that key, or nullptr.
 const Field* find_field(const std::vector<Field>& fields, const std::string& key);
 /// The key that the user who wrote `key` may have meant. A key whose last word is exactly the one

@@ -16,6 +16,18 @@ const std::vector<std::string>& model_types() {
   return types;
 }
 
+bool may_change_in_stages(const std::string& key) {
+  // The scale of latents is the earlier run's, and so is how it was whitened.
+  if (key == "diffusion.whitening") return false;
+  for (const char* section : {"data.", "diffusion.", "autoregressive.", "tokenizer."})
+    if (key.starts_with(section)) return true;
+  for (const char* one : {"model.max_size", "model.rope_scale", "model.rope_theta",
+                          "model.yarn_scale", "model.yarn_frames", "model.yarn_betas",
+                          "model.yarn_rows", "optimizer.weight_decay", "optimizer.clip"})
+    if (key == one) return true;
+  return false;
+}
+
 std::vector<Field> fields_of(Recipe& r) {
   const Kind& kind = kind_of(r.model.type);
   FieldList list;
@@ -35,6 +47,10 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("window", r.data.window, between(1, 1 << 20))
       .number("micro_packs", r.data.micro_packs, between(0, 1 << 20))
       .may_change();
+  list.names("folders", r.data.folders).may_change();  // their fingerprint may not
+  list.numbers("weights", r.data.weights, positive, true);
+  list.numbers("repeats", r.data.repeats, positive, true);
+  list.number("ahead", r.data.ahead, at_least(0)).may_change();
   list.section("optimizer").number("lr", r.optimizer.lr, positive).may_change();
   list.number("beta1", r.optimizer.beta1, between(0, 0.99999))
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))

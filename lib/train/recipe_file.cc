@@ -60,6 +60,7 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
     return "tokenizer";
   }
   model.dit = std::get<models::NetworkConfig>(beginning.model);
+  model.adaln = model.dit.adaln_lora_dim == 0 ? "full" : "lora";
   return std::string(models::network_type_name(model.dit.type));
 }
 
@@ -84,6 +85,25 @@ void check_initial(const Recipe& recipe, const Beginning& beginning) {
         "{} and [{}]; leave 'lora' out, or begin new ones with --init-lora merge",
         theirs.rank, theirs.alpha, fmt::join(theirs.targets, ", "), ours.rank, ours.alpha,
         fmt::join(ours.targets, ", "));
+}
+
+/// The recipe of an earlier run and that of its next stage: all that the stage may not change is
+/// said at once.
+void check_stage(const Recipe& earlier, const Recipe& recipe, const std::string& run) {
+  std::vector<std::string> refused =
+      changed_settings(to_json(earlier), recipe, Compared::kept_by_stages);
+  for (std::string& words : kind_of(recipe.model.type).refused_of_stage(earlier, recipe))
+    refused.push_back(std::move(words));
+  if (refused.empty()) return;
+  fail_usage(
+      "a stage that continues '{}' cannot change {}; leave {} out, or begin a new run from its "
+      "weights alone with --init '{}'",
+      run, fmt::join(refused, "; "), refused.size() == 1 ? "it" : "these", run);
+}
+
+bool is_compared(const Field& field, Compared which) {
+  if (which == Compared::free) return field.may_change;
+  return !field.may_change && (which == Compared::kept || !may_change_in_stages(field.key));
 }
 
 /// What a pipeline cannot do yet, and what makes none.
@@ -150,6 +170,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (beginning) {
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
     recipe.diffusion = beginning->diffusion;
+    recipe.autoregressive.text_padding = beginning->facts.text_padding;
     recipe.lora = beginning->adapters;
   }
   // First the type of the model: it decides which keys there are.
@@ -161,6 +182,12 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   const Kind& kind = kind_of(recipe.model.type);
   const std::vector<Field> fields = fields_of(recipe);
   refuse_other_types(settings, fields, recipe.model.type);
+  const EarlierRecipe* earlier = beginning && beginning->earlier ? &*beginning->earlier : nullptr;
+  if (earlier != nullptr)
+    for (const Setting& setting : earlier->settings)
+      if (const Field* field = find_field(fields, setting.key)) field->set(setting);
+  Recipe before = recipe;
+  kind.settle(before);
   for (const Setting& setting : settings) {
     if (const Field* field = find_field(fields, setting.key)) {
       field->set(setting);
@@ -171,7 +198,8 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
                nearest_key(fields, setting.key));
   }
   kind.settle(recipe);
-  if (beginning) check_initial(recipe, *beginning);
+  if (earlier == nullptr && beginning) check_initial(recipe, *beginning);
+  if (earlier != nullptr && !earlier->run.empty()) check_stage(before, recipe, earlier->run);
   if (recipe.lora.rank > 0 && !beginning)
     fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
                recipe.lora.rank);
@@ -192,8 +220,11 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
 
 std::vector<Setting> read_settings(const std::string& path,
                                    const std::vector<std::string>& overrides) {
-  const std::string text = as_usage([&] { return io::read_stream(path); });
-  std::vector<Setting> settings = parse_yaml(text, fmt::format("'{}'", path));
+  std::vector<Setting> settings;
+  if (!path.empty()) {
+    const std::string text = as_usage([&] { return io::read_stream(path); });
+    settings = parse_yaml(text, fmt::format("'{}'", path));
+  }
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));
   return settings;
@@ -269,15 +300,14 @@ void check_model(const Recipe& recipe, const std::function<void()>& check) {
   }
 }
 
-std::vector<std::string> changed_settings(const Json& old, const Recipe& now, bool allowed) {
+std::vector<std::string> changed_settings(const Json& old, const Recipe& now, Compared which) {
   Recipe copy = now, usual;
   usual.model.type = now.model.type;  // so that both have the same fields
   std::vector<std::string> changes;
   const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Field& field = fields[i];
-    // Of how ranks share the work nothing is kept.
-    if (field.may_change != allowed || field.key.starts_with("parallel.")) continue;
+    if (field.key.starts_with("parallel.") || !is_compared(field, which)) continue;
     const std::size_t dot = field.key.find('.');
     const std::string section = field.key.substr(0, dot), key = field.key.substr(dot + 1);
     Json before = defaults[i].get();  // of a checkpoint from before the setting was there

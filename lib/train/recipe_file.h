@@ -36,13 +36,21 @@ std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
 /// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
 Setting parse_override(std::string_view argument);
 
-/// The settings of a file, and those of the command line after them.
+/// The settings of a file, of none for "", and those of the command line after them.
 std::vector<Setting> read_settings(const std::string& path,
                                    const std::vector<std::string>& overrides);
 /// The kind of training that these ask for (train/kind.h).
 const Kind& kind_of(std::span<const Setting> settings);
 /// Whether these ask for adapters, by a 'lora.rank' other than 0.
 bool sets_adapters(std::span<const Setting> settings);
+
+/// The recipe that stands for the defaults where a run continues an earlier one as its next stage.
+struct EarlierRecipe {
+  std::vector<Setting> settings;  ///< all of it; keys that there are no more are left out
+  /// The earlier run, as messages name it. "": they are the run's own, which goes on, and is
+  /// compared when its data are known (train/beginning.h).
+  std::string run;
+};
 
 /// What the model that a run begins from says about it (train/beginning.h).
 struct Beginning {
@@ -52,6 +60,9 @@ struct Beginning {
   /// Instead of the defaults. Where there is facts.scale no setting may say another whitening.
   DiffusionRecipe diffusion;
   models::ModelFacts facts;
+  /// Of a next stage: what settings may change follows from it then (changed_settings), not from
+  /// the model.
+  std::optional<EarlierRecipe> earlier;
 };
 
 /// Applies the settings in order to the defaults, or to what the run begins from, and checks the
@@ -73,9 +84,12 @@ bool has_key(const Recipe& recipe, const std::string& key);
 /// fields that are named there, which are defaults: models know nothing of recipes.
 void check_model(const Recipe& recipe, const std::function<void()>& check);
 
-/// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new",
-/// except fields that may change in the middle of a run (learning rate, lengths, intervals, how
-/// memory is used); or, if `allowed`, of those alone.
-std::vector<std::string> changed_settings(const Json& old, const Recipe& now, bool allowed = false);
+/// Which settings are compared. A run keeps all that it is told, but for learning rate, lengths,
+/// intervals and how memory is used, which are `free`; its next stage keeps fewer
+/// (train/next_stage.h). How ranks share the work is never compared: nothing is kept of it.
+enum class Compared { kept, free, kept_by_stages };
+/// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new".
+std::vector<std::string> changed_settings(const Json& old, const Recipe& now,
+                                          Compared which = Compared::kept);
 
 }  // namespace vfm::train

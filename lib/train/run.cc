@@ -3,8 +3,6 @@
 
 #include <omp.h>
 
-#include <chrono>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,40 +10,28 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/folder_lock.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
-#include "tensor/device.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/checkpoint.h"
 #include "train/generation_facts.h"
 #include "train/kind.h"
-#include "train/log_sums.h"
 #include "train/memory.h"
-#include "train/metrics.h"
-#include "train/rank_timing.h"
+#include "train/next_stage.h"
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
-#include "train/signs.h"
+#include "train/run_log.h"
 #include "train/tp_chunks.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
-#include "train/validation.h"
+#include "train/validations.h"
 
 namespace vfm::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// What depends on the machine, since the last line of timing.jsonl.
-struct TimingSums {
-  Clock::time_point begin = Clock::now();
-  std::int64_t tokens = 0, steps = 0;
-  double flops = 0, data_seconds = 0, read_bytes = 0;
-};
 
 class Run {
  public:
@@ -56,7 +42,8 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(kind_of(recipe_.model.type).open(options, "train")) {
+        data_(open_data(options)),
+        log_(options, recipe_, world) {
     on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
     settle_tp_chunks(recipe_, options.device, world);
   }
@@ -73,10 +60,15 @@ class Run {
   double usable() const { return memory_beside(*data_, options_.device, world_.local_size()); }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
+  void take_over(const std::string& folder, const Json& train, const RunState& state,
+                 Tables tables);
   void make_trainer();
   void begin();
-  void make_validation();
+  void begin_stage();
+  void validate();
   void log(const StepResult& result);
+  std::int64_t first_step() const { return first_step_after(stages_); }
+  std::int64_t last_step() const { return first_step() + recipe_.train.steps; }
   void save();
   void prune();
   Json train_json() const;
@@ -85,18 +77,17 @@ class Run {
 
   const RunOptions& options_;
   Recipe recipe_;
+  const Kind& kind_ = kind_of(recipe_.model.type);
   dist::World& world_;
   io::ManifestWriter& manifest_;
   Progress& progress_;
-  std::unique_ptr<Dataset> data_, held_out_;
-  std::optional<Validation> validation_;
+  std::unique_ptr<Dataset> data_;
+  std::optional<Validations> validation_;
   io::File lock_;
   std::optional<Trainer> trainer_;
-  std::optional<MetricsLog> metrics_;  // on rank 0
-  LogSums sums_;
-  TimingSums timing_;
-  SignWatch signs_;
+  RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
+  Json stages_ = Json::array();                  // those before this one (train/next_stage.h)
   bool due_ = false;                             // a checkpoint
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
@@ -117,9 +108,12 @@ void Run::check() {
 
 long Run::train() {
   open();
-  timing_.begin = Clock::now();
-  timing_.tokens = trainer_->state().tokens;
-  const std::int64_t steps = recipe_.train.steps;
+  const std::int64_t steps = last_step();
+  world_.section("step", recipe_.train.step_limit);
+  // What the stage begins with, on its data: the earlier run's average.
+  if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
+    validate();
+  log_.start(trainer_->state());
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, steps - trainer_->state().step)));
   if (trainer_->state().step >= steps && options_.synthetic.empty()) {
@@ -140,16 +134,8 @@ long Run::train() {
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
     log(result);
-    if (validation_ && (step % recipe_.validation.every == 0 || step == steps)) {
-      trainer_->swap_ema();
-      Json record = {{"step", step}};
-      record.update(validation_->run(trainer_->objective(), trainer_->parallel()));
-      if (leader() && !std::isfinite(record["val_loss"].get<double>()))
-        log_warning("step {}: the validation loss is not a number", step);
-      trainer_->swap_ema();
-      if (leader()) metrics_->metrics(record);
-      if (leader()) log_info("{}", validation_words(record));
-    }
+    if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps))
+      validate();
     if (result.stop) throw Stopped();
     due_ = due_ || ended || step % recipe_.train.checkpoint_every == 0;
     if (due_) save();
@@ -161,7 +147,7 @@ long Run::train() {
   collect_failures();
   if (leader()) write_errors(options_.out, failures_);
   if (leader() && !options_.report.empty())
-    write_training_report(options_, recipe_, *trainer_, validation_ ? &*validation_ : nullptr);
+    write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
   if (trainer_->state().step < steps)
     log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
              steps);
@@ -171,9 +157,11 @@ long Run::train() {
 /// Folder, lock, logs; and the state to continue from.
 void Run::open() {
   std::string train_text;
-  make_validation();  // before anything is cleared: it may find the data wanting
+  // Before anything is cleared: it may find the data wanting.
+  validation_.emplace(options_, recipe_, *data_, leader());
   if (leader()) {
     check_run(options_, recipe_);
+    warn_of_idle_ranks(recipe_, world_.size());
     warn_of_idle_stages(recipe_, world_.size());
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
@@ -182,16 +170,17 @@ void Run::open() {
   if (leader() && !newest_.empty())
     train_text = io::read_file(io::join_path(newest_, "train.json"));
   train_text = dist::broadcast(world_, train_text);
-  if (newest_.empty())
-    begin();
-  else
+  if (!newest_.empty())
     resume(newest_, train_text);
+  else if (!options_.earlier.empty())
+    begin_stage();
+  else
+    begin();
   if (leader()) {
     if (newest_.empty())
       clear_run(options_.out);  // now that nothing is wrong with what replaces it
     io::update_file(io::join_path(options_.out, "recipe.yaml"), kRecipeHead + to_yaml(recipe_));
-    if (trainer_->state().step < recipe_.train.steps)
-      metrics_.emplace(options_.out, world_.host(), trainer_->state().step);
+    if (trainer_->state().step < last_step()) log_.open(trainer_->state().step);
   }
 }
 
@@ -202,23 +191,57 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     fail("{} is not what vfm-train writes", what);
   on_all_ranks(world_, [&] {
     check_continues(train, options_, recipe_, data_->fingerprint());
-    recipe_.data.packing = packing_of(train, options_);
+    recipe_.data.packing = packing_of(train, options_.out);
   });
+  stages_ = earlier_stages(train);
   data_->settle(world_, train);
   make_trainer();
-  const nn::ParameterList& frozen = trainer_->objective().frozen();
-  init_ = models::Origin::from_json(train.value("init", Json()));
-  if (!frozen.empty()) init_ = load_base(world_, options_, init_, nn::states_of(frozen));
-  read_checkpoint(world_, folder, trainer_->optimizer());
-  trainer_->restore(RunState::from_json(train["state"], what));
-  sums_ = LogSums::from_json(train["log"]);
+  RunState state = RunState::from_json(train["state"], what);
+  state.first_step = first_step();
+  take_over(folder, train, state, Tables::same);
+  log_.sums = LogSums::from_json(train["log"]);
   if (leader() && train.contains("errors"))
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
   log_info("continuing from '{}'", folder);
   if (const char* const way = old_packs(recipe_.data.packing, data_->size()))
     log_info("with packs {}, as the run began", way);
-  if (const auto changed = changed_settings(train["recipe"], recipe_, true); !changed.empty())
+  if (const auto changed = changed_settings(train["recipe"], recipe_, Compared::free);
+      !changed.empty())
+    log_info("with {}", fmt::join(changed, "; "));
+}
+
+/// Weights, moments and average of a checkpoint, and what is under adapters; and where it is.
+void Run::take_over(const std::string& folder, const Json& train, const RunState& state,
+                    Tables tables) {
+  const nn::ParameterList& frozen = trainer_->objective().frozen();
+  init_ = models::Origin::from_json(train.value("init", Json()));
+  if (!frozen.empty()) init_ = load_base(world_, options_, init_, nn::states_of(frozen));
+  read_checkpoint(world_, folder, trainer_->optimizer(), tables);
+  trainer_->restore(state);
+}
+
+/// A new run that continues another one.
+void Run::begin_stage() {
+  const EarlierRun earlier = find_earlier(world_, options_);
+  RunState state = RunState::from_json(earlier.train["state"], "the state of the run to continue");
+  on_all_ranks(world_, [&] {
+    state.data = place_after(earlier, options_, *data_, recipe_);
+    check_last_step(state.step, recipe_);
+  });
+  if (!earlier.has_data(*data_)) state.of_sources.clear();
+  stages_ = earlier.stages;
+  state.first_step = first_step();
+  data_->settle(world_, {});
+  make_trainer();
+  take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
+  if (!leader()) return;
+  log_info("continuing '{}' after its step {}, {}", earlier.checkpoint, state.step,
+           earlier.has_data(*data_) ? "with the same data" : "with other data");
+  for (const std::string& words : other_parts(options_.base, data_->info(), options_.earlier))
+    log_warning("{}", words);
+  if (const auto changed = recipe_changes(stages_.back()["recipe"], to_json(recipe_));
+      !changed.empty())
     log_info("with {}", fmt::join(changed, "; "));
 }
 
@@ -233,8 +256,9 @@ void Run::begin() {
     log_info("beginning from '{}'", options_.init);
     for (const std::string& words : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", words);
-    if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
-      log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
+    if (const int tokens = recipe_.text_padding(); tokens > 0)
+      log_info("texts are filled up to {} tokens ('{}.text_padding')", tokens,
+               recipe_.model.type == "autoregressive" ? "autoregressive" : "diffusion");
   }
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
@@ -252,67 +276,27 @@ void Run::make_trainer() {
   log_offload(recipe_, need, recompute);
 }
 
-void Run::make_validation() {
-  if (recipe_.validation.every == 0) return;
-  if (!options_.synthetic.empty()) {
-    validation_.emplace(recipe_, *data_, "train");
-    return;
-  }
-  const Kind& kind = kind_of(recipe_.model.type);
-  const bool split = kind.has_split(options_.data, "val");
-  if (split) {
-    held_out_ = kind.open_other(options_, *data_, "val");
-    Recipe fitted = recipe_;
-    held_out_->fit(fitted);
-  } else if (leader()) {
-    log_info("'{}' has no validation split: validating on training samples", options_.data);
-  }
-  validation_.emplace(recipe_, split ? *held_out_ : *data_, split ? "val" : "train");
-}
-
 void Run::log(const StepResult& result) {
   const RunState& state = trainer_->state();
   if (result.skipped && leader())
     log_warning("step {}: the gradient is not finite, the update is skipped", state.step);
-  sums_.add(result);
-  timing_.flops += result.flops;
-  timing_.data_seconds += result.data_seconds;
-  timing_.read_bytes += result.own_read_bytes;
-  ++timing_.steps;
+  log_.add(result);
   progress_.note(fmt::format("loss {:.4f}", result.loss.mean()));
   progress_.add(1);
-  if (state.step % recipe_.train.log_every != 0 && state.step != recipe_.train.steps) return;
+  if (state.step % recipe_.train.log_every != 0 && state.step != last_step()) return;
+  Json of_folders;
+  for (std::size_t i = 0; i < state.of_sources.size(); ++i)
+    of_folders["folder_samples"][data_->sources()[i].name] = state.of_sources[i];
+  log_.write(state, of_folders);
+}
 
-  const Json record = sums_.record(state);
-  sums_ = {};
-  const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
-  const double tokens = static_cast<double>(state.tokens - timing_.tokens);
-  Json timing = {
-      {"step", state.step},
-      {"seconds_per_step", seconds / static_cast<double>(timing_.steps)},
-      {"tokens_per_second", tokens / seconds},
-      {"tflops", timing_.flops / seconds * 1e-12},
-      {"data_wait", timing_.data_seconds / seconds},
-      {"memory_peak", options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak}};
-  if (const double peak = peak_tflops(recipe_, options_.device); peak > 0)
-    timing["mfu"] = timing_.flops / seconds * 1e-12 / (peak * static_cast<double>(world_.size()));
-  const RankTiming own{.steps = timing_.steps,
-                       .seconds = seconds,
-                       .data_seconds = timing_.data_seconds,
-                       .read_bytes = timing_.read_bytes,
-                       .memory_peak = timing["memory_peak"].get<double>()};
-  if (world_.size() > 1) timing.update(timing_of_ranks(world_, own));
-  timing_ = {};
-  timing_.tokens = state.tokens;
-  if (!leader()) return;
-  metrics_->metrics(record);
-  metrics_->timing(timing);
-  const double usable = usable_memory(options_.device, world_.local_size());
-  for (const std::string& sign : signs_.news(timing, usable))
-    log_warning("step {}: {}", state.step, sign);
-  log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
-           record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),
-           format_count(timing["tokens_per_second"].get<double>()));
+/// Of the averaged weights. A collective.
+void Run::validate() {
+  trainer_->swap_ema();
+  Json record = {{"step", trainer_->state().step}};
+  record.update(validation_->run(trainer_->objective(), trainer_->parallel()));
+  trainer_->swap_ema();
+  if (leader()) log_.validation(record);
 }
 
 Json Run::train_json() const {
@@ -329,8 +313,10 @@ Json Run::train_json() const {
                 {"recipe", std::move(recipe)},
                 {"init", init_.to_json()}};
   train.update(generation_facts(recipe_, *data_, options_.base));
-  train.update(
-      {{"data_fingerprint", data_->fingerprint()}, {"log", sums_.to_json()}, {"errors", errors}});
+  train.update({{"data_fingerprint", data_->fingerprint()},
+                {"log", log_.sums.to_json()},
+                {"errors", errors}});
+  if (!stages_.empty()) train["stages"] = stages_;
   return train;
 }
 
@@ -347,13 +333,13 @@ void Run::save() {
   if (!options_.synthetic.empty()) return;
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
   collect_failures();
-  if (leader()) metrics_->sync();
+  if (leader()) log_.sync();
   Checkpoint checkpoint{.step = trainer_->state().step,
                         .config = trainer_->objective().config(),
                         .train = leader() ? train_json() : Json(),
                         .optimizer = trainer_->optimizer()};
   if (recipe_.lora.rank > 0)
-    checkpoint.adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
+    checkpoint.adapters = models::lora_metadata(kind_.adapter_targets(recipe_), recipe_.lora);
   newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);
   prune();
   announce(newest_);
@@ -363,7 +349,7 @@ void Run::save() {
 void Run::prune() {
   if (!leader()) return;
   prune_checkpoints(options_.out, trainer_->state().step, recipe_.train.checkpoint_every,
-                    recipe_.train.steps, recipe_.train.keep);
+                    last_step(), recipe_.train.keep);
 }
 
 void Run::announce(const std::string& folder) {
@@ -372,14 +358,14 @@ void Run::announce(const std::string& folder) {
   manifest_.write({{"kind", "checkpoint"},
                    {"path", folder},
                    {"step", step},
-                   {"steps", recipe_.train.steps},
-                   {"final", step >= recipe_.train.steps}});
+                   {"steps", last_step()},
+                   {"final", step >= last_step()}});
 }
 
 /// Rank 0 learns of every rank's failures. A collective.
 void Run::collect_failures() {
   std::map<std::string, std::string> mine = trainer_->failures();
-  if (validation_) mine.insert(validation_->failures().begin(), validation_->failures().end());
+  mine.merge(validation_->failures());
   for (const std::string& text : world_.gather(dump_json(Json(mine)))) {
     const Json failures = parse_json(text, "a rank's list of failures");
     for (const auto& [key, message] : failures.items())

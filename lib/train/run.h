@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json_fwd.h"
 #include "base/progress.h"
@@ -34,6 +35,7 @@ struct RunOptions {
   Recipe recipe;  ///< not yet fitted to the data
   /// Folder of latents (data/latents.h); with encoders, and for a tokenizer, a dataset of clips.
   std::string data;
+  std::vector<std::string> blend;  ///< of several such folders all (train/blend.h); data: the first
   EncoderNames encoders;
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   SampleSizes synthetic;
@@ -42,8 +44,11 @@ struct RunOptions {
   /// Of `init` that is a run of adapters: these go on, on the model that they are of; else they are
   /// merged into it.
   bool go_on_adapters = false;
-  std::string init_under;   ///< of such a run: where that model is now; "": where it was
-  models::ModelFacts base;  ///< what `init` says, of read_beginning()
+  std::string init_under;  ///< of such a run: where that model is now; "": where it was
+  /// The run, or a checkpoint of it, that this one continues as its next stage, or "" (train/
+  /// next_stage.h). Not with `init`.
+  std::string earlier;
+  models::ModelFacts base;  ///< what `init` or `earlier` says, of read_beginning()
   std::string out;          ///< RUN; made if need be
   bool force = false;       ///< forget what is in RUN and start over
   int threads = 0;          ///< of this rank; 0: as OpenMP decides

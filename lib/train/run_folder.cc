@@ -27,6 +27,10 @@ bool is_our_run(const std::string& run) {
 
 }  // namespace
 
+bool is_begun(const std::string& out, bool force) {
+  return !force && !out.empty() && !models::list_checkpoints(out).empty();
+}
+
 void refuse_foreign_files(const std::string& run) {
   if (!fs::is_directory(run) || is_our_run(run)) return;
   for (const auto& entry : fs::directory_iterator(run)) {

@@ -12,6 +12,9 @@ namespace vfm::train {
 inline constexpr const char* kRecipeHead =
     "# The recipe of this run, as vfm-train understood it.\n";
 
+/// Whether a run that is to be kept in `out` goes on at a checkpoint there; not with `force`.
+bool is_begun(const std::string& out, bool force);
+
 /// Throws Error{usage} if `run` holds files that are not ours under the names of ours.
 void refuse_foreign_files(const std::string& run);
 /// errors.jsonl: samples that could not be read, key -> why. None: there is no such file.

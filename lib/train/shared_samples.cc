@@ -282,28 +282,40 @@ ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt>
   }
 }
 
-OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
-                         std::span<const SeenAt> seen, int rank, int ranks) {
+void OwnReading::add(ReadPart part) {
+  if (part.whole)
+    whole.push_back(std::move(part.sample));
+  else
+    pieces.push_back(std::move(part.piece));
+}
+
+OwnReading share_out(const Dataset& data, std::vector<std::size_t> samples, int ranks) {
   OwnReading own;
   std::vector<std::int64_t> bytes;
   for (const std::size_t i : samples)
     bytes.push_back(data.about_bytes(i));
   own.parts = share_reading(bytes, ranks, data.has_pieces());
-  for (const ReadingPart& part : own.parts[static_cast<std::size_t>(rank)]) {
-    const std::size_t i = samples[part.sample];
-    if (part.begin == 0 && part.end == bytes[part.sample]) {
-      own.whole.push_back(
-          try_to_read(data, i, seen.empty() ? std::optional<SeenAt>() : seen[part.sample]));
-      continue;
-    }
-    OwnReading::Piece& piece = own.pieces.emplace_back();
-    try {
-      piece.bytes = data.read_piece(i, part.begin, part.end);
-    } catch (const Error& error) {
-      piece.failure = error.what();
-    }
-  }
   own.samples = std::move(samples);
+  return own;
+}
+
+ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
+                   std::optional<SeenAt> seen) {
+  if (part.is_whole(data.about_bytes(i))) return {try_to_read(data, i, seen), {}, true};
+  ReadPart read;
+  try {
+    read.piece.bytes = data.read_piece(i, part.begin, part.end);
+  } catch (const Error& error) {
+    read.piece.failure = error.what();
+  }
+  return read;
+}
+
+OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
+                         std::optional<SeenAt> seen, int rank, int ranks) {
+  OwnReading own = share_out(data, std::move(samples), ranks);
+  for (const ReadingPart& part : own.parts[static_cast<std::size_t>(rank)])
+    own.add(read_part(data, own.samples[part.sample], part, seen));
   return own;
 }
 

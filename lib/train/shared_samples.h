@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,23 +29,40 @@ struct ReadSample {
 /// Sample `i` of the data, as Dataset::read() has it.
 ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen);
 
+/// Of a sample that has several readers, what one of them has read.
+struct SamplePiece {
+  std::string bytes;
+  std::string failure;  ///< "": it was read
+};
+
+/// One part that a rank reads: a whole sample, or a piece.
+struct ReadPart {
+  ReadSample sample;
+  SamplePiece piece;
+  bool whole = false;
+};
+
 /// What one rank has read of samples.
 struct OwnReading {
-  /// Of a sample that has several readers.
-  struct Piece {
-    std::string bytes;
-    std::string failure;  ///< "": it was read
-  };
+  using Piece = SamplePiece;
   std::vector<std::size_t> samples;             ///< their places in the data, of all of them
   std::vector<std::vector<ReadingPart>> parts;  ///< of each rank
   std::vector<ReadSample> whole;                ///< of this one: those that it read alone, in order
   std::vector<Piece> pieces;                    ///< the others
+
+  /// The next of this rank's parts, in order.
+  void add(ReadPart part);
 };
 
-/// The part of the rank `rank` of `ranks`. `seen` is of each sample, or empty, for validation.
-/// Nothing is exchanged: from any thread.
+/// Which rank reads what of these samples; nothing is read yet.
+OwnReading share_out(const Dataset& data, std::vector<std::size_t> samples, int ranks);
+/// That part of sample `i`.
+ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
+                   std::optional<SeenAt> seen);
+
+/// The part of the rank `rank` of `ranks`. Nothing is exchanged: from any thread.
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
-                         std::span<const SeenAt> seen, int rank, int ranks);
+                         std::optional<SeenAt> seen, int rank, int ranks);
 
 struct SharedSamples {
   std::vector<ReadSample> samples;  ///< all; on ranks that need no values zeros in their place

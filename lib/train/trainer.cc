@@ -50,9 +50,11 @@ models::Recompute most_recompute(dist::World& world, models::Recompute own) {
 }  // namespace
 
 Json RunState::to_json() const {
-  return {{"step", step},        {"updates", updates}, {"skips_in_row", skips_in_row},
-          {"tokens", tokens},    {"samples", samples}, {"epoch", data.epoch},
-          {"block", data.block}, {"pack", data.pack}};
+  Json json = {{"step", step},        {"updates", updates}, {"skips_in_row", skips_in_row},
+               {"tokens", tokens},    {"samples", samples}, {"epoch", data.epoch},
+               {"block", data.block}, {"pack", data.pack}};
+  if (!of_sources.empty()) json["folder_samples"] = of_sources;
+  return json;
 }
 
 RunState RunState::from_json(const Json& value, std::string_view what) {
@@ -62,6 +64,11 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
   state.skips_in_row = need_integer(value, "skips_in_row", what);
   state.tokens = need_integer(value, "tokens", what);
   state.samples = need_integer(value, "samples", what);
+  if (value.contains("folder_samples"))
+    for (const Json& seen : value["folder_samples"]) {
+      if (!seen.is_number_integer()) fail("'folder_samples' in {} are no whole numbers", what);
+      state.of_sources.push_back(seen.get<std::int64_t>());
+    }
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
   state.data.block = static_cast<std::uint64_t>(get_integer(value, "block").value_or(0));
   state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
@@ -81,9 +88,8 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
       shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
       reducer_(parallel_.mesh(), objective_->parameters(), recipe.parallel.reduce_type()),
       optimizer_(recipe.optimizer, recipe.ema, shards_.states()),
-      order_(data.size(), data.lengths(recipe.model), recipe.train.seed,
-             recipe.data.pack_options()),
-      flops_(recipe) {
+      reader_(recipe, data, parallel_) {
+  state_.of_sources.resize(data.sources().size());
   shards_.gather();
   if (data.reads_on_gpu()) turn_ = take_turn(Device::cuda);
 }
@@ -98,7 +104,7 @@ StepResult Trainer::train_step(bool update) {
   const StepData data = wait_for_data();
   result.data_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.flops = data.flops;
+  result.flops = data.plan.flops;
   result.own_read_bytes = data.read_bytes;
 
   pass(data);
@@ -110,8 +116,8 @@ StepResult Trainer::train_step(bool update) {
     fail("none of the samples of step {} could be read", state_.step + 1);
   if (!update) return result;
 
-  result.learning_rate =
-      learning_rate(recipe_.optimizer, recipe_.schedule, state_.step, recipe_.train.steps);
+  result.learning_rate = learning_rate(recipe_.optimizer, recipe_.schedule,
+                                       state_.step - state_.first_step, recipe_.train.steps);
   // What is not finite in the loss is not finite in the gradient either.
   result.gradient_norm =
       optimizer_.update(result.learning_rate, 1 / result.loss.elements(), shards_.squares());
@@ -121,9 +127,11 @@ StepResult Trainer::train_step(bool update) {
   ++state_.step;
   state_.updates = optimizer_.updates;
   state_.skips_in_row = result.skipped ? state_.skips_in_row + 1 : 0;
-  state_.tokens += data.tokens;
-  state_.samples += data.samples;
-  state_.data = data.after;
+  state_.tokens += data.plan.tokens;
+  state_.samples += data.plan.samples;
+  for (std::size_t i = 0; i < state_.of_sources.size(); ++i)
+    state_.of_sources[i] += data.plan.of_sources[i];
+  state_.data = data.plan.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
         "the gradient was not finite in {} steps in a row, up to step {}: {}, start over with a "
@@ -156,14 +164,14 @@ void Trainer::pass(const StepData& data) {
 
 void Trainer::restore(const RunState& state) {
   const bool turn = turn_.owns_lock();
-  if (turn) turn_.unlock();
+  if (turn) turn_.unlock();  // what is still read may wait for it
   if (built_.valid()) built_.get();
-  if (read_.valid()) read_.get();
+  reader_.seek(static_cast<std::uint32_t>(state.step), state.data);
   if (turn) turn_.lock();
   shards_.gather();
   state_ = state;
+  state_.of_sources.resize(data_.sources().size());
   optimizer_.updates = state.updates;
-  order_.seek(state.data);
 }
 
 void Trainer::swap_ema() {
@@ -181,77 +189,36 @@ Trainer::StepData Trainer::wait_for_data() {
   return data;
 }
 
-/// The data of this step; and begins to prepare the next step's while this one is computed. Where
-/// samples are shared, which is for this thread, those of the step after it are read meanwhile.
+/// The data of this step; and begins to build the next step's while this one is computed. What
+/// ranks share is exchanged here, in this thread, as soon as it is read.
 Trainer::StepData Trainer::take_data() {
-  const auto step = static_cast<std::uint32_t>(state_.step);
-  dist::Group& sharers = parallel_.sharers();
-  StepData data = built_.valid() ? built_.get() : build(share(plan_and_read(step)));
+  StepData data = built_.valid() ? built_.get() : build(read_step());
   for (const auto& [key, message] : data.failures)
-    if (failures_.emplace(key, message).second && sharers.rank() == 0)
+    if (failures_.emplace(key, message).second && parallel_.sharers().rank() == 0)
       log_warning("left out: {}", message);
-  if (sharers.size() == 1) {
-    built_ = std::async(std::launch::async, [this, step] { return build(plan(step + 1)); });
-    return data;
-  }
-  StepPlan read = read_.valid() ? read_.get() : plan_and_read(step + 1);
-  const auto next = std::make_shared<StepPlan>(share(std::move(read)));
-  built_ = std::async(std::launch::async, [this, next] { return build(std::move(*next)); });
-  read_ = std::async(std::launch::async, [this, step] { return plan_and_read(step + 2); });
+  if (state_.step + 1 >= recipe_.train.steps) return data;
+  const bool shared = parallel_.sharers().size() > 1;
+  const auto next = std::make_shared<ReadStep>(shared ? read_step() : ReadStep());
+  built_ = std::async(std::launch::async, [this, next, shared] {
+    return build(shared ? std::move(*next) : read_step());
+  });
   return data;
 }
 
-Trainer::StepPlan Trainer::plan(std::uint32_t step) {
-  StepPlan result;
-  result.step = step;
-  StepData& data = result.data;
-  std::size_t place = 0;  // in the order of the whole step
-  for (int p = 0; p < recipe_.data.packs; ++p) {
-    data::Pack pack = order_.next();
-    const double before = data.flops;
-    for (const std::size_t sample : pack) {
-      const data::Entry entry = data_.sizes(sample);
-      data.tokens += token_count(entry, recipe_.model);
-      data.flops += flops_.of(entry);
-    }
-    const std::size_t first = std::exchange(place, place + pack.size());
-    if (p % parallel_.data_ranks() == parallel_.data_rank())
-      result.packs.push_back(
-          {first, std::move(pack), order_.position().epoch, data.flops - before});
-  }
-  data.samples = static_cast<std::int64_t>(place);
-  data.after = order_.position();
-  return result;
+/// The next one. Where samples are shared a collective of those who share them.
+Trainer::ReadStep Trainer::read_step() {
+  ReadStep step{reader_.next(), {}};
+  if (parallel_.sharers().size() > 1)
+    step.shared = share_samples(parallel_, data_, reader_.take_own());
+  return step;
 }
 
-/// And reads, where samples are shared, this rank's part of them.
-Trainer::StepPlan Trainer::plan_and_read(std::uint32_t step) {
-  StepPlan result = plan(step);
-  const dist::Group& sharers = parallel_.sharers();
-  if (sharers.size() == 1) return result;
-  std::vector<std::size_t> samples;
-  std::vector<SeenAt> seen;
-  for (const StepPlan::Pack& pack : result.packs) {
-    samples.insert(samples.end(), pack.samples.begin(), pack.samples.end());
-    seen.resize(samples.size(), {step, pack.epoch});
-  }
-  result.own = read_own_part(data_, std::move(samples), seen, sharers.rank(), sharers.size());
-  return result;
-}
-
-/// A collective of those who share samples.
-Trainer::StepPlan Trainer::share(StepPlan plan) const {
-  if (parallel_.sharers().size() == 1) return plan;
-  SharedSamples shared = share_samples(parallel_, data_, std::move(plan.own));
-  plan.read = std::move(shared.samples);
-  plan.data.read_bytes = static_cast<double>(shared.own_bytes);
-  return plan;
-}
-
-Trainer::StepData Trainer::build(StepPlan plan) const {
-  StepData data = std::move(plan.data);
-  const auto of_step = static_cast<std::size_t>(data.samples);
+Trainer::StepData Trainer::build(ReadStep step) {
+  StepData data;
+  data.plan = std::move(step.plan);
+  const auto of_step = static_cast<std::size_t>(data.plan.samples);
   const bool shared = parallel_.sharers().size() > 1;
+  data.read_bytes = static_cast<double>(step.shared.own_bytes);
   std::vector<PlacedSample> samples;  // of one forward
   int packs_in_forward = 0;
   const int together = recipe_.packs_together();
@@ -261,18 +228,17 @@ Trainer::StepData Trainer::build(StepPlan plan) const {
   const auto finish_batch = [&] {
     if (staged && packs_in_forward > 0) costs.push_back({flops / 3, flops * 2 / 3});
     if (!samples.empty())
-      data.batches.push_back(objective_->build(plan.step, of_step, samples));
+      data.batches.push_back(objective_->build(data.plan.step, of_step, samples));
     else if (staged && packs_in_forward > 0)
       data.batches.push_back(nullptr);  // all stages have it in their schedule
     samples.clear();
     packs_in_forward = 0;
     flops = 0;
   };
-  std::size_t next = 0;  // of plan.read
-  for (const StepPlan::Pack& pack : plan.packs) {
+  std::size_t next = 0;  // of those that are shared
+  for (const StepPlan::Pack& pack : data.plan.packs) {
     for (std::size_t i = 0; i < pack.samples.size(); ++i) {
-      ReadSample one = shared ? std::move(plan.read[next++])
-                              : try_to_read(data_, pack.samples[i], SeenAt{plan.step, pack.epoch});
+      ReadSample one = shared ? std::move(step.shared.samples[next++]) : reader_.take();
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
         samples.push_back({std::move(one.sample), pack.place + i});

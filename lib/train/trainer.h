@@ -4,9 +4,9 @@
 // of their own (train/parallel.h); gradients of the *sum* of the loss are added over ranks and
 // divided by the number of elements of the whole step. So the update does not depend, but for
 // rounding, on how many ranks there are, on what they share, on how samples are packed, or on how
-// many packs go into one forward. Ranks that share samples agree on each: each reads its part of
-// them while the step before last is computed, and then they exchange it. Not here: files, logging,
-// when to validate or save (train/run.h).
+// many packs go into one forward. Reading is ahead of the step (train/step_reader.h). Ranks that
+// share samples agree on each: each reads its part of them, and then they exchange it. Not here:
+// files, logging, when to validate or save (train/run.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,14 +23,13 @@
 #include "tensor/device.h"
 #include "train/dataset.h"
 #include "train/gradients.h"
-#include "train/memory.h"
 #include "train/objective.h"
 #include "train/optimizer.h"
-#include "train/order.h"
 #include "train/parallel.h"
 #include "train/pipeline_schedule.h"
 #include "train/shared_samples.h"
 #include "train/state_shards.h"
+#include "train/step_reader.h"
 
 namespace vfm::train {
 
@@ -51,11 +50,16 @@ struct StepResult {
 
 /// How far a run is. Part of the checkpoint.
 struct RunState {
-  std::int64_t step = 0;     ///< steps done
+  std::int64_t step = 0;     ///< steps done, of earlier stages too (train/next_stage.h)
   std::int64_t updates = 0;  ///< of the weights: steps less skipped ones
   std::int64_t skips_in_row = 0;
   std::int64_t tokens = 0, samples = 0;  ///< seen, over all ranks
-  DataPosition data;                     ///< of the next step
+  /// Of a blend the samples of each of Dataset::sources().
+  std::vector<std::int64_t> of_sources = {};
+  DataPosition data;  ///< of the next step
+  /// Of these steps, those of earlier stages: the schedule is of the others. Not in to_json(): it
+  /// follows from the stages.
+  std::int64_t first_step = 0;
 
   Json to_json() const;
   static RunState from_json(const Json& value, std::string_view what);
@@ -91,34 +95,21 @@ class Trainer {
  private:
   /// A step's data: planned for all ranks, built for this one.
   struct StepData {
+    StepPlan plan;
     /// One of a pipeline of which no sample could be read is null.
     std::vector<std::unique_ptr<Batch>> batches;
     PipelineSchedule schedule;  ///< of them, where there is a pipeline
     std::vector<std::pair<std::string, std::string>> failures;
-    std::int64_t tokens = 0, samples = 0;
-    double flops = 0, read_bytes = 0;  ///< bytes: those that this rank read
-    DataPosition after;
+    double read_bytes = 0;  ///< those that this rank read
   };
-  /// The same before there are batches.
-  struct StepPlan {
-    std::uint32_t step = 0;
-    StepData data;
-    struct Pack {
-      std::size_t place = 0;  ///< of its first sample, in the order of the whole step
-      data::Pack samples;
-      std::uint32_t epoch = 0;
-      double flops = 0;
-    };
-    std::vector<Pack> packs;  ///< of this rank and its sharers
-    /// Where samples are shared: of those of all packs first what this rank has read, then all.
-    /// Else a sample is read when its batch is built.
-    OwnReading own;
-    std::vector<ReadSample> read;
+  /// A step that is to be built; where samples are shared with those of all packs, else each is
+  /// taken when its batch is built.
+  struct ReadStep {
+    StepPlan plan;
+    SharedSamples shared;
   };
-  StepPlan plan(std::uint32_t step);
-  StepPlan plan_and_read(std::uint32_t step);
-  StepPlan share(StepPlan plan) const;
-  StepData build(StepPlan plan) const;
+  ReadStep read_step();
+  StepData build(ReadStep step);
   void pass(const StepData& data);
   StepData take_data();
   StepData wait_for_data();
@@ -131,15 +122,11 @@ class Trainer {
   StateShards shards_;
   GradientReducer reducer_;
   Optimizer optimizer_;
-  PackOrder order_;
   RunState state_;
   std::map<std::string, std::string> failures_;
-  SampleFlops flops_;
   DeviceTurn turn_;  // on the GPU, where reading computes there, too; but while it is waited for
-  // Of state_.step, and where samples are shared those of the step after it; the last members: they
-  // use the others.
-  std::future<StepData> built_;
-  std::future<StepPlan> read_;
+  StepReader reader_;
+  std::future<StepData> built_;  ///< of state_.step; the last member: it uses the others
 };
 
 }  // namespace vfm::train

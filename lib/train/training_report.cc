@@ -10,6 +10,8 @@
 #include "report/html.h"
 #include "report/training_curves.h"
 #include "train/memory.h"
+#include "train/next_stage.h"
+#include "train/rank_timing.h"
 #include "train/recipe_file.h"
 #include "train/signs.h"
 
@@ -18,17 +20,65 @@ namespace {
 
 constexpr std::size_t kShown = 8;  // clips
 
+/// The last line of timing.jsonl, as it is at the end; null: there is none.
+Json last_timing(const std::string& path) {
+  if (!io::file_exists(path)) return nullptr;
+  std::string text = io::read_file(path);
+  while (text.ends_with('\n'))
+    text.pop_back();
+  if (text.empty()) return nullptr;
+  const std::size_t begin = text.rfind('\n') + 1;  // 0 if it is the only line
+  return parse_json(std::string_view(text).substr(begin), "the last line of timing.jsonl");
+}
+
 void add_facts(report::Page& page, const RunOptions& options, const Recipe& recipe,
-               const Trainer& trainer) {
+               const Trainer& trainer, const Json& timing) {
   const std::int64_t parameters = nn::element_count(trainer.objective().parameters());
   const RunState& state = trainer.state();
-  page.table({"", ""}, {{"run", options.out},
-                        {"model", recipe.model.type},
-                        {"trained parameters", format_count(static_cast<double>(parameters))},
-                        {"begins from", options.init.empty() ? "new weights" : options.init},
-                        {"data", options.data.empty() ? "made up" : options.data},
-                        {"steps", fmt::format("{} of {}", state.step, recipe.train.steps)},
-                        {"samples seen", fmt::format("{}", state.samples)}});
+  const bool stage = !options.earlier.empty();
+  std::vector<std::vector<std::string>> facts = {
+      {"run", options.out},
+      {"model", recipe.model.type},
+      {"trained parameters", format_count(static_cast<double>(parameters))},
+      {stage ? "continues" : "begins from", stage                  ? options.earlier
+                                            : options.init.empty() ? "new weights"
+                                                                   : options.init},
+      {"data", options.data.empty() ? "made up" : options.data},
+      {"steps", fmt::format("{} of {}", state.step, state.first_step + recipe.train.steps)},
+      {"samples seen", fmt::format("{}", state.samples)}};
+  if (!timing.is_null()) facts.push_back({"speed at the end", rates_words(timing)});
+  page.table({"", ""}, facts);
+}
+
+/// What each stage saw and changed; this run is the last one.
+void add_stages(report::Page& page, Json stages, const Recipe& recipe, const RunState& state) {
+  if (stages.empty()) return;
+  page.heading("Stages");
+  std::int64_t samples = state.samples, tokens = state.tokens;
+  for (const Json& stage : stages) {
+    samples -= stage["samples"].get<std::int64_t>();
+    tokens -= stage["tokens"].get<std::int64_t>();
+  }
+  stages.push_back({{"checkpoint", "this run"},
+                    {"first_step", state.first_step},
+                    {"last_step", state.step},
+                    {"samples", samples},
+                    {"tokens", tokens},
+                    {"recipe", to_json(recipe)}});
+  const auto count = [](const Json& value) { return format_count(value.get<double>()); };
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const Json& stage = stages[i];
+    const std::vector<std::string> changes =
+        i > 0 ? recipe_changes(stages[i - 1]["recipe"], stage["recipe"])
+              : std::vector<std::string>();
+    rows.push_back({std::to_string(i + 1),
+                    stage["first_step"].dump() + " to " + stage["last_step"].dump(),
+                    count(stage["samples"]), count(stage["tokens"]),
+                    get_string(stage, "checkpoint").value_or(""),
+                    fmt::format("{}", fmt::join(changes, "; "))});
+  }
+  page.table({"stage", "steps", "samples", "tokens", "ends at", "changed"}, rows);
 }
 
 void add_clips(report::Page& page, const std::vector<Reconstruction>& clips,
@@ -59,30 +109,24 @@ void add_recipe(report::Page& page, const Recipe& recipe) {
 }
 
 /// Of the last line of timing.
-void add_signs(report::Page& page, const std::string& path, double usable) {
-  if (!io::file_exists(path)) return;
-  std::string text = io::read_file(path);
-  while (text.ends_with('\n'))
-    text.pop_back();
-  if (text.empty()) return;
-  const std::size_t begin = text.rfind('\n') + 1;  // 0 if it is the only line
-  const Json line =
-      parse_json(std::string_view(text).substr(begin), "the last line of timing.jsonl");
-  for (const Sign& sign : signs_of(signs_of_timing(line, usable)))
+void add_signs(report::Page& page, const Json& timing, double usable) {
+  if (timing.is_null()) return;
+  for (const Sign& sign : signs_of(signs_of_timing(timing, usable)))
     page.paragraph("At the end: " + sign.words + ".");
 }
 
 }  // namespace
 
-void write_training_report(const RunOptions& options, const Recipe& recipe, Trainer& trainer,
-                           Validation* validation) {
+void write_training_report(const RunOptions& options, const Recipe& recipe, const Json& stages,
+                           Trainer& trainer, Validation* validation) {
   report::Page page("vfm-train: " + options.out);
   page.heading("Run");
-  add_facts(page, options, recipe, trainer);
+  const Json timing = last_timing(io::join_path(options.out, "timing.jsonl"));
+  add_facts(page, options, recipe, trainer, timing);
+  add_stages(page, stages, recipe, trainer.state());
   const std::string metrics = io::join_path(options.out, "metrics.jsonl");
   if (io::file_exists(metrics)) report::add_training_curves(page, metrics);
-  add_signs(page, io::join_path(options.out, "timing.jsonl"),
-            usable_memory(options.device, trainer.parallel().world().local_size()));
+  add_signs(page, timing, usable_memory(options.device, trainer.parallel().world().local_size()));
   if (trainer.objective().reconstructs() && validation != nullptr) {
     trainer.optimizer().swap_ema();
     add_clips(page, validation->reconstruct(trainer.objective(), kShown), validation->split(),

@@ -13,9 +13,10 @@
 
 namespace vfm::train {
 
-/// Writes options.report, whole or not at all. `recipe` is fitted to the data. Of a tokenizer some
-/// clips of `validation` pass through the averaged weights; null: there is none.
-void write_training_report(const RunOptions& options, const Recipe& recipe, Trainer& trainer,
-                           Validation* validation);
+/// Writes options.report, whole or not at all. `recipe` is fitted to the data; `stages` are those
+/// before this run (train/next_stage.h), all of which are listed, if there are some. Of a tokenizer
+/// some clips of `validation` pass through the averaged weights; null: there is none.
+void write_training_report(const RunOptions& options, const Recipe& recipe, const Json& stages,
+                           Trainer& trainer, Validation* validation);
 
 }  // namespace vfm::train

@@ -25,10 +25,9 @@ bool chooses(std::string_view name) {
 }  // namespace
 
 std::vector<data::Entry> first_samples(const Recipe& recipe, const Dataset& data) {
-  PackOrder order(data.size(), data.lengths(recipe.model), recipe.train.seed,
+  PackOrder order(data.order(recipe.train.seed, recipe.data.packing), data.lengths(recipe.model),
                   recipe.data.pack_options());
-  const double dropout = recipe.model.type == "autoregressive" ? recipe.autoregressive.text_dropout
-                                                               : recipe.diffusion.text_dropout;
+  const double dropout = recipe.text_dropout();
   std::vector<data::Entry> samples;
   for (int p = 0; p < recipe.data.packs; ++p)
     for (const std::size_t i : order.next()) {

@@ -29,17 +29,17 @@ struct Sampled {
 Sampled sampled(const Recipe& recipe, const Dataset& data) {
   const data::PackOptions options = recipe.data.pack_options();
   Sampled some;
-  if (data.size() <= kLookedAt) {
+  if (data.size() <= kLookedAt && data.sources().empty()) {
     some.samples.resize(data.size());
     std::iota(some.samples.begin(), some.samples.end(), std::uint64_t{0});
     some.packs = data::plan_packs(data.tokens(recipe.model, kLookedAt), options);
     return some;
   }
-  const std::uint64_t blocks =
-      std::min(data::block_count(data.size(), options.packing), kLookedAt / data::kBlock);
+  const std::unique_ptr<data::EpochOrder> order = data.order(recipe.train.seed, options.packing);
+  const std::uint64_t blocks = std::min(order->blocks(), kLookedAt / data::kBlock);
   for (std::uint64_t block = 0; block < blocks; ++block)
-    for (const data::Pack& pack : data::block_packs(data.size(), data.lengths(recipe.model),
-                                                    options, recipe.train.seed, 0, block)) {
+    for (const data::Pack& pack :
+         data::block_packs(*order, data.lengths(recipe.model), options, 0, block)) {
       data::Pack& places = some.packs.emplace_back();
       for (const std::size_t i : pack) {
         places.push_back(some.samples.size());

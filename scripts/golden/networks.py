@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/golden/{moviegen,stdit,decoder}_tiny.safetensors: networks that no library has.
+"""Writes tests/golden/{moviegen,stdit,decoder}_tiny.safetensors, moviegen_normed and stdit_full: networks that no
+library has; the last two with norms of queries and keys, and with modulation by one matrix.
 
 Each is written here a second time, from its description (the head of lib/models/dit/moviegen.h, stdit.h
 and decoder.h), with PyTorch's plain operations and one sample at a time, in double. A tiny model with
@@ -108,11 +109,15 @@ def frequencies(dim, theta):
 
 MOVIEGEN = dict(in_channels=3, out_channels=2, num_attention_heads=4, attention_head_dim=4,
                 num_key_value_heads=2, num_layers=2, mlp_ratio=1.5, text_embed_dim=6,
-                max_size=(4, 8, 8), patch_size=(1, 2, 2), concat_padding_mask=True)
+                max_size=(4, 8, 8), patch_size=(1, 2, 2), concat_padding_mask=True, qk_norm=False)
 
 
 def moviegen(w, c, latent, text, c_noise, fps):
     heads, k, groups = c["num_attention_heads"], c["attention_head_dim"], c["num_key_value_heads"]
+
+    def normed(x, name):
+        return rms_norm(x, 1e-5) * w(name + ".weight", k, around=1.0) if c["qk_norm"] else x
+
     d, hidden = heads * k, int(round(c["mlp_ratio"] * heads * k))
     x = patches(latent, True)
     t, h, wd, size = x.shape
@@ -138,11 +143,13 @@ def moviegen(w, c, latent, text, c_noise, fps):
         q = (y @ w(n + "attn1.to_q.weight", d, d).T).reshape(-1, heads, k)
         key = (y @ w(n + "attn1.to_k.weight", groups * k, d).T).reshape(-1, groups, k)
         value = (y @ w(n + "attn1.to_v.weight", groups * k, d).T).reshape(-1, groups, k)
+        q, key = normed(q, n + "attn1.norm_q"), normed(key, n + "attn1.norm_k")
         x = x + gate * (attention(q, key, value) @ w(n + "attn1.to_out.weight", d, d).T)
         q = (x @ w(n + "attn2.to_q.weight", d, d).T).reshape(-1, heads, k)
         key = (text @ w(n + "attn2.to_k.weight", groups * k, text.shape[1]).T)
         value = (text @ w(n + "attn2.to_v.weight", groups * k, text.shape[1]).T)
         key, value = key.reshape(-1, groups, k), value.reshape(-1, groups, k)
+        q, key = normed(q, n + "attn2.norm_q"), normed(key, n + "attn2.norm_k")
         x = x + attention(q, key, value) @ w(n + "attn2.to_out.weight", d, d).T
         y, gate = modulated(x, n + "norm2.linear.weight", 3)
         up = F.silu(y @ w(n + "ff.gate_proj.weight", hidden, d).T) * (
@@ -181,8 +188,8 @@ def stdit(w, c, latent, text, c_noise, fps):
     angles = angles_of((t, h, wd), k, rates, (24 / fps if fps else 1, 1, 1))
 
     def modulated(x, name, parts=3):
-        out = w(name + ".linear_2.weight", parts * d, low) @ (
-            w(name + ".linear_1.weight", low, d) @ e) + shared[:parts * d]
+        inside = w(name + ".linear_1.weight", low, d) @ e if low else e
+        out = w(name + ".linear_2.weight", parts * d, low or d) @ inside + shared[:parts * d]
         out = out.chunk(parts)
         return layer_norm(x, 1e-6) * (1 + out[1]) + out[0], out[-1]
 
@@ -323,7 +330,9 @@ def diffusion(name, network, config, seed):
 def main():
     torch.set_num_threads(1)
     diffusion("moviegen_tiny", moviegen, MOVIEGEN, 11)
+    diffusion("moviegen_normed", moviegen, MOVIEGEN | {"qk_norm": True}, 14)
     diffusion("stdit_tiny", stdit, STDIT, 12)
+    diffusion("stdit_full", stdit, STDIT | {"adaln_lora_dim": None}, 15)
     autoregressive(13)
 
 

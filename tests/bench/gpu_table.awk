@@ -156,6 +156,13 @@ END {
       what = substr(order[i], 7, length(order[i]) - 10)
       if (!(what in printed)) step(what, "training step, " what)
     }
+  rates = split("products;products in FP8;products in f32;attention forward;attention backward;" \
+    "attention forward, own kernel;attention backward, own kernel;attention in FP8;convolutions;" \
+    "convolutions, own kernels;memory;copies to the host;gap between kernels;apart from their times", rate, ";")
+  for (i = 1; i <= rates; ++i) {
+    unit = i <= 10 ? "TFLOP/s" : i <= 12 ? "GB/s" : i == 13 ? "us" : "%"
+    plain("rate fitted as by --calibrate: " rate[i], "rates", rate[i], "vfm", unit, "")
+  }
   print ""
   print "Bytes and operations are those that the mathematics needs: each array read and written once, attention"
   print "4 s^2 h d forward and 2.5 times that backward. MFU counts the work done for each token, forward and"

@@ -48,7 +48,7 @@ for option; do
 done
 mkdir -p "$build"/tests/{bench,kernels}
 touch "$build/build.ninja"
-for name in train_step dit_forward gpu_memory gpu_gemm gpu_attention gpu_video; do ln -sf "$here/bench" "$build/tests/bench/$name"; done
+for name in train_step dit_forward gpu_memory gpu_gemm gpu_attention gpu_rates gpu_video; do ln -sf "$here/bench" "$build/tests/bench/$name"; done
 for name in attention columns gelu softmax rows model video; do ln -sf "$here/kernel" "$build/tests/kernels/${name}_test"; done
 END
   program toolkit/bin/ninja <<'END'
@@ -190,8 +190,8 @@ stop_script() {
   run gpu_report --only bench
   echo "$output"
   [ "$status" -eq 0 ]
-  [ "$(cut -d ' ' -f 1 calls | tr '\n' ' ')" = "gpu_gemm gpu_attention " ]
-  grep -q '^| bench | done .* | 3 |' out/gpu-report.md
+  [ "$(cut -d ' ' -f 1 calls | tr '\n' ' ')" = "gpu_gemm gpu_attention gpu_rates " ]
+  grep -q '^| bench | done .* | 4 |' out/gpu-report.md
   # Half a line is one of its own, and what follows it is whole.
   [ "$(grep -c 'half a' build/report/records.jsonl)" -eq 1 ]
   grep -qx '{"bench": "half a' build/report/records.jsonl
@@ -203,7 +203,7 @@ stop_script() {
   echo "$output"
   [ "$status" -eq 0 ]
   [[ $output == *"cut  attention: not finished in its time"*"cut  memory: not finished in its time"* ]]
-  grep -q '^| bench | not whole | 0 | 0 | attention gemm memory |' out/gpu-report.md
+  grep -q '^| bench | not whole | 0 | 0 | attention gemm memory rates |' out/gpu-report.md
 }
 
 @test "gpu-report: on a GPU in exclusive mode one program runs at a time" {
@@ -300,6 +300,8 @@ stop_script() {
 {"bench": "train", "case": "4b", "impl": "torch", "value": 15000, "unit": "tokens/s"}
 {"bench": "forward", "case": "7b-world bf16", "impl": "vfm", "value": 7.25, "unit": "s", "mfu": 0.61, "memory_gib": 41}
 {"bench": "video", "case": "3x3, 128 channels forward", "impl": "own", "value": 210, "unit": "TFLOP/s"}
+{"bench": "rates", "case": "attention forward, own kernel", "impl": "vfm", "value": 318.2, "unit": "TFLOP/s"}
+{"bench": "rates", "case": "gap between kernels", "impl": "vfm", "value": 2.1, "unit": "us"}
 JSON
   awk -f "${VFM_ROOT:?}/tests/bench/gpu_table.awk" records.jsonl >table
   cat table
@@ -318,5 +320,8 @@ JSON
   grep -qF '| training step, 4b block | 20000 | 15000 | tokens/s | - | - | 50.0 % MFU, 51.0 GiB |' table
   grep -qF '| text to world, 7B, 121 frames of 704 x 1,280: a step with guidance, bf16 | 7.25 | - | s | - | - | 61.0 % MFU, 41.0 GiB |' table
   grep -qF '| the same, own kernels | 210 | - | TFLOP/s | - | - |  |' table
-  [ "$(grep -c '^|' table)" -eq 95 ]
+  grep -qF '| rate fitted as by --calibrate: attention forward, own kernel | 318 | - | TFLOP/s | - | - |  |' table
+  grep -qF '| rate fitted as by --calibrate: gap between kernels | 2.10 | - | us | - | - |  |' table
+  grep -qF '| rate fitted as by --calibrate: memory | - | - | GB/s | - | - | not measured |' table
+  [ "$(grep -c '^|' table)" -eq 109 ]
 }

@@ -133,9 +133,9 @@ PY
   run "${TRAIN[@]}" lora.rank=3 lora.alpha=1e40 --init "$shared/base" --out none
   [ "$status" -eq 2 ]
   [[ $output == *"'lora.alpha' in argument 'lora.alpha=1e40' is '1e40', must be a number"* ]]
-  run "${TRAIN[@]}" model.type=autoregressive lora.rank=3 --out none
+  run "${TRAIN[@]}" model.type=tokenizer lora.rank=3 --out none
   [ "$status" -eq 2 ]
-  [[ $output == *"'lora.rank' in argument 'lora.rank=3' is not for a 'model.type' of autoregressive"* ]]
+  [[ $output == *"'lora.rank' in argument 'lora.rank=3' are not for a 'model.type' of tokenizer"* ]]
   [ ! -e none/checkpoints ]
 }
 

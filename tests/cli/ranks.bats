@@ -348,3 +348,25 @@ YAML
     [ $layout != shard=full ] || near "$(jq '[.total, .save] | max / 1024 | floor' <<<"$told")" "$took" "$layout, all"
   done
 }
+
+@test "ranks that wait for an index that another program makes say so once, by the first of them" {
+  # A list that is too long to be read without an index, of as many samples.
+  python3 - latents/train/index.jsonl <<'PY'
+import sys
+
+with open(sys.argv[1]) as file:
+    lines = file.read().splitlines()
+pad = " " * ((17 << 20) // len(lines))
+with open(sys.argv[1], "w") as file:
+    file.write("".join(line[:-1] + pad + "}\n" for line in lines))
+PY
+  rm -f latents/train/index.bin
+  other_program "$PWD/latents/train/index.bin"
+  waits_for latents/train/index.bin mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=1
+  sleep 1 # by then the others wait, too
+  let_go
+  wait "$waiting"
+  cat waiting.err
+  [ "$(grep -c 'another program is writing' waiting.err)" -eq 1 ]
+  [ "$(head -c 8 latents/train/index.bin)" = VFMINDEX ]
+}

@@ -172,6 +172,8 @@ PY
   refused "--text is for clips that are encoded while training" --data latents --text builtin:hash
   refused "--latent-scale is for clips" --data latents --latent-scale latents/latents.json
   refused "--tokenizer encodes the clips of --data" --synthetic 1x8x8 --tokenizer builtin:wavelet
+  refused "--tokenizer encodes the clips of one folder of data, and there are 2" --data dataset --data spoken \
+    --tokenizer builtin:wavelet
   refused "the tokenizer is discrete" --data dataset --tokenizer builtin:fsq
   refused "'latents' is not a finished dataset of vfm-shard" --data latents --tokenizer builtin:wavelet
   refused "no such" --data dataset --tokenizer nowhere

@@ -251,6 +251,22 @@ END
   [ "$(wc -l <out/errors.jsonl)" -eq 2 ]
 }
 
+@test "among five thousand inputs the same contents are used once, and no temporary file is left" {
+  python3 - <<'PY'
+import os, struct
+os.mkdir("p")
+for number in range(5000):  # the last ten are the first ten
+    colour = struct.pack("<I", number % 4990)[:3]
+    with open(f"p/{number:04}.bmp", "wb") as file:
+        file.write(b"BM" + struct.pack("<IIIIiiHHIIiiII", 62, 0, 54, 40, 2, 1, 1, 24, 0, 8, 0, 0, 0, 0) + 2 * colour + bytes(2))
+PY
+  printf '%s\n' p/*.bmp | vfm-clip - -o out -q -j2 >manifest.jsonl
+  vfm-clip -o again - < <(printf '%s\n' p/*.bmp) >/dev/null 2>err
+  [ "$(jq -s 'map(.samples // 0) | add' manifest.jsonl)" -eq 4990 ]
+  [ "$(grep -c "p/499[0-9].bmp' has the same contents as 'p/000[0-9].bmp'; skipped" err)" -eq 10 ]
+  [ -z "$(find out again -name '.*' -type f)" ]
+}
+
 @test "the same contents twice are used once" {
   cp shots.mp4 copy.mp4
   run --separate-stderr vfm-clip shots.mp4 copy.mp4 -o out -j2

@@ -497,6 +497,57 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$status" -eq 2 ]
 }
 
+# many COUNT IN_SHARD: the folder COUNT, of so many samples in shards that all are finished: COUNT/out, whose input is
+# COUNT/shards.jsonl.
+many() {
+  if [ ! -e first ]; then
+    make_shard one k=pic.png
+    vfm-pack --size 16 -o first one.tar >/dev/null
+  fi
+  mkdir "$1"
+  cp -r first "$1/first"
+  "${VFM_BUILD:?}/tests/bench/many_packed" "$1" "$1" "$2"
+}
+own_memory() { "$BATS_TEST_DIRNAME/own-memory" memory "$@" >/dev/null && cut -d' ' -f1 memory; }
+
+@test "of finished shards little stays in memory, and the files over them are those of all samples" {
+  local count begin end
+  for count in 10000 100000; do
+    many $count 1000
+    eval "memory_$count=$(own_memory vfm-pack -q -j2 --size 16 -o $count/out $count/shards.jsonl)"
+    [ "$(wc -l <$count/out/train/index.jsonl)" -eq $count ]
+    [ "$(jq .splits.train.samples $count/out/latents.json)" -eq $count ]
+    # The index is that of the notes, shard by shard.
+    for shard in 000000 000009; do
+      jq -r '.entries[].key' $count/out/train/m-$shard.json >want
+      grep "m-$shard.tar" $count/out/train/index.jsonl | jq -r .key | cmp - want
+    done
+  done
+  # Less than 100 bytes for each of 90,000 more; its line of the index alone has 140.
+  # shellcheck disable=SC2154
+  echo "$memory_10000 $memory_100000"
+  # shellcheck disable=SC2154
+  [ "$memory_100000" -lt $((memory_10000 + 9000000)) ]
+  # Nothing changes when all is there.
+  before=$(tree_hash 10000/out)
+  touch -d '2001-01-01' 10000/out/train/index.* 10000/out/latents.json
+  vfm-pack -q --size 16 -o 10000/out 10000/shards.jsonl >/dev/null
+  [ "$(tree_hash 10000/out)" = "$before" ]
+  for file in train/index.jsonl train/index.bin latents.json; do
+    [ "$(stat -c %Y 10000/out/$file)" = "$(date -d 2001-01-01 +%s)" ]
+  done
+  many 20000 1000
+  vfm-pack -q --size 16 -o 20000/out 20000/shards.jsonl >/dev/null
+  # A plan of two blocks: each sample once, packs in order, the last line as it is counted from the others.
+  vfm-pack --plan --tokens 500 20000/out >plan
+  grep -v '^#' plan | awk -F '\t' '
+    { if (seen[$2]++ || $1 < last || $1 > last + 1) exit 1; last = $1; n++; used += $5 }
+    END { printf "%d %d %.4f\n", n, last + 1, used / (last + 1) / 500 }' >counted
+  read -r n packs fill <counted
+  [ "$n" -eq 20000 ]
+  [[ "$(tail -n 1 plan)" == "# fill $fill	square_spread 0."*"	packs $packs	samples 20000" ]]
+}
+
 @test "packs of the plan are full and of like work, where lengths allow it" {
   "$BATS_TEST_DIRNAME/make-latents" latents 1000
   for epoch in 0 1; do

@@ -31,7 +31,7 @@ void count(const models::NetworkConfig& config) {
 
 void count(const models::DecoderConfig& config) {
   models::decoder_config_from_json(models::decoder_config_to_json(config));
-  models::writing_cost(config, {1, 2, 3, 10}, DType::f32, Device::cpu);
+  models::writing_cost(config, {}, {1, 2, 3, 10}, DType::f32, Device::cpu);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void run_kernels(const Case& c, Values<bf16>& v, Part* part = nullptr) {
   call.out = out.get();
   if (part != nullptr) {
     call.out = wide.get(), call.log_sum_exp = log_sum_exp.get();
-    a.wide = true, a.largest = largest.get();
+    call.wide = true, a.largest = largest.get();
   }
   a.keys = total(c.keys);
   a.samples = static_cast<std::int64_t>(c.queries.size());

@@ -11,9 +11,10 @@ using namespace vfm::test;
 
 namespace {
 
-// Fills in what the kernels make.
+// Fills in what the kernels make. `wide`: the output in f32, too, and nothing but that and the
+// log-sum-exp.
 template <class T>
-void run_kernels(const Case& c, Values<T>& v) {
+void run_kernels(const Case& c, Values<T>& v, std::vector<float>* wide = nullptr) {
   const Layout at(c);
   const AttentionWork work = attention_work(c.queries, c.keys, c.causal);
   const DeviceArray<AttentionItem> query_items(work.query_items), key_items(work.key_items);
@@ -34,6 +35,13 @@ void run_kernels(const Case& c, Values<T>& v) {
   call.q = q.get(), call.q_stride = at.q_stride;
   call.k = keys + at.k_column, call.v = keys + at.v_column, call.kv_stride = at.kv_stride;
   call.out = out.get(), call.log_sum_exp = lse.get();
+  if (wide) {
+    const DeviceArray<float> wide_out(v.dout.size());
+    call.out = wide_out.get(), call.wide = true;
+    need(attention_forward(call, nullptr), "forward");
+    *wide = wide_out.host(), v.log_sum_exp = lse.host();
+    return;
+  }
   need(attention_forward(call, nullptr), "forward");
   call.dout = dout.get(), call.row_sums = row_sums.get();
   call.dq = dq.get(), call.dk = dkeys + at.k_column, call.dv = dkeys + at.v_column;
@@ -143,6 +151,26 @@ void check_neighbours(Checker& checker, const Case& c) {
   };
   checker.check(name + "NaN comes through",
                 all_nan(first.out) && all_nan(first.dq) && all_nan(first.dkv));
+}
+
+// In f32 the output is what rounds to that in bf16, to the bit, and not rounded.
+void check_wide(Checker& checker, const Case& c) {
+  using bf16 = __nv_bfloat16;
+  Values<bf16> v = make<bf16>(c, 29);
+  run_kernels(c, v);
+  Values<bf16> again = v;
+  std::vector<float> wide;
+  run_kernels(c, again, &wide);
+  bool same = wide.size() == v.out.size();
+  std::size_t finer = 0;
+  for (std::size_t i = 0; same && i < wide.size(); ++i) {
+    same = value(bf16(wide[i])) == value(v.out[i]);
+    finer += wide[i] != static_cast<float>(value(v.out[i])) ? 1 : 0;
+  }
+  const std::string name = name_of(c, true);
+  checker.check(name + "out in f32 rounds to that in bf16", same);
+  checker.check(name + "out in f32 is not rounded", finer > wide.size() / 2);
+  checker.check(name + "lse beside it", same_bits(again.log_sum_exp, v.log_sum_exp));
 }
 
 // The reference's gradients against differences of its own forward.
@@ -264,6 +292,8 @@ void check_tensor_cores(Checker& checker) {
     check_case<bf16>(checker, c);
   check_neighbours<bf16>(checker, {{3, 40, 5}, {7, 40, 70}, 1, 1, 64, true});
   check_neighbours<bf16>(checker, {{33, 70, 2}, {33, 70, 2}, 2, 1, 128, false, true});
+  check_wide(checker, {{3, 40}, {7, 33}, 2, 1, 64});
+  check_wide(checker, {{17}, {31}, 1, 1, 128});
   if (small()) return;
   const Lengths lengths{1, 17, 63, 64, 65, 130, 200};
   const Lengths others{200, 0, 64, 130, 65, 1, 63};
@@ -292,6 +322,8 @@ void check_simple(Checker& checker) {
   check_case<bf16>(checker, {{17, 3}, {17, 3}, 2, 2, 80, true, true});
   check_case<bf16>(checker, {{9}, {40}, 2, 1, 64, false, false, 3});
   check_neighbours<float>(checker, {{3, 40, 5}, {7, 35, 20}, 2, 1, 20, false});
+  check_wide(checker, {{17, 3}, {17, 3}, 2, 2, 80, true, true});
+  check_wide(checker, {{9}, {40}, 2, 1, 64, false, false, 3});
   if (small()) return;
   const Lengths lengths{1, 17, 63, 64, 65, 130, 200};
   const Lengths others{200, 0, 64, 130, 65, 1, 63};

@@ -137,8 +137,6 @@ END
   run vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/latents" --out run
   [ "$status" -eq 2 ]
   [[ $output == *"for discrete latents"* ]]
-  run vfm-train decoder.yaml --synthetic 1x4x4 --out run
-  [ "$status" -eq 2 ]
   run vfm-train decoder.yaml --dry-run
   [ "$status" -eq 2 ]
   [[ $output == *"'model.vocabulary' comes from the data"* ]]

@@ -170,3 +170,19 @@ PY
   [[ $output == *"left out: sample '$(cat key)' of "*": its bytes are not those that vfm-shard wrote"* ]]
   jq -se --arg key "$(cat key)" 'length == 1 and .[0].input == $key' run/errors.jsonl
 }
+
+@test "a tokenizer's next stage goes on as the run would have, and may take other clips of them" {
+  common=(schedule.warmup=0 validation.every=0 train.checkpoint_every=10)
+  train "${common[@]}" train.steps=3 --out three >/dev/null
+  train "${common[@]}" train.steps=5 --out five >/dev/null
+  vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" train.steps=2 --out next >/dev/null
+  for part in model/diffusion_pytorch_model state/adam_m state/adam_v state/ema; do
+    cmp {five,next}/checkpoints/step-00000005/$part.safetensors
+  done
+  vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" data.size=16 data.frames=1 train.steps=2 \
+    validation.every=1 --out small >/dev/null
+  jq -es 'map(.val_psnr | values) | length == 3' small/metrics.jsonl
+  run vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" model.latent_channels=4 --out no
+  [ "$status" -eq 2 ]
+  [[ $output == *"cannot change model.latent_channels: 6 -> 4"* ]]
+}

@@ -42,6 +42,12 @@ inline models::NetworkConfig tiny_stdit() {
   return c;
 }
 
+/// With modulation by one matrix.
+inline models::NetworkConfig with_full_adaln(models::NetworkConfig c) {
+  c.adaln_lora_dim = 0;
+  return c;
+}
+
 /// Every number random: the zeros that modulation begins with would hide half of the network.
 inline void randomise(const nn::ParameterList& parameters, float scale = 0.2f) {
   for (nn::Parameter* p : parameters) {

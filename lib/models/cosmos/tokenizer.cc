@@ -44,8 +44,7 @@ std::string existing_folder(const TokenizerConfig& config) {
 std::optional<LatentScale> statistics_of(const HfComponent& component, bool says) {
   std::optional<LatentScale> statistics =
       latent_statistics(component.config(), "'" + component.folder() + "'");
-  if (says && statistics &&
-      !read_config(component.folder(), "config.json").contains("latents_mean"))
+  if (says && statistics && !component.says("latents_mean"))
     log_warning(
         "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
         "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "

@@ -5,16 +5,17 @@
 #include <string>
 
 #include "base/error.h"
+#include "models/attached_adapters.h"
 #include "models/block_weights.h"
 #include "models/decoder/decoder_layer.h"
 #include "models/decoder/decoder_pack.h"
+#include "models/decoder/decoder_positions.h"
 #include "models/dit/staged_forward.h"
 #include "models/weight_maker.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/embedding.h"
-#include "ops/position/positions.h"
 
 namespace vfm::models {
 using nn::Init;
@@ -32,9 +33,9 @@ struct CausalDecoder::State {
     make.options.trainable = trainable;
     make.options.state = layout.state;
     make.options.absent = !layout.first_stage();
-    // The last row is what stands before the first code.
-    table = &make.make({"embed_tokens.weight"}, {c.vocabulary + 1, c.width()}, Init::normal,
-                       compute, true, layout.cut(0));
+    // The last row is what stands before the first code, where something does.
+    table = &make.make({"embed_tokens.weight"}, {c.table_rows(), c.width()}, Init::normal, compute,
+                       true, layout.cut(0));
     make.options.blocks = layout.blocks;
     for (int i = 0; i < c.num_layers; ++i) {
       make.options.absent = !layout.has_block(i, c.num_layers);
@@ -49,19 +50,7 @@ struct CausalDecoder::State {
       for (nn::Parameter& parameter : weight.parameters())
         parameters.push_back(&parameter);
     of_layers.gather_by(layout.blocks);
-  }
-
-  ops::RotaryAngles angles(const std::vector<CodeSample>& samples) const {
-    std::vector<ops::TokenGrid> grids;
-    for (const CodeSample& s : samples)
-      grids.push_back({s.frames, s.height, s.width, 0, {1, 1, 1}});
-    ops::RotaryOptions options;
-    options.theta = config.rope_theta;
-    options.yarn_scale = config.yarn_scale;
-    options.yarn_frames = config.yarn_frames;
-    options.yarn_betas = config.yarn_betas;
-    options.device = device;
-    return ops::rotary_angles(grids, config.attention_head_dim, {1, 1, 1}, options);
+    options = make.options;
   }
 
   // Of rows of the table; each rank has what its own part of it gives.
@@ -77,6 +66,7 @@ struct CausalDecoder::State {
   }
 
   DecoderConfig config;
+  nn::WeightOptions options;  // of the matrices
   DType compute;
   Device device;
   NetworkLayout layout;
@@ -87,6 +77,7 @@ struct CausalDecoder::State {
   nn::ParameterList parameters;
   const Weight* table = nullptr;
   std::deque<DecoderLayer> layers;
+  AttachedAdapters adapters;
   const Weight *norm = nullptr, *head = nullptr;
 };
 
@@ -110,6 +101,12 @@ Device CausalDecoder::device() const {
 const nn::ParameterList& CausalDecoder::parameters() const {
   return state_->parameters;
 }
+void CausalDecoder::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  state_->adapters.attach(state_->weights, state_->options, state_->layout, shapes, trainable);
+}
+const nn::ParameterList& CausalDecoder::adapters() const {
+  return state_->adapters.parameters();
+}
 void CausalDecoder::set_recompute(Recompute recompute, bool offload) {
   state_->recompute = recompute;
   state_->offload = offload;
@@ -122,7 +119,10 @@ class CausalDecoder::Stages final : public StagedForward {
     // Every parameter is watched before the first layer, so that a recomputed layer finds it.
     for (const Weight& weight : s_.weights)
       weight.watch(tape);
-    context_.angles = s_.angles(batch.samples);
+    s_.adapters.watch(tape);
+    context_.angles = token_angles(s_.config, batch.samples, s_.device);
+    if (s_.config.absolute_positions)
+      context_.positions = absolute_positions(s_.config, batch.samples, own_rows(), s_.device);
     if (pack_.shard) {
       Tape silent(false);
       for (Tensor* angles : {&context_.angles.cosines, &context_.angles.sines})
@@ -172,6 +172,11 @@ class CausalDecoder::Stages final : public StagedForward {
     return {s_.config, batch, s_.layout, s_.device};
   }
   ops::KeptOfBlock kept() const { return kept_of(s_.recompute, s_.offload); }
+  // Of the pack those that this rank has between sub-layers.
+  std::vector<ops::RowRange> own_rows() const {
+    if (pack_.shard) return pack_.shard->own;
+    return {{0, static_cast<std::int64_t>(pack_.known.size())}};
+  }
 
   const State& s_;
   Tape& tape_;
@@ -206,9 +211,10 @@ CodeLoss CausalDecoder::loss(const Tensor& logits, const CodeBatch& batch,
   if (targets.size() != batch.codes.size())
     fail("{} targets for a pack of {} codes", targets.size(), batch.codes.size());
   const LossShare share(state_->config, batch, state_->layout);
+  const std::vector<std::int32_t> of_tokens = token_targets(state_->config, batch, targets);
   std::vector<std::int32_t> here;
   for (const ops::RowRange& range : share.rows)
-    here.insert(here.end(), targets.begin() + range.begin, targets.begin() + range.end);
+    here.insert(here.end(), of_tokens.begin() + range.begin, of_tokens.begin() + range.end);
   CodeLoss result{ops::cross_entropy(logits, here, z_loss, scale, share.vocabulary), share.lengths};
   result.tokens.losses = result.tokens.losses.rows(share.own.begin, share.own.end);
   return result;
@@ -232,7 +238,9 @@ CodeWriter::CodeWriter(const CausalDecoder& decoder, const CodeSample& sample, c
       (text.defined() && text.shape() != Shape{sample.text_tokens, c.text_embed_dim}))
     fail("text {} for a model of text width {}", to_string(text.shape()), c.text_embed_dim);
   s.last = c.vocabulary;
-  s.context.angles = s.decoder.angles({sample});
+  s.context.angles = token_angles(c, {sample}, s.decoder.device);
+  if (c.absolute_positions)
+    s.context.positions = absolute_positions(c, {sample}, {{0, sample.codes()}}, s.decoder.device);
   s.context.self = heads_of(c, true);
   s.context.cross = heads_of(c, false);
   s.context.cross.query_lengths = {1};
@@ -257,14 +265,17 @@ std::int64_t CodeWriter::written() const {
 std::vector<float> CodeWriter::logits() {
   State& s = *state_;
   if (s.written >= s.sample.codes()) fail("all {} codes are written", s.written);
+  const std::int64_t at = s.decoder.config.start_token ? s.written : s.written - 1;  // the token
+  if (at < 0) return {};
   Tape silent(false);
   DecoderContext context = s.context;
-  context.angles.cosines = s.context.angles.cosines.rows(s.written, s.written + 1);
-  context.angles.sines = s.context.angles.sines.rows(s.written, s.written + 1);
+  context.angles.cosines = s.context.angles.cosines.rows(at, at + 1);
+  context.angles.sines = s.context.angles.sines.rows(at, at + 1);
+  if (context.positions.defined()) context.positions = s.context.positions.rows(at, at + 1);
   Tensor x = s.decoder.embed(silent, std::span(&s.last, 1), {});
   std::size_t i = 0;
   for (const DecoderLayer& layer : s.decoder.layers)
-    x = layer.forward(silent, x, context, &s.memories[i++], s.written);
+    x = layer.forward(silent, x, context, &s.memories[i++], at);
   Tensor result = s.decoder.logits(silent, x, {});
   if (result.device() == Device::meta) return {};
   result = result.to(Device::cpu);

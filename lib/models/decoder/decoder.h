@@ -4,6 +4,7 @@
 //
 //   x_0 = start, x_i = table[code i-1]    what is known when code i is written
 //   of each layer:
+//     x += absolute positions             in models that have some
 //     x += SelfAttention(RMS(x))          causal; G key/value heads for H of queries; per-head RMS
 //                                         norm of queries and keys, 3D rotary positions
 //     x += CrossAttention(RMS(x), text)   where there is text
@@ -11,8 +12,9 @@
 //   logits_i = W RMS(x_i)                 of code i
 //
 // RMS norms have weights; eps 1e-5 everywhere; no biases; W is not the table. Token i has the
-// position (frame, row, column) of the code it writes. Theta is 500,000; along time YaRN stretches
-// the slow frequencies (ops/position/positions.h). Sources: NVIDIA, "Cosmos World Foundation Model
+// position (frame, row, column) of the code that it writes; models/decoder/decoder_config.h has the
+// other ways, which are those of Cosmos-1.0. Theta is 500,000; along time YaRN stretches the slow
+// frequencies (ops/position/positions.h). Sources: NVIDIA, "Cosmos World Foundation Model
 // Platform" (2025), section 5.2; Grattafiori et al., "The Llama 3 herd of models" (2024); Peng et
 // al., "YaRN" (2023). Shape letters: S tokens of the pack, V vocabulary, L text tokens of the pack,
 // E text width. Thread-safety: several threads may ask forward(), each with its own tape, and step
@@ -20,56 +22,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "models/decoder/decoder_config.h"
 #include "models/dit/network.h"
 #include "ops/loss/cross_entropy.h"
 
 namespace vfm::models {
-
-struct DecoderConfig {
-  int vocabulary = 64000;
-  int num_attention_heads = 32, attention_head_dim = 128;
-  int num_key_value_heads = 8;  ///< divides the heads; 0: as many
-  int num_layers = 16;
-  double mlp_ratio = 3.5;  ///< of the MLP's hidden width to the width; rounded
-  int text_embed_dim = 0;  ///< 0: no text, and no cross-attention
-  double rope_theta = 500000;
-  double yarn_scale = 1;  ///< how many times longer than yarn_frames videos may be; 1: no YaRN
-  int yarn_frames = 3;    ///< latent frames that rotations are counted in
-  std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow: rotations kept, and stretched
-
-  int width() const { return num_attention_heads * attention_head_dim; }
-  int key_value_heads() const {
-    return num_key_value_heads > 0 ? num_key_value_heads : num_attention_heads;
-  }
-  std::int64_t hidden() const;
-  /// Throws Error{usage} naming the field.
-  void validate() const;
-};
-
-/// Throws Error{usage}, with the nearest layout that can be, for one that the decoder cannot have.
-void check_layout(const DecoderConfig& config, const NetworkLayout& layout);
-
-/// One video, or image, of a pack.
-struct CodeSample {
-  int frames = 1, height = 0, width = 0;  ///< of the latent
-  int text_tokens = 1;                    ///< >= 1 where the model has text: "no text" is one zero
-  std::int64_t codes() const { return std::int64_t{frames} * height * width; }
-};
-
-struct CodeBatch {
-  std::vector<CodeSample> samples;
-  std::vector<std::int32_t> codes;  ///< each sample's (T, H, W), one after the other
-  Tensor text;                      ///< f32 (L, E), or undefined for a model without text
-
-  /// Throws Error unless samples, codes and text fit each other and the configuration.
-  void check(const DecoderConfig& config) const;
-};
 
 /// The loss of a pack, of this rank's own tokens alone.
 struct CodeLoss {
@@ -92,17 +54,21 @@ class CausalDecoder {
   const DecoderConfig& config() const;
   Device device() const;
   const nn::ParameterList& parameters() const;
+  /// As DiffusionNetwork has them.
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable);
+  const nn::ParameterList& adapters() const;
   /// As DiffusionNetwork::set_recompute().
   void set_recompute(Recompute recompute, bool offload = false);
-  /// Teacher-forced: the logits of every code given those before it, [S, V] f32, on device(). Where
-  /// ranks share the decoder, of the codes of this cp part, and of this rank's entries of the
-  /// vocabulary.
+  /// Teacher-forced: the logits of every code given those before it, or, without a start token, of
+  /// the code after each; [S, V] f32, on device(). Where ranks share the decoder, of the codes of
+  /// this cp part, and of this rank's entries of the vocabulary.
   Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
   /// The same in parts, and the shape of what passes between them: as DiffusionNetwork has it.
   std::unique_ptr<StagedForward> stages(ops::Tape& tape, const CodeBatch& batch) const;
   Shape stream_shape(const CodeBatch& batch) const;
-  /// Of what forward() made of the batch, with a target for each of its codes, as
-  /// ops::cross_entropy() says. All ranks of tp must call it.
+  /// Of what forward() made of the batch, with a target for each of its codes, -1 for none, as
+  /// ops::cross_entropy() says. Without a start token first codes have none, whatever is given. All
+  /// ranks of tp must call it.
   CodeLoss loss(const Tensor& logits, const CodeBatch& batch, std::span<const std::int32_t> targets,
                 double z_loss, double scale) const;
 
@@ -122,8 +88,8 @@ class CodeWriter {
   ~CodeWriter();
 
   std::int64_t written() const;
-  /// Of the next code: V numbers on the CPU, none of a decoder on Device::meta. Once for each code,
-  /// and not when all are written.
+  /// Of the next code: V numbers on the CPU, none of a decoder on Device::meta, or of the first
+  /// code without a start token. Once for each code, and not when all are written.
   std::vector<float> logits();
   /// The next code is this one.
   void write(std::int32_t code);

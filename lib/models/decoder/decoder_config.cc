@@ -1,11 +1,11 @@
-// The configuration of the autoregressive decoder.
 // SPDX-License-Identifier: Apache-2.0
+#include "models/decoder/decoder_config.h"
+
 #include <cmath>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "models/config_limits.h"
-#include "models/decoder/decoder.h"
 
 namespace vfm::models {
 namespace {
@@ -32,6 +32,8 @@ void DecoderConfig::validate() const {
   need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
              "num_key_value_heads", num_key_value_heads,
              format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
+  need_field(stream_width >= 0 && stream_width <= kMostWidth && stream_width % 2 == 0, "width",
+             stream_width, "even, and at most 1048576; 0: that of the heads");
   need_field(num_layers > 0 && num_layers <= kMostLayers, "num_layers", num_layers, "1 to 4096");
   need_field(positive(mlp_ratio) && mlp_ratio <= 64 && hidden() > 0, "mlp_ratio", mlp_ratio,
              "positive, and at most 64");
@@ -40,6 +42,9 @@ void DecoderConfig::validate() const {
   need_field(positive(rope_theta), "rope_theta", rope_theta, "positive");
   need_field(yarn_scale >= 1 && std::isfinite(yarn_scale), "yarn_scale", yarn_scale, "at least 1");
   need_field(yarn_frames > 0, "yarn_frames", yarn_frames, "positive");
+  need_field(yarn_rows >= 0, "yarn_rows", yarn_rows, "0, or positive");
+  need_field(start_token || read_positions, "read_positions", read_positions,
+             "true where 'start_token' is false: tokens are at the codes that they read");
   need_field(yarn_betas[1] > 0 && yarn_betas[0] > yarn_betas[1] && std::isfinite(yarn_betas[0]),
              "yarn_betas", format("[{}, {}]", yarn_betas[0], yarn_betas[1]),
              "two positive numbers, the larger one first");

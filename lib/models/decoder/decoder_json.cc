@@ -20,6 +20,12 @@ Json decoder_config_to_json(const DecoderConfig& c) {
   config["yarn_scale"] = c.yarn_scale;
   config["yarn_frames"] = c.yarn_frames;
   config["yarn_betas"] = c.yarn_betas;
+  // What came later is there only where it says something: other models' files stay as they are.
+  if (c.width() != c.heads_width()) config["width"] = c.width();
+  if (c.yarn_rows > 0) config["yarn_rows"] = c.yarn_rows;
+  if (!c.start_token) config["start_token"] = false;
+  if (c.read_positions) config["read_positions"] = true;
+  if (c.absolute_positions) config["absolute_positions"] = true;
   return config;
 }
 
@@ -37,6 +43,12 @@ DecoderConfig decoder_config_from_json(const Json& config) {
   c.rope_theta = get_number(config, "rope_theta").value_or(c.rope_theta);
   c.yarn_scale = get_number(config, "yarn_scale").value_or(c.yarn_scale);
   c.yarn_betas = numbers_field(config, "yarn_betas", c.yarn_betas);
+  c.stream_width = integer_field(config, "width", c.stream_width);
+  if (c.stream_width == c.heads_width()) c.stream_width = 0;
+  c.yarn_rows = integer_field(config, "yarn_rows", c.yarn_rows);
+  c.start_token = get_bool(config, "start_token").value_or(c.start_token);
+  c.read_positions = get_bool(config, "read_positions").value_or(c.read_positions);
+  c.absolute_positions = get_bool(config, "absolute_positions").value_or(c.absolute_positions);
   c.validate();
   return c;
 }

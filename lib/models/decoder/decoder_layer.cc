@@ -35,22 +35,24 @@ DecoderLayer::DecoderLayer(WeightMaker& make, const std::string& name, const Dec
       compute_(make.options.compute),
       has_text_(c.text_embed_dim > 0),
       norm1_(make.table(name + "input_layernorm.weight", {c.width()}, Init::one)),
-      qkv_(make.stacked({{name + "self_attn.q_proj.weight", c.width()},
+      qkv_(make.stacked({{name + "self_attn.q_proj.weight", c.heads_width()},
                          {name + "self_attn.k_proj.weight", keys_width(c)},
                          {name + "self_attn.v_proj.weight", keys_width(c)}},
                         c.width(), ranks.cut(0))),
       norm_q_(make.table(name + "self_attn.q_norm.weight", {head_dim_}, Init::one)),
       norm_k_(make.table(name + "self_attn.k_norm.weight", {head_dim_}, Init::one)),
-      out_(make.part({name + "self_attn.o_proj.weight"}, c.width(), c.width(), ranks.cut(1))) {
+      out_(
+          make.part({name + "self_attn.o_proj.weight"}, c.width(), c.heads_width(), ranks.cut(1))) {
   if (has_text_) {
     cross_norm_ = &make.table(name + "cross_attn_layernorm.weight", {c.width()}, Init::one);
-    cross_q_ = &make.part({name + "cross_attn.q_proj.weight"}, c.width(), c.width(), ranks.cut(0));
+    cross_q_ =
+        &make.part({name + "cross_attn.q_proj.weight"}, c.heads_width(), c.width(), ranks.cut(0));
     cross_kv_ = &make.part({name + "cross_attn.k_proj.weight", name + "cross_attn.v_proj.weight"},
                            keys_width(c), c.text_embed_dim, ranks.cut(0));
     cross_norm_q_ = &make.table(name + "cross_attn.q_norm.weight", {head_dim_}, Init::one);
     cross_norm_k_ = &make.table(name + "cross_attn.k_norm.weight", {head_dim_}, Init::one);
     cross_out_ =
-        &make.part({name + "cross_attn.o_proj.weight"}, c.width(), c.width(), ranks.cut(1));
+        &make.part({name + "cross_attn.o_proj.weight"}, c.width(), c.heads_width(), ranks.cut(1));
   }
   norm2_ = &make.table(name + "post_attention_layernorm.weight", {c.width()}, Init::one);
   up_ = &make.part({name + "mlp.gate_proj.weight", name + "mlp.up_proj.weight"}, c.hidden(),
@@ -61,6 +63,7 @@ DecoderLayer::DecoderLayer(WeightMaker& make, const std::string& name, const Dec
 Tensor DecoderLayer::forward(Tape& tape, Tensor x, const DecoderContext& context,
                              const LayerMemory* memory, std::int64_t at) const {
   const DType type = branch_type(context);
+  if (context.positions.defined()) x = ops::add(tape, x, context.positions);
   const Tensor qkv = of_normed(tape, x, norm1_, qkv_, context);
   const Tensor attended = attend(tape, qkv, context, memory, at);
   const ops::Exchange& sum = context.exchanges.sum;

@@ -21,6 +21,7 @@ inline constexpr float kDecoderEpsilon = 1e-5f;
 /// What all layers read.
 struct DecoderContext {
   ops::RotaryAngles angles;  ///< [S, K / 2], of this cp part
+  Tensor positions;          ///< [S, D] f32, of the residual stream's tokens, or undefined
   Tensor text;               ///< [L, E], or undefined
   ops::AttentionPack self, cross;
   TokenExchanges exchanges;

@@ -2,7 +2,6 @@
 #include "models/decoder/decoder_pack.h"
 
 #include <algorithm>
-#include <span>
 
 #include "base/error.h"
 #include "nn/collectives.h"
@@ -17,8 +16,10 @@ std::vector<std::int64_t> lengths_of(const CodeBatch& batch) {
   return lengths;
 }
 
-// What is known when each code is written: the one before it, or the start.
+// What tokens read: the code before the one that they write, or the start; without a start their
+// own one.
 std::vector<std::int32_t> known_codes(const DecoderConfig& config, const CodeBatch& batch) {
+  if (!config.start_token) return batch.codes;
   std::vector<std::int32_t> known;
   for (const CodeSample& sample : batch.samples) {
     const auto begin = static_cast<std::ptrdiff_t>(known.size());
@@ -72,6 +73,20 @@ ops::AttentionPack heads_of(const DecoderConfig& config, bool causal, int ranks)
   return pack;
 }
 
+std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeBatch& batch,
+                                        std::span<const std::int32_t> targets) {
+  std::vector<std::int32_t> of_tokens(targets.begin(), targets.end());
+  if (config.start_token) return of_tokens;
+  auto begin = of_tokens.begin();
+  for (const CodeSample& sample : batch.samples) {
+    const auto end = begin + static_cast<std::ptrdiff_t>(sample.codes());
+    std::shift_left(begin, end, 1);
+    *(end - 1) = -1;
+    begin = end;
+  }
+  return of_tokens;
+}
+
 DecoderPack::DecoderPack(const DecoderConfig& config, const CodeBatch& batch,
                          const NetworkLayout& layout, Device device)
     : known(known_codes(config, batch)),
@@ -92,7 +107,7 @@ void DecoderPack::share(const DecoderConfig& config, const NetworkLayout& layout
       shard.emplace(lengths, layout, layout.deals_heads() ? device : Device::cpu, true);
   known = taken<std::int32_t>(known, s.sequence);
   const nn::Cut cut = layout.cut(0);
-  const std::int64_t rows = config.vocabulary + 1, first = nn::share(rows, cut.rank, cut.ranks),
+  const std::int64_t rows = config.table_rows(), first = nn::share(rows, cut.rank, cut.ranks),
                      end = nn::share(rows, cut.rank + 1, cut.ranks);
   for (std::int32_t& row : known)
     row = row >= first && row < end ? static_cast<std::int32_t>(row - first) : -1;
@@ -103,7 +118,7 @@ void DecoderPack::share(const DecoderConfig& config, const NetworkLayout& layout
     exchanges.sum = nn::sum_rows(*layout.tp, s.tp_rows, layout.tp_chunks);
   }
   if (layout.cp_size() == 1) return;
-  const std::int64_t width = config.width() / layout.tp_size();
+  const std::int64_t width = config.heads_width() / layout.tp_size();
   const std::int64_t keys_width =
       std::int64_t{config.key_value_heads()} * config.attention_head_dim / layout.tp_size();
   if (layout.deals_heads()) {

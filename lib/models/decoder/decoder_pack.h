@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/decoder/decoder.h"
@@ -21,6 +22,11 @@ namespace vfm::models {
 
 /// Who attends to whom with this rank's heads, of `ranks` ranks; no lengths yet.
 ops::AttentionPack heads_of(const DecoderConfig& config, bool causal, int ranks = 1);
+
+/// What the tokens of a pack are to give, of the targets of its codes: without a start token those
+/// of the codes after theirs, and -1, none, for a sample's last.
+std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeBatch& batch,
+                                        std::span<const std::int32_t> targets);
 
 struct DecoderPack {
   DecoderPack(const DecoderConfig& config, const CodeBatch& batch, const NetworkLayout& layout,

@@ -144,10 +144,8 @@ Dit::State& Dit::state() const {
 
 void Dit::set_inference_fp8(Fp8Parts parts) {
   check_fp8(config(), state().compute, parts);
-  const NetworkLayout& layout = state().layout;
-  check_fp8(layout, parts);
   for (const DitBlock& block : state().blocks)
-    block.keep_fp8(parts.linear, layout.fp8);
+    block.keep_fp8(parts.linear, state().layout.fp8);
   state().fp8 = parts;
 }
 

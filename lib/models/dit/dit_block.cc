@@ -30,13 +30,14 @@ std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& na
 }  // namespace
 
 AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts)
-    : down_(&make.conditioning(prefix + ".linear_1.weight", c.adaln_lora_dim, c.width(),
-                               Init::xavier)),
+    : down_(c.adaln_lora_dim == 0 ? nullptr
+                                  : &make.conditioning(prefix + ".linear_1.weight",
+                                                       c.adaln_lora_dim, c.width(), Init::xavier)),
       up_(&make.conditioning(prefix + ".linear_2.weight", std::int64_t{parts} * c.width(),
-                             c.adaln_lora_dim, Init::zero)) {}
+                             down_ ? c.adaln_lora_dim : c.width(), Init::zero)) {}
 
 Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
-  const Tensor low = down_->multiply(tape, context.embedding);
+  const Tensor low = down_ ? down_->multiply(tape, context.embedding) : context.embedding;
   return ops::add(tape, up_->multiply(tape, low), context.shared);
 }
 
@@ -126,7 +127,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
         ops::modulate_linear(tape, input, matrix.matrix(tape), gather);
     return {made.stream, made.y, input.modulation};
   }
-  if (matrix.in_fp8() && matrix.rounds_alone()) {
+  if (matrix.in_fp8() && matrix.rounds_alone() && !gather) {
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate_fp8(tape, input);
     return {stream, matrix.multiply(tape, normed, compute_), input.modulation};
   }
@@ -142,12 +143,13 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
 // Along tp a rank has a summand of the result. In FP8 these travel in f32: rounded to bf16 each,
 // by 2^-9, their sum would be another number than one rank's, and where one of 2^-9 away lies on
 // the other side of a rounding to FP8, that is a step of 2^-3. What was multiplied is freed before.
-Tensor DitBlock::sum_of_ranks(Tape& tape, const Weight& matrix, Tensor x,
-                              const ops::Exchange& sum) const {
-  if (!matrix.in_fp8() || !sum) return matrix.multiply_summed(tape, x, sum);
+// `way` may do more than sum them; whole results only move by it.
+Tensor DitBlock::sum_of_ranks(Tape& tape, const Weight& matrix, Tensor x, const DitContext& context,
+                              const ops::Exchange& way) const {
+  if (!matrix.in_fp8() || !context.exchanges.sum) return matrix.multiply_summed(tape, x, way);
   const Tensor summand = matrix.multiply(tape, matrix.quantize(x), DType::f32);
   x = Tensor();
-  return ops::cast(tape, ops::run_exchange(tape, summand, sum), compute_);
+  return ops::cast(tape, ops::run_exchange(tape, summand, way), compute_);
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
@@ -155,21 +157,23 @@ Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& co
   if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape), sum);
   if (down_.in_fp8() && down_.rounds_alone())
     return ops::run_exchange(tape, down_.multiply(tape, ops::quantize_gelu(hidden), compute_), sum);
-  return sum_of_ranks(tape, down_, ops::gelu(tape, hidden), sum);
+  return sum_of_ranks(tape, down_, ops::gelu(tape, hidden), context, sum);
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
                                    const SelfAttention& layer, Reach reach,
                                    const Tensor& extra) const {
   // Rows of the width go to another order more cheaply than queries, keys and values do.
-  const bool moved = reach == Reach::pixel && context.to_pixels && !layer.qkv.in_fp8();
+  // Not so in FP8, which is rounded in passing, unless they go to other ranks.
+  const bool moved =
+      reach == Reach::pixel && context.to_pixels && (context.from_pixels || !layer.qkv.in_fp8());
   const auto [x, projected, gates] =
       enter(tape, in, context, layer.norm, extra, layer.qkv,
             moved ? context.to_pixels : context.exchanges.gather, moved && context.keep_moved);
   const Tensor attended = attend(tape, projected, context, layer, reach, moved);
   const bool back = moved && context.from_pixels;
   const ops::Exchange& sum = back ? context.from_pixels : context.exchanges.sum;
-  return {x, sum_of_ranks(tape, layer.out, attended, sum), gates};
+  return {x, sum_of_ranks(tape, layer.out, attended, context, sum), gates};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
@@ -188,8 +192,8 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
   const bool in_hybrid = context.from_pixels && reach != Reach::sample;  // all is here, in order
-  if (in_hybrid ||
-      (reach != Reach::pixel && !context.fp8_attention && !context.exchanges.any_of_cp()))
+  if (!context.fp8_attention &&
+      (in_hybrid || (reach != Reach::pixel && !context.exchanges.any_of_cp())))
     return ops::normed_self_attention(tape, projected, layout, pack);
   const auto attend_all = [&](Tensor qkv) {
     if (reach == Reach::pixel && !moved) qkv = ops::reorder_rows(tape, qkv, packs.pixel_order);
@@ -199,6 +203,7 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
   };
   const TokenExchanges& exchanges = context.exchanges;
   const Tensor qkv = ops::qk_norm_rope(tape, projected, layout);
+  if (in_hybrid) return ops::self_attention_fp8(tape, qkv, pack);
   // The scales of a sample are those of attention within it, and not within frames and pixels.
   if (context.fp8_attention && exchanges.any_of_cp() && reach == Reach::sample)
     return shared_attention_fp8(tape, qkv, exchanges, pack);
@@ -216,7 +221,7 @@ Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
   queries.epsilon = keys.epsilon = kQkNormEpsilon;
   const Tensor q = ops::qk_norm_rope(tape, projected, queries);
   const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
-  return sum_of_ranks(tape, cross_out_, ops::cross_attention(tape, q, kv, context.cross),
+  return sum_of_ranks(tape, cross_out_, ops::cross_attention(tape, q, kv, context.cross), context,
                       context.exchanges.sum);
 }
 

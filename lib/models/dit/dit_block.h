@@ -48,14 +48,15 @@ struct DitStream {
 };
 
 /// SiLU(embedding) -> linear_1 -> linear_2, plus the shared vector: shift, scale and, in blocks,
-/// gate.
+/// gate. Without NetworkConfig::adaln_lora_dim there is no linear_1, and linear_2 is as wide as the
+/// network: what diffusers' CosmosAdaLayerNormZero is without hidden_features.
 class AdaLn {
  public:
   AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& config, int parts);
   Tensor forward(ops::Tape& tape, const DitContext& context) const;
 
  private:
-  const nn::Weight *down_, *up_;
+  const nn::Weight *down_ = nullptr, *up_;  // the first may be missing
 };
 
 /// Queries, keys and values of one projection; per-head norms, and the output projection.
@@ -91,7 +92,7 @@ class DitBlock {
   Tensor attend(ops::Tape& tape, const Tensor& projected, const DitContext& context,
                 const SelfAttention& layer, Reach reach, bool moved) const;
   Tensor sum_of_ranks(ops::Tape& tape, const nn::Weight& matrix, Tensor x,
-                      const ops::Exchange& sum) const;
+                      const DitContext& context, const ops::Exchange& way) const;
   Tensor activate(ops::Tape& tape, const Tensor& hidden, const DitContext& context) const;
   DitStream self_attention(ops::Tape& tape, const DitStream& in, const DitContext& context,
                            const SelfAttention& layer, Reach reach, const Tensor& extra) const;

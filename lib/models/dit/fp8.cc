@@ -37,8 +37,12 @@ std::string_view fp8_name(Fp8Parts parts) {
   return parts.attention ? "attention" : "off";
 }
 
+bool attention_by_cudnn(Device device) {
+  return !ops::fp8_attention_pays(device);
+}
+
 Fp8Parts faster_in_fp8(Fp8Parts parts, Device device) {
-  if (parts.attention && !ops::fp8_attention_pays(device)) {
+  if (parts.attention && attention_by_cudnn(device)) {
     log_warning(
         "attention stays in bf16: by what is published of cuDNN's, it is faster than our own in "
         "FP8");
@@ -61,10 +65,6 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
   if (!parts.attention) return;
   need(ops::why_no_fp8_attention(c.attention_head_dim));
   if (compute != DType::bf16) fail_usage("attention in FP8 is for models that compute in bf16");
-}
-
-void check_fp8(const NetworkLayout& layout, Fp8Parts parts) {
-  if (parts.any() && layout.hybrid) fail_usage("ranks that share frames and pixels have no FP8");
 }
 
 double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts) {

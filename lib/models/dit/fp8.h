@@ -21,15 +21,16 @@ Fp8Parts parse_fp8(std::string_view name);
 /// The name of parts; "attention" for attention alone.
 std::string_view fp8_name(Fp8Parts parts);
 
-/// `parts`, without those that are faster without FP8 on `device`, of which a warning says so.
+/// Whether attention has a faster body on `device` than our own, which those in FP8 and of a ring
+/// are: cuDNN's, in bf16.
+bool attention_by_cudnn(Device device);
+/// `parts`, without those that are faster without FP8 on `device`, of which a warning says so. Of
+/// ranks between whom keys go round: generate/faster_fp8.h.
 Fp8Parts faster_in_fp8(Fp8Parts parts, Device device);
 
 /// Throws Error{usage} naming what FP8 does not take: matrices whose sizes are no multiples of 16;
 /// for attention heads other than 64 or 128, or a model that does not compute in bf16.
 void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);
-
-/// The same of ranks that share it: no hybrid.
-void check_fp8(const NetworkLayout& layout, Fp8Parts parts);
 
 /// Root mean square of the difference of two outputs on the CPU, as a part of that of the first.
 /// NaN if an output has one, infinity if only the first is zero.

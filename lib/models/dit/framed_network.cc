@@ -21,10 +21,10 @@ const nn::ParameterList& FramedNetwork::parameters() const {
   return frame_->parameters;
 }
 const nn::ParameterList& FramedNetwork::adapters() const {
-  return frame_->adapters;
+  return frame_->adapters.parameters();
 }
 void FramedNetwork::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
-  frame_->attach(shapes, trainable);
+  frame_->adapters.attach(frame_->weights, frame_->make.options, frame_->layout, shapes, trainable);
 }
 void FramedNetwork::quantize() {
   frame_->quantize();

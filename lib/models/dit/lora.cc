@@ -38,8 +38,8 @@ std::vector<NetworkMatrix> block_matrices(const NetworkConfig& c) {
       norms.push_back(std::string("norm_") + reach);
     }
   for (const std::string& norm : norms) {
-    all.push_back({norm + ".linear_1", low, d});
-    all.push_back({norm + ".linear_2", 3 * d, low});
+    if (low > 0) all.push_back({norm + ".linear_1", low, d});
+    all.push_back({norm + ".linear_2", 3 * d, low > 0 ? low : d});
   }
   all.push_back({"ff.net.0.proj", c.hidden(), d});
   all.push_back({"ff.net.2", d, c.hidden()});
@@ -70,8 +70,8 @@ std::vector<NetworkMatrix> network_matrices(const NetworkConfig& c) {
   } else {
     all.push_back({"time_embed.t_embedder.linear_1", d, d});
     all.push_back({"time_embed.t_embedder.linear_2", 3 * d, d});
-    all.push_back({"norm_out.linear_1", low, d});
-    all.push_back({"norm_out.linear_2", 2 * d, low});
+    if (low > 0) all.push_back({"norm_out.linear_1", low, d});
+    all.push_back({"norm_out.linear_2", 2 * d, low > 0 ? low : d});
   }
   const std::vector<NetworkMatrix> block = block_matrices(c);
   for (int i = 0; i < c.num_layers; ++i)
@@ -91,9 +91,8 @@ std::vector<std::string> lora_target_names(const NetworkConfig& config,
   return {"to_q", "to_k", "to_v", config.type == NetworkType::moviegen ? "to_out" : "to_out.0"};
 }
 
-std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraOptions& options) {
-  const std::vector<std::string> targets = lora_target_names(config, options);
-  const std::vector<NetworkMatrix> all = network_matrices(config);
+std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,
+                                          const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
     const auto named = [&](const NetworkMatrix& m) { return names_module(target, m.module); };
     if (std::ranges::any_of(all, named)) continue;
@@ -113,12 +112,21 @@ std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraO
   return chosen;
 }
 
-std::vector<AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options) {
+std::vector<AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
+                                         const LoraOptions& options) {
   std::vector<AdapterShape> shapes;
   const double alpha = options.alpha > 0 ? options.alpha : options.rank;
-  for (const NetworkMatrix& m : lora_targets(config, options))
+  for (const NetworkMatrix& m : matrices)
     shapes.push_back({m.module, options.rank, static_cast<float>(alpha / options.rank)});
   return shapes;
+}
+
+std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraOptions& options) {
+  return named_matrices(network_matrices(config), lora_target_names(config, options));
+}
+
+std::vector<AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options) {
+  return adapter_shapes(lora_targets(config, options), options);
 }
 
 }  // namespace vfm::models

@@ -1,4 +1,5 @@
-// Which matrices of a diffusion network adapters go to (low-rank adaptation).
+// Which matrices of a diffusion network adapters go to (low-rank adaptation); those of a decoder
+// are in models/decoder/decoder_lora.h.
 //
 // A target is the name of a matrix, or its last words, as peft has it: "to_q" is that of every
 // attention of every block, "attn1.to_q" that of self-attention. What an adapter computes is in
@@ -42,11 +43,18 @@ std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config);
 /// Whether `target` names the module: it is the module, or its last words.
 bool names_module(std::string_view target, std::string_view module);
 
+/// Those of `all` that the targets name. Throws Error{usage} for a target that names none, saying
+/// which last words there are.
+std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,
+                                          const std::vector<std::string>& targets);
+/// An adapter on each of the matrices.
+std::vector<AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
+                                         const LoraOptions& options);
+
 /// The options' targets, or what they are by default.
 std::vector<std::string> lora_target_names(const NetworkConfig& config, const LoraOptions& options);
 
-/// The matrices that the options' targets name. Throws Error{usage} for a target that names none,
-/// saying which last words there are.
+/// The matrices that the options' targets name. Throws what named_matrices() throws.
 std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraOptions& options);
 
 /// An adapter on each of lora_targets(). Throws what that throws.

@@ -17,6 +17,7 @@
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/silu.h"
 #include "ops/pointwise/swiglu.h"
+#include "ops/position/qk_norm_rope.h"
 
 namespace vfm::models {
 namespace {
@@ -61,21 +62,36 @@ ops::ModulateInput pending(const Stream& in, const Context& context, const Tenso
   return input;
 }
 
+// The norms of an attention's queries and keys, or none.
+struct HeadNorms {
+  HeadNorms(WeightMaker& make, const std::string& name, const NetworkConfig& c) {
+    if (!c.qk_norm) return;
+    queries = &make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one);
+    keys = &make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one);
+  }
+  const Weight *queries = nullptr, *keys = nullptr;
+};
+
 class Layer {
  public:
   Layer(WeightMaker& make, const std::string& name, const NetworkConfig& c,
         const NetworkLayout& layout)
       : compute_(make.options.compute),
         width_(c.width()),
+        heads_(c.num_attention_heads / layout.tp_size()),
+        key_heads_(c.key_value_heads() / layout.tp_size()),
+        head_dim_(c.attention_head_dim),
         norm1_(make.conditioning(name + "norm1.linear.weight", 3 * width_, width_, Init::zero)),
         qkv_(make.stacked({{name + "attn1.to_q.weight", width_},
                            {name + "attn1.to_k.weight", keys_width(c)},
                            {name + "attn1.to_v.weight", keys_width(c)}},
                           width_, layout.cut(0))),
+        norms_(make, name + "attn1", c),
         out_(make.part({name + "attn1.to_out.weight"}, width_, width_, layout.cut(1))),
         cross_q_(make.part({name + "attn2.to_q.weight"}, width_, width_, layout.cut(0))),
         cross_kv_(make.part({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, keys_width(c),
                             c.text_embed_dim, layout.cut(0))),
+        cross_norms_(make, name + "attn2", c),
         cross_out_(make.part({name + "attn2.to_out.weight"}, width_, width_, layout.cut(1))),
         norm2_(make.conditioning(name + "norm2.linear.weight", 3 * width_, width_, Init::zero)),
         up_(make.part({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
@@ -87,11 +103,8 @@ class Layer {
     ops::ModulateInput input = pending(in, context, modulation1, compute_);
     input.extra = context.positions;
     const auto [x1, qkv] = enter(tape, input, context, qkv_);
-    const auto attend = [&](const Tensor& all) {
-      return ops::self_attention(tape, all, context.self);
-    };
-    const Tensor attended = shared_attention(tape, qkv, context.exchanges, context.self, attend);
-    const Tensor added = out_.multiply_summed(tape, attended, context.exchanges.sum);
+    const Tensor added =
+        out_.multiply_summed(tape, self_attention(tape, qkv, context), context.exchanges.sum);
     const Tensor x2 = merge(tape, {x1, added, modulation1, 2 * width_}, context);
     const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
     const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
@@ -124,17 +137,51 @@ class Layer {
     return {stream, matrix.multiply_gathered(tape, normed, gather)};
   }
 
+  // What norms the heads of queries, and of keys and values beside them.
+  ops::QkNormRope heads(Tape& tape, const HeadNorms& norms, int queries, int keys) const {
+    ops::QkNormRope rows;
+    rows.query_heads = queries;
+    rows.key_heads = rows.value_heads = keys;
+    rows.head_dim = head_dim_;
+    if (queries > 0) rows.query_weight = norms.queries->op(tape);
+    if (keys > 0) rows.key_weight = norms.keys->op(tape);
+    rows.epsilon = kNormEpsilon;
+    return rows;
+  }
+
+  Tensor self_attention(Tape& tape, Tensor qkv, const Context& context) const {
+    if (norms_.queries) {
+      const ops::QkNormRope rows = heads(tape, norms_, heads_, key_heads_);
+      if (!context.exchanges.any_of_cp())
+        return ops::normed_self_attention(tape, qkv, rows, context.self);
+      qkv = ops::qk_norm_rope(tape, qkv, rows);
+    }
+    const auto attend = [&](const Tensor& all) {
+      return ops::self_attention(tape, all, context.self);
+    };
+    return shared_attention(tape, std::move(qkv), context.exchanges, context.self, attend);
+  }
+
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    const Tensor q =
+    Tensor q =
         cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_), context.exchanges.gather);
-    const Tensor kv = cross_kv_.multiply(tape, context.text);
+    Tensor kv = cross_kv_.multiply(tape, context.text);
+    if (cross_norms_.queries) {
+      q = ops::qk_norm_rope(tape, q, heads(tape, cross_norms_, heads_, 0));
+      kv = ops::qk_norm_rope(tape, kv, heads(tape, cross_norms_, 0, key_heads_));
+    }
     return cross_out_.multiply_summed(tape, ops::cross_attention(tape, q, kv, context.cross),
                                       context.exchanges.sum);
   }
 
   DType compute_;
   std::int64_t width_;
-  const Weight &norm1_, &qkv_, &out_, &cross_q_, &cross_kv_, &cross_out_, &norm2_, &up_, &down_;
+  int heads_, key_heads_, head_dim_;  // of this rank
+  const Weight &norm1_, &qkv_;
+  HeadNorms norms_;
+  const Weight &out_, &cross_q_, &cross_kv_;
+  HeadNorms cross_norms_;
+  const Weight &cross_out_, &norm2_, &up_, &down_;
 };
 
 // Two matrices over the sinusoid of a number.

@@ -9,7 +9,9 @@
 //
 // modulate(n) = n (1 + scale) + shift, with (shift, scale, gate) = W e: six times the width a
 // layer, in two matrices; they begin at zero. RMS has no weights of its own, eps 1e-5. No biases,
-// no rotation, no norm of queries and keys. wave() is the sinusoid of ops/position/positions.h, of
+// no rotation. With NetworkConfig::qk_norm queries and keys of both attentions go through an RMS
+// norm of each head, whose weights all heads share, as in NeMo's DiT layer: attnN.norm_q, norm_k.
+// NeMo's layer of this network has none. wave() is the sinusoid of ops/position/positions.h, of
 // a frame rate of 0 for an image. NeMo's layer has no residual around the cross-attention: there
 // its output replaces the stream. Here it is added. Sources: Polyak et al., "Movie Gen" (2024),
 // section 3; NVIDIA, "Training video foundation models with NeMo" (2025).

@@ -44,13 +44,14 @@ struct NetworkConfig {
   int num_layers = 28;
   double mlp_ratio = 4.0;  ///< of the MLP's hidden width to the width
   int text_embed_dim = 1024;
-  int adaln_lora_dim = 256;                       ///< not moviegen
+  int adaln_lora_dim = 256;  ///< between a modulation's two matrices; 0: it has one; not moviegen
   std::array<int, 3> max_size = {128, 240, 240};  ///< latent T, H, W of the position tables
   std::array<int, 3> patch_size = {1, 2, 2};
   std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};  ///< not moviegen
   bool concat_padding_mask = true;
   /// extra_pos_embed_type "learnable" or null; moviegen has them always.
   bool learnable_positions = true;
+  bool qk_norm = false;  ///< moviegen: norms of queries and keys, which the others have always
 
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;

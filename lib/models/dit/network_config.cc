@@ -39,7 +39,8 @@ void NetworkConfig::validate() const {
   need_field(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio", mlp_ratio,
              "positive, and at most 64");
   need_field(within(text_embed_dim, kMostWidth), "text_embed_dim", text_embed_dim, "1 to 1048576");
-  need_field(within(adaln_lora_dim, kMostWidth), "adaln_lora_dim", adaln_lora_dim, "1 to 1048576");
+  need_field(adaln_lora_dim == 0 || within(adaln_lora_dim, kMostWidth), "adaln_lora_dim",
+             adaln_lora_dim, "0 to 1048576");
   for (std::size_t i = 0; i < 3; ++i) {
     need_field(within(patch_size[i], 256), "patch_size", patch_size[i], "1 to 256");
     need_field(max_size[i] >= patch_size[i] && max_size[i] <= kLongestTable, "max_size",

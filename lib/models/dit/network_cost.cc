@@ -50,15 +50,23 @@ PartCost forward_cost(const NetworkConfig& config,
   return cost;
 }
 
-PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,
-                      Device device) {
+PartCost writing_cost(const DecoderConfig& config,
+                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const CodeSample& sample, DType compute, Device device) {
+  const auto make = [&] {
+    CausalDecoder decoder(config, 0, compute, Device::meta, false);
+    for (const std::vector<AdapterShape>& set : adapters)
+      decoder.attach(set, false);
+    return decoder;
+  };
   PartCost cost;
   double flops = 0;
   {
     // The products of one code after the other are those of all at once.
     const MetaAccount account(device);
-    const CausalDecoder decoder(config, 0, compute, Device::meta, false);
-    cost.parameters = nn::element_count(decoder.parameters());
+    const CausalDecoder decoder = make();
+    cost.parameters =
+        nn::element_count(decoder.parameters()) + nn::element_count(decoder.adapters());
     CodeBatch batch;
     batch.samples = {sample};
     batch.codes.resize(static_cast<std::size_t>(sample.codes()));
@@ -69,7 +77,7 @@ PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DTy
     flops = account.work().flops;
   }
   const MetaAccount account(device);
-  const CausalDecoder decoder(config, 0, compute, Device::meta, false);
+  const CausalDecoder decoder = make();
   const std::size_t weights = account.memory().current;
   Tensor text;
   if (config.text_embed_dim > 0)

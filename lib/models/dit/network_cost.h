@@ -23,8 +23,9 @@ PartCost forward_cost(const NetworkConfig& config,
                       Device device, const NetworkLayout& layout = {},
                       dist::Traffic* traffic = nullptr);
 
-/// Writing all codes of a sample one after the other (CodeWriter).
-PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,
-                      Device device);
+/// Writing all codes of a sample one after the other (CodeWriter), with adapters as above.
+PartCost writing_cost(const DecoderConfig& config,
+                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const CodeSample& sample, DType compute, Device device);
 
 }  // namespace vfm::models

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/network_frame.h"
 
-#include <map>
 #include <string>
 
 #include "base/error.h"
-#include "models/dit/lora.h"
 #include "ops/conv/patchify.h"
 #include "ops/matmul/linear.h"
 
@@ -63,41 +61,6 @@ void NetworkFrame::finish() {
   of_blocks.gather_by(layout.blocks);
 }
 
-void NetworkFrame::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
-  struct Place {
-    nn::Weight* weight;
-    std::size_t part;
-  };
-  std::map<std::string, Place> places;
-  for (nn::Weight& weight : weights)
-    for (std::size_t i = 0; i < weight.parameters().size(); ++i)
-      places[weight.parameters()[i].name] = {&weight, i};
-  WeightMaker maker{adapter_weights_, make.options};
-  maker.options.trainable = trainable;
-  for (const AdapterShape& shape : shapes) {
-    const auto found = places.find(shape.module + ".weight");
-    if (found == places.end()) fail_usage("the model has no matrix '{}' to adapt", shape.module);
-    nn::Weight& weight = *found->second.weight;
-    const std::size_t part = found->second.part;
-    const nn::Parameter& matrix = weight.parameters()[part];
-    const Shape& whole = matrix.placement.global;
-    if (whole.size() != 2) fail_usage("'{}' is no matrix: it takes no adapter", shape.module);
-    // Of a matrix that is cut, the adapter's matrix that has the same dim is.
-    const auto cut = [&](std::size_t dim) {
-      return matrix.shape()[dim] < whole[dim] ? layout.cut(static_cast<int>(dim)) : nn::Cut();
-    };
-    maker.options.absent = !matrix.here();
-    maker.options.on_all_stages = matrix.on_all_stages;
-    nn::Weight& a = maker.make({shape.module + ".lora_A.weight"}, {shape.rank, whole[1]},
-                               Init::fan_in, weight.dtype(), true, cut(1));
-    nn::Weight& b = maker.make({shape.module + ".lora_B.weight"}, {whole[0], shape.rank},
-                               Init::zero, weight.dtype(), true, cut(0));
-    if (matrix.here()) weight.attach(part, a, b, shape.scale);
-    adapters.push_back(&a.parameters().front());
-    adapters.push_back(&b.parameters().front());
-  }
-}
-
 void NetworkFrame::quantize() {
   if (!layout.quantized) fail("a network that was not made to be in 8 bits");
   for (nn::Weight& weight : weights)
@@ -105,9 +68,9 @@ void NetworkFrame::quantize() {
 }
 
 void NetworkFrame::watch(ops::Tape& tape) const {
-  for (const std::deque<nn::Weight>* all : {&weights, &adapter_weights_})
-    for (const nn::Weight& weight : *all)
-      weight.watch(tape);
+  for (const nn::Weight& weight : weights)
+    weight.watch(tape);
+  adapters.watch(tape);
 }
 
 Tensor NetworkFrame::enter(ops::Tape& tape, const NetworkBatch& batch,

@@ -9,6 +9,7 @@
 #include <deque>
 #include <vector>
 
+#include "models/attached_adapters.h"
 #include "models/block_weights.h"
 #include "models/dit/network_pack.h"
 #include "models/weight_maker.h"
@@ -32,8 +33,6 @@ struct NetworkFrame {
   void begin_head();
   /// As DiffusionNetwork::quantize() says.
   void quantize();
-  /// As DiffusionNetwork::attach() says.
-  void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 
   /// Watches every parameter, so that a layer that backward recomputes finds it.
   void watch(ops::Tape& tape) const;
@@ -60,7 +59,8 @@ struct NetworkFrame {
   std::deque<nn::Weight> weights;  // does not move them
   WeightMaker make;
   BlockWeights of_blocks{weights};
-  nn::ParameterList parameters, adapters;
+  nn::ParameterList parameters;
+  AttachedAdapters adapters;
 
  private:
   /// This rank's rows of [S, ...].
@@ -70,7 +70,6 @@ struct NetworkFrame {
 
   const nn::Weight *embed_ = nullptr, *project_ = nullptr;
   std::array<const nn::Weight*, 3> tables_{};
-  std::deque<nn::Weight> adapter_weights_;
 };
 
 }  // namespace vfm::models

@@ -27,6 +27,15 @@ NetworkType type_of(const std::string& name) {
              fmt::join(network_class_names(), ", "));
 }
 
+// Present and null means that modulation has one matrix; absent means diffusers' default.
+int adaln_lora_dim_of(const Json& config, int usual) {
+  if (config.contains("adaln_lora_dim") && config["adaln_lora_dim"].is_null()) return 0;
+  const int dim = integer_field(config, "adaln_lora_dim", usual);
+  if (dim == 0)
+    fail_usage("model configuration: 'adaln_lora_dim' is 0, not a width of 1 or more, or null");
+  return dim;
+}
+
 }  // namespace
 
 std::vector<std::string_view> network_class_names() {
@@ -51,9 +60,10 @@ Json network_config_to_json(const NetworkConfig& c) {
   config["concat_padding_mask"] = c.concat_padding_mask;
   if (c.type == NetworkType::moviegen) {
     config["num_key_value_heads"] = c.key_value_heads();
+    if (c.qk_norm) config["qk_norm"] = true;
     return config;
   }
-  config["adaln_lora_dim"] = c.adaln_lora_dim;
+  config["adaln_lora_dim"] = c.adaln_lora_dim == 0 ? Json() : Json(c.adaln_lora_dim);
   config["rope_scale"] = c.rope_scale;
   config["extra_pos_embed_type"] = c.learnable_positions ? Json("learnable") : Json();
   return config;
@@ -71,7 +81,8 @@ NetworkConfig network_config_from_json(const Json& config) {
   c.num_layers = integer_field(config, "num_layers", c.num_layers);
   c.mlp_ratio = get_number(config, "mlp_ratio").value_or(c.mlp_ratio);
   c.text_embed_dim = integer_field(config, "text_embed_dim", c.text_embed_dim);
-  c.adaln_lora_dim = integer_field(config, "adaln_lora_dim", c.adaln_lora_dim);
+  c.adaln_lora_dim = adaln_lora_dim_of(config, c.adaln_lora_dim);
+  c.qk_norm = get_bool(config, "qk_norm").value_or(false);
   c.max_size = numbers_field(config, "max_size", c.max_size);
   c.patch_size = numbers_field(config, "patch_size", c.patch_size);
   c.rope_scale = numbers_field(config, "rope_scale", c.rope_scale);

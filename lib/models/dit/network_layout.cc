@@ -95,6 +95,23 @@ void add_counts(const std::vector<ops::RowRange>& ranges, std::vector<std::int64
     counts[i] += ranges[i].count();
 }
 
+// The rows of each rank, by range; none if the ranges' order is not that of their rows.
+std::vector<std::vector<std::int64_t>> counts_by_range(
+    std::span<const std::vector<ops::RowRange>> parts) {
+  std::vector<std::vector<std::int64_t>> counts;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < parts.front().size(); ++i) {
+    std::vector<std::int64_t>& of_range = counts.emplace_back();
+    for (const std::vector<ops::RowRange>& part : parts) {
+      of_range.push_back(part[i].count());
+      if (part[i].count() == 0) continue;
+      if (part[i].begin < end) return {};
+      end = part[i].end;
+    }
+  }
+  return counts;
+}
+
 // A layout that each kind of heads can be dealt out to: `what` of them.
 void check_kind(const NetworkLayout& layout, int heads, const char* what) {
   const int tp = layout.tp_size(), all = layout.heads_ranks();
@@ -217,6 +234,8 @@ TokenShard::TokenShard(const Parts& parts, const NetworkLayout& layout, Device w
         places[static_cast<std::size_t>(row)] = next++;
     cp_rows.push_back(ops::row_count(part));
   }
+  cp_parts = counts_by_range(std::span(parts).subspan(static_cast<std::size_t>(here_first),
+                                                      static_cast<std::size_t>(together)));
   std::erase(places, -1);
   order = ops::RowOrder(places, device);
   const std::int64_t here = ops::row_count(sequence);
@@ -242,9 +261,15 @@ TokenExchanges::TokenExchanges(const NetworkConfig& config, const NetworkLayout&
     keys = nn::gather_columns(*layout.cp, shard.cp_rows,
                               {width, 2 * keys_width, width + 2 * keys_width}, shard.order);
   if (dist::Group* group = layout.heads_group()) {
-    to_heads =
-        nn::rows_to_columns(*group, shard.cp_rows, {width, keys_width, keys_width}, shard.order);
-    to_tokens = nn::columns_to_rows(*group, shard.cp_rows, {width}, shard.order);
+    // Then each has messages of its own, which come where its rows are to be, and nothing is
+    // sorted.
+    constexpr std::size_t kFew = 4;
+    const std::vector<std::int64_t> all{width, keys_width, keys_width};
+    const bool few = layout.by_sample && !shard.cp_parts.empty() && shard.cp_parts.size() <= kFew;
+    to_heads = few ? nn::rows_to_columns(*group, shard.cp_parts, all)
+                   : nn::rows_to_columns(*group, shard.cp_rows, all, shard.order);
+    to_tokens = few ? nn::columns_to_rows(*group, shard.cp_parts, {width})
+                    : nn::columns_to_rows(*group, shard.cp_rows, {width}, shard.order);
   }
   const int head = config.attention_head_dim;
   low_heads.all = layout.cp;

@@ -59,7 +59,7 @@ struct NetworkLayout {
   std::optional<ops::RowFormat> quantized = {};  ///< what quantize() makes of blocks' matrices
   int tp_chunks = 1;           ///< of rows along tp, beside products (nn/chunked_rows.h)
   dist::Group* fp8 = nullptr;  ///< who rounds to FP8 with one scale; null: this rank alone
-
+  bool by_sample = false;      ///< heads of few samples are dealt out for each by itself
   dist::Group* pp = nullptr;
   /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,
   /// pp + r, ...
@@ -97,8 +97,7 @@ struct NetworkLayout {
 /// Whose the tokens of a pack are. Ranges are of the pack's rows, one a sample or two, some empty.
 struct TokenShard {
   /// For samples of these lengths. Causal ones have two ranges a sample: of 2 cp parts the rank's
-  /// and its mirror image, so that all ranks' queries see as many keys. Throws Error if a rank
-  /// would have no token at all.
+  /// and its mirror image, so that all queries see as many keys. Throws Error for a rank without.
   TokenShard(std::span<const std::int64_t> lengths, const NetworkLayout& layout, Device device,
              bool causal = false);
   /// For parts that end at frames: a rank may have no token.
@@ -107,6 +106,7 @@ struct TokenShard {
   std::vector<ops::RowRange> sequence;  ///< of this rank's cp part: what its attention asks for
   std::vector<ops::RowRange> own;       ///< of those, this rank's between sub-layers
   std::vector<std::int64_t> tp_rows, cp_rows;  ///< rows of each rank of the axis, or of cp_heads
+  std::vector<std::vector<std::int64_t>> cp_parts;  ///< cp_rows by range, if these are in order
   /// From the parts of cp, one after the other, to the pack's own order; where keys go round only
   /// those of the ranks that exchange tokens for heads with this one.
   ops::RowOrder order;

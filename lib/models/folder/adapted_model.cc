@@ -9,10 +9,10 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
-#include "models/dit/network_json.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
+#include "models/folder/model_config.h"
 #include "models/folder/model_facts.h"
 
 namespace vfm::models {
@@ -47,9 +47,13 @@ class Adapted final : public ModelFolder::Stand {
  public:
   Adapted(const std::string& checkpoint, bool average, const std::string& base)
       : checkpoint_(checkpoint),
-        under_(open_under(checkpoint, base, {.types = network_class_names()})),
+        under_(open_under(checkpoint, base, {.types = generator_class_names()})),
         adapters_(open_adapters(checkpoint, average)) {
-    adapters_.check(network_config_from_json(under_.config()));
+    const ModelConfig config = read_model_config(under_);
+    if (const auto* decoder = std::get_if<DecoderConfig>(&config))
+      adapters_.check(*decoder);
+    else
+      adapters_.check(std::get<NetworkConfig>(config));
   }
 
   const io::TensorSet& tensors() const override { return under_.tensors(); }

@@ -8,8 +8,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
+#include "models/decoder/decoder_json.h"
 #include "models/folder/hf_defaults.h"
 #include "models/folder/hf_names.h"
+#include "models/folder/published_config.h"
+#include "models/folder/published_decoder.h"
 #include "models/folder/weight_files.h"
 
 namespace vfm::models {
@@ -17,6 +20,20 @@ namespace {
 
 constexpr std::uint64_t kHashedWhole = std::uint64_t{64} << 20;
 constexpr std::size_t kPiece = 4096;
+
+/// The tensors of Cosmos' autoregressive models under our names.
+class RenamedDecoder final : public io::TensorSet {
+ public:
+  RenamedDecoder(std::unique_ptr<io::TensorSet> source, const Json& config)
+      : TensorSet(source->path()), source_(std::move(source)) {
+    for (io::TensorView& tensor : published_decoder_tensors(*source_, config))
+      add(std::move(tensor));
+  }
+  void release(const io::TensorView& tensor) const override { source_->release(tensor); }
+
+ private:
+  std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
+};
 
 /// A set under other names.
 class Renamed final : public io::TensorSet {
@@ -40,6 +57,13 @@ class Renamed final : public io::TensorSet {
   std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
 };
 
+std::string type_in(const Json& config) {
+  if (config.is_object())
+    for (const char* key : {"_class_name", "model_type"})
+      if (config.contains(key) && config[key].is_string()) return config[key].get<std::string>();
+  return {};
+}
+
 }  // namespace
 
 Json read_config(const std::string& folder, const char* name) {
@@ -55,14 +79,33 @@ Json read_config(const std::string& folder, const char* name) {
 }
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
-  const std::string what = fmt::format("'{}'", io::join_path(folder_, "config.json"));
-  Json config = read_config(folder_, "config.json");
-  for (const char* key : {"_class_name", "model_type"})
-    if (type_.empty() && config.contains(key) && config[key].is_string())
-      type_ = config[key].get<std::string>();
+  const std::string path = io::join_path(folder_, "config.json");
+  const auto has_weights = [&] { return as_usage([&] { return has_model_weights(folder_); }); };
+  const bool there = io::file_exists(path);
+  said_ = there || !has_weights() ? read_config(folder_, "config.json") : Json::object();
+  type_ = type_in(said_);
+  if ((type_.empty() || may_be_published_decoder(said_)) && has_weights() && take_published())
+    return;
+  if (!there) read_config(folder_, "config.json");  // says that there is none
   if (type_.empty())
-    fail_usage("{} names no model type: it has neither '_class_name' nor 'model_type'", what);
-  config_ = with_defaults(type_, std::move(config));
+    fail_usage("'{}' names no model type: it has neither '_class_name' nor 'model_type'", path);
+  config_ = with_defaults(type_, said_);
+}
+
+bool HfComponent::take_published() {
+  auto weights = as_usage([&] { return open_model_weights(folder_); });
+  if (may_be_published_decoder(said_) && is_published_decoder(*weights)) {
+    type_ = kDecoderClass;
+    config_ = published_decoder_config(*weights, said_);
+    weights_ = std::make_unique<RenamedDecoder>(std::move(weights), config_);
+    return true;
+  }
+  Json published = published_config(*weights);
+  if (!published.is_object()) return false;
+  type_ = type_in(published);
+  config_ = with_defaults(type_, std::move(published));
+  weights_ = std::make_unique<Renamed>(std::move(weights), type_, config_);
+  return true;
 }
 
 void HfComponent::need_type(const std::vector<std::string_view>& known) const {

@@ -29,7 +29,9 @@ Json read_config(const std::string& folder, const char* name);
 /// Its configuration, read now, and its weights, opened when asked for.
 class HfComponent {
  public:
-  /// Throws Error{usage} if `folder` has no config.json, or one that names no type.
+  /// A folder without config.json, or with one that names no type, may have NVIDIA's own
+  /// checkpoint: then what models/folder/published_config.h and published_decoder.h say stands for
+  /// it. Throws Error{usage} if it has none.
   explicit HfComponent(std::string folder);
 
   const std::string& folder() const { return folder_; }
@@ -38,6 +40,8 @@ class HfComponent {
   /// config.json; fields that it leaves out have the defaults of the type
   /// (models/folder/hf_defaults.h).
   const Json& config() const { return config_; }
+  /// Whether its config.json has that field itself.
+  bool says(const char* field) const { return said_.contains(field); }
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
   void need_type(const std::vector<std::string_view>& known) const;
 
@@ -50,7 +54,11 @@ class HfComponent {
   std::string hash() const;
 
  private:
+  /// Whether NVIDIA's own checkpoint is there, whose type, configuration and weights these are.
+  bool take_published();
+
   std::string folder_, type_;
+  Json said_;
   Json config_;  // as it came: it is hashed, and goes into exports, with fields unknown here
   mutable std::unique_ptr<io::TensorSet> weights_;
 };

@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 #include "dist/bytes.h"
-#include "models/decoder/decoder_json.h"
-#include "models/dit/network_json.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
@@ -25,10 +23,7 @@ void AdapterChoice::check_for(const ModelFolder& model) const {
   if (mode_chosen && sets.empty() && !adapted)
     fail_usage("'{}' has no adapters that could be merged or separate: give some (--lora)",
                model.folder());
-  if (sets.empty()) return;
-  if (model.type() == kDecoderClass)
-    fail_usage("adapters are for diffusion models, and this one is autoregressive");
-  if (adapted)
+  if (!sets.empty() && adapted)
     fail_usage("'{}' has adapters of its own: give the model under them for others",
                model.folder());
 }
@@ -61,7 +56,10 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
     const LoraFile& file = adapters.back().file;
     model.adapters.push_back({file.hash(), set.scale, choice.separate, file.path()});
   }
-  adapt(*model.network, adapters, choice.separate);
+  if (model.decoder)
+    adapt(*model.decoder, adapters, choice.separate);
+  else
+    adapt(*model.network, adapters, choice.separate);
 }
 
 /// A model without values, and where they are.
@@ -95,7 +93,7 @@ std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::option
   opening->adapters = choice;
   if (model.has_adapters()) {
     opening->under.emplace(
-        open_under(model.folder(), choice.base, {.types = network_class_names()}));
+        open_under(model.folder(), choice.base, {.types = generator_class_names()}));
     opening->under->verify(ranks.rank(), ranks.size());
     hash_under(*opening->under, model.folder());
     opening->adapters.sets = {{model.folder()}};

@@ -13,6 +13,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "io/torch_zip.h"
+#include "models/decoder/decoder_lora.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_names.h"
@@ -100,13 +101,13 @@ void need_off(const Json& settings, const char* name, std::string_view what) {
 
 }  // namespace
 
-std::map<std::string, std::string> lora_metadata(const NetworkConfig& config,
+std::map<std::string, std::string> lora_metadata(const std::vector<std::string>& targets,
                                                  const LoraOptions& options) {
   const bool own = options.alpha > 0 && options.alpha != options.rank;
   const Json settings = {{"peft_type", "LORA"},
                          {"r", options.rank},
                          {"lora_alpha", own ? Json(options.alpha) : Json(options.rank)},
-                         {"target_modules", lora_target_names(config, options)}};
+                         {"target_modules", targets}};
   Json packed = Json::object();
   for (const auto& [key, value] : settings.items())
     packed[std::string(kLoraPrefix) + key] = value;
@@ -210,8 +211,16 @@ std::vector<AdapterShape> LoraFile::shapes(double strength) const {
 }
 
 void LoraFile::check(const NetworkConfig& config) const {
+  check_matrices(network_matrices(config));
+}
+
+void LoraFile::check(const DecoderConfig& config) const {
+  check_matrices(decoder_matrices(config));
+}
+
+void LoraFile::check_matrices(const std::vector<NetworkMatrix>& matrices) const {
   std::vector<TensorTarget> targets;
-  for (const NetworkMatrix& m : network_matrices(config))
+  for (const NetworkMatrix& m : matrices)
     if (const auto found = ranks_.find(m.module); found != ranks_.end()) {
       targets.push_back({m.module + std::string(kA), {found->second, m.columns}, {}});
       targets.push_back({m.module + std::string(kB), {m.rows, found->second}, {}});
@@ -281,7 +290,10 @@ void write_adapters(const LoraFile& file, const std::string& base, const std::st
                  dump_json_pretty(peft_config(file.settings(), base)));
 }
 
-void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate) {
+namespace {
+
+template <class Network>
+void adapt_any(Network& network, const std::vector<CountedAdapters>& adapters, bool separate) {
   for (const CountedAdapters& some : adapters)
     some.file.check(network.config());
   if (separate) {
@@ -302,6 +314,16 @@ void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapte
       some.file.merge(parameter->name, some.strength, values);
     parameter->write(values);
   }
+}
+
+}  // namespace
+
+void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate) {
+  adapt_any(network, adapters, separate);
+}
+
+void adapt(CausalDecoder& decoder, const std::vector<CountedAdapters>& adapters, bool separate) {
+  adapt_any(decoder, adapters, separate);
 }
 
 }  // namespace vfm::models

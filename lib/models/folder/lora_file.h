@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "io/tensor_set.h"
+#include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
 
@@ -31,8 +32,9 @@ inline constexpr std::string_view kLoraPrefix = "transformer.";
 inline constexpr const char* kPeftName = "adapter_model";
 inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 
-/// The file's metadata for adapters of these options, as diffusers reads it: peft's settings.
-std::map<std::string, std::string> lora_metadata(const NetworkConfig& config,
+/// The file's metadata for adapters of these options on `targets`, as diffusers reads it: peft's
+/// settings.
+std::map<std::string, std::string> lora_metadata(const std::vector<std::string>& targets,
                                                  const LoraOptions& options);
 
 /// The settings in such metadata, without the prefix of the component; {} if there are none.
@@ -59,9 +61,10 @@ class LoraFile {
   const std::string& path() const { return path_; }  ///< of the file, for messages
   /// The adapters, B A times `strength`.
   std::vector<AdapterShape> shapes(double strength) const;
-  /// Throws Error{usage}, listing them, if there are adapters of matrices that a network of this
+  /// Throws Error{usage}, listing them, if there are adapters of matrices that a model of this
   /// configuration has not, or of other shapes.
   void check(const NetworkConfig& config) const;
+  void check(const DecoderConfig& config) const;
   std::uint64_t bytes() const { return set().bytes(); }  ///< of the values, in the file
   std::int64_t parameters() const;                       ///< how many numbers
   /// 32 hex digits of names, scales and values.
@@ -78,6 +81,7 @@ class LoraFile {
   void merge(std::string_view parameter, double strength, const Tensor& values) const;
 
  private:
+  void check_matrices(const std::vector<NetworkMatrix>& matrices) const;
   const io::TensorSet& set() const { return values_ ? *values_ : *set_; }
 
   std::string path_;
@@ -101,9 +105,10 @@ struct CountedAdapters {
   double strength = 1;
 };
 
-/// Puts adapters on a network that is not trained, of a matrix the sum of all: merged into its
-/// weights as it computes with them, rounded once, or `separate`: attached. Throws Error{usage}
-/// listing what does not fit.
+/// Puts adapters on a network or a decoder that is not trained, of a matrix the sum of all: merged
+/// into its weights as it computes with them, rounded once, or `separate`: attached. Throws
+/// Error{usage} listing what does not fit.
 void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate);
+void adapt(CausalDecoder& decoder, const std::vector<CountedAdapters>& adapters, bool separate);
 
 }  // namespace vfm::models

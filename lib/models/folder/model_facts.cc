@@ -178,6 +178,8 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
+  if (const auto* decoder = std::get_if<DecoderConfig>(&config); decoder && decoder->text_embed_dim)
+    facts.text_padding = kCosmosTextTokens;
   const auto* network = std::get_if<NetworkConfig>(&config);
   if (!network || network->type != NetworkType::dit) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/weight_files.h"
 
 namespace vfm::models {
 namespace {
@@ -17,9 +18,10 @@ std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
   if (io::file_exists(io::join_path(path, "config.json")))
     return std::make_unique<ModelLayout>(path);
   if (!io::file_exists(path)) fail_usage("no such model folder: '{}'", path);
+  if (as_usage([&] { return has_model_weights(path); })) return std::make_unique<ModelLayout>(path);
   fail_usage(
       "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of its "
-      "components (config.json), nor what vfm-train writes",
+      "components (config.json), nor NVIDIA's own checkpoint, nor what vfm-train writes",
       path);
 }
 

@@ -24,6 +24,8 @@ struct ModelChoice {
 /// Any of these (models/folder/model_layout.h), with weights under our names:
 ///   - a pipeline of diffusers (model_index.json), of which one part is the model
 ///   - such a part itself (config.json and weights)
+///   - NVIDIA's own checkpoint of such a part (models/folder/published_config.h,
+///     models/folder/published_decoder.h)
 ///   - a run of vfm-train, of which the newest checkpoint is taken, or one of its checkpoints
 /// Nothing but the layout is read before it is asked for. A checkpoint of adapters has no weights
 /// of its own: open_model() (models/folder/adapted_model.h) knows how they are made, and puts

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFormats[] = {"safetensors", "bin"};
+const std::vector<std::string> kModelStems = {"diffusion_pytorch_model", "model", "pytorch_model"};
 
 std::set<std::string> files_in(const std::string& folder) {
   std::set<std::string> files;
@@ -95,9 +96,12 @@ std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
   return std::make_unique<io::TorchZip>(file);
 }
 
+bool has_model_weights(const std::string& folder) {
+  return !find_weight_file(folder, kModelStems).empty() || !find_torch_file(folder).empty();
+}
+
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder) {
-  std::string file =
-      find_weight_file(folder, {"diffusion_pytorch_model", "model", "pytorch_model"});
+  std::string file = find_weight_file(folder, kModelStems);
   if (file.empty()) file = find_torch_file(folder);
   if (!file.empty()) return open_weight_file(file);
   fail(

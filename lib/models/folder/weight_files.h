@@ -24,6 +24,8 @@ namespace vfm::models {
 /// none has. Throws Error where only variants are there, and more than one of them.
 std::string find_weight_file(const std::string& folder, const std::vector<std::string>& stems);
 
+/// Whether open_model_weights() finds some. Throws Error where that has to choose.
+bool has_model_weights(const std::string& folder);
 /// Opens what find_weight_file() finds, or a torch checkpoint of another name. Throws Error: no
 /// weights, several of which none is the usual one, or files that are damaged.
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder);

@@ -104,6 +104,7 @@ AttentionArgs arguments(const Call& c) {
     args.bias_reach = (c.bias.size(1) + 1) / 2;
   }
   args.out = c.out.raw();
+  args.wide = c.out.dtype() != c.q.dtype();
   args.log_sum_exp = c.log_sum_exp.data<float>();
   return args;
 }
@@ -142,8 +143,8 @@ void backward(Tape& tape, const Call& c) {
 void run_forward(Call& call) {
   const std::int64_t rows = call.q.size(0);
   const Device device = call.q.device();
-  call.out =
-      Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype(), device);
+  call.out = Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim},
+                    call.part ? DType::f32 : call.q.dtype(), device);
   // cuDNN's backward pass may read on to the end of a tile.
   const std::int64_t read =
       layout_device(device) == Device::cpu || call.part ? rows : rows + kAttentionSpareRows;

@@ -177,14 +177,20 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
     block_gemm(count, padded, keys, scores, 1, columns, p.v.data + key * p.v.stride, p.v.stride,
                values, padded, true);
   }
-  T* out = static_cast<T*>(a.out) + p.out_at + first * p.out_stride;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float inverse = sum[i] != 0 ? 1.f / sum[i] : 0.f;  // a NaN must come through
+  const auto write = [&](auto* all) {
+    auto* const out = all + p.out_at + first * p.out_stride;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float inverse = sum[i] != 0 ? 1.f / sum[i] : 0.f;  // a NaN must come through
 #pragma omp simd
-    for (int d = 0; d < width; ++d)
-      store(out + i * p.out_stride + d, values[i * padded + d] * inverse);
-    p.log_sum_exp[first + i] = sum[i] > 0 ? top[i] + __builtin_logf(sum[i]) : 0.f;
-  }
+      for (int d = 0; d < width; ++d)
+        store(out + i * p.out_stride + d, values[i * padded + d] * inverse);
+      p.log_sum_exp[first + i] = sum[i] > 0 ? top[i] + __builtin_logf(sum[i]) : 0.f;
+    }
+  };
+  if (a.wide)
+    write(static_cast<float*>(a.out));
+  else
+    write(static_cast<T*>(a.out));
 }
 
 template <class T>

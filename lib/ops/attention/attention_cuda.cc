@@ -163,6 +163,7 @@ kernels::Attention describe_attention(const AttentionArgs& args, const Attention
   call.q = args.q, call.k = args.k, call.v = args.v;
   call.q_stride = args.q_stride, call.kv_stride = args.kv_stride;
   call.out = args.out, call.log_sum_exp = args.log_sum_exp;
+  call.wide = args.wide;
   call.dout = args.dout;
   call.dq = args.dq, call.dk = args.dk, call.dv = args.dv;
   return call;

@@ -14,7 +14,6 @@ void cuda::attention_fp8_forward(const AttentionArgs& args, const AttentionPack&
   call.call = describe_attention(args, *work);
   call.keys = args.key_starts[args.samples];
   call.samples = args.samples;
-  call.wide = args.wide;
   call.largest = args.largest;
   const Tensor room({kernels::attention_fp8_room(call)}, DType::u8, Device::cuda);
   call.room = room.raw();

@@ -42,7 +42,7 @@ struct AttentionArgs {
   // Of attention_fp8_forward alone: bits of the largest |q|, |k| and |v|, [samples, H + 2 G], that
   // scales follow from; null: those of q, k and v.
   const std::uint32_t* largest = nullptr;
-  bool wide = false;                     // of attention_fp8_forward alone: `out` is f32
+  bool wide = false;                     // forward only: `out` is f32, whatever the type
   const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
   std::int64_t item_count = 0;
   void* out = nullptr;                               // [S, H K]

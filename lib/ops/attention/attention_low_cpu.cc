@@ -107,8 +107,9 @@ void transpose_low(const bf16* from, std::int64_t rows, std::int64_t width, bf16
 }
 
 // to [rows, width] (stride) = transpose of from [width, columns] times factor[row] * scale.
+template <class T>
 void store_transposed(const float* from, std::int64_t columns, std::int64_t rows,
-                      std::int64_t width, const float* factor, float scale, bf16* to,
+                      std::int64_t width, const float* factor, float scale, T* to,
                       std::int64_t stride) {
   for (std::int64_t i = 0; i < rows; i += 16)
     for (std::int64_t j = 0; j < width; j += 16) {
@@ -225,8 +226,13 @@ void forward_block(const AttentionArgs& a, const Head& h, std::int64_t first,
     // NaN must come through as NaN, an empty sum as zero.
     r.total[i] = r.total[i] != 0 ? 1.f / r.total[i] : 0.f;
   }
-  store_transposed(r.sums, columns, count, h.width, r.total, 1.f,
-                   static_cast<bf16*>(a.out) + h.out_at + first * h.out_stride, h.out_stride);
+  const std::int64_t at = h.out_at + first * h.out_stride;
+  if (a.wide)
+    store_transposed(r.sums, columns, count, h.width, r.total, 1.f, static_cast<float*>(a.out) + at,
+                     h.out_stride);
+  else
+    store_transposed(r.sums, columns, count, h.width, r.total, 1.f, static_cast<bf16*>(a.out) + at,
+                     h.out_stride);
 }
 
 struct BackwardRoom {

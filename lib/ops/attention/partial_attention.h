@@ -5,6 +5,9 @@
 // parts a and b are one with the weights exp(lse_a - lse) and exp(lse_b - lse), where
 // lse = log(exp(lse_a) + exp(lse_b)). Backward a part only needs the log-sum-exp and the output of
 // all parts together, and its gradients add up.
+// A part's result stays f32 until all are one: rounded to bf16 each, the sum of two parts would be
+// another bf16 number than the whole in every third element or so, and E4M3 made of that now and
+// then a whole step away.
 // Sources: Dao, "FlashAttention-2" (2023); Liu, Zaharia and Abbeel, "Ring attention with blockwise
 // transformers for near-infinite context" (2023).
 // Shape letters: S queries of the pack, L keys of the part, H heads, G key/value heads, K head dim.
@@ -18,7 +21,7 @@ namespace vfm::ops {
 /// Attention over a part of the keys, by our own kernels. A sample without keys in it has zeros in
 /// both, which no sum uses.
 struct PartOfAttention {
-  Tensor out;          ///< [S, H K], of q's dtype
+  Tensor out;          ///< [S, H K] f32, but for attend_part_fp8()
   Tensor log_sum_exp;  ///< [H, S] f32
 };
 /// q [S, H K], kv [L, 2 G K], as cross_attention has them; `pack` with the key lengths of the part,

@@ -39,10 +39,11 @@ std::vector<double> axis_frequencies(int dim, double theta) {
   return frequencies;
 }
 
-void stretch(std::vector<double>& frequencies, const RotaryOptions& options) {
+// `trained`: how many positions rotations are counted in.
+void stretch(std::vector<double>& frequencies, int trained, const RotaryOptions& options) {
   const auto [fast, slow] = options.yarn_betas;
   for (double& frequency : frequencies) {
-    const double turns = options.yarn_frames * frequency / (2 * std::numbers::pi);
+    const double turns = trained * frequency / (2 * std::numbers::pi);
     const double kept = std::clamp((turns - slow) / (fast - slow), 0.0, 1.0);
     frequency *= kept + (1 - kept) / options.yarn_scale;
   }
@@ -197,7 +198,11 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
   for (std::size_t axis = 0; axis < 3; ++axis)
     frequencies[axis] = axis_frequencies(
         dims[axis], options.theta * std::pow(scale[axis], dims[axis] / (dims[axis] - 2.0)));
-  if (options.yarn_scale != 1) stretch(frequencies[0], options);
+  if (options.yarn_scale != 1) {
+    stretch(frequencies[0], options.yarn_frames, options);
+    for (const std::size_t axis : {1, 2})
+      if (options.yarn_rows > 0) stretch(frequencies[axis], options.yarn_rows, options);
+  }
   for (const TokenGrid& g : grids) {
     const std::array<int, 3> sizes{g.frames, g.height, g.width};
     std::array<std::vector<float>, 3> c, s;

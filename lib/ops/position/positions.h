@@ -38,11 +38,12 @@ struct RotaryAngles {
 /// How positions turn.
 struct RotaryOptions {
   double theta = 10000;
-  /// YaRN, along time alone: a frequency that turns r = yarn_frames f / (2 pi) times over the
+  /// YaRN, along time: a frequency that turns r = yarn_frames f / (2 pi) times over the
   /// frames that were trained is kept where r is above the fast beta, divided by yarn_scale below
   /// the slow one, and in between in proportion. No temperature. 1: off.
   double yarn_scale = 1;
   int yarn_frames = 1;
+  int yarn_rows = 0;  ///< the same in height and width, of so many trained rows; 0: not there
   std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow
   Device device = Device::cpu;                ///< where the angles are wanted
 };

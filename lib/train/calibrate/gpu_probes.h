@@ -3,7 +3,7 @@
 //
 // A probe runs on any device. On Device::meta its kernels are counted as those of a GPU, as steps
 // that are predicted are; so a rate that is told from them gives back the time of the probe
-// (models/predict.h).
+// (models/kernel_time.h).
 // Thread-safety: the thread that drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "models/gpu_table.h"
+#include "models/gpu.h"
 #include "tensor/meta.h"
 
 namespace vfm::train {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/predict.h"
+#include "models/kernel_time.h"
 #include "train/calibrate/gpu_probes.h"
 
 namespace vfm::train {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/kind.h"
 
-#include "base/error.h"
-#include "data/latents.h"
+#include "models/decoder/decoder_lora.h"
 #include "models/dit/pipeline_stages.h"
+#include "train/codes/data.h"
 #include "train/codes/objective.h"
 #include "train/encoded/clip_fields.h"
 #include "train/encoded/encoded_clips.h"
-#include "train/latents.h"
 #include "train/recipe_field.h"
 #include "train/run.h"
 
@@ -16,13 +15,6 @@ namespace {
 
 using models::Recompute;
 
-void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary) {
-  models::DecoderConfig& decoder = recipe.model.decoder;
-  fit_field(decoder.vocabulary, vocabulary, "model.vocabulary");
-  fit_field(decoder.text_embed_dim, text_width(data.info()), "model.text_embed_dim");
-  decoder.validate();
-}
-
 void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& encoders) {
   if (encoders.vocabulary() == 0)
     fail_usage(
@@ -30,30 +22,6 @@ void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& enco
         "take a discrete one, such as builtin:fsq");
   fit_decoder(recipe, data, encoders.vocabulary());
 }
-
-/// Discrete latents, as vfm-pack wrote them.
-class CodeData final : public PackedDataset {
- public:
-  using PackedDataset::PackedDataset;
-  Json facts() const override { return latent_facts(*this, {}); }
-
- private:
-  void fit_model(Recipe& recipe) const override {
-    if (set().vocabulary() == 0)
-      fail_usage(
-          "'model.type' autoregressive is for discrete latents, and these are continuous: pack "
-          "them with a discrete tokenizer, such as builtin:fsq");
-    fit_decoder(recipe, *this, set().vocabulary());
-  }
-
-  CleanSample clean(std::size_t i, data::LatentSample data) const override {
-    const data::Entry sample = sizes(i);
-    const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
-    if (data.codes.size() != places)
-      fail("sample '{}' has {} codes, its sizes make {}", data.key, data.codes.size(), places);
-    return take_sample(sample, std::move(data), text_width(info()));
-  }
-};
 
 class CodeKind final : public Kind {
  public:
@@ -70,11 +38,16 @@ class CodeKind final : public Kind {
         .number("attention_head_dim", decoder.attention_head_dim, between(2, 1024))
         .number("num_key_value_heads", decoder.num_key_value_heads, between(0, 1024))
         .number("num_layers", decoder.num_layers, between(1, 1024))
+        .number("width", decoder.stream_width, between(0, 1 << 20))
         .number("mlp_ratio", decoder.mlp_ratio, between(0.1, 64))
         .number("rope_theta", decoder.rope_theta, positive)
         .number("yarn_scale", decoder.yarn_scale, at_least(1))
         .number("yarn_frames", decoder.yarn_frames, between(1, 65536))
-        .numbers("yarn_betas", decoder.yarn_betas, positive);
+        .number("yarn_rows", decoder.yarn_rows, between(0, 65536))
+        .numbers("yarn_betas", decoder.yarn_betas, positive)
+        .flag("start_token", decoder.start_token)
+        .flag("read_positions", decoder.read_positions)
+        .flag("absolute_positions", decoder.absolute_positions);
   }
 
   void add_data_fields(FieldList& list, DataRecipe& data) const override {
@@ -82,24 +55,34 @@ class CodeKind final : public Kind {
   }
 
   void add_sections(FieldList& list, Recipe& r) const override {
+    add_adapter_fields(list, r.lora);
     list.section("autoregressive")
         .number("z_loss", r.autoregressive.z_loss, at_least(0))
         .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
-        .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536));
+        .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536))
+        .number("text_padding", r.autoregressive.text_padding, between(0, 65536));
+  }
+
+  void settle(Recipe& recipe) const override {
+    models::DecoderConfig& decoder = recipe.model.decoder;
+    if (decoder.stream_width == decoder.heads_width()) decoder.stream_width = 0;
   }
 
   void check(const Recipe& recipe) const override {
     models::DecoderConfig decoder = recipe.model.decoder;
     if (decoder.vocabulary == 0) decoder.vocabulary = 1;
     check_model(recipe, [&] { decoder.validate(); });
+    if (recipe.lora.rank > 0) models::lora_targets(decoder, recipe.lora);  // refuses unknown ones
   }
 
   std::unique_ptr<Dataset> open(const RunOptions& options,
                                 const std::string& split) const override {
-    if (!options.synthetic.empty())
-      fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
     if (auto clips = open_encoded(options, split, fit_encoded_codes)) return clips;
-    return std::make_unique<CodeData>(options.data, split);
+    if (options.synthetic.empty()) return open_codes(options.data, split);
+    const models::DecoderConfig& decoder = options.recipe.model.decoder;
+    MadeUpCodes made{.sizes = options.synthetic, .text_width = decoder.text_embed_dim};
+    if (decoder.vocabulary > 0) made.vocabulary = decoder.vocabulary;
+    return make_up_codes(made);
   }
 
   void fit_without_data(Recipe& recipe) const override {
@@ -116,7 +99,7 @@ class CodeKind final : public Kind {
 
   double sample_bytes(const Recipe& recipe, const data::Entry& sample) const override {
     return 4.0 * sample.frames * sample.height * sample.width +
-           4.0 * sample.text_tokens * recipe.model.decoder.text_embed_dim;
+           4.0 * recipe.text_tokens(sample.text_tokens) * recipe.model.decoder.text_embed_dim;
   }
 
   bool has_stages() const override { return true; }
@@ -132,12 +115,16 @@ class CodeKind final : public Kind {
   int cp_ranges() const override { return 2; }
   std::vector<TpProduct> tp_products(const ModelRecipe& model) const override {
     const models::DecoderConfig& c = model.decoder;
-    const double width = c.width(), keys = c.key_value_heads() * c.attention_head_dim,
+    const double width = c.width(), heads = c.heads_width(),
+                 keys = c.key_value_heads() * c.attention_head_dim,
                  hidden = static_cast<double>(c.hidden());
     std::vector<TpProduct> all = {
-        {width, width + 2 * keys}, {width, width}, {width, 2 * hidden}, {width, hidden}};
-    if (c.text_embed_dim > 0) all.insert(all.end(), 2, {width, width});
+        {width, heads + 2 * keys}, {width, heads}, {width, 2 * hidden}, {width, hidden}};
+    if (c.text_embed_dim > 0) all.insert(all.end(), 2, {width, heads});
     return all;
+  }
+  std::vector<std::string> adapter_targets(const Recipe& recipe) const override {
+    return models::lora_target_names(recipe.model.decoder, recipe.lora);
   }
   void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const override {
     models::check_layout(recipe.model.decoder, layout);

@@ -6,6 +6,7 @@
 
 #include "models/decoder/decoder.h"
 #include "models/decoder/decoder_json.h"
+#include "models/decoder/decoder_lora.h"
 #include "train/chunks.h"
 
 namespace vfm::train {
@@ -26,11 +27,19 @@ class CodeObjective final : public Objective {
                 const models::NetworkLayout& layout)
       : recipe_(recipe),
         layout_(layout),
-        decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device, true, layout) {
+        decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device,
+                 recipe.lora.rank == 0, layout) {
     decoder_.set_recompute(recompute, recipe.model.offload);
+    if (recipe.lora.rank > 0)
+      decoder_.attach(models::lora_shapes(recipe.model.decoder, recipe.lora), true);
   }
 
-  const nn::ParameterList& parameters() const override { return decoder_.parameters(); }
+  const nn::ParameterList& parameters() const override {
+    return recipe_.lora.rank > 0 ? decoder_.adapters() : decoder_.parameters();
+  }
+  const nn::ParameterList& frozen() const override {
+    return recipe_.lora.rank > 0 ? decoder_.parameters() : Objective::frozen();
+  }
   Device device() const override { return decoder_.device(); }
   Json config() const override { return models::decoder_config_to_json(decoder_.config()); }
   std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
@@ -66,8 +75,11 @@ void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text
   if (without_text || sample.text.empty()) {
     pack.text.resize(pack.text.size() + width, 0.0f);
   } else {
-    entry.text_tokens = static_cast<int>(sample.text.size() / width);
+    const std::size_t tokens = sample.text.size() / width;
+    entry.text_tokens = recipe_.text_tokens(static_cast<int>(tokens));
     pack.text.insert(pack.text.end(), sample.text.begin(), sample.text.end());
+    pack.text.resize(
+        pack.text.size() + (static_cast<std::size_t>(entry.text_tokens) - tokens) * width, 0.0f);
   }
   const std::int64_t codes = entry.codes();
   const std::int64_t given =
@@ -77,7 +89,9 @@ void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text
   pack.input.codes.insert(pack.input.codes.end(), sample.codes.begin(), sample.codes.end());
   pack.targets.insert(pack.targets.end(), static_cast<std::size_t>(given), -1);
   pack.targets.insert(pack.targets.end(), sample.codes.begin() + given, sample.codes.end());
-  pack.counted.push_back(codes - given);
+  // Without a start token nothing writes the first code.
+  pack.counted.push_back(codes -
+                         std::max<std::int64_t>(given, decoder_.config().start_token ? 0 : 1));
   pack.input.samples.push_back(entry);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/dit/pipeline_stages.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
@@ -60,19 +61,18 @@ class DiffusionKind final : public Kind {
         .numbers("max_size", dit.max_size, between(1, 65536))
         .flag("concat_padding_mask", dit.concat_padding_mask);
     if (model.type == "moviegen")
-      list.number("num_key_value_heads", dit.num_key_value_heads, between(0, 1024));
+      list.number("num_key_value_heads", dit.num_key_value_heads, between(0, 1024))
+          .flag("qk_norm", dit.qk_norm);
     else
-      list.number("adaln_lora_dim", dit.adaln_lora_dim, between(1, 65536))
+      list.choice("adaln", model.adaln, {"lora", "full"})
+          .number("adaln_lora_dim", dit.adaln_lora_dim, between(0, 65536))
           .numbers("rope_scale", dit.rope_scale, positive)
           .flag("learnable_positions", dit.learnable_positions);
   }
 
   void add_sections(FieldList& list, Recipe& r) const override {
-    list.section("lora")
-        .number("rank", r.lora.rank, between(0, 4096))
-        .number("alpha", r.lora.alpha, between(0, 1e30))
-        .names("targets", r.lora.targets)
-        .section("diffusion")
+    add_adapter_fields(list, r.lora);
+    list.section("diffusion")
         .number("p_mean", r.diffusion.p_mean, between(-20, 20))
         .number("p_std", r.diffusion.p_std, between(0, 20))
         .number("sigma_min", r.diffusion.sigma_min, positive)
@@ -100,7 +100,14 @@ class DiffusionKind final : public Kind {
   }
 
   void settle(Recipe& recipe) const override {
-    recipe.model.dit.type = models::parse_network_type(recipe.model.type);
+    models::NetworkConfig& dit = recipe.model.dit;
+    dit.type = models::parse_network_type(recipe.model.type);
+    if (recipe.model.adaln != "full" || dit.type == models::NetworkType::moviegen) return;
+    if (dit.adaln_lora_dim != 0 && recipe.given.contains("model.adaln_lora_dim"))
+      fail_usage("{}, and {}: only a modulation of two matrices has a width between them",
+                 describe_setting(recipe, "model.adaln"),
+                 describe_setting(recipe, "model.adaln_lora_dim"));
+    dit.adaln_lora_dim = 0;
   }
 
   void check(const Recipe& recipe) const override {
@@ -113,11 +120,41 @@ class DiffusionKind final : public Kind {
                  describe_setting(recipe, "sampling.sigma_min"),
                  describe_setting(recipe, "sampling.sigma_max"));
     models::NetworkConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
+    if (dit.type != models::NetworkType::moviegen && dit.adaln_lora_dim == 0 &&
+        recipe.model.adaln == "lora")
+      fail_usage("{}, and {}: a modulation of two matrices needs a width between them",
+                 describe_setting(recipe, "model.adaln_lora_dim"),
+                 describe_setting(recipe, "model.adaln"));
     if (dit.in_channels == 0) dit.in_channels = 1;
     if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
     if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;
     check_model(recipe, [&] { dit.validate(); });
     if (recipe.lora.rank > 0) models::lora_targets(dit, recipe.lora);  // refuses unknown ones
+  }
+
+  std::vector<std::string> refused_of_stage(const Recipe& earlier,
+                                            const Recipe& recipe) const override {
+    const models::NetworkConfig &old = earlier.model.dit, &now = recipe.model.dit;
+    std::vector<std::string> refused;
+    const auto refuse_change = [&](const char* key, const auto& before, const auto& after,
+                                   const char* why) {
+      refused.push_back(fmt::format("{}: {} -> {} ({})", key, dump_json(Json(before)),
+                                    dump_json(Json(after)), why));
+    };
+    const bool tables = old.learnable_positions || old.type == models::NetworkType::moviegen;
+    bool smaller = false;
+    for (std::size_t i = 0; i < 3; ++i)
+      smaller = smaller || now.max_size[i] < old.max_size[i];
+    if (smaller)
+      refuse_change("model.max_size", old.max_size, now.max_size, "it may only grow");
+    else if (now.max_size != old.max_size && earlier.lora.rank > 0 && tables)
+      refuse_change("model.max_size", old.max_size, now.max_size,
+                    "its position tables are those of the model under the adapters");
+    if (recipe.diffusion.video_to_world() && old.in_channels > 0 && !old.video_to_world())
+      refuse_change("diffusion.condition_frames", earlier.diffusion.condition_frames,
+                    recipe.diffusion.condition_frames,
+                    "the model has no channel that marks given frames");
+    return refused;
   }
 
   std::unique_ptr<Dataset> open(const RunOptions& options,
@@ -134,6 +171,11 @@ class DiffusionKind final : public Kind {
     if (dit.out_channels > 0) made.channels = dit.out_channels;
     if (dit.text_embed_dim > 0) made.text_width = dit.text_embed_dim;
     return make_up_latents(made);
+  }
+
+  void unify(const RunOptions& options, std::span<const std::unique_ptr<Dataset>> folders,
+             std::span<const DataSource> sources) const override {
+    if (!options.base.scale) share_scale(folders, sources, options.recipe.diffusion.whitening);
   }
 
   void fit_without_data(Recipe& recipe) const override {
@@ -200,6 +242,9 @@ class DiffusionKind final : public Kind {
     if (c.type == models::NetworkType::stdit)
       all.insert(all.end(), {{width, 3 * width}, {width, width}, {width, width}});
     return all;
+  }
+  std::vector<std::string> adapter_targets(const Recipe& recipe) const override {
+    return models::lora_target_names(recipe.model.dit, recipe.lora);
   }
   bool has_graphs() const override { return true; }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/diffusion/latents.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "base/error.h"
 #include "base/philox.h"
 #include "data/latents.h"
@@ -53,7 +57,7 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
 
 namespace {
 
-class LatentData final : public PackedDataset {
+class LatentData final : public PackedDataset, public ScaledLatents {
  public:
   LatentData(const std::string& directory, const std::string& split, double whitening,
              const std::optional<models::LatentScale>& scale)
@@ -62,6 +66,7 @@ class LatentData final : public PackedDataset {
     if (scale && scale->channels() == scale_.channels()) scale_ = *scale;
   }
   Json facts() const override { return latent_facts(*this, scale_.to_json()); }
+  void set_scale(models::LatentScale scale) override { scale_ = std::move(scale); }
 
  private:
   void fit_model(Recipe& recipe) const override {
@@ -131,7 +136,56 @@ class MadeUpData final : public Dataset {
   models::LatentScale scale_;
 };
 
+/// Mean of the numbers of a sample's latent, by channels.
+double mean_places(const data::SampleIndex& index) {
+  double places = 0;
+  for (const data::Form& form : index.forms())
+    places += static_cast<double>(form.count) * form.frames * form.height * form.width;
+  return places / static_cast<double>(index.size());
+}
+
+/// Of the sum of so much of each: moments add up.
+models::LatentScale mixed_scale(const std::vector<models::LatentScale>& scales,
+                                const std::vector<double>& parts) {
+  models::LatentScale mixed = *std::ranges::max_element(scales, {}, &models::LatentScale::frames);
+  const auto frames = static_cast<std::size_t>(mixed.frames);
+  for (std::size_t i = 0; i < mixed.mean.size(); ++i) {
+    double all = 0, sum = 0, squares = 0;
+    for (std::size_t k = 0; k < scales.size(); ++k) {
+      const auto own = static_cast<std::size_t>(scales[k].frames);
+      const std::size_t at = i / frames * own + std::min(i % frames, own - 1);
+      const double mean = scales[k].mean[at], deviation = scales[k].std[at];
+      all += parts[k];
+      sum += parts[k] * mean;
+      squares += parts[k] * (deviation * deviation + mean * mean);
+    }
+    mixed.mean[i] = sum / all;
+    mixed.std[i] = std::sqrt(std::max(0.0, squares / all - mixed.mean[i] * mixed.mean[i]));
+  }
+  return mixed;
+}
+
 }  // namespace
+
+void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
+                 std::span<const DataSource> sources, double whitening) {
+  std::vector<models::LatentScale> scales;
+  std::vector<double> parts;
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    if (!folders[i]->info().contains("mean")) return;  // discrete: refused when they are fitted
+    scales.push_back(read_scale(folders[i]->info(), sources[i].name));
+    if (scales[i].channels() != scales[0].channels())
+      fail_usage("latents.json of '{}' has statistics of {} channels, that of '{}' of {}",
+                 sources[0].name, scales[0].channels(), sources[i].name, scales[i].channels());
+    parts.push_back(sources[i].share * mean_places(folders[i]->index()));
+  }
+  const bool same = std::ranges::all_of(scales, [&](const models::LatentScale& scale) {
+    return scale.to_json() == scales[0].to_json();
+  });
+  const models::LatentScale scale = same ? scales[0] : mixed_scale(scales, parts);
+  for (const std::unique_ptr<Dataset>& folder : folders)
+    dynamic_cast<ScaledLatents&>(*folder).set_scale(scale.whitened(whitening));
+}
 
 std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
                                       double whitening,

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "models/dit/edm.h"
@@ -22,6 +23,20 @@ std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::s
 
 /// Fits the network to `data`, which has `channels` channels. Throws Error{usage}.
 void fit_network(Recipe& recipe, const Dataset& data, int channels);
+
+/// Latents whose scale can be set, before any is read: what a dataset is, too, that can be a folder
+/// of a blend.
+class ScaledLatents {
+ public:
+  virtual ~ScaledLatents() = default;
+  virtual void set_scale(models::LatentScale scale) = 0;
+};
+
+/// Has the latents of several folders seen in one scale: channels' mean and deviation over all that
+/// training sees, by the samples' shares and their mean sizes; where the folders' own are the same,
+/// these. Whitened as in open_latents(). Of datasets that are ScaledLatents.
+void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
+                 std::span<const DataSource> sources, double whitening);
 
 /// Normal numbers, and texts of them.
 struct MadeUpLatents {

@@ -36,8 +36,7 @@ std::string_view shard_name(ShardKind shard) {
 /// Why the judge refused, in few words: what it says names numbers of the one layout.
 std::string rule_of(const std::string& text) {
   for (const auto& [words, rule] :
-       {std::pair{"packs a step", "more ranks than packs a step"},
-        {"too few for the ranks", "samples with fewer tokens than ranks"},
+       {std::pair{"too few for the ranks", "samples with fewer tokens than ranks"},
         {"heads", "heads that are not dealt out evenly"}})
     if (text.find(words) != std::string::npos) return rule;
   return "the model's own rule";
@@ -131,6 +130,8 @@ class Drawing {
       Recipe one = candidate.of(recipe_);
       one.parallel.stages = cuts_.of(candidate.pp, candidate.vpp);
       check_layout(one, gpus_, per_node_);
+      // A run would take it, and have them wait.
+      if (idle_data_ranks(one, gpus_) > 0) return "more ranks than packs a step";
       check_share(one, shortest_);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::usage) throw;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/kind.h"
 #include "train/run.h"
 #include "train/signs.h"
@@ -66,7 +67,7 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
   check_run(options, recipe);
   Workload load;
   if (!options.data.empty() || !options.synthetic.empty()) {
-    const std::unique_ptr<Dataset> set = kind.open(options, "train");
+    const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
     load = measure(recipe, *set);
     if (!options.data.empty()) load.read_seconds = time_reading(recipe, *set);

@@ -39,6 +39,19 @@ DecoderConfig tiny() {
   return c;
 }
 
+// Without the last, those of Cosmos-1.0 (models/decoder/decoder_config.h), narrower than its heads.
+std::vector<DecoderConfig> ways_of_tokens() {
+  DecoderConfig base = tiny(), text = tiny(), all = tiny();
+  base.start_token = false;
+  base.read_positions = text.read_positions = true;
+  text.absolute_positions = all.absolute_positions = true;
+  base.yarn_rows = 2;
+  base.text_embed_dim = 0;
+  for (DecoderConfig* c : {&base, &text, &all})
+    c->stream_width = 20, c->num_layers = 2;
+  return {base, text, all};
+}
+
 std::vector<CodeSample> code_samples() {
   return {{3, 2, 3, 3}, {1, 3, 2, 1}, {2, 1, 1, 2}};
 }
@@ -145,6 +158,58 @@ TEST_CASE("decoder: writing code after code, with what was seen kept, is the ful
   }
 }
 
+TEST_CASE("decoder: in each way that tokens stand for codes, writing them is the full forward") {
+  for (const DecoderConfig& c : ways_of_tokens()) {
+    CausalDecoder decoder(c, 1);
+    randomise(decoder.parameters(), 0.3f);
+    const CodeBatch pack = noisy_batch(c);
+    const std::vector<float> whole = logits_of(decoder, pack);
+    std::int64_t first = 0, text = 0;
+    for (const CodeSample& s : pack.samples) {
+      CodeWriter writer(
+          decoder, s, c.text_embed_dim > 0 ? pack.text.rows(text, text + s.text_tokens) : Tensor());
+      for (std::int64_t i = 0; i < s.codes(); ++i) {
+        INFO("code " << i << " of " << s.codes() << ", start token " << c.start_token);
+        const std::vector<float> logits = writer.logits();
+        const std::int64_t token = c.start_token ? i : i - 1;
+        if (token < 0)
+          CHECK(logits.empty());
+        else
+          CHECK(distance(logits, std::span(whole).subspan(
+                                     static_cast<std::size_t>((first + token) * 11), 11)) < 1e-5);
+        writer.write(pack.codes[static_cast<std::size_t>(first + i)]);
+      }
+      first += s.codes();
+      text += s.text_tokens;
+    }
+    // A code changes the logits of those after it, and no others.
+    constexpr std::int64_t kChanged = 7;
+    CodeBatch other = pack;
+    other.codes[kChanged] = (other.codes[kChanged] + 1) % 11;
+    const std::vector<float> after = logits_of(decoder, other);
+    for (std::size_t i = 0; i < kCodes; ++i) {
+      const bool same = std::memcmp(&whole[i * 11], &after[i * 11], 11 * sizeof(float)) == 0;
+      CHECK(same == (i < kChanged + (c.start_token ? 1 : 0) || i >= 18));
+    }
+  }
+}
+
+TEST_CASE("decoder: a code without a start token before it has no loss") {
+  const DecoderConfig c = ways_of_tokens()[0];
+  CausalDecoder decoder(c, 1);
+  randomise(decoder.parameters(), 0.3f);
+  const CodeBatch pack = noisy_batch(c);
+  ops::Tape silent(false);
+  const Tensor logits = decoder.forward(silent, pack);
+  std::vector<std::int32_t> targets = pack.codes;
+  const std::vector<double> sums = decoder.loss(logits, pack, targets, 0.01, 0).read_sums();
+  for (const std::size_t first : {0, 18, 24})
+    targets[first] = (targets[first] + 1) % 11;
+  CHECK(decoder.loss(logits, pack, targets, 0.01, 0).read_sums() == sums);
+  targets[1] = -1;
+  CHECK(decoder.loss(logits, pack, targets, 0.01, 0).read_sums()[0] < sums[0]);
+}
+
 TEST_CASE("decoder: every parameter is trained; recomputation changes no bit") {
   for (const auto& [text_width, compute] :
        {std::pair{6, DType::f32}, {0, DType::f32}, {6, DType::bf16}}) {
@@ -195,7 +260,9 @@ TEST_CASE("decoder: what does not fit is refused") {
            [](DecoderConfig& d) {
              d.yarn_betas = {1, 4};
            },
-           [](DecoderConfig& d) { d.attention_head_dim = 13; }}) {
+           [](DecoderConfig& d) { d.attention_head_dim = 13; },
+           [](DecoderConfig& d) { d.stream_width = 21; },
+           [](DecoderConfig& d) { d.start_token = false; }}) {
     DecoderConfig bad = c;
     spoil(bad);
     CHECK_THROWS_AS(bad.validate(), Error);
@@ -207,4 +274,14 @@ TEST_CASE("decoder: config.json names its type and comes back") {
   CHECK(json["_class_name"] == "AutoregressiveTransformer3DModel");
   CHECK(models::decoder_config_to_json(models::decoder_config_from_json(json)) == json);
   CHECK_THROWS_AS(models::decoder_config_from_json({{"vocabulary", "many"}}), Error);
+  // What came later is said only where it is not as it was: files of before are as they were.
+  CHECK(json.size() == 12);
+  for (const DecoderConfig& c : ways_of_tokens()) {
+    const Json other = models::decoder_config_to_json(c);
+    CHECK(other["width"] == 20);
+    const DecoderConfig back = models::decoder_config_from_json(other);
+    CHECK(models::decoder_config_to_json(back) == other);
+    CHECK(back.start_token == c.start_token);
+    CHECK(back.yarn_rows == c.yarn_rows);
+  }
 }

@@ -270,12 +270,16 @@ TEST_CASE("a configuration survives its JSON and refuses nonsense") {
   Json null_positions = json;
   null_positions["extra_pos_embed_type"] = nullptr;
   CHECK_FALSE(models::network_config_from_json(null_positions).learnable_positions);
+  const Json one_matrix = models::network_config_to_json(with_full_adaln(c));
+  CHECK(one_matrix["adaln_lora_dim"].is_null());
+  CHECK(models::network_config_from_json(one_matrix).adaln_lora_dim == 0);
+  CHECK(models::network_config_from_json(Json::object()).adaln_lora_dim == 256);
   CHECK(models::network_config_from_json(Json::object()).num_layers == 28);
   for (const char* bad :
        {R"({"num_layers":0})", R"({"attention_head_dim":25})", R"({"attention_head_dim":10})",
         R"({"max_size":[1,2]})", R"({"patch_size":[0,2,2]})", R"({"rope_scale":[1,-1,1]})",
         R"({"extra_pos_embed_type":"sincos"})", R"({"num_layers":"many"})", R"([])",
-        R"({"num_layers":100000000000})", R"({"mlp_ratio":0})"}) {
+        R"({"num_layers":100000000000})", R"({"mlp_ratio":0})", R"({"adaln_lora_dim":0})"}) {
     INFO(bad);
     CHECK_THROWS_AS(models::network_config_from_json(parse_json(bad, "test")), Error);
   }

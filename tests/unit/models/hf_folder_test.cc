@@ -18,6 +18,7 @@
 #include "models/folder/hf_defaults.h"
 #include "models/folder/hf_names.h"
 #include "models/folder/load_tensors.h"
+#include "models/folder/published_config.h"
 #include "models/folder/weight_files.h"
 #include "support/temporary_folder.h"
 
@@ -25,6 +26,14 @@ using namespace vfm;
 using models::HfComponent;
 
 namespace {
+
+/// Tensors without values.
+class NamesAndShapes final : public io::TensorSet {
+ public:
+  void put(const std::string& name, std::vector<std::int64_t> shape) {
+    add({name, "BF16", std::move(shape), {}});
+  }
+};
 
 io::TensorView view(const std::string& name, const std::vector<float>& values) {
   return {
@@ -179,6 +188,46 @@ TEST_CASE("hf: a component is a configuration and weights under names of today")
   REQUIRE(component.weights().tensors().size() == 2);
   REQUIRE(component.weights().find("shared.weight") != nullptr);
   CHECK(component.weights().path().ends_with("/model.safetensors.index.json"));
+}
+
+TEST_CASE("hf: NVIDIA's own checkpoints say by names and shapes what they are") {
+  const auto config_of = [](std::int64_t width, int blocks, std::int64_t channels) {
+    NamesAndShapes set;
+    set.put("net.x_embedder.proj.1.weight", {width, channels * 4});
+    set.put("net.final_layer.linear.weight", {64, width});
+    set.put("logvar.0.freqs", {128});
+    for (const auto& [axis, size] : {std::pair{"t", 128}, {"h", 120}, {"w", 120}})
+      set.put(std::string("net.extra_pos_embedder.pos_emb_") + axis, {size, width});
+    for (int i = 0; i < blocks; ++i) {
+      const std::string block = "net.blocks.block" + std::to_string(i) + ".blocks.";
+      set.put(block + "0.block.attn.to_q.1.weight", {128});
+      set.put(block + "0.adaLN_modulation.1.weight", {256, width});
+      set.put(block + "1.block.attn.to_k.0.weight", {width, 1024});
+      set.put(block + "2.block.layer1.weight", {4 * width, width});
+    }
+    return models::published_config(set);
+  };
+  // What is in the tensors, and beside it, is what diffusers takes for granted of the 7B model.
+  const Json seven = config_of(4096, 28, 17);
+  const Json usual = models::with_defaults("CosmosTransformer3DModel", Json::object());
+  for (const auto& [key, value] : seven.items())
+    if (key != "_class_name") {
+      INFO(key);
+      CHECK(value == usual[key]);
+    }
+  CHECK(seven["_class_name"] == "CosmosTransformer3DModel");
+  const Json fourteen = config_of(5120, 36, 18);
+  CHECK(fourteen["rope_scale"] == Json({2.0, 2.0, 2.0}));
+  CHECK(fourteen["num_layers"] == 36);
+  CHECK(fourteen["num_attention_heads"] == 40);
+  CHECK(fourteen["in_channels"] == 17);  // one more than comes out: video to world
+  CHECK(fourteen["out_channels"] == 16);
+  CHECK(error_of([&] { config_of(4100, 1, 17); }).find("is not made of heads of 128") !=
+        std::string::npos);
+  // Of other networks nothing is said.
+  NamesAndShapes other;
+  other.put("transformer_blocks.0.attn1.to_q.weight", {8, 8});
+  CHECK(models::published_config(other).is_null());
 }
 
 TEST_CASE("hf: weights may be a torch checkpoint") {

@@ -40,6 +40,16 @@ NetworkConfig of_type(NetworkType type, int layers) {
 
 constexpr NetworkType kTypes[] = {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen};
 
+std::vector<NetworkConfig> adaptable_networks() {
+  std::vector<NetworkConfig> all;
+  for (const NetworkType type : kTypes)
+    all.push_back(of_type(type, 2));
+  all.push_back(with_full_adaln(all[1]));
+  all.push_back(all[2]);
+  all.back().qk_norm = true;
+  return all;
+}
+
 NetworkBatch golden_batch(const Golden& golden) {
   NetworkBatch batch;
   batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
@@ -234,9 +244,8 @@ TEST_CASE("lora: A begins as PyTorch draws a linear layer, B as zero, by name an
 }
 
 TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any network") {
-  for (const NetworkType type : kTypes)
+  for (const NetworkConfig& c : adaptable_networks())
     for (const DType compute : {DType::f32, DType::bf16}) {
-      const NetworkConfig c = of_type(type, 2);
       const auto network = frozen(c, compute);
       std::vector<std::string> targets;  // all matrices
       for (const models::NetworkMatrix& m : models::network_matrices(c))
@@ -263,8 +272,7 @@ TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any 
 }
 
 TEST_CASE("lora: the list of matrices is that of the networks") {
-  for (const NetworkType type : kTypes) {
-    const NetworkConfig c = of_type(type, 2);
+  for (const NetworkConfig& c : adaptable_networks()) {
     const auto network = models::make_network(c, 1);
     std::map<std::string, Shape> built, listed;
     for (const nn::Parameter* p : network->parameters())

@@ -38,6 +38,16 @@ NetworkConfig moviegen() {
   return c;
 }
 
+NetworkConfig normed_moviegen() {
+  NetworkConfig c = moviegen();
+  c.qk_norm = true;
+  return c;
+}
+
+std::vector<NetworkConfig> networks_of_each_kind() {
+  return {moviegen(), normed_moviegen(), tiny_stdit(), with_full_adaln(tiny_stdit())};
+}
+
 // A video, an image and another video.
 std::vector<NetworkSample> network_samples() {
   return {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}, {2, 2, 4, 30.f, 0.9f, 2}};
@@ -92,10 +102,60 @@ void check_golden(const NetworkConfig& c, const std::string& name) {
 
 TEST_CASE("moviegen: output and gradients are those of a second implementation") {
   check_golden(moviegen(), "moviegen_tiny");
+  check_golden(normed_moviegen(), "moviegen_normed");
 }
 
 TEST_CASE("stdit: output and gradients are those of a second implementation") {
   check_golden(tiny_stdit(), "stdit_tiny");
+  check_golden(with_full_adaln(tiny_stdit()), "stdit_full");
+}
+
+TEST_CASE("modulation by one matrix is that by two of which the first is one") {
+  for (const NetworkConfig& c : {tiny_stdit(), tiny_dit()}) {
+    INFO(models::network_type_name(c.type));
+    NetworkConfig wide = c;
+    wide.adaln_lora_dim = c.width();
+    const auto full = random_network(with_full_adaln(c)), lora = random_network(wide);
+    for (const nn::Parameter* p : full->parameters())
+      if (!p->name.starts_with("time_embed.")) CHECK(p->name.find("linear_1") == std::string::npos);
+    for (const nn::Parameter* p : lora->parameters())
+      if (p->name.find("norm") != std::string::npos && p->name.ends_with("linear_1.weight")) {
+        const Tensor one(p->shape());
+        for (std::int64_t i = 0; i < p->shape()[0]; ++i)
+          for (std::int64_t j = 0; j < p->shape()[1]; ++j)
+            one.floats()[static_cast<std::size_t>(i * p->shape()[1] + j)] = i == j ? 1.f : 0.f;
+        p->write(one);
+      }
+    NetworkBatch batch = make_batch(c, noise(static_cast<std::size_t>(136 * c.in_channels), 1),
+                                    noise(static_cast<std::size_t>(7 * c.text_embed_dim), 2));
+    const std::vector<float> cotangent = noise(136 * 2, 3);
+    const std::vector<float> wanted = step(*lora, lora->parameters(), batch, cotangent);
+    CHECK(distance(step(*full, full->parameters(), batch, cotangent), wanted) < 1e-6);
+    for (const nn::Parameter* p : full->parameters()) {
+      INFO(p->name);
+      CHECK(distance(p->grad.floats(), parameter(*lora, p->name).grad.floats()) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("moviegen: normed queries and keys have no length of their own") {
+  const NetworkConfig c = normed_moviegen();
+  const NetworkBatch batch = noisy_batch(c);
+  const auto network = random_network(c);
+  const std::vector<float> before = output_of(*network, batch);
+  for (const char* name : {"attn1.to_q", "attn1.to_k", "attn2.to_q", "attn2.to_k"}) {
+    INFO(name);
+    const nn::Parameter& p =
+        parameter(*network, std::string("transformer_blocks.1.") + name + ".weight");
+    for (float& v : p.value.floats())
+      v *= 16;
+    CHECK(distance(output_of(*network, batch), before) < 1e-3);
+  }
+  // Off is the network of before, to its names.
+  const auto plain = models::make_network(moviegen(), 1);
+  for (const nn::Parameter* p : plain->parameters())
+    CHECK(p->name.find(".norm_") == std::string::npos);
+  CHECK(network->parameters().size() == plain->parameters().size() + 2 * 2 * 2);
 }
 
 TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
@@ -181,7 +241,7 @@ TEST_CASE("stdit: who sees whom in space and in time") {
 }
 
 TEST_CASE("networks: a pack is its samples one by one, and is the same again in bf16") {
-  for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
+  for (const NetworkConfig& c : networks_of_each_kind()) {
     INFO(models::network_type_name(c.type));
     const auto network = random_network(c);
     const NetworkBatch pack = noisy_batch(c);
@@ -205,7 +265,7 @@ TEST_CASE("networks: a pack is its samples one by one, and is the same again in 
 }
 
 TEST_CASE("networks: every parameter is trained; recomputation changes no bit") {
-  for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
+  for (const NetworkConfig& c : networks_of_each_kind()) {
     INFO(models::network_type_name(c.type));
     const auto network = random_network(c);
     const std::vector<float> cotangent = noise(272, 5);
@@ -233,14 +293,18 @@ TEST_CASE("networks: every parameter is trained; recomputation changes no bit") 
 }
 
 TEST_CASE("networks: a config.json names its type and comes back") {
-  for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
+  for (const NetworkConfig& c : networks_of_each_kind()) {
     const Json json = models::network_config_to_json(c);
     const NetworkConfig back = models::network_config_from_json(json);
     CHECK(back.type == c.type);
     CHECK(models::network_config_to_json(back) == json);
     CHECK(back.key_value_heads() == c.key_value_heads());
     CHECK(back.hidden() == c.hidden());
+    CHECK(back.adaln_lora_dim == (c.type == NetworkType::moviegen ? 256 : c.adaln_lora_dim));
+    CHECK(back.qk_norm == c.qk_norm);
   }
+  CHECK_FALSE(models::network_config_to_json(moviegen()).contains("qk_norm"));
+  CHECK(models::network_config_to_json(with_full_adaln(tiny_stdit()))["adaln_lora_dim"].is_null());
   CHECK_THROWS_AS(models::network_config_from_json({{"_class_name", "UNet2DModel"}}), Error);
   NetworkConfig odd = moviegen();
   odd.num_key_value_heads = 3;

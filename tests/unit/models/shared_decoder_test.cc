@@ -174,6 +174,19 @@ TEST_CASE("ranks share a decoder's heads, widths and vocabulary") {
   compare(two, pack_of(two, mixed()), {.tp = 2, .compute = DType::bf16});
 }
 
+// Those of Cosmos-1.0, whose streams are not as wide as their heads.
+TEST_CASE("ranks share a decoder in each way that its tokens stand for codes") {
+  DecoderConfig base = without_text(small_decoder(8, 4)), text = small_decoder(8, 4);
+  base.start_token = false;
+  base.read_positions = text.read_positions = text.absolute_positions = true;
+  base.stream_width = text.stream_width = 50;
+  for (const DecoderConfig& c : {base, text})
+    for (const DecoderWay& way : {DecoderWay{.tp = 2, .cp = 2},
+                                  {.tp = 2, .cp = 2, .kind = CpKind::all_to_all},
+                                  {.tp = 4, .recompute = Recompute::block, .offload = true}})
+      compare(c, pack_of(c, mixed()), way);
+}
+
 TEST_CASE("ranks share a decoder's tokens, and gather their keys") {
   const DecoderConfig c = small_decoder(2, 1);
   compare(c, pack_of(c, mixed()), {.cp = 2});

@@ -167,6 +167,36 @@ TEST_CASE("attention over parts of the keys adds up to attention over all, forwa
         true);
 }
 
+TEST_CASE("a part's result is f32, so parts in bf16 add up to the whole, rounded once") {
+  each_isa(
+      [] {
+        const PartedCase c =
+            make_case({{65, 20}, {}, 2, 2, 32}, {{64, 9}, {40, 70}, {64, 0}}, DType::bf16);
+        AttentionSum sum;
+        for (std::size_t p = 0; p < c.packs.size(); ++p) {
+          const PartOfAttention part = attend_part(c.q, c.kv_parts[p], c.packs[p]);
+          CHECK(part.out.dtype() == DType::f32);
+          sum.add(part, c.packs[p]);
+        }
+        const PartOfAttention whole = attend_part(c.q, c.kv, c.whole);
+        // Products of bf16 round each weight beside the largest of its part; else sums alone
+        // differ.
+        const bool low = isa() >= Isa::avx512_bf16;
+        CHECK(distance(sum.out(), whole.out) < (low ? 3e-3 : 1e-6));
+        const Tensor one = whole.out.to(DType::bf16).to(DType::f32),
+                     many = sum.out().to(DType::bf16).to(DType::f32);
+        Tape silent(false);
+        const Tensor plain = cross_attention(silent, c.q, c.kv, c.whole).to(DType::f32);
+        std::int64_t other = 0;
+        for (std::int64_t i = 0; i < one.elements(); ++i) {
+          REQUIRE(one.floats()[i] == plain.floats()[i]);
+          other += one.floats()[i] != many.floats()[i] ? 1 : 0;
+        }
+        if (!low) CHECK(other <= one.elements() / 500);
+      },
+      true);
+}
+
 TEST_CASE("attention in parts: a NaN reaches its sample's queries and no others") {
   PartedCase c = make_case({{3, 4}, {}, 1, 1, 16}, {{2, 5}, {6, 5}}, DType::f32);
   c.kv_parts[1].floats()[0] = NAN;

@@ -13,6 +13,19 @@
 using namespace vfm;
 using namespace vfm::pack;
 
+namespace {
+
+data::Entry entry_of(const std::string& key, const std::string& shard, int frames, int height,
+                     int width) {
+  data::Entry entry;
+  entry.key = key;
+  entry.shard = shard;
+  entry.frames = frames, entry.height = height, entry.width = width;
+  return entry;
+}
+
+}  // namespace
+
 TEST_CASE("channel statistics, and channels that do not vary") {
   ChannelSums sums, more;
   sums.count = 2, sums.sum = {4, 6}, sums.squares = {10, 18};  // 1, 3 and 3, 3
@@ -42,6 +55,7 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
     notes.made_from = made_from;
     notes.splits = {"train", "val"};
     notes.record = writer.finish();
+    notes.entries = {entry_of("k", "a.tar", 3, 4, 6)};
     notes.sums.count = 1, notes.sums.sum = {2}, notes.sums.squares = {4};
     notes.without_text = 1;
     notes.errors = {{"k2 of 'in/a.tar'", "broken"}};
@@ -62,9 +76,13 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
   REQUIRE(notes.errors.size() == 1);
   CHECK(notes.errors[0].message == "broken");
   CHECK(notes.record["samples"] == 1);
+  REQUIRE(notes.entries.size() == 1);
+  CHECK(notes.entries[0].key == "k");
+  CHECK(facts_of(notes).samples == 1);
+  CHECK(facts_of(notes).tokens == 18);
   CHECK(found({{"settings", settings}, {"sources", {1, 3}}}).empty());
   CHECK(folder->find_finished("b.tar", made_from, {}).empty());
-  folder->add("val", "a.tar", notes);
+  folder->add("val", "a.tar", facts_of(notes));
   CHECK(folder->has("val", "a.tar"));
   CHECK_FALSE(folder->has("train", "a.tar"));
   CHECK(folder->without_text() == 1);
@@ -97,12 +115,10 @@ TEST_CASE("statistics are of what is trained on; what is stale of the same set g
                              {{"latent.npy", "x"}, {"text.npy", "t"}, {"json", "{}"}}});
     ShardNotes notes;
     notes.record = writer.finish();
-    notes.entries.resize(1);
-    notes.entries[0].key = split + " " + name;
-    notes.entries[0].frames = 2, notes.entries[0].height = notes.entries[0].width = 4;
+    notes.entries = {entry_of(split + " " + name, name, 2, 4, 4)};
     notes.sums.count = 1, notes.sums.sum = {mean}, notes.sums.squares = {mean * mean};
     folder.write_notes(tar, notes);
-    return notes;
+    return facts_of(notes);
   };
   const auto latents = [&] {
     folder.finish(*tokenizer);
@@ -127,4 +143,26 @@ TEST_CASE("statistics are of what is trained on; what is stale of the same set g
   latents();
   CHECK_FALSE(io::file_exists(folder.tar_path("train", "stale.tar")));
   CHECK(io::file_exists(folder.tar_path("train", "a.tar")));
+}
+
+TEST_CASE("notes that change while a run goes on are not taken for its own") {
+  const TemporaryFolder place;
+  const auto tokenizer = models::make_tokenizer({.name = "builtin:wavelet"});
+  PackFolder folder(place.path, {{"size", 64}}, 1, false);
+  const std::string tar = folder.tar_path("train", "a.tar");
+  folder.begin_shard(tar, "in/a.tar");
+  shard::Writer writer(tar);
+  writer.add(shard::Sample{"k", {{"latent.npy", "x"}}});
+  ShardNotes notes;
+  notes.record = writer.finish();
+  notes.entries = {entry_of("k", "a.tar", 1, 4, 4)};
+  folder.write_notes(tar, notes);
+  folder.add("train", "a.tar", facts_of(notes));
+  notes.entries[0].width = 8;
+  folder.write_notes(tar, notes);
+  CHECK_THROWS_WITH(folder.finish(*tokenizer),
+                    Catch::Contains("was changed while this program ran"));
+  CHECK_FALSE(io::file_exists(place.path + "/train/index.jsonl"));
+  notes.entries.clear();
+  CHECK_THROWS_WITH(facts_of(notes), Catch::Contains("does not fit its entries"));
 }

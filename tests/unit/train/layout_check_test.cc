@@ -9,8 +9,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "parallel_cases.h"
-#include "support/usage_error.h"
 #include "train/parallel.h"
 #include "train/trainer.h"
 
@@ -62,7 +62,7 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says", "[long
     Recipe recipe = recipe_of(one);
     if (!data.contains(one.type)) data[one.type] = samples_of(one);
     const Dataset& set = *data.at(one.type);
-    recipe.data.packs = 6;  // as many as there may be groups
+    recipe.data.packs = draw(1, 6);  // groups without a pack take part with an empty one
     // Most layouts of so few ranks are made of divisors.
     recipe.parallel.tp = draw(0, 3) > 0 ? std::array{1, 2, 2, 3}.at(draw(0, 3)) : draw(1, 6);
     recipe.parallel.cp = draw(0, 3) > 0 ? std::array{1, 2, 2, 4}.at(draw(0, 3)) : draw(1, 6);
@@ -109,14 +109,26 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says", "[long
   CHECK(stages_with_shards > 20);
 }
 
-TEST_CASE("a layout with more groups than packs is refused") {
+TEST_CASE("a layout with more groups than packs is taken, and warned of with the value that fits") {
   ParallelCase one;
   Recipe recipe = recipe_of(one);
   samples_of(one)->fit(recipe);
-  check_layout(recipe, 2, 2);
-  CHECK(usage_error([&] {
-          check_layout(recipe, 4, 4);
-        }).find("4 ranks have no work with 2 packs") == 0);
+  static std::vector<std::string> said;
+  set_log_sink([](LogLevel, std::string_view text) { said.emplace_back(text); }, LogLevel::warning);
+  const auto warned = [&](int ranks) {
+    said.clear();
+    check_layout(recipe, ranks, ranks);
+    warn_of_idle_ranks(recipe, ranks);
+    return said;
+  };
+  CHECK(warned(2).empty());
+  CHECK(warned(3) ==
+        std::vector<std::string>{"1 of 3 ranks have no pack in a step, and wait for the others: "
+                                 "'data.packs' is 2, should be 3, or a multiple of it"});
   recipe.parallel.tp = 2;
-  check_layout(recipe, 4, 4);
+  CHECK(warned(4).empty());
+  REQUIRE(warned(8).size() == 1);
+  CHECK(said[0].starts_with("4 of 8 ranks have no pack"));
+  CHECK(said[0].ends_with("should be 4, or a multiple of it"));
+  set_log_sink(nullptr, LogLevel::warning);
 }

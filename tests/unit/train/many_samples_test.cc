@@ -8,6 +8,7 @@
 #include <set>
 
 #include "support/temporary_folder.h"
+#include "train/blend.h"
 #include "train/diffusion/latents.h"
 #include "train/order.h"
 #include "train/recipe_file.h"
@@ -98,6 +99,26 @@ TEST_CASE("ten million samples take no memory of a rank's own, and any pack is f
   CHECK(last.position().block == 0);
   const Workload load = measure(recipe, *data);
   CHECK(load.fill > 0.985);
+
+  // A thousand to one with another folder: the same holds.
+  const TemporaryFolder few;
+  write_many(few.path, {.samples = kSamples / 1000});
+  RunOptions options;
+  options.recipe = recipe;
+  options.recipe.data.weights = {1000, 1};
+  settle_folders(options, {folder.path, few.path});
+  const std::unique_ptr<Dataset> blend = open_data(options);
+  blend->fit(options.recipe);
+  const auto blended = [&] {
+    return PackOrder(blend->order(1, data::Packing::blocks), blend->lengths(recipe.model),
+                     recipe.data.pack_options());
+  };
+  PackOrder there = blended();
+  CHECK(seconds_of([&] { there.seek({5, 0, blocks / 2}); }) < 2);
+  std::size_t of_few = 0;
+  for (const std::uint64_t i : blend->order(1, data::Packing::blocks)->block(5, blocks / 2))
+    of_few += blend->source_of(i);
+  CHECK((of_few == 16 || of_few == 17));
 #ifndef VFM_SLOW
   CHECK(private_bytes() - before < 64 << 20);
 #endif

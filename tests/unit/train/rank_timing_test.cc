@@ -8,6 +8,22 @@
 using namespace vfm;
 using namespace vfm::train;
 
+TEST_CASE("rates are told of all ranks and of each") {
+  const Json rates = rates_of({.seconds = 2, .tokens = 4000, .samples = 6, .flops = 8e12}, 4);
+  CHECK(rates == Json({{"tokens_per_second", 2000.0},
+                       {"tokens_per_second_per_rank", 500.0},
+                       {"samples_per_second", 3.0},
+                       {"samples_per_second_per_rank", 0.75},
+                       {"tflops", 4.0},
+                       {"tflops_per_rank", 1.0}}));
+  CHECK(rates_words(rates) ==
+        "2k tokens/s, 3 samples/s, 4 TFLOP/s; a rank 500 tokens/s, 0.75 samples/s, 1 TFLOP/s");
+  CHECK(rates_words(rates_of({.seconds = 1, .tokens = 50, .samples = 2, .flops = 3e12}, 1)) ==
+        "50 tokens/s, 2 samples/s, 3 TFLOP/s");
+  CHECK(rates_words({{"step", 4}, {"tokens_per_second", 1234.0}, {"tflops", 0.5}}) ==
+        "1.23k tokens/s, 0.5 TFLOP/s");
+}
+
 TEST_CASE("the slowest rank is named, and what ranks wait and send is told by axis") {
   dist::thread_worlds(3, [](dist::World& world) {
     const int rank = world.rank();

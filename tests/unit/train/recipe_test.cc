@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "support/usage_error.h"
 #include "train/recipe_file.h"
 
 using namespace vfm;
@@ -165,6 +166,39 @@ TEST_CASE("recipe: what goes into blocks waits elsewhere only where blocks are r
   CHECK(from_yaml("model.type: autoregressive\nmodel.offload: true").model.offload);
 }
 
+TEST_CASE("recipe: modulation by one matrix has no width inside") {
+  const Recipe full = from_yaml("model: {adaln: full}");
+  CHECK(full.model.dit.adaln_lora_dim == 0);
+  CHECK(from_yaml("").model.dit.adaln_lora_dim == 256);
+  CHECK(to_yaml(from_yaml(to_yaml(full))) == to_yaml(full));
+  CHECK(error_of("model: {adaln: full, adaln_lora_dim: 256}")
+            .find("'model.adaln' is full, and 'model.adaln_lora_dim' is 256: only a modulation") !=
+        std::string::npos);
+  CHECK(error_of("model: {adaln_lora_dim: 0}")
+            .find("'model.adaln_lora_dim' is 0, and 'model.adaln' is lora (default)") !=
+        std::string::npos);
+  CHECK(error_of("model: {type: moviegen, adaln: full}").find("'model.adaln'") !=
+        std::string::npos);
+  CHECK(error_of("model: {qk_norm: true}").find("'model.qk_norm'") != std::string::npos);
+  CHECK(from_yaml("model: {type: moviegen, qk_norm: true}").model.dit.qk_norm);
+  // What a run begins from says it too.
+  Beginning beginning;
+  beginning.model = models::NetworkConfig{.adaln_lora_dim = 0};
+  CHECK(make_recipe({}, &beginning).model.adaln == "full");
+  CHECK(make_recipe(parse_yaml("model: {adaln: full}", "a test"), &beginning).model.adaln ==
+        "full");
+  const auto refused = [](const char* yaml, const models::NetworkConfig& from) {
+    Beginning begun;
+    begun.model = from;
+    return usage_error([&] { make_recipe(parse_yaml(yaml, "a test"), &begun); });
+  };
+  CHECK(refused("model: {adaln: lora}", {.adaln_lora_dim = 0})
+            .find("model.adaln: \"full\" -> \"lora\"") != std::string::npos);
+  CHECK(refused("model: {adaln: full}", {})
+            .find("model.adaln: \"lora\" -> \"full\"; model.adaln_lora_dim: 256 -> 0") !=
+        std::string::npos);
+}
+
 TEST_CASE("recipe: printed and read back it is the same") {
   const Recipe recipe = from_yaml(
       "optimizer: {lr: 0.1234567890123456, eps: 1e-10}\ndiffusion: {p_mean: 0.7}\n"
@@ -182,7 +216,8 @@ TEST_CASE("recipe: a run may go on with other lengths, not with another model") 
                                                     "optimizer: {lr: 1}\nschedule: {warmup: 3}"))
             .empty());
   CHECK(changed_settings(to_json(before), from_yaml("train: {steps: 100}\noptimizer: {lr: 1}"),
-                         true) == std::vector<std::string>{"optimizer.lr: 0.0001 -> 1.0"});
+                         Compared::free) ==
+        std::vector<std::string>{"optimizer.lr: 0.0001 -> 1.0"});
   const auto changes =
       changed_settings(to_json(before), from_yaml("optimizer: {beta1: 0}\nmodel: {num_layers: 3}"));
   CHECK(changes ==

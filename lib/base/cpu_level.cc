@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/cpu_level.h"
+
+namespace vfm {
+namespace {
+
+CpuLevel find_level() noexcept {
+#if defined(VFM_HAVE_X86_LEVELS)
+  __builtin_cpu_init();
+  // What x86-64-v4 and v3 add, as far as loops of floats and integers may use it.
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi2");
+  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512cd"))
+    return CpuLevel::avx512;
+  if (v3) return CpuLevel::avx2;
+#endif
+  return CpuLevel::base;
+}
+
+}  // namespace
+
+CpuLevel cpu_level() noexcept {
+  static const CpuLevel level = find_level();
+  return level;
+}
+
+}  // namespace vfm

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/item.h"
+
+#include "io/packed.h"
+#include "shard/writer.h"
+
+namespace vfm::dataset {
+
+std::uint32_t Shapes::number(const Shape& shape) {
+  const auto [at, added] = numbers_.emplace(shape, static_cast<std::uint32_t>(shapes_.size()));
+  if (added) shapes_.push_back(&at->first);  // a map's elements stay where they are
+  return at->second;
+}
+
+void put_facts(std::string& out, const Item& item) {
+  io::put_hash(out, item.content);
+  io::put_hash(out, item.identity);
+  io::put_number(out, item.columns.size());
+  for (const ColumnPlace& place : item.columns) {
+    // A tar's offsets are multiples of a block.
+    io::put_number(out, place.row);
+    io::put_number(out, place.offset / shard::kTarBlock);
+    io::put_number(out, place.size / shard::kTarBlock);
+  }
+  for (const double value : {item.width, item.height, item.seconds, item.fps, item.frames})
+    io::put_real(out, value);
+  for (const std::uint64_t value : {item.media_bytes, item.tar_bytes, item.json_bytes})
+    io::put_number(out, value);
+}
+
+void take_facts(std::string_view& rest, Item& item, bool content) {
+  if (content) item.content = io::hash_text(io::take_hash(rest));
+  item.identity = io::hash_text(io::take_hash(rest));
+  item.columns.resize(io::take_number(rest));
+  for (ColumnPlace& place : item.columns) {
+    place.row = static_cast<std::uint32_t>(io::take_number(rest));
+    place.offset = io::take_number(rest) * shard::kTarBlock;
+    place.size = io::take_number(rest) * shard::kTarBlock;
+  }
+  for (double* value : {&item.width, &item.height, &item.seconds, &item.fps, &item.frames})
+    *value = io::take_real(rest);
+  for (std::uint64_t* value : {&item.media_bytes, &item.tar_bytes, &item.json_bytes})
+    *value = io::take_number(rest);
+}
+
+}  // namespace vfm::dataset

@@ -1,0 +1,73 @@
+// What vfm-shard keeps of a sample between its passes: facts, as few bytes as they need, on
+// temporary files (dataset/item_store.h). A hundred million of them must not stand in memory.
+// Thread-safety: any thread; Shapes one at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfm::dataset {
+
+/// Where a sample stands in the tar of one column: its number, and its bytes with headers and
+/// padding.
+struct ColumnPlace {
+  std::uint32_t row = 0;
+  std::uint64_t offset = 0, size = 0;
+};
+
+/// What many samples have in common: few different ones in a dataset.
+struct Shape {
+  std::string media;   ///< extension
+  std::string extras;  ///< the other members but json, each after a blank: " txt text.npy"
+  std::string image_format, image_mode;  ///< Pillow's names, for images
+  std::string bin;                       ///< by size and duration (curate/binning.h)
+  auto operator<=>(const Shape&) const = default;
+};
+
+struct Item {
+  std::string key;
+  Shape shape;
+  std::uint32_t shard = 0;  ///< number of the InputShard
+  std::vector<ColumnPlace> columns;
+  double width = 0, height = 0, seconds = 0, fps = 0, frames = 0;  ///< 0: not known
+  std::uint64_t media_bytes = 0;                                   ///< of the media member alone
+  std::uint64_t tar_bytes = 0;   ///< of all members but json, with headers and padding
+  std::uint64_t json_bytes = 0;  ///< of the merged JSON, without what vfm-shard adds
+  std::string content;           ///< XXH3-128 of the media member
+  std::string identity;          ///< XXH3-128 of everything
+  std::string source;            ///< source_hash, else source, else the key
+  std::string path;              ///< source, where source_hash is there too
+  std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
+  std::vector<float> embedding;  ///< empty if there is none
+
+  double pixels() const { return width * height; }
+  /// Where no source is named, vfm-shard takes the key.
+  bool named_by_key() const { return source == key; }
+};
+
+/// Numbers for the shapes that there are.
+class Shapes {
+ public:
+  Shapes() = default;
+  Shapes(Shapes&&) = default;
+  Shapes& operator=(Shapes&&) = default;
+  std::uint32_t number(const Shape& shape);
+  const Shape& operator[](std::size_t number) const { return *shapes_[number]; }
+  std::size_t size() const { return shapes_.size(); }
+
+ private:
+  std::map<Shape, std::uint32_t> numbers_;
+  std::vector<const Shape*> shapes_;
+};
+
+/// The facts as bytes: all but key, shape, shard, source, path and embedding, which are kept apart.
+/// `content` first, so that it can be left out.
+void put_facts(std::string& out, const Item& item);
+/// The reverse, into `item`. Throws Error.
+void take_facts(std::string_view& rest, Item& item, bool content = true);
+
+}  // namespace vfm::dataset

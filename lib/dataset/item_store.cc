@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/item_store.h"
+
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "base/stop.h"
+#include "io/packed.h"
+
+namespace vfm::dataset {
+namespace {
+
+constexpr std::size_t kLongestNames = std::size_t{64} << 10;
+
+std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace
+
+std::uint64_t near_bytes(std::uint64_t dim) {
+  // curate/dedup.h: two copies, their dimensions filled up to 64; the first 64 of those kept once
+  // more; and lists.
+  constexpr std::uint64_t kHead = 64, kLists = 160;
+  const std::uint64_t width = (dim + kHead - 1) / kHead * kHead;
+  return (dim + width + width / kHead + kHead) * sizeof(float) + kLists;
+}
+
+void ItemBatch::add(const Item& item) {
+  if (item.key.size() + item.source.size() + item.path.size() > kLongestNames)
+    fail("'{}' has a source of {} bytes, over {}", item.key.substr(0, 100),
+         item.source.size() + item.path.size(), kLongestNames);
+  std::string& out = packed_;
+  out.clear();
+  for (const std::string* text : {&item.key, &item.source, &item.path})
+    io::put_text(out, *text);
+  io::put_number(out, shapes_.number(item.shape));
+  io::put_number(out, item.encoder);
+  io::put_text(out, bytes_of(item.embedding));
+  put_facts(out, item);
+  std::string framed;
+  io::put_text(framed, out);
+  items_.append(framed);
+}
+
+ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes)
+    : folder_(folder),
+      near_left_(most_near_bytes),
+      items_(folder),
+      offsets_(folder),
+      embedding_floats_(folder),
+      keys_(folder),
+      source_runs_(folder) {}
+
+void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
+  std::vector<std::uint32_t> numbers;  // of the batch's shapes
+  for (std::size_t i = 0; i < batch.shapes_.size(); ++i)
+    numbers.push_back(shapes_.number(batch.shapes_[i]));
+  io::ScratchReader reader(batch.items_);
+  std::string out, record;
+  Item item;
+  for (std::string_view rest; reader.text(rest);) {
+    if (count_ == std::numeric_limits<std::uint32_t>::max())
+      fail("more than {} samples; make several datasets of them", count_);
+    for (std::string* text : {&item.key, &item.source, &item.path})
+      *text = io::take_text(rest);
+    const std::uint32_t shape = numbers.at(io::take_number(rest));
+    const std::uint64_t encoder = io::take_number(rest);
+    const std::string_view embedding = io::take_text(rest);
+    if (!embedding.empty()) {
+      const std::uint64_t dim = embedding.size() / sizeof(float), bytes = near_bytes(dim);
+      if (bytes > near_left_)
+        fail_usage(
+            "more than {} samples with an embedding of {} numbers: comparing all of them would "
+            "take "
+            "more memory than this version gives it; --duplicate-threshold off drops exact "
+            "duplicates alone",
+            embeddings_.size(), dim);
+      near_left_ -= bytes;
+      embeddings_.push_back(
+          {count_, static_cast<std::uint32_t>(dim), encoder, embedding_floats_.size()});
+      embedding_floats_.append(embedding);
+    }
+    record.clear();
+    io::put_ordered(record, random_key(item.key), 8);
+    io::put_ordered(record, count_, 4);
+    keys_.add(record);
+    if (item.named_by_key()) {
+      std::string_view facts = rest;
+      item.content = io::hash_text(io::take_hash(facts));
+    }
+    note_source(item);
+
+    record.clear();
+    io::put_text(record, item.key);
+    io::put_number(record, shape);
+    io::put_number(record, shard);
+    record += rest;
+    const std::uint64_t offset = items_.size();
+    offsets_.append({reinterpret_cast<const char*>(&offset), sizeof offset});
+    out.clear();
+    io::put_text(out, record);
+    items_.append(out);
+    ++count_;
+  }
+  gone_.resize(count_);
+  dropped_.resize(count_);
+}
+
+void ItemStore::note_source(const Item& item) {
+  const bool by_key = item.named_by_key();
+  if (run_.count > 0 && !by_key && !run_.by_key && run_.source == item.source &&
+      run_.path == item.path) {
+    ++run_.count;
+    return;
+  }
+  end_source();
+  run_ = {item.source, item.path, count_, 1, by_key ? item.content : "", by_key};
+}
+
+void ItemStore::end_source() {
+  if (run_.count == 0) return;
+  std::string record;
+  io::put_ordered_text(record, run_.source);
+  io::put_ordered_text(record, run_.path);
+  io::put_ordered(record, run_.first, 4);
+  io::put_number(record, run_.count);
+  if (run_.by_key) io::put_hash(record, run_.content);
+  source_runs_.add(record);
+  run_ = {};
+}
+
+void ItemStore::settle_keys(
+    const std::function<void(std::uint32_t, const Item&, const Item&)>& again) {
+  end_source();
+  {
+    io::Sorter::Stream stream = keys_.sorted();
+    std::vector<std::uint32_t> firsts;  // numbers of this hash with different keys
+    std::uint64_t last = 0;
+    for (std::string_view record; stream.next(record);) {
+      const std::uint64_t hash = io::take_ordered(record, 8);
+      const auto number = static_cast<std::uint32_t>(io::take_ordered(record, 4));
+      if (firsts.empty() || hash != last) {
+        firsts = {number};
+        last = hash;
+        continue;
+      }
+      const Item item = get(number);
+      bool is_first = true;
+      for (const std::uint32_t candidate : firsts) {
+        const Item first = get(candidate);
+        if (first.key != item.key) continue;
+        is_first = false;
+        gone_[number] = true;
+        ++gone_count_;
+        again(number, item, first);
+        break;
+      }
+      if (is_first) firsts.push_back(number);
+    }
+  }
+  keys_ = io::Sorter(folder_);
+}
+
+Item ItemStore::get(std::uint32_t number) const {
+  std::uint64_t range[2] = {0, items_.size()};
+  const bool last = number + 1 == count_;
+  offsets_.read(range, (last ? 1 : 2) * sizeof range[0], std::uint64_t{number} * sizeof range[0]);
+  std::string bytes(range[1] - range[0], '\0');
+  items_.read(bytes.data(), bytes.size(), range[0]);
+  std::string_view rest = bytes;
+  rest = io::take_text(rest);
+  Item item;
+  item.key = io::take_text(rest);
+  item.shape = shapes_[io::take_number(rest)];
+  item.shard = static_cast<std::uint32_t>(io::take_number(rest));
+  take_facts(rest, item);
+  return item;
+}
+
+void ItemStore::for_each_kept_packed(const UsePacked& use) const {
+  io::ScratchReader reader(items_);
+  std::string key;
+  std::string_view rest;
+  for (std::uint32_t number = 0; reader.text(rest); ++number) {
+    constexpr std::uint32_t kStopCheck = 1 << 16;
+    if (number % kStopCheck == 0) check_stop();
+    if (!is_kept(number)) continue;
+    key = io::take_text(rest);
+    const auto shape = static_cast<std::uint32_t>(io::take_number(rest));
+    const auto shard = static_cast<std::uint32_t>(io::take_number(rest));
+    use(number, key, shape, shard, rest);
+  }
+}
+
+void ItemStore::for_each_kept(const std::function<void(std::uint32_t, const Item&)>& use) const {
+  Item item;
+  for_each_kept_packed([&](std::uint32_t number, const std::string& key, std::uint32_t shape,
+                           std::uint32_t shard, std::string_view facts) {
+    item.key = key;
+    item.shape = shapes_[shape];
+    item.shard = shard;
+    take_facts(facts, item);
+    use(number, item);
+  });
+}
+
+void ItemStore::forget_sources() {
+  source_runs_ = io::Sorter(folder_);
+  for (io::ScratchFile* file : {&offsets_, &embedding_floats_})
+    *file = io::ScratchFile(folder_);
+  embeddings_ = {};
+}
+
+void ItemStore::forget_items() {
+  items_ = io::ScratchFile(folder_);
+}
+
+std::vector<float> ItemStore::embedding(const EmbeddingPlace& place) const {
+  std::vector<float> values(place.dim);
+  embedding_floats_.read(values.data(), values.size() * sizeof(float), place.offset);
+  return values;
+}
+
+void ItemStore::for_each_source_run(const std::function<void(const SourceRun&)>& use) {
+  io::Sorter::Stream stream = source_runs_.sorted();
+  SourceRun run;
+  for (std::string_view record; stream.next(record);) {
+    run.source = io::take_ordered_text(record);
+    run.path = io::take_ordered_text(record);
+    run.first = static_cast<std::uint32_t>(io::take_ordered(record, 4));
+    run.count = io::take_number(record);
+    run.by_key = !record.empty();
+    run.content = run.by_key ? io::hash_text(io::take_hash(record)) : "";
+    use(run);
+  }
+}
+
+}  // namespace vfm::dataset

@@ -1,0 +1,108 @@
+// The facts of all samples, on temporary files in the dataset's folder.
+//
+// In memory are a bit a sample, and what few samples differ in. Items have numbers, in the order of
+// the input; those that are gone (the same key came before) or dropped keep theirs.
+// Thread-safety: one thread at a time; get() from any, once all are taken.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dataset/item.h"
+#include "io/scratch_file.h"
+#include "io/sorter.h"
+
+namespace vfm::dataset {
+
+/// What one input shard gave: filled by a thread of its own, then taken by the store.
+class ItemBatch {
+ public:
+  explicit ItemBatch(const std::string& folder) : items_(folder) {}
+  /// Throws Error for names that are too long to be kept.
+  void add(const Item& item);
+
+ private:
+  friend class ItemStore;
+  Shapes shapes_;
+  io::ScratchFile items_;
+  std::string packed_;
+};
+
+/// Where an embedding is kept.
+struct EmbeddingPlace {
+  std::uint32_t item = 0, dim = 0;
+  std::uint64_t encoder = 0, offset = 0;
+};
+
+/// Bytes that comparing a sample with the others takes, by the length of its embedding.
+std::uint64_t near_bytes(std::uint64_t dim);
+
+class ItemStore {
+ public:
+  /// Keeps no more embeddings than can be compared in `most_near_bytes`.
+  ItemStore(const std::string& folder, std::uint64_t most_near_bytes);
+
+  /// Throws Error{usage} for one embedding too many.
+  void take(const ItemBatch& batch, std::uint32_t shard);
+  /// Once all are taken: of items with one key the first stays. Calls `again` with each other one,
+  /// its number, and the first, in no order that means anything. Throws Stopped.
+  void settle_keys(
+      const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
+
+  /// All that were taken.
+  std::uint32_t size() const { return count_; }
+  /// Those that are not gone.
+  std::uint64_t there() const { return count_ - gone_count_; }
+  bool is_there(std::uint32_t number) const { return !gone_[number]; }
+  bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
+  /// Of a duplicate.
+  void drop(std::uint32_t number) { dropped_[number] = true; }
+
+  /// One item, without source, path and embedding.
+  Item get(std::uint32_t number) const;
+  /// All that are kept, in order. Throws Stopped.
+  void for_each_kept(const std::function<void(std::uint32_t number, const Item& item)>& use) const;
+  /// The same, and what put_facts() wrote of them.
+  using UsePacked =
+      std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
+                         std::uint32_t shard, std::string_view facts)>;
+  void for_each_kept_packed(const UsePacked& use) const;
+
+  const Shapes& shapes() const { return shapes_; }
+  const std::vector<EmbeddingPlace>& embeddings() const { return embeddings_; }
+  std::vector<float> embedding(const EmbeddingPlace& place) const;
+  const std::string& folder() const { return folder_; }
+
+  /// Neighbours of one source and path: by source, path and first item.
+  struct SourceRun {
+    std::string source, path;
+    std::uint32_t first = 0;
+    std::uint64_t count = 0;
+    std::string content;  ///< where the key alone names the source
+    bool by_key = false;
+  };
+  /// Calls `use` with all runs in order, gone items included. May be repeated. Throws Stopped.
+  void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
+  /// Frees what this and get() need; then what all but shapes() need.
+  void forget_sources();
+  void forget_items();
+
+ private:
+  void note_source(const Item& item);
+  void end_source();
+
+  std::string folder_;
+  std::uint64_t near_left_;
+  std::uint32_t count_ = 0, gone_count_ = 0;
+  std::vector<bool> gone_, dropped_;
+  Shapes shapes_;
+  io::ScratchFile items_, offsets_, embedding_floats_;
+  std::vector<EmbeddingPlace> embeddings_;
+  io::Sorter keys_, source_runs_;
+  SourceRun run_;  // the last one
+};
+
+}  // namespace vfm::dataset

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/sources.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/philox.h"
+#include "curate/split.h"
+#include "io/packed.h"
+
+namespace vfm::dataset {
+namespace {
+
+/// As Sources::facts_ holds them.
+struct SourceFacts {
+  std::uint64_t key;
+  std::uint64_t samples;
+};
+
+template <class T>
+std::string_view bytes_of_value(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+void for_each_fact(const io::ScratchFile& file,
+                   const std::function<void(std::uint32_t source, const SourceFacts&)>& use) {
+  io::ScratchReader reader(file);
+  for (std::uint32_t source = 0; !reader.ended(); ++source) {
+    SourceFacts facts;
+    std::memcpy(&facts, reader.bytes(sizeof facts).data(), sizeof facts);
+    use(source, facts);
+  }
+}
+
+}  // namespace
+
+Sources::Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
+                 KnownSources& known)
+    : items_(items),
+      options_(options),
+      known_(known),
+      facts_(items.folder()),
+      source_of_(items.folder()) {
+  number_sources();
+  if (!pairs.empty()) join(pairs);
+}
+
+std::uint8_t Sources::part_named(const std::string& split) const {
+  for (std::size_t p = 0; p < options_.split.size(); ++p)
+    if (options_.split[p].name == split) return static_cast<std::uint8_t>(p);
+  return kNoPart;
+}
+
+void Sources::walk(const UseRun& use_run, const UseSource& use_source) {
+  std::uint32_t number = 0;
+  std::optional<std::string> name;    // of the runs that come
+  std::optional<KnownSource> source;  // of the first of them that has an item
+  const auto end = [&] {
+    if (source) use_source(number++, *source);
+    source.reset();
+  };
+  items_.for_each_source_run([&](const Run& run) {
+    if (!name || *name != run.source) {
+      end();
+      name = run.source;
+    }
+    bool there = false;
+    for (std::uint64_t i = 0; i < run.count && !there; ++i)
+      there = items_.is_there(run.first + static_cast<std::uint32_t>(i));
+    // One of several paths, whatever the order of the input: the first in the order of runs.
+    if (there && !source) source = {run.source, run.path, run.content, {}};
+    if (there) use_run(number, run);
+  });
+  end();
+}
+
+void Sources::number_sources() {
+  io::Sorter of_items(items_.folder());  // (first item, how many, source)
+  io::Sorter by_path(items_.folder());   // (path, source, whether it is the source's path)
+  KnownSources::Names names(known_);
+  std::string record, last_path;
+  std::optional<std::uint32_t> last;  // source
+  SourceFacts facts{0, 0};
+  const auto find = [&](const std::string& name) -> const KnownSource* {
+    while (names.front() && names.front()->name < name)
+      names.pop();
+    return names.front() && names.front()->name == name ? names.front() : nullptr;
+  };
+  walk(
+      [&](std::uint32_t source, const Run& run) {
+        record.clear();
+        io::put_ordered(record, run.first, 4);
+        io::put_number(record, run.count);
+        io::put_number(record, source);
+        of_items.add(record);
+        for (std::uint64_t i = 0; i < run.count; ++i)
+          facts.samples += items_.is_kept(run.first + static_cast<std::uint32_t>(i));
+        const bool first = last != source;
+        if (!known_.empty()) {
+          if (const KnownSource* known = find(run.source)) {
+            any_known_ = any_known_ || !run.by_key || known->content == run.content;
+          } else if (!run.path.empty() && (first || run.path != last_path)) {
+            record.clear();
+            io::put_ordered_text(record, run.path);
+            io::put_number(record, source);
+            io::put_number(record, first);
+            by_path.add(record);
+          }
+        }
+        last = source;
+        last_path = run.path;
+      },
+      [&](std::uint32_t, const KnownSource& source) {
+        facts.key = random_key(source.name);
+        facts_.append(bytes_of_value(facts));
+        facts.samples = 0;
+        const KnownSource* known = known_.empty() ? nullptr : find(source.name);
+        parts_.push_back(known ? part_named(known->split) : kNoPart);
+      });
+  if (by_path.records() > 0) {
+    KnownSources::Paths paths(known_);
+    io::Sorter::Stream stream = by_path.sorted();
+    for (std::string_view rest; stream.next(rest);) {
+      const auto split = paths.find(io::take_ordered_text(rest));
+      if (!split) continue;
+      any_known_ = true;
+      const std::uint64_t source = io::take_number(rest);
+      if (io::take_number(rest) && !split->empty()) parts_[source] = part_named(*split);
+    }
+  }
+  io::Sorter::Stream stream = of_items.sorted();
+  std::uint32_t next = 0;
+  const auto fill = [&](std::uint64_t until, std::uint32_t source) {
+    for (; next < until; ++next)
+      source_of_.append(bytes_of_value(source));
+  };
+  for (std::string_view rest; stream.next(rest);) {
+    const std::uint64_t first = io::take_ordered(rest, 4), count = io::take_number(rest);
+    fill(first, 0);  // items that are gone: nobody asks for their source
+    fill(first + count, static_cast<std::uint32_t>(io::take_number(rest)));
+  }
+  fill(items_.size(), 0);
+}
+
+std::uint32_t Sources::source_of(std::uint32_t item) const {
+  std::uint32_t source = 0;
+  source_of_.read(&source, sizeof source, std::uint64_t{item} * sizeof source);
+  return source;
+}
+
+std::size_t Sources::part_of_item(std::uint32_t item) {
+  constexpr std::uint32_t kBlock = 1 << 16;
+  if (block_.empty() || item < block_begin_ || item >= block_begin_ + block_.size()) {
+    block_begin_ = item;
+    block_.resize(std::min<std::size_t>(kBlock, items_.size() - item));
+    source_of_.read(block_.data(), block_.size() * sizeof block_[0],
+                    std::uint64_t{item} * sizeof block_[0]);
+  }
+  return parts_[block_[item - block_begin_]];
+}
+
+std::uint32_t Sources::root(std::uint32_t source) {
+  if (!joined_) return source;
+  while (above_[source] != 0) {
+    const std::uint32_t above = above_[source] - 1;
+    if (above_[above] != 0) above_[source] = above_[above];
+    source = above;
+  }
+  return source;
+}
+
+/// The smallest name becomes the root, so that the order of joining does not matter.
+void Sources::join(const DuplicatePairs& pairs) {
+  joined_ = true;
+  above_ = SparseArray<std::uint32_t>(parts_.size());
+  pairs.for_each([&](std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t x = root(source_of(a)), y = root(source_of(b));
+    if (x != y) above_[std::max(x, y)] = std::min(x, y) + 1;
+  });
+}
+
+/// Gives the parts of known sources to the new ones that belong to them. Where these are of two
+/// parts the last one takes the new: train mostly stands first, and learns nothing of the others.
+void Sources::spread_parts() {
+  if (!joined_) return;
+  SparseArray<std::uint8_t> of_root(parts_.size());  // one more than the part
+  std::size_t torn = 0;
+  std::uint32_t example = 0;
+  for (std::uint32_t s = 0; s < parts_.size(); ++s) {
+    if (parts_[s] == kNoPart) continue;
+    const std::uint32_t r = root(s);
+    const auto part = static_cast<std::uint8_t>(parts_[s] + 1);
+    if (of_root[r] != 0 && of_root[r] != part && torn++ == 0) example = s;
+    of_root[r] = std::max(of_root[r], part);
+  }
+  if (torn > 0) warn_torn(torn, example);
+  for (std::uint32_t s = 0; s < parts_.size(); ++s)
+    if (parts_[s] == kNoPart)
+      if (const std::uint8_t part = of_root[root(s)]) parts_[s] = part - 1;
+}
+
+void Sources::warn_torn(std::size_t torn, std::uint32_t source) {
+  std::string example;
+  walk([](std::uint32_t, const Run&) {},
+       [&](std::uint32_t s, const KnownSource& facts) {
+         if (s == source) example = facts.path.empty() ? facts.name : facts.path;
+       });
+  log_warning(
+      "{} sources hold duplicates of sources of another split, '{}' is one; the earlier run "
+      "assigned them, so they stay, and new sources with the same contents go to '{}'; --force "
+      "assigns all anew",
+      torn + 1, example, options_.split.back().name);
+}
+
+void Sources::assign() {
+  spread_parts();
+  SparseArray<std::uint32_t> more(joined_ ? parts_.size() : 0);  // samples of what belongs to it
+  if (joined_)
+    for_each_fact(facts_, [&](std::uint32_t s, const SourceFacts& facts) {
+      if (const std::uint32_t at = place(s); at != s)
+        more[at] += static_cast<std::uint32_t>(facts.samples);
+    });
+  io::Sorter drawn(items_.folder());
+  std::string record;
+  for_each_fact(facts_, [&](std::uint32_t s, const SourceFacts& facts) {
+    const std::uint64_t samples = facts.samples + (joined_ ? more[s] : 0);
+    if (place(s) != s || samples == 0) return;
+    record.clear();
+    io::put_ordered(record, curate::split_draw(options_.seed, facts.key), 4);
+    io::put_ordered(record, facts.key, 8);
+    io::put_number(record, s);
+    io::put_number(record, samples);
+    io::put_ordered(record, parts_[s], 1);
+    drawn.add(record);
+  });
+  std::vector<std::uint64_t> sources(options_.split.size());
+  const auto each = [&](const auto& use) {
+    io::Sorter::Stream stream = drawn.sorted();
+    for (std::string_view rest; stream.next(rest);) {
+      io::take_ordered(rest, 4);
+      curate::SplitSource source;
+      source.key = io::take_ordered(rest, 8);
+      const std::uint64_t number = io::take_number(rest);
+      source.samples = io::take_number(rest);
+      if (const std::uint64_t part = io::take_ordered(rest, 1); part != kNoPart) source.part = part;
+      use(number, source);
+    }
+  };
+  curate::assign_split(each, options_.split, parts_);
+  each([&](std::size_t number, const curate::SplitSource&) { ++sources[parts_[number]]; });
+  for (std::size_t p = 0; p < options_.split.size(); ++p)
+    if (sources[p] == 0)
+      log_warning("split '{}' is empty: there {} only {} source{} to assign",
+                  options_.split[p].name, drawn.records() == 1 ? "is" : "are", drawn.records(),
+                  drawn.records() == 1 ? "" : "s");
+  for (std::uint32_t s = 0; s < parts_.size(); ++s)
+    if (parts_[s] == kNoPart) parts_[s] = parts_[root(s)];
+}
+
+void Sources::write(io::AtomicFile& file) {
+  const bool remembers = options_.split.size() > 1;
+  KnownSources::Names names(known_);
+  std::string out;
+  const auto put = [&](const KnownSource& source) {
+    constexpr std::size_t kWritten = 1 << 16;
+    out += source.line();
+    if (out.size() < kWritten) return;
+    file.write(out);
+    out.clear();
+  };
+  walk([](std::uint32_t, const Run&) {},
+       [&](std::uint32_t s, const KnownSource& facts) {
+         for (; names.front() && names.front()->name <= facts.name; names.pop())
+           if (remembers && names.front()->name != facts.name) put(*names.front());
+         KnownSource source = facts;
+         source.split = options_.split[parts_[s]].name;
+         put(source);
+       });
+  for (; remembers && names.front(); names.pop())
+    put(*names.front());
+  file.write(out);
+}
+
+}  // namespace vfm::dataset

@@ -1,0 +1,91 @@
+// Which split each source of a dataset goes to: sources that show the same somewhere belong
+// together.
+//
+// Sources have numbers in the order of their names. In memory is a byte a source; of what
+// duplicates join nine bytes a source more. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset/dataset.h"
+#include "dataset/duplicates.h"
+#include "dataset/item_store.h"
+#include "dataset/known_sources.h"
+#include "io/atomic_file.h"
+#include "io/scratch_file.h"
+
+namespace vfm::dataset {
+
+/// Zeros that take memory only where something else was put.
+template <class T>
+class SparseArray {
+ public:
+  explicit SparseArray(std::size_t size = 0)
+      : values_(static_cast<T*>(std::calloc(size + 1, sizeof(T))), &std::free) {
+    if (!values_) throw std::bad_alloc();
+  }
+  T& operator[](std::size_t i) { return values_.get()[i]; }
+  const T& operator[](std::size_t i) const { return values_.get()[i]; }
+
+ private:
+  std::unique_ptr<T[], decltype(&std::free)> values_;
+};
+
+class Sources {
+ public:
+  /// Knows which items are kept, and joins the sources of `pairs`. Sources of `known` have their
+  /// part if options.split has it. All three must outlive it.
+  Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
+          KnownSources& known);
+
+  /// Gives all sources their part. Warns of parts that stay empty, and of sources with duplicates
+  /// in another part.
+  void assign();
+  /// Whether the input has a source that is known: by its name, or, for a video that was repaired
+  /// and has another hash now, by its path. A key of somebody else's shard says little ("000042"),
+  /// so there the contents must be the same.
+  bool any_known() const { return any_known_; }
+  /// sources.jsonl, sorted by source. With more than one part a source that is missing today may
+  /// come back: it is remembered.
+  void write(io::AtomicFile& file);
+
+  /// The part of an item's source, an index into options.split. Fast where items rise.
+  std::size_t part_of_item(std::uint32_t item);
+
+ private:
+  static constexpr std::uint8_t kNoPart = 255;
+  using Run = ItemStore::SourceRun;
+  using UseRun = std::function<void(std::uint32_t source, const Run& run)>;
+  /// The end of a source: what is known of it as a KnownSource, but for the split.
+  using UseSource = std::function<void(std::uint32_t source, const KnownSource& facts)>;
+  void walk(const UseRun& use_run, const UseSource& use_source);
+
+  void number_sources();
+  void join(const DuplicatePairs& pairs);
+  void spread_parts();
+  void warn_torn(std::size_t torn, std::uint32_t source);
+  std::uint8_t part_named(const std::string& split) const;
+  std::uint32_t source_of(std::uint32_t item) const;
+  std::uint32_t root(std::uint32_t source);
+  /// Those that have their part stand alone, the others with what belongs to them.
+  std::uint32_t place(std::uint32_t s) { return parts_[s] == kNoPart ? root(s) : s; }
+
+  ItemStore& items_;
+  const ShardOptions& options_;
+  KnownSources& known_;
+  bool any_known_ = false, joined_ = false;
+  std::vector<std::uint8_t> parts_;
+  SparseArray<std::uint32_t> above_;  // one more than the source that it belongs to; 0: none
+  io::ScratchFile facts_;             // of each source its random_key and kept samples
+  io::ScratchFile source_of_;         // of each item
+  std::vector<std::uint32_t> block_;  // of source_of_
+  std::uint32_t block_begin_ = 0;
+};
+
+}  // namespace vfm::dataset

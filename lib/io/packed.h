@@ -1,0 +1,119 @@
+// Fields packed into a string of bytes, for records on temporary files: as few bytes as their
+// values need, and some so that the order of the bytes is that of the values, for io/sorter.h.
+// take_... takes from the front of `rest`, and throws Error where that is not what put_... wrote.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace vfm::io {
+
+[[noreturn]] inline void fail_packed() {
+  fail("a temporary file is damaged: it does not hold what was written to it");
+}
+
+inline std::string_view take_bytes(std::string_view& rest, std::size_t size) {
+  if (size > rest.size()) fail_packed();
+  const std::string_view bytes = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return bytes;
+}
+
+/// Seven bits a byte, the lowest first: 1 byte below 128, 10 at most.
+inline void put_number(std::string& out, std::uint64_t value) {
+  for (; value >= 128; value >>= 7)
+    out += static_cast<char>(value | 128);
+  out += static_cast<char>(value);
+}
+inline std::uint64_t take_number(std::string_view& rest) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < rest.size() && i < 10; ++i) {
+    const auto byte = static_cast<unsigned char>(rest[i]);
+    value |= std::uint64_t{byte & 127u} << (7 * i);
+    if (byte >= 128) continue;
+    rest.remove_prefix(i + 1);
+    return value;
+  }
+  fail_packed();
+}
+
+/// `bytes` bytes, the highest first: the order of the bytes is that of the numbers.
+inline void put_ordered(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = bytes; i-- > 0;)
+    out += static_cast<char>(value >> (8 * i) & 255);
+}
+inline std::uint64_t take_ordered(std::string_view& rest, int bytes) {
+  std::uint64_t value = 0;
+  for (const char c : take_bytes(rest, static_cast<std::size_t>(bytes)))
+    value = value << 8 | static_cast<unsigned char>(c);
+  return value;
+}
+
+/// A real number, 8 bytes, in the order of the numbers; -0 is 0. No NaN.
+inline void put_ordered_real(std::string& out, double value) {
+  value += 0.0;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  put_ordered(out, bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63, 8);
+}
+
+/// A real number to the bit: small whole ones take a byte or two, others nine.
+inline void put_real(std::string& out, double value) {
+  const bool whole =
+      value >= 0 && value < 1e9 && value == std::floor(value) && !std::signbit(value);
+  if (whole) return put_number(out, 1 + static_cast<std::uint64_t>(value));
+  out += '\0';
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+inline double take_real(std::string_view& rest) {
+  if (const std::uint64_t whole = take_number(rest)) return static_cast<double>(whole - 1);
+  double value = 0;
+  std::memcpy(&value, take_bytes(rest, sizeof value).data(), sizeof value);
+  return value;
+}
+
+inline void put_text(std::string& out, std::string_view text) {
+  put_number(out, text.size());
+  out += text;
+}
+inline std::string_view take_text(std::string_view& rest) {
+  return take_bytes(rest, take_number(rest));
+}
+
+/// In the order of the texts as std::string compares them, whatever stands behind: ends with two
+/// zeros, and a zero within is followed by 0xff.
+inline void put_ordered_text(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    out += c;
+    if (c == '\0') out += '\xff';
+  }
+  out.append(2, '\0');
+}
+inline std::string take_ordered_text(std::string_view& rest) {
+  std::string text;
+  for (;;) {
+    const std::size_t zero = rest.find('\0');
+    if (zero == std::string_view::npos || zero + 1 == rest.size()) fail_packed();
+    text += rest.substr(0, zero);
+    const char after = rest[zero + 1];
+    rest.remove_prefix(zero + 2);
+    if (after == '\0') return text;
+    text += '\0';
+  }
+}
+
+/// A hash in hex digits in half as many bytes; any other text as it is. Equal texts have equal
+/// bytes.
+void put_hash(std::string& out, std::string_view text);
+/// The bytes that put_hash() wrote, and the text that they stand for.
+std::string_view take_hash(std::string_view& rest);
+std::string hash_text(std::string_view packed);
+
+}  // namespace vfm::io

@@ -1,0 +1,70 @@
+// Bytes that a run keeps on the disk instead of in memory, and nobody after it.
+//
+// The file has no name: what is left of a run that is killed, at whatever moment, is nothing, and
+// there is nothing to clean up. Where the file system cannot make such a file, it gets a hidden
+// name that is removed at once. Read with pread, not mapped: the pages that are not on the disk yet
+// are the kernel's and not this process's. Thread-safety: one thread appends at a time; then read()
+// from any.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "io/file.h"
+
+namespace vfm::io {
+
+class ScratchFile {
+ public:
+  /// In this folder, which must be there when there is more to keep than memory holds meanwhile
+  /// (256 KiB): only then is a file made.
+  explicit ScratchFile(std::string folder);
+  ~ScratchFile();
+  ScratchFile(ScratchFile&&) noexcept;
+  ScratchFile& operator=(ScratchFile&&) noexcept;
+
+  /// Throws Error; Stopped where the disk is full.
+  void append(std::string_view bytes);
+  std::uint64_t size() const { return on_disk_ + buffer_.size(); }
+  void read(void* out, std::size_t size, std::uint64_t offset) const;
+
+  /// Bytes that all of them in this process have on the disk now, and had at most.
+  static std::uint64_t disk_bytes();
+  static std::uint64_t most_disk_bytes();
+
+ private:
+  void flush();
+
+  std::string folder_;
+  File file_;
+  std::uint64_t on_disk_ = 0;
+  std::string buffer_;
+};
+
+/// Reads a ScratchFile from its beginning, or from `begin` to `end`. The file must outlive it, and
+/// stay where it is. Thread-safety: one thread at a time.
+class ScratchReader {
+ public:
+  explicit ScratchReader(const ScratchFile& file, std::size_t buffer = std::size_t{256} << 10);
+  ScratchReader(const ScratchFile& file, std::uint64_t begin, std::uint64_t end,
+                std::size_t buffer);
+
+  /// The next `size` bytes, valid until the next call; nothing more than is left.
+  std::string_view bytes(std::size_t size);
+  /// What put_text() wrote. False at the end.
+  bool text(std::string_view& out);
+  bool ended() const { return offset_ == end_ && at_ == filled_; }
+
+ private:
+  bool fill(std::size_t size);
+
+  const ScratchFile* file_;
+  std::uint64_t offset_, end_;  // of what comes after the buffer
+  std::unique_ptr<char[]> buffer_;
+  std::size_t capacity_, at_ = 0, filled_ = 0;
+};
+
+}  // namespace vfm::io

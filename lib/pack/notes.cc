@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/notes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace vfm::pack {
+
+std::string notes_text(const ShardNotes& notes) {
+  const Json json = {{"tool", "vfm-pack"},
+                     {"input", notes.input},
+                     {"made_from", notes.made_from},
+                     {"splits", notes.splits},
+                     {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
+                     {"record", notes.record},
+                     {"text_encoder", notes.text_encoder},
+                     {"without_text", notes.without_text},
+                     {"sums", notes.sums.to_json()},
+                     {"errors", io::to_json(notes.errors)}};
+  // The last member line by line: as one value it would take ten times the memory of the text.
+  std::string text = dump_json(json);
+  text.pop_back();
+  text += ",\"entries\":[";
+  for (const data::Entry& entry : notes.entries) {
+    if (&entry != &notes.entries.front()) text += ',';
+    text += dump_json(data::to_json(entry));
+  }
+  return text + "]}\n";
+}
+
+ShardNotes parse_notes(const Json& json, const std::string& path, int channels) {
+  ShardNotes notes;
+  notes.input = json.value("input", "");
+  notes.made_from = json.at("made_from");
+  notes.splits = json.at("splits").get<std::vector<std::string>>();
+  if (const Json& limit = json.at("max_member"); !limit.is_null())
+    notes.max_member = limit.get<std::uint64_t>();
+  notes.record = json.at("record");
+  notes.text_encoder = json.at("text_encoder");
+  notes.without_text = json.at("without_text").get<std::int64_t>();
+  notes.sums = ChannelSums::from_json(json.at("sums"), channels);
+  notes.errors = io::parse_faults(json.at("errors"));
+  for (const Json& entry : json.at("entries"))
+    notes.entries.push_back(data::parse_entry(entry, path));
+  return notes;
+}
+
+PartFacts facts_of(const ShardNotes& notes) {
+  PartFacts facts;
+  facts.samples = static_cast<std::int64_t>(notes.entries.size());
+  facts.without_text = notes.without_text;
+  for (const data::Entry& entry : notes.entries)
+    facts.tokens += data::token_count(entry);
+  if (notes.record.is_null()) {
+    if (facts.samples > 0) fail("the notes have samples and no record of their tar");
+    return facts;
+  }
+  const std::string hash = need_string(notes.record, "xxh3", "the record of the tar");
+  if (need_integer(notes.record, "samples", "the record of the tar") != facts.samples ||
+      hash.size() != facts.xxh3.size())
+    fail("the record of the tar does not fit its entries");
+  facts.bytes =
+      static_cast<std::uint64_t>(need_integer(notes.record, "bytes", "the record of the tar"));
+  std::ranges::copy(hash, facts.xxh3.begin());
+  return facts;
+}
+
+}  // namespace vfm::pack

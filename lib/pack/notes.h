@@ -1,0 +1,48 @@
+// What is known of a finished shard of latents: SPLIT/X.json, its receipt.
+// Thread-safety: pure functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "data/entry.h"
+#include "io/error_log.h"
+#include "pack/sample.h"
+
+namespace vfm::pack {
+
+/// Of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
+struct ShardNotes {
+  std::string input;                ///< the shard that it was made of, as the manifest named it
+  Json made_from;                   ///< settings, split, hashes of the tars it was made from
+  std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
+  std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
+  Json record;                       ///< of the tar; null if none of its samples could be packed
+  std::vector<data::Entry> entries;  ///< in the order of the tar
+  ChannelSums sums;
+  Json text_encoder;              ///< null if no sample has text
+  std::int64_t without_text = 0;  ///< samples
+  std::vector<io::Fault> errors;
+};
+
+/// The file, and back. Throws Error, or what the JSON library does, for what is no such notes;
+/// `path` stands in messages.
+std::string notes_text(const ShardNotes& notes);
+ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
+
+/// What of the notes stays in memory to the end of a run.
+struct PartFacts {
+  std::int64_t samples = 0, without_text = 0;
+  std::int64_t tokens = 0;      ///< of patches of 1 x 2 x 2
+  std::uint64_t bytes = 0;      ///< of the tar
+  std::array<char, 32> xxh3{};  ///< of the tar
+};
+/// Throws Error where the record of the tar lacks something.
+PartFacts facts_of(const ShardNotes& notes);
+
+}  // namespace vfm::pack

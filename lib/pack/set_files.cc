@@ -1,0 +1,167 @@
+// The files over all shards of a folder of latents, once these stand. What they say of samples is
+// read from the shards' notes, one shard at a time, by split and name.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "data/index_file.h"
+#include "io/atomic_file.h"
+#include "io/text_writer.h"
+#include "models/channel_sums.h"
+#include "pack/folder.h"
+#include "shard/dataset_card.h"
+#include "shard/dataset_meta.h"
+#include "shard/receipt.h"
+
+namespace vfm::pack {
+
+/// Over all splits.
+struct PackFolder::Totals {
+  Json splits = Json::object(), text_encoder;
+  ChannelSums train, all;
+};
+
+/// The notes that were added as `facts`. Throws Error if they have changed since.
+ShardNotes PackFolder::read_notes(const std::string& tar, const PartFacts& facts) const {
+  const std::string path = shard::receipt_path(tar);
+  std::string why;
+  try {
+    ShardNotes notes = parse_notes(parse_json(io::read_file(path), path), path, channels_);
+    const PartFacts now = facts_of(notes);
+    if (std::tie(now.samples, now.tokens, now.xxh3) ==
+        std::tie(facts.samples, facts.tokens, facts.xxh3))
+      return notes;
+    why = "it is of other samples";
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  fail("'{}' was changed while this program ran ({}): run the same command again", path, why);
+}
+
+/// index.jsonl. Where another one stood there latents.json no longer fits, and goes before.
+void PackFolder::write_list(const std::string& split, Totals& totals) const {
+  const Split& shards = splits_.at(split);
+  const std::string folder = io::join_path(directory_, split);
+  std::optional<io::TextWriter> list;
+  std::int64_t samples = 0, tokens = 0, count = 0;
+  for (const std::uint32_t number : shards.order) {
+    const PartFacts& facts = shards.facts[number];
+    if (facts.samples == 0) continue;
+    check_stop();
+    const ShardNotes notes =
+        read_notes(tar_path(split, std::string(shards.names.name(number))), facts);
+    if (!list) list.emplace(io::join_path(folder, "index.jsonl"));
+    for (const data::Entry& entry : notes.entries)
+      list->add(dump_json(data::to_json(entry)) + "\n");
+    samples += facts.samples;
+    tokens += facts.tokens;
+    ++count;
+    totals.all.add(notes.sums);
+    if (split == "train") totals.train.add(notes.sums);
+    if (totals.text_encoder.is_null()) totals.text_encoder = notes.text_encoder;
+  }
+  if (!list) return;
+  if (list->differs()) {
+    remove_latents_json();
+    list->commit();
+  }
+  totals.splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
+}
+
+/// index.bin, of the index.jsonl that stands there.
+void PackFolder::write_index(const std::string& split, const Json& info) const {
+  const std::string folder = io::join_path(directory_, split);
+  const std::string list = io::join_path(folder, "index.jsonl");
+  const std::string path = io::join_path(folder, "index.bin");
+  if (data::index_fits(path, list, info)) return;
+  io::AtomicFile file = io::AtomicFile::await(path);
+  data::make_index(list, file, info);
+  file.commit();
+}
+
+/// What other programs read: Energon's .nv-meta and the card for load_dataset(). Shards are listed
+/// one by one where others stand beside them.
+void PackFolder::write_for_others(bool alone, bool discrete) const {
+  struct Place {
+    const std::string* split;
+    std::uint32_t number;
+  };
+  std::vector<Place> places;
+  for (const auto& [split, shards] : splits_)
+    for (const std::uint32_t number : shards.order)
+      if (shards.facts[number].samples > 0) places.push_back({&split, number});
+  const auto path_of = [&](const Place& at) {
+    return io::join_path(*at.split, splits_.at(*at.split).names.name(at.number));
+  };
+  const auto shard_at = [&](std::size_t i) {
+    const PartFacts& facts = splits_.at(*places[i].split).facts[places[i].number];
+    return shard::DatasetShard{path_of(places[i]),
+                               *places[i].split,
+                               facts.samples,
+                               facts.bytes,
+                               {facts.xxh3.begin(), facts.xxh3.end()}};
+  };
+  shard::write_energon_meta(directory_, {places.size(), shard_at},
+                            [](auto&&...) { return shard::MediaMetadata{}; });
+  shard::CardConfig card{
+      "default", {discrete ? "codes.npy" : "latent.npy", "text.npy", "json"}, {}};
+  for (const Place& at : places) {
+    std::vector<std::string>& files = card.files[*at.split];
+    if (!alone || files.empty()) files.push_back(alone ? *at.split + "/*.tar" : path_of(at));
+  }
+  shard::write_dataset_card(
+      directory_, "vfm-pack",
+      "# Latents of videos\n\nWebDataset shards that vfm-pack wrote, with the "
+      "tokenizer and the statistics in latents.json.\nThe format is described in "
+      "vfm-latents(5).",
+      {card});
+}
+
+void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
+  std::int64_t total = 0;
+  for (auto& [split, shards] : splits_) {
+    shards.order.clear();
+    for (std::uint32_t number = 0; number < shards.facts.size(); ++number) {
+      shards.order.push_back(number);
+      total += shards.facts[number].samples;
+    }
+    std::ranges::sort(shards.order, {},
+                      [&](std::uint32_t number) { return shards.names.name(number); });
+  }
+  if (total == 0) fail("no sample could be packed");
+  Totals totals;
+  for (const auto& [split, shards] : splits_)
+    write_list(split, totals);
+  const bool strangers = settle_strangers();
+  write_for_others(!strangers, tokenizer.vocabulary() > 0);
+  Json json = {{"version", 1},
+               {"tokenizer", tokenizer.config().to_json()},
+               {"text_encoder", totals.text_encoder},
+               {"channels", channels_}};
+  if (tokenizer.vocabulary() > 0) {
+    json["vocabulary"] = tokenizer.vocabulary();
+  } else if (const auto own = tokenizer.statistics()) {
+    json.update(own->to_json());
+  } else {
+    if (totals.train.count == 0)
+      log_warning("there is no 'train' split: the channel statistics are of all samples");
+    json.update(models::channel_statistics(totals.train.count > 0 ? totals.train : totals.all));
+  }
+  json["splits"] = totals.splits;
+  json["settings"] = settings_;
+  const std::string text = dump_json_pretty(json);
+  for (const auto& [split, shards] : splits_) {
+    if (totals.splits.contains(split))
+      write_index(split, parse_json(text, "latents.json"));
+    else
+      remove_indexes(io::join_path(directory_, split));
+  }
+  io::update_file(io::join_path(directory_, "latents.json"), text);
+}
+
+}  // namespace vfm::pack

@@ -1,0 +1,30 @@
+// How far reading may be ahead of who takes what is read: by bytes. The bookkeeping alone, so that
+// it can be tried with any clock; whose threads wait for it is train/step_reader.h.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vfm::train {
+
+class AheadWindow {
+ public:
+  /// Of so many bytes.
+  explicit AheadWindow(std::int64_t limit) : limit_(limit) {}
+
+  /// Whether one more, of so many bytes, may be read now: it fits, or there is none.
+  bool may_read(std::int64_t bytes) const { return count_ == 0 || bytes <= limit_ - held_; }
+  /// It was read; it was taken.
+  void add(std::int64_t bytes) { held_ += bytes, ++count_; }
+  void take(std::int64_t bytes) { held_ -= bytes, --count_; }
+  std::int64_t held() const { return held_; }
+  void clear() { held_ = 0, count_ = 0; }
+
+ private:
+  std::int64_t limit_, held_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_log.h"
+
+#include <cmath>
+#include <string>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "tensor/device.h"
+#include "train/memory.h"
+#include "train/rank_timing.h"
+#include "train/validation.h"
+
+namespace vfm::train {
+
+void RunLog::start(const RunState& state) {
+  timing_ = {};
+  timing_.tokens = state.tokens;
+  timing_.samples = state.samples;
+}
+
+void RunLog::add(const StepResult& result) {
+  sums.add(result);
+  timing_.flops += result.flops;
+  timing_.data_seconds += result.data_seconds;
+  timing_.read_bytes += result.own_read_bytes;
+  ++timing_.steps;
+}
+
+void RunLog::write(const RunState& state, const Json& more) {
+  Json record = sums.record(state);
+  if (!more.is_null()) record.update(more);
+  sums = {};
+  const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
+  const Json rates = rates_of({.seconds = seconds,
+                               .tokens = static_cast<double>(state.tokens - timing_.tokens),
+                               .samples = static_cast<double>(state.samples - timing_.samples),
+                               .flops = timing_.flops},
+                              world_.size());
+  Json timing = {{"step", state.step},
+                 {"seconds_per_step", seconds / static_cast<double>(timing_.steps)}};
+  timing.update(rates);
+  timing["data_wait"] = timing_.data_seconds / seconds;
+  timing["memory_peak"] = options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak;
+  if (const double peak = peak_tflops(recipe_, options_.device); peak > 0)
+    timing["mfu"] = rates["tflops_per_rank"].get<double>() / peak;
+  const RankTiming own{.steps = timing_.steps,
+                       .seconds = seconds,
+                       .data_seconds = timing_.data_seconds,
+                       .read_bytes = timing_.read_bytes,
+                       .memory_peak = timing["memory_peak"].get<double>()};
+  if (world_.size() > 1) timing.update(timing_of_ranks(world_, own));
+  start(state);
+  if (world_.rank() != 0) return;
+  metrics_->metrics(record);
+  metrics_->timing(timing);
+  const double usable = usable_memory(options_.device, world_.local_size());
+  for (const std::string& sign : signs_.news(timing, usable))
+    log_warning("step {}: {}", state.step, sign);
+  log_info("step {}  loss {:.4f}  grad norm {:.3f}  {}", state.step,
+           record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),
+           rates_words(timing));
+}
+
+void RunLog::validation(const Json& record) {
+  if (!std::isfinite(record["val_loss"].get<double>()))
+    log_warning("step {}: the validation loss is not a number", record["step"].dump());
+  metrics_->metrics(record);
+  log_info("{}", validation_words(record));
+}
+
+}  // namespace vfm::train

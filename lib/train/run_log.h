@@ -1,0 +1,60 @@
+// What a run says of itself while it trains: the lines of metrics.jsonl and timing.jsonl
+// (train/metrics.h), those of -v, and warnings of what makes it slower than it need be.
+// Thread-safety: the thread that trains; every rank has one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "base/json.h"
+#include "dist/world.h"
+#include "train/log_sums.h"
+#include "train/metrics.h"
+#include "train/run.h"
+#include "train/signs.h"
+#include "train/trainer.h"
+
+namespace vfm::train {
+
+class RunLog {
+ public:
+  /// Keeps the references; `recipe` is fitted to the data.
+  RunLog(const RunOptions& options, const Recipe& recipe, dist::World& world)
+      : options_(options), recipe_(recipe), world_(world) {}
+
+  /// The files, on rank 0, which go on after `step`.
+  void open(std::int64_t step) { metrics_.emplace(options_.out, world_.host(), step); }
+  /// Time, tokens and samples count from here.
+  void start(const RunState& state);
+  void add(const StepResult& result);
+  /// The lines of the steps since the last ones; that of metrics.jsonl with what is `more`, an
+  /// object or null. A collective.
+  void write(const RunState& state, const Json& more);
+  /// A validation's line; on rank 0.
+  void validation(const Json& record);
+  /// Before a checkpoint; on rank 0.
+  void sync() { metrics_->sync(); }
+
+  LogSums sums;  ///< part of the checkpoint
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// What depends on the machine, since the last line.
+  struct TimingSums {
+    Clock::time_point begin = Clock::now();
+    std::int64_t tokens = 0, samples = 0;  ///< seen before
+    std::int64_t steps = 0;
+    double flops = 0, data_seconds = 0, read_bytes = 0;
+  };
+
+  const RunOptions& options_;
+  const Recipe& recipe_;
+  dist::World& world_;
+  std::optional<MetricsLog> metrics_;  // on rank 0
+  TimingSums timing_;
+  SignWatch signs_;
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,60 @@
+// Plans a dataset of very many samples that no tar holds, as vfm-shard does between its two passes,
+// and reads the plan through as its second pass does; or asks of as many inputs whether their
+// contents came before, as vfm-clip does. Prints one line: records, seconds, the most private
+// memory in MiB (without what the program had before), and bytes a record on temporary files.
+// Usage: many_records shard|clip COUNT      temporary files in TMPDIR; see many_records.sh
+// SPDX-License-Identifier: Apache-2.0
+#include "support/many_records.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "io/first_names.h"
+#include "io/scratch_file.h"
+#include "support/private_bytes.h"
+
+namespace {
+
+using namespace vfm;
+
+void plan_shards_of(std::uint32_t count) {
+  const dataset::ManyRecords many{.count = count};
+  dataset::PlannedSamples planned([&](const auto& take) { many.give(take); }, many.options());
+  std::uint64_t samples = 0;
+  planned.for_each([&](const dataset::PlannedShard&, const dataset::Item&) { ++samples; });
+  if (samples != count - many.duplicates()) fail("{} samples of {} are planned", samples, count);
+}
+
+void ask_of_inputs(std::uint32_t count) {
+  const TemporaryFolder folder;
+  io::FirstNames names(folder.path);
+  std::uint64_t again = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::string key = hash_hex("contents " + std::to_string(i % 100 == 99 ? i / 2 : i));
+    again +=
+        names.put(key, "/data/videos/part-" + key.substr(0, 3) + "/" + key + ".mp4").has_value();
+  }
+  if (again < count / 100) fail("{} of {} inputs were found again", again, count);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const long count = argc == 3 ? std::atol(argv[2]) : 0;
+  if (count < 1) fail("usage: many_records shard|clip COUNT");
+  const bool shards = std::strcmp(argv[1], "shard") == 0;
+  const double before = private_bytes();
+  PrivatePeak peak;
+  const auto begin = std::chrono::steady_clock::now();
+  (shards ? plan_shards_of : ask_of_inputs)(static_cast<std::uint32_t>(count));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::printf("%ld %.1f %.1f %.1f\n", count, took.count(), (peak.most() - before) / 1048576,
+              static_cast<double>(io::ScratchFile::most_disk_bytes()) / static_cast<double>(count));
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "many_records: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# vfm-train --continue: a run trained further as the next stage of a training.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+
+# Data that differ in one thing from those of a stage before, and that stage on each.
+setup_file() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH" OMP_NUM_THREADS=1
+  cd "$BATS_FILE_TMPDIR" || return 1
+  for what in usual images long large; do
+    "$BATS_TEST_DIRNAME/make-latents" "$what" 24 $what
+  done
+  cat >tiny.yaml <<'YAML'
+model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [8, 8, 8]}
+data: {tokens: 16, packs: 3, window: 8}
+optimizer: {lr: 0.003, weight_decay: 0.01}
+schedule: {warmup: 5}
+validation: {every: 10, samples: 4}
+train: {steps: 150, checkpoint_every: 150, log_every: 10}
+YAML
+  vfm-train tiny.yaml -j1 --data usual --out run >run.jsonl
+  vfm-train tiny.yaml -j1 --data images --out stills >stills.jsonl
+}
+
+setup() {
+  setup_tools
+  export OMP_NUM_THREADS=1
+  shared=$BATS_FILE_TMPDIR
+}
+
+run_hash() {
+  (cd "$1" && find . -type f ! -name 'timing.jsonl' ! -name 'events.*' | LC_ALL=C sort |
+    while read -r f; do sha256sum "$f"; done)
+}
+
+# next RUN DATA ARGUMENT...: the next stage of a run of this file on data of it.
+next() { vfm-train --continue "$shared/$1" -j1 --data "$shared/$2" "${@:3}"; }
+
+# no_worse RUN DATA SETTING... [-- SETTING...]: after 20 and 50 steps its validation is not above that of a run with
+# the same settings that begins from the weights alone. What only a stage may change comes after --.
+no_worse() {
+  local run=$1 data=$2 both=(train.steps=50 schedule.warmup=5)
+  shift 2
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do both+=("$1"); shift; done
+  vfm-train "$shared/tiny.yaml" "${both[@]}" --init "$shared/$run" -j1 --data "$shared/$data" --out init >/dev/null
+  next "$run" "$data" --out next "${both[@]}" "${@:2}" >/dev/null
+  python3 - <<'PY'
+import json
+def curve(run):
+    lines = map(json.loads, open(f"{run}/metrics.jsonl"))
+    return {line["step"]: line["val_loss"] for line in lines if "val_loss" in line}
+init, following = curve("init"), curve("next")
+print(init, following)
+assert list(following) == list(range(150, 201, 10)), following
+for after in 20, 50:
+    assert following[150 + after] <= init[after], (after, init, following)
+PY
+}
+
+@test "long clips after short ones, with stretched positions: no worse than from the weights alone" {
+  no_worse run long data.tokens=64 data.packs=2 -- 'model.rope_scale=[4, 1, 1]'
+}
+
+@test "videos after images: no worse than from the weights alone" {
+  no_worse stills usual
+}
+
+@test "large frames after small ones: no worse than from the weights alone" {
+  no_worse run large data.tokens=64 optimizer.lr=0.002
+}
+
+@test "without a recipe that of the run stands, and settings change it; it validates what it begins with" {
+  next run usual --out same train.steps=10 validation.every=50 >out
+  [ "$(records out)" = '{"kind":"checkpoint","path":"same/checkpoints/step-00000160","step":160,"steps":160,"final":true}' ]
+  # On the same data the first validation is the last one of the run.
+  last() { jq -c 'select(.val_loss) | [.step, .val_loss, .val_sigmas]' "$@"; }
+  [ "$(last same/metrics.jsonl | head -1)" = "$(last "$shared/run/metrics.jsonl" | tail -1)" ]
+  diff <(sed 1d same/recipe.yaml) <(sed -e 1d -e 's/^  steps: 150$/  steps: 10/' -e '/^validation/,/^[p]/s/every: 10/every: 50/' \
+    "$shared/run/recipe.yaml")
+  next run usual --out no --print-config optimizer.lr=0.5 | grep -q '^  lr: 0.5$'
+  [ ! -e no ]
+}
+
+@test "killed and given again it ends with the same bytes, also where the run is gone; nothing else resumes it" {
+  arguments=(data.tokens=64 train.steps=40 train.checkpoint_every=10 optimizer.lr=0.001 -j1 --data "$shared/large")
+  cp -r "$shared/run" "$shared/stills" .
+  vfm-train --continue run "${arguments[@]}" --out whole >/dev/null
+  kill_at_random 3 vfm-train --continue run "${arguments[@]}" --out parts
+  vfm-train --continue run "${arguments[@]}" train.steps=20 --out parts >/dev/null
+  run vfm-train --continue stills "${arguments[@]}" --out parts
+  [ "$status" -eq 2 ]
+  [[ $output == *"'parts' continues '$PWD/run/checkpoints/step-00000150', not 'stills'"* ]]
+  run vfm-train "$shared/tiny.yaml" data.tokens=64 -j1 --data "$shared/large" --out parts
+  [ "$status" -eq 2 ]
+  rm -r run
+  vfm-train --continue run "${arguments[@]}" --out parts >/dev/null
+  diff <(run_hash whole) <(run_hash parts)
+}
+
+@test "what a stage may not change is refused before any work, all keys at once, in a dry run too" {
+  for mode in "" --dry-run; do
+    run next run usual --out next $mode model.num_layers=3 optimizer.beta2=0.5 ema.mode=off 'model.max_size=[8, 8, 2]'
+    [ "$status" -eq 2 ]
+    [[ $output == *"cannot change model.num_layers: 2 -> 3; optimizer.beta2: 0.99 -> 0.5; ema.mode: \"decay\" -> \"off\"; model.max_size: [8,8,8] -> [8,8,2] (it may only grow); leave these out, or begin a new run from its weights alone with --init"* ]]
+  done
+  run next run usual --out "$shared/run"
+  [ "$status" -eq 2 ]
+  [[ $output == *"needs a folder of its own"* ]]
+  run next usual usual --out next
+  [ "$status" -eq 2 ]
+  run next run usual --out next --init "$shared/run"
+  [ "$status" -eq 2 ]
+  run next run usual --check-parallel
+  [ "$status" -eq 2 ]
+  [ ! -e next ]
+  cp -r "$shared/run" .
+  printf x >>run/checkpoints/step-00000150/state/adam_m.safetensors
+  run vfm-train --continue run -j1 --data "$shared/usual" --out next
+  [ "$status" -eq 1 ]
+  [[ $output == *"state/adam_m.safetensors"*"nothing is continued from 'run/checkpoints/step-00000150'"* ]]
+}
+
+@test "the stages are in the run, in its page and in its export" {
+  next run large --out second data.tokens=64 train.steps=20 >/dev/null
+  vfm-train --continue second optimizer.lr=0.001 train.steps=5 -j1 --data "$shared/large" --out third --report page.html >/dev/null
+  jq -e '[.stages[] | [.first_step, .last_step]] == [[0, 150], [150, 170]]' third/checkpoints/step-00000175/train.json
+  tr -d '\n' <page.html >page
+  grep -qF 'data.tokens: 16 -&gt; 64' page
+  grep -qF 'optimizer.lr: 0.003 -&gt; 0.001' page
+  grep -qF '170 to 175' page
+  grep -qF 'tokens/s' page
+  vfm-train third --export network >/dev/null 2>&1
+  jq -e '[.stages[].last_step] == [150, 170, 175] and .stages[2].recipe.optimizer.lr == 0.001' network/vfm-export.json
+}
+
+@test "ranks continue what one rank made, on another layout, and one rank what they made" {
+  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
+  settings=(data.tokens=64 train.steps=10 validation.every=5 schedule.warmup=0)
+  next run large --out one "${settings[@]}" >/dev/null
+  mpirun -np 2 vfm-train --continue "$shared/run" -j1 --data "$shared/large" --out two "${settings[@]}" parallel.shard=full \
+    >/dev/null </dev/null
+  vfm-train --continue two -j1 --data "$shared/large" --out three train.steps=1 >/dev/null
+  python3 - <<'PY'
+import json
+one, two = ([json.loads(line) for line in open(f"{run}/metrics.jsonl")] for run in ("one", "two"))
+assert len(one) == len(two) and one[0]["step"] == 150
+for a, b in zip(one, two):
+    for key in ("loss", "val_loss", "grad_norm"):
+        if key in a:
+            assert abs(a[key] - b[key]) < 1e-4 * max(1, abs(a[key])), (a, b)
+first = json.loads(open("three/metrics.jsonl").readline())
+assert abs(first["val_loss"] - two[-1]["val_loss"]) < 1e-5, (first, two[-1])
+PY
+}
+
+@test "adapters are trained further as a next stage, on their own model" {
+  cat >lora.yaml <<'YAML'
+data: {tokens: 16, packs: 3}
+lora: {rank: 2}
+schedule: {warmup: 0}
+validation: {every: 0}
+YAML
+  adapters=(vfm-train lora.yaml -j1 --data "$shared/usual" --init "$shared/run")
+  "${adapters[@]}" train.steps=4 --out adapters >/dev/null
+  "${adapters[@]}" train.steps=7 --out whole >/dev/null
+  cp -r "$shared/run" base
+  vfm-train --continue adapters train.steps=3 -j1 --data "$shared/usual" --out more >/dev/null
+  vfm-train --continue adapters train.steps=3 -j1 --data "$shared/usual" --out moved --base base >/dev/null
+  for part in lora/pytorch_lora_weights state/adam_m state/adam_v state/ema; do
+    cmp {whole,more}/checkpoints/step-00000007/$part.safetensors
+    cmp {whole,moved}/checkpoints/step-00000007/$part.safetensors
+  done
+  jq -e '.init.path | endswith("/run/checkpoints/step-00000150")' more/checkpoints/step-00000007/train.json
+  run vfm-train --continue adapters lora.rank=0 -j1 --data "$shared/usual" --out no
+  [ "$status" -eq 2 ]
+  [[ $output == *"cannot change lora.rank: 2 -> 0"* ]]
+  run vfm-train --continue adapters 'model.max_size=[9, 9, 9]' -j1 --data "$shared/usual" --out no
+  [ "$status" -eq 2 ]
+  [[ $output == *"those of the model under the adapters"* ]]
+}
