@@ -81,22 +81,20 @@ class ClipTool : public vfm::cli::Tool {
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (dry_run_) return estimate(slots);
-    return cut(slots, context.progress, context.manifest);
+    if (shots_only_)
+      return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
+    return vfm::clip::run(options_, slots, context.progress, context.manifest);
   }
 
  private:
-  long cut(vfm::Slots& slots, vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-    return shots_only_ ? vfm::clip::list_shots(options_, slots, progress, manifest)
-                       : vfm::clip::run(options_, slots, progress, manifest);
-  }
-
   long estimate(vfm::Slots& slots) {
     options_.report.clear();
     options_.most_seconds = vfm::cli::kEstimateSeconds;
     return vfm::cli::tell_estimate(
         {options_.inputs, options_.directory, "video", slots.threads(),
          [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-           cut(slots, progress, manifest);
+           shots_only_ ? vfm::clip::list_shots(options_, slots, progress, manifest)
+                       : vfm::clip::run(options_, slots, progress, manifest);
          },
          [&](const vfm::io::Record& video) {
            const vfm::media::Decoder decoder(video.path(), {.stream = options_.recipe.stream});

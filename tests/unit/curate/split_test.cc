@@ -77,7 +77,7 @@ TEST_CASE("sources that have their part keep it, and the others make up the shar
   // An empty part takes a new one, however small, and none that has its part.
   CHECK(assign_split({{1, 50, 0}, {2, 60, 0}, {3, 1}}, kParts, 0) ==
         std::vector<std::uint8_t>{0, 0, 1});
-  CHECK(assign_split({{1, 50, 0}, {2, 60, 0}}, kParts, 0) == std::vector<std::size_t>{0, 0});
+  CHECK(assign_split({{1, 50, 0}, {2, 60, 0}}, kParts, 0) == std::vector<std::uint8_t>{0, 0});
 }
 
 TEST_CASE("a split is read, or refused with what is wrong") {
