@@ -23,6 +23,7 @@ StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel
       order_(data.order(recipe.train.seed, recipe.data.packing), data.lengths(recipe.model),
              recipe.data.pack_options()),
       flops_(recipe),
+      end_(recipe.train.steps),
       window_(recipe.data.ahead) {}
 
 StepReader::~StepReader() {
@@ -41,7 +42,7 @@ void StepReader::stop() {
   stop_ = false;
 }
 
-void StepReader::seek(std::uint32_t step, DataPosition at) {
+void StepReader::seek(std::uint32_t step, DataPosition at, std::int64_t end) {
   stop();
   plans_.clear();
   items_.clear();
@@ -49,6 +50,7 @@ void StepReader::seek(std::uint32_t step, DataPosition at) {
   failure_ = nullptr;
   order_.seek(at);
   step_ = step;
+  end_ = end;
 }
 
 StepPlan StepReader::next() {
@@ -97,7 +99,7 @@ void StepReader::work() {
         changed_.wait(lock, [&] {
           const auto ahead = static_cast<std::int64_t>(plans_.size());
           return stop_ || (wanted_ && ahead == 0) ||
-                 (step_ < recipe_.train.steps && ahead < kMostStepsAhead && window_.may_read(1));
+                 (step_ < end_ && ahead < kMostStepsAhead && window_.may_read(1));
         });
         if (stop_) return;
       }

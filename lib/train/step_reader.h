@@ -62,8 +62,9 @@ class StepReader {
   StepReader(const StepReader&) = delete;
   StepReader& operator=(const StepReader&) = delete;
 
-  /// The next plan is that of `step`, with the data from there. Throws Error as PackOrder::seek.
-  void seek(std::uint32_t step, DataPosition at);
+  /// The next plan is that of `step`, with the data from there; those from `end` on are made only
+  /// when they are asked for. Throws Error as PackOrder::seek.
+  void seek(std::uint32_t step, DataPosition at, std::int64_t end);
   /// The next step, when it is planned. Throws what planning and reading threw, if anything but
   /// that a sample cannot be read.
   StepPlan next();
@@ -96,6 +97,7 @@ class StepReader {
   PackOrder order_;
   SampleFlops flops_;
   std::uint32_t step_ = 0;  ///< to be planned next, by the thread alone
+  std::int64_t end_;        ///< of the run or stage: the step after its last
   OwnReading own_;          ///< of the step that next() gave
 
   std::mutex mutex_;  ///< guards what follows

@@ -166,7 +166,8 @@ void Trainer::restore(const RunState& state) {
   const bool turn = turn_.owns_lock();
   if (turn) turn_.unlock();  // what is still read may wait for it
   if (built_.valid()) built_.get();
-  reader_.seek(static_cast<std::uint32_t>(state.step), state.data);
+  reader_.seek(static_cast<std::uint32_t>(state.step), state.data,
+               state.first_step + recipe_.train.steps);
   if (turn) turn_.lock();
   shards_.gather();
   state_ = state;
@@ -196,7 +197,7 @@ Trainer::StepData Trainer::take_data() {
   for (const auto& [key, message] : data.failures)
     if (failures_.emplace(key, message).second && parallel_.sharers().rank() == 0)
       log_warning("left out: {}", message);
-  if (state_.step + 1 >= recipe_.train.steps) return data;
+  if (state_.step + 1 >= state_.first_step + recipe_.train.steps) return data;
   const bool shared = parallel_.sharers().size() > 1;
   const auto next = std::make_shared<ReadStep>(shared ? read_step() : ReadStep());
   built_ = std::async(std::launch::async, [this, next, shared] {
