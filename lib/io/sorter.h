@@ -34,6 +34,10 @@ class Sorter {
   void add(std::string_view record);
   std::uint64_t records() const;
 
+  /// No more records come, and none is asked for soon: all go to the disk, and memory is free until
+  /// sorted().
+  void park();
+
   class Stream;
   /// All records in order; again from the first each time. The sorter must outlive it.
   Stream sorted();
