@@ -188,7 +188,8 @@ DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, c
   if (before.tokens == now.tokens && before.window == now.window) return place;
   const DataPosition begin{.epoch = place.epoch, .block = place.block};
   const auto order_of = [&](const data::PackOptions& packs) {
-    PackOrder order(data.size(), data.lengths(recipe.model), recipe.train.seed, packs);
+    PackOrder order(data.order(recipe.train.seed, packs.packing), data.lengths(recipe.model),
+                    packs);
     order.seek(begin);
     return order;
   };
