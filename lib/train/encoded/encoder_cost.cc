@@ -12,7 +12,7 @@
 namespace vfm::train {
 namespace {
 
-double places_of(const data::Form& form) {
+double places_of_form(const data::Form& form) {
   return static_cast<double>(form.frames) * form.height * form.width;
 }
 
@@ -42,14 +42,14 @@ models::PartCost cost_of_builtin(const Encoders& encoders, const data::Form& for
 
 EncoderCost cost_of_tokenizer(const Encoders& encoders, const data::SampleIndex& index) {
   const std::span<const data::Form> forms = index.forms();
-  const data::Form largest = *std::ranges::max_element(forms, {}, places_of);
+  const data::Form largest = *std::ranges::max_element(forms, {}, places_of_form);
   double places = 0;
   for (const data::Form& form : forms)
-    places += places_of(form) * static_cast<double>(form.count);
+    places += places_of_form(form) * static_cast<double>(form.count);
   EncoderCost cost{"tokenizer", encoders.tokenizer_config().name, {}};
   cost.cost = models::is_cosmos_tokenizer(cost.name) ? cost_of_network(encoders, largest)
                                                      : cost_of_builtin(encoders, largest);
-  cost.cost.repeat(places / static_cast<double>(index.size()) / places_of(largest));
+  cost.cost.repeat(places / static_cast<double>(index.size()) / places_of_form(largest));
   return cost;
 }
 
