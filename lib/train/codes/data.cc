@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/philox.h"
 #include "data/latents.h"
 #include "train/latents.h"
@@ -35,7 +36,10 @@ void refuse_single_codes(const Recipe& recipe, const data::SampleIndex& index) {
 void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary) {
   models::DecoderConfig& decoder = recipe.model.decoder;
   fit_field(decoder.vocabulary, vocabulary, "model.vocabulary");
-  fit_field(decoder.text_embed_dim, text_width(data.info()), "model.text_embed_dim");
+  if (recipe.model.begun && decoder.text_embed_dim == 0)
+    log_info("the model to begin from has no text, and that of the data is left aside");
+  else
+    fit_field(decoder.text_embed_dim, text_width(data.info()), "model.text_embed_dim");
   decoder.validate();
   refuse_single_codes(recipe, data.index());
 }
