@@ -69,7 +69,7 @@ setup_file() {
     "vae": ["diffusers", "AutoencoderKLCosmos"]}' >pipeline/model_index.json
   "$BATS_TEST_DIRNAME/publish-model" pipeline/transformer published-dit
   "$BATS_TEST_DIRNAME/publish-model" pipeline/vae published-tokenizer
-  "$BATS_TEST_DIRNAME/write-published-decoder" published-autoregressive text
+  "$BATS_TEST_DIRNAME/write-published-decoder" published-autoregressive
 }
 
 clips=(data.frames=5 data.size=32 data.shorter_side=32 data.tokens=256 data.packs=1)
