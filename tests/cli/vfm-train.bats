@@ -258,7 +258,7 @@ PY
   for mode in -q --dry-run; do
     run mpirun -np 2 vfm-train tiny.yaml parallel.tp=3 --device cpu --data latents --out run $mode </dev/null
     [ "$status" -eq 2 ]
-    [[ "$output" == *"parallel.tp=2"* ]]
+    [[ "$output" == *"tp=3 cp=1 pp=1 needs a multiple of 3 ranks, not 2"* ]]
   done
   [ ! -e run ]
 }
@@ -383,7 +383,7 @@ PY
   mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out mixed train.steps=50 schedule.shape=constant >/dev/null
   # More ranks than packs: said once, with the value that fits; one of them has nothing to compute.
   mpirun -np 4 vfm-train tiny.yaml -j1 --data latents --out four >/dev/null 2>err
-  [ "$(cat err)" = "vfm-train: warning: 1 of 4 ranks have no pack in a step, and wait for the others: 'data.packs' is 3, should be 4, or a multiple of it" ]
+  [ "$(cat err)" = "vfm-train: 1 of 4 ranks have no pack in a step, and wait for the others: 'data.packs' is 3, should be 4, or a multiple of it" ]
   vfm-train tiny.yaml --data latents --dry-run --ranks 4 2>&1 >/dev/null | grep -q "'data.packs' is 3, should be 4"
   python3 - <<'PY'
 import json
