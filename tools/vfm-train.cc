@@ -20,6 +20,7 @@
 #include "train/blend.h"
 #include "train/calibrate/calibrate.h"
 #include "train/check_parallel.h"
+#include "train/encoded/clip_fields.h"
 #include "train/export.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"
@@ -56,11 +57,12 @@ class TrainTool : public cli::Tool {
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
     auto* data = app.add_option("--data", data_,
-                                "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did; "
-                                "several are blended")
+                                "latents that vfm-pack wrote; with --tokenizer, or to train one, "
+                                "clips that vfm-shard did; several are blended")
                      ->type_name("DIR")
                      ->allow_extra_args(false)
                      ->check(cli::not_empty);
+    add_encoder_options(app);
     app.add_option("--synthetic", synthetic_,
                    "train on made-up latents or clips of these sizes, to measure a machine")
         ->type_name("FxHxW,...")
@@ -195,6 +197,24 @@ class TrainTool : public cli::Tool {
   }
 
  private:
+  void add_encoder_options(CLI::App& app) {
+    train::EncoderNames& names = options_.encoders;
+    app.add_option("--tokenizer", names.tokenizer,
+                   "encode the clips of --data while training; of --export: its folder, if it has "
+                   "moved")
+        ->check(cli::not_empty)
+        ->type_name("builtin:wavelet|builtin:fsq|DIR|FILE.json");
+    app.add_option("--text", names.text, "with --tokenizer: encode captions that have no embedding")
+        ->check(cli::not_empty)
+        ->type_name("builtin:hash|DIR");
+    app.add_option(
+           "--latent-scale", names.scale,
+           "with --tokenizer: mean and deviation of latents, as in a latents.json (default: "
+           "the tokenizer's own, or measured)")
+        ->check(cli::not_empty)
+        ->type_name("FILE.json");
+  }
+
   void add_export_options(CLI::App& app) {
     app.add_option("--export", export_.folder,
                    "write the model of a run, given in place of the recipe, for diffusers or peft")
@@ -215,9 +235,6 @@ class TrainTool : public cli::Tool {
         "of --export: a pipeline's text encoder as links or copies; none: the network alone")
         ->check(CLI::IsMember({"link", "copy", "none"}))
         ->capture_default_str();
-    add("--tokenizer", export_.tokenizer, "of --export: the tokenizer's folder, if it has moved")
-        ->check(cli::not_empty)
-        ->type_name("DIR");
     add("--text-encoder", export_.text_encoder,
         "of --export: the text encoder's folder, if it has moved")
         ->check(cli::not_empty)
@@ -230,8 +247,7 @@ class TrainTool : public cli::Tool {
     if (check_parallel_)
       fail_usage(
           "--check-parallel takes one step, and is not for --continue: check the layout with "
-          "--init "
-          "'{}'",
+          "--init '{}'",
           options_.earlier);
     if (recipe_.find('=') == std::string::npos || io::file_exists(recipe_)) return;
     settings_.insert(settings_.begin(), std::move(recipe_));
@@ -248,9 +264,9 @@ class TrainTool : public cli::Tool {
   }
 
   void check_calibrate() const {
-    if (!recipe_.empty() || !data_.empty() || !options_.out.empty() ||
-        !options_.init.empty() || !options_.earlier.empty() || !export_.folder.empty() ||
-        !synthetic_.empty() || gpu_ || dry_run_ || print_config_ || check_parallel_ || plan_)
+    if (!recipe_.empty() || !data_.empty() || !options_.out.empty() || !options_.init.empty() ||
+        !options_.earlier.empty() || !export_.folder.empty() || !synthetic_.empty() || gpu_ ||
+        dry_run_ || print_config_ || check_parallel_ || plan_)
       fail_usage(
           "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --continue, "
           "--export, --gpu, --dry-run, --plan, --print-config and --check-parallel");
@@ -292,6 +308,7 @@ class TrainTool : public cli::Tool {
   long check_parallel(dist::World& world) const {
     omp_set_num_threads(options_.threads);
     const auto data = train::open_data(options_);
+    data->settle(world, {});
     const train::ParallelCheck check = train::check_parallel(options_, *data, world);
     if (world.rank() == 0) {
       cli::print(dump_json(check.to_json()) + "\n");
@@ -316,6 +333,7 @@ class TrainTool : public cli::Tool {
     const train::Kind& kind = train::kind_of(type);
     if (cuda_graph_ == "on" && !kind.has_graphs())
       fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", type);
+    train::check_clip_options(options_);
     if (cuda_graph_ == "on" && options_.recipe.model.offload)
       fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
     if (!dry_run_ && !print_config_ && !plan_ && options_.data.empty() && synthetic_.empty())
@@ -335,13 +353,15 @@ class TrainTool : public cli::Tool {
         check_parallel_)
       fail_usage(
           "--export goes without --data, --out, --init, --continue, settings, --dry-run, "
-          "--check-parallel and "
-          "--print-config: vfm-train RUN --export DIR");
+          "--check-parallel and --print-config: vfm-train RUN --export DIR");
     std::error_code error;
     if (!std::filesystem::is_directory(recipe_, error))
       fail_usage("--export needs a run of vfm-train in place of the recipe, and '{}' is none",
                  recipe_);
+    if (!options_.encoders.text.empty() || !options_.encoders.scale.empty())
+      fail_usage("--text and --latent-scale are for training, not for --export");
     export_.run = recipe_;
+    export_.tokenizer = options_.encoders.tokenizer;
     export_.average = weights_ == "ema";
     export_.merge = lora_mode_ == "merged";
     export_.under = options_.init_under;

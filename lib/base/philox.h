@@ -39,6 +39,7 @@ enum class Purpose : std::uint32_t {
   synthetic = 14,        // made-up training data: latents (step 0), text (1)
   condition_noise = 15,  // on condition frames in generation: noise level and prompt
   condition = 16,        // how many frames are given, and their noise level: step, sample key
+  caption = 17,          // which of several captions a sample has: epoch, sample key
   estimate = 20,         // which records of an input a dry run looks at
 };
 

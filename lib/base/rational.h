@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace vfm {
@@ -14,6 +16,15 @@ struct Rational {
   double value() const { return static_cast<double>(num) / static_cast<double>(den); }
   friend bool operator==(const Rational&, const Rational&) = default;
 };
+
+/// A frame rate as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth.
+inline Rational nearest_rate(double fps) {
+  const double broadcast = fps * 1001 / 1000;
+  if (fps == std::round(fps)) return {std::lround(fps), 1};
+  if (std::abs(broadcast - std::round(broadcast)) < 1e-4)
+    return {std::lround(broadcast) * 1000, 1001};
+  return {std::max(1L, std::lround(fps * 1000)), 1000};
+}
 
 /// A half-open span [begin, end) of timestamps in units of `base` seconds.
 struct Span {

@@ -14,12 +14,14 @@ namespace {
 
 struct Draw {  // of the place of a crop, each in [0, 1]
   double x = 0.5, y = 0.5, time = 0.5;
+  bool mirror = false;
 };
 
 Draw draw(const std::string& key, const ClipOptions& options) {
   if (options.crop == CropMode::centre) return {};
   const Random random(options.seed, Purpose::crop, options.step, random_key(key));
-  return {random.uniform(0), random.uniform(1), random.uniform(2)};
+  return {random.uniform(0), random.uniform(1), random.uniform(2),
+          random.uniform(3) < options.flip};
 }
 
 /// Every frame's timestamp, and the end of the last.
@@ -77,13 +79,16 @@ std::array<int, 4> crop_of(int width, int height, const Bucket& bucket, const Dr
   return {at(width - w, place.x), at(height - h, place.y), w, h};
 }
 
-/// The n-th frame of `out` from an image.
-void put(const media::RgbImage& image, std::size_t n, ClipPixels& out) {
-  const std::size_t plane = std::size_t(out.height) * out.width;
+/// The n-th frame of `out` from an image, perhaps mirrored left to right.
+void put(const media::RgbImage& image, std::size_t n, bool mirror, ClipPixels& out) {
+  const auto width = static_cast<std::size_t>(out.width);
+  const std::size_t plane = std::size_t(out.height) * width;
   for (std::size_t colour = 0; colour < 3; ++colour) {
     float* to = out.pixels.data() + (colour * out.frames + n) * plane;
     for (std::size_t i = 0; i < plane; ++i)
       to[i] = static_cast<float>(image.pixels[3 * i + colour]) / 127.5f - 1;
+    for (std::size_t row = 0; mirror && row < plane; row += width)
+      std::reverse(to + row, to + row + width);
   }
 }
 
@@ -139,11 +144,15 @@ class ClipReader {
     return media::Decoder(bytes_, where_, {.hardware = options_.hardware});
   }
 
+  Bucket bucket_of_picture() const {
+    if (options_.square > 0) return {options_.square, options_.square};
+    if (options_.bucket.width > 0) return options_.bucket;
+    return bucket_of(info_.display_width, info_.display_height, options_.size, options_.multiple);
+  }
+
   /// The chosen frames as pixels; no frames at all if the clip ends before the last of them.
   ClipPixels take(media::Decoder decoder, const std::vector<std::int64_t>& chosen) const {
-    const Bucket bucket = options_.square > 0 ? Bucket{options_.square, options_.square}
-                                              : bucket_of(info_.display_width, info_.display_height,
-                                                          options_.size, options_.multiple);
+    const Bucket bucket = bucket_of_picture();
     ClipPixels out;
     out.frames = static_cast<int>(chosen.size());
     out.height = bucket.height;
@@ -169,7 +178,7 @@ class ClipReader {
       if (!decoder.next(frame)) return {};
       if (chosen[n] != i) continue;
       scaler.to_rgb(frame, scale, image);
-      put(image, n, out);
+      put(image, n, draw_.mirror, out);
       if (n++ == 0) first = frame.pts;
     }
     if (out.frames > 1) out.fps = measured_rate(info_, first, frame.pts, chosen.size());
@@ -184,42 +193,6 @@ class ClipReader {
 };
 
 }  // namespace
-
-Bucket bucket_of(int width, int height, int size, int multiple) {
-  const double shape = std::sqrt(static_cast<double>(width) / height);
-  const auto side = [&](double length) {
-    return std::max(1, static_cast<int>(std::lround(length / multiple))) * multiple;
-  };
-  return {side(size * shape), side(size / shape)};
-}
-
-std::vector<std::int64_t> sample_times(const std::vector<std::int64_t>& pts, std::int64_t end,
-                                       Rational base, Rational fps) {
-  // Times in units of 1 / (base.den * fps.num) seconds are whole numbers.
-  __extension__ using Wide = __int128;
-  const Wide unit = Wide{base.num} * fps.num, step = Wide{fps.den} * base.den;
-  std::vector<std::int64_t> out;
-  if (pts.empty()) return out;
-  const auto count = static_cast<std::int64_t>(pts.size());
-  const Wide length = Wide{end - pts.front()} * unit;
-  if (length >= step * count) return out;
-  const auto time = [&](std::int64_t i) {
-    return Wide{pts[static_cast<std::size_t>(i)] - pts.front()} * unit;
-  };
-  std::int64_t i = 0;
-  // Timestamps are rounded to the time base: half a tick late is not late.
-  for (Wide t = 0; 2 * t + unit < 2 * length; t += step) {
-    while (i + 1 < count && 2 * time(i + 1) <= 2 * t + unit)
-      ++i;
-    out.push_back(i);
-  }
-  return out;
-}
-
-int whole_groups(std::int64_t available, int most, int step) {
-  const std::int64_t frames = std::min<std::int64_t>(available, most);
-  return frames < 1 ? 0 : static_cast<int>(1 + (frames - 1) / step * step);
-}
 
 ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
                        const ClipOptions& options) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/rational.h"
+#include "data/clip_size.h"
 #include "media/hardware.h"
 
 namespace vfm::data {
@@ -25,29 +26,15 @@ struct ClipOptions {
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
   CropMode crop = CropMode::centre;
   std::uint64_t seed = 0;  ///< of random crops
-  std::uint32_t step = 0;  ///< of training; random crops are others at each
+  std::uint32_t step = 0;  ///< of training, or epoch; random crops are others at each
+  double flip = 0;         ///< of random crops: how probable it is that the picture is mirrored
   int time_step = 8;       ///< 1 + k * time_step frames: the tokenizer's time factor
   int multiple = 16;       ///< of both sides of the picture
+  /// Not empty: the picture gets this shape, and not that of its own bucket: one that was planned.
+  Bucket bucket = {};
   /// Decodes the clip, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
-
-/// Width and height of the bucket for a picture: multiples of `multiple`, area about size^2, shape
-/// about that of the picture.
-struct Bucket {
-  int width = 0, height = 0;
-};
-Bucket bucket_of(int width, int height, int size, int multiple);
-
-/// Indices of the frames to take: by time, exactly, at the rate `fps`. `pts` are all frames'
-/// timestamps in units of `base`, rising, `end` that of the end of the last frame. The k-th is the
-/// one that shows k / fps after the first. Empty if the clip is slower than `fps`: frames are never
-/// repeated to fill up a rate.
-std::vector<std::int64_t> sample_times(const std::vector<std::int64_t>& pts, std::int64_t end,
-                                       Rational base, Rational fps);
-
-/// The largest 1 + k * step that is at most `available` and at most `most`; 0 if that is nothing.
-int whole_groups(std::int64_t available, int most, int step);
 
 struct ClipPixels {
   std::vector<float> pixels;  ///< (3, frames, height, width), RGB in [-1, 1]

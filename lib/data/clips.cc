@@ -5,6 +5,7 @@
 #include <iterator>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "io/file.h"
 #include "shard/dataset_meta.h"
 #include "shard/finished_dataset.h"
+#include "shard/media_index.h"
 #include "shard/media_members.h"
 #include "shard/reader.h"
 
@@ -20,6 +22,14 @@ namespace {
 
 bool is_of_split(const io::Record& record, const std::string& split) {
   return get_string(record.json, "split").value_or("train") == split;
+}
+
+/// The one that vfm-shard hashed: it puts that first.
+const shard::Member* first_media(const shard::Sample& sample) {
+  const auto found = std::ranges::find_if(sample.members, [](const shard::Member& member) {
+    return shard::is_media_extension(member.extension);
+  });
+  return found == sample.members.end() ? nullptr : &*found;
 }
 
 /// Throws Error unless the bytes are those that the sample's JSON has the hash of, if it has one.
@@ -32,6 +42,43 @@ void check_media(const shard::Sample& sample, const shard::Member& media, const 
   if (const std::string found = hash_hex(media.data); found != known)
     fail("{}: its bytes are not those that vfm-shard wrote (hash {}, its JSON has {})", what, found,
          known);
+}
+
+/// What the dataset's index says of a member.
+ClipFacts facts_of(const Json& json) {
+  ClipFacts facts;
+  if (!json.is_object()) return facts;
+  const auto number = [&](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_number() ? found->get<double>() : 0.0;
+  };
+  const auto whole = [&](const char* name) {
+    return static_cast<int>(std::clamp(number(name), 0.0, 1e9));
+  };
+  const bool video = json.contains("video_num_frames");
+  facts.frames = video ? whole("video_num_frames") : json.contains("format") ? 1 : 0;
+  facts.width = whole(video ? "video_width" : "width");
+  facts.height = whole(video ? "video_height" : "height");
+  facts.seconds = number("video_duration");
+  facts.fps = number("video_fps");
+  return facts;
+}
+
+void add_facts(Clip& clip, const shard::IndexedSample& sample, const TextColumns& texts,
+               shard::MediaIndex& index) {
+  for (const shard::IndexedMember& member : sample.members)
+    if (shard::is_media_extension(member.extension)) {
+      clip.facts = facts_of(index.find(sample.key, member.extension));
+      break;
+    }
+  for (const std::string& column : texts.names)
+    for (const shard::IndexedMember& member : sample.members) {
+      const auto bytes = static_cast<std::int64_t>(member.size);
+      if (member.extension == embedding_member(column))
+        clip.embedding_bytes = std::max(clip.embedding_bytes, bytes);
+      if (member.extension == caption_member(column))
+        clip.caption_bytes = std::max(clip.caption_bytes, bytes);
+    }
 }
 
 }  // namespace
@@ -47,7 +94,7 @@ struct ClipSet::State {
   std::mutex mutex;                                // guards open
   std::list<std::pair<std::size_t, Reader>> open;  // the last used first
 
-  void add_shard(const std::string& tar) {
+  void add_shard(const std::string& tar, const ClipListing& listing, shard::MediaIndex* facts) {
     std::int64_t row = 0;
     shard::for_each_indexed(tar, [&](const shard::IndexedSample& sample) {
       Clip clip{sample.key, tars.size(), row++, false};
@@ -56,6 +103,7 @@ struct ClipSet::State {
           clip.still = shard::is_still_extension(member.extension);
           break;
         }
+      if (facts != nullptr) add_facts(clip, sample, listing.texts, *facts);
       clips.push_back(std::move(clip));
     });
     tars.push_back(tar);
@@ -75,14 +123,16 @@ struct ClipSet::State {
   }
 };
 
-ClipSet::ClipSet(const std::string& directory, const std::string& split)
+ClipSet::ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing)
     : state_(std::make_unique<State>()) {
   Json shards = Json::array();
+  std::optional<shard::MediaIndex> facts;
   for (const auto& [name, record] : shard::planned_shards(directory)) {
     if (!is_of_split(record, split)) continue;
+    if (listing.facts && !facts) facts.emplace(directory);
     shards.push_back({{"path", name}, {"xxh3", record.json.value("xxh3", Json())}});
     try {
-      state_->add_shard(record.path());
+      state_->add_shard(record.path(), listing, facts ? &*facts : nullptr);
     } catch (const Error& error) {
       throw Error(error.what(), ErrorKind::usage);
     }
@@ -106,22 +156,49 @@ const Json& ClipSet::info() const {
   return state_->info;
 }
 
-ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
+std::string ClipSet::name(std::size_t i) const {
   const Clip& clip = state_->clips.at(i);
-  const std::string what = fmt::format("sample '{}' of '{}'", clip.key, state_->tars[clip.shard]);
+  return fmt::format("sample '{}' of '{}'", clip.key, state_->tars[clip.shard]);
+}
+
+shard::Sample ClipSet::sample(std::size_t i) const {
+  const Clip& clip = state_->clips.at(i);
+  const std::string what = name(i);
   const State::Reader reader = state_->reader_of(clip.shard);
   if (clip.row >= reader->samples())
     fail("{}: the shard has only {} samples", what, reader->samples());
-  const shard::Sample sample = reader->read(clip.row);
+  shard::Sample sample = reader->read(clip.row);
   if (sample.key != clip.key) fail("{}: the shard has '{}' there", what, sample.key);
-  for (const shard::Member& member : sample.members)
-    if (shard::is_media_extension(member.extension)) {
-      check_media(sample, member, what);
-      ClipPixels pixels = clip_pixels(member.data, what, clip.key, options);
-      pixels.bytes = sample.bytes();
-      return pixels;
-    }
-  fail("{} has no video and no picture", what);
+  const shard::Member* const media = first_media(sample);
+  if (media == nullptr) fail("{} has no video and no picture", what);
+  check_media(sample, *media, what);
+  return sample;
+}
+
+ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
+  const shard::Sample clip = sample(i);
+  ClipPixels pixels = clip_pixels(first_media(clip)->data, name(i), clip.key, options);
+  pixels.bytes = clip.bytes();
+  return pixels;
+}
+
+TextedClip ClipSet::read(std::size_t i, const ClipOptions& options, const TextColumns& texts,
+                         double place) const {
+  const shard::Sample clip = sample(i);
+  TextedClip read;
+  try {
+    read.text = choose_text(clip, sample_meta(clip), texts, place);
+  } catch (const Error& error) {
+    fail("{}: {}", name(i), error.what());
+  }
+  read.pixels = clip_pixels(first_media(clip)->data, name(i), clip.key, options);
+  read.pixels.bytes = clip.bytes();
+  return read;
+}
+
+SampleText ClipSet::text(std::size_t i, const TextColumns& texts, double place) const {
+  const shard::Sample clip = sample(i);
+  return choose_text(clip, sample_meta(clip), texts, place);
 }
 
 }  // namespace vfm::data

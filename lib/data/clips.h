@@ -13,7 +13,12 @@
 
 #include "base/json.h"
 #include "data/clip_pixels.h"
+#include "data/sample_text.h"
 #include "io/manifest.h"
+
+namespace vfm::shard {
+struct Sample;
+}
 
 namespace vfm::data {
 
@@ -22,12 +27,27 @@ struct Clip {
   std::size_t shard = 0;  ///< of the dataset, in the order of its plan
   std::int64_t row = 0;   ///< of the sample in its shard
   bool still = false;     ///< its name says that it is a picture; else it is taken for a video
+  // Of listed ones with ClipListing::facts:
+  ClipFacts facts;
+  std::int64_t embedding_bytes = 0, caption_bytes = 0;  ///< of the largest in the columns; 0: none
+};
+
+/// What is to be known of clips beside key and place.
+struct ClipListing {
+  bool facts = false;  ///< sizes, by the dataset's index (shard/media_index.h), and texts
+  TextColumns texts;
+};
+
+/// A clip as training on latents takes it.
+struct TextedClip {
+  ClipPixels pixels;
+  SampleText text;
 };
 
 class ClipSet {
  public:
   /// `split` is "train" or "val". Throws Error{usage} if `directory` is not a finished dataset.
-  ClipSet(const std::string& directory, const std::string& split);
+  ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing = {});
   ~ClipSet();
   ClipSet(ClipSet&&) noexcept;
   /// Whether that dataset has clips in `split`, by vfm-shard's notes on its shards alone.
@@ -41,9 +61,17 @@ class ClipSet {
   /// Throws Error naming key and shard: unreadable, without video and picture, or one that is not
   /// what vfm-shard hashed ("media_xxh3" of its JSON; a dataset from before that is not compared).
   ClipPixels read(std::size_t i, const ClipOptions& options) const;
+  /// The same, with the text of the columns that is at `place` (choose_text()).
+  TextedClip read(std::size_t i, const ClipOptions& options, const TextColumns& texts,
+                  double place) const;
+  /// Its text alone.
+  SampleText text(std::size_t i, const TextColumns& texts, double place) const;
+  /// For messages: "sample 'KEY' of 'TAR'".
+  std::string name(std::size_t i) const;
 
  private:
   struct State;
+  shard::Sample sample(std::size_t i) const;
   std::unique_ptr<State> state_;
 };
 

@@ -37,6 +37,8 @@ class DuplicateList {
   std::uint64_t count() const { return sorter_.records(); }
   std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::vector<double>& near_cosines() const { return cosines_; }
+  /// No more come, and nobody asks soon.
+  void park() { sorter_.park(); }
   /// All, by key; the repeated ones of a key last. Ends where `use` says false.
   void for_each(const std::function<bool(const Duplicate& duplicate)>& use);
 

@@ -12,6 +12,7 @@
 namespace vfm::dataset {
 namespace {
 
+constexpr std::size_t kKeysMemory = std::size_t{24} << 20;  // a million keys fill it
 constexpr std::size_t kLongestNames = std::size_t{64} << 10;
 
 std::string bytes_of(const std::vector<float>& values) {
@@ -51,7 +52,7 @@ ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes)
       items_(folder),
       offsets_(folder),
       embedding_floats_(folder),
-      keys_(folder),
+      keys_(folder, kKeysMemory),
       source_runs_(folder) {}
 
 void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
@@ -105,8 +106,6 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
     items_.append(out);
     ++count_;
   }
-  gone_.resize(count_);
-  dropped_.resize(count_);
 }
 
 void ItemStore::note_source(const Item& item) {
@@ -135,6 +134,9 @@ void ItemStore::end_source() {
 void ItemStore::settle_keys(
     const std::function<void(std::uint32_t, const Item&, const Item&)>& again) {
   end_source();
+  source_runs_.park();
+  gone_.resize(count_);
+  dropped_.resize(count_);
   {
     io::Sorter::Stream stream = keys_.sorted();
     std::vector<std::uint32_t> firsts;  // numbers of this hash with different keys

@@ -211,6 +211,7 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& kno
     const std::string key = items.get(number).key;
     plan.duplicates.add({key, key, DuplicateKind::repeated, 1, "the same sample read twice"});
   }
+  plan.duplicates.park();
   Sources sources(items, pairs, options, known);
   sources.assign();
   plan.any_known = sources.any_known();

@@ -83,8 +83,12 @@ struct Sorter::State {
   void merge_runs();
   void finish() {
     if (finished) return;
+    if (!runs.empty()) return park();
     finished = true;
-    if (runs.empty()) return sort();
+    sort();
+  }
+  void park() {
+    finished = true;
     spill();
     arena.reset();
   }
@@ -197,6 +201,10 @@ void Sorter::add(std::string_view record) {
 
 std::uint64_t Sorter::records() const {
   return state_->records;
+}
+
+void Sorter::park() {
+  state_->park();
 }
 
 Sorter::Stream Sorter::sorted() {

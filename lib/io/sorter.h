@@ -2,9 +2,9 @@
 //
 // A record is any bytes, and the order is that of memcmp, a shorter one before those that it
 // begins: io/packed.h makes such bytes of fields. Memory is what the constructor says, whatever
-// comes. Why not a library: SQLite's sorter, which is at hand, takes several times as long for 10^8
-// records of twenty bytes and puts its files where it likes; key-value stores (LMDB, RocksDB) keep
-// an index that nobody asks here; STXXL is not looked after, and knows records of one size alone.
+// comes. Why not a library: SQLite's sorter, which is at hand, puts its files where it likes;
+// key-value stores (LMDB, RocksDB) keep an index that nobody asks here; STXXL is not looked after,
+// and knows records of one size alone.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,6 +33,10 @@ class Sorter {
   /// Throws Error for a record that takes more than a quarter of memory, or if sorted() was called.
   void add(std::string_view record);
   std::uint64_t records() const;
+
+  /// No more records come, and none is asked for soon: all go to the disk, and memory is free until
+  /// sorted().
+  void park();
 
   class Stream;
   /// All records in order; again from the first each time. The sorter must outlive it.

@@ -6,8 +6,7 @@
 
 namespace vfm::media {
 
-/// `fps` as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth. Throws Error
-/// for one that no clip has.
+/// nearest_rate() of `fps`. Throws Error for one that no clip has.
 Rational frame_rate(double fps);
 
 }  // namespace vfm::media

@@ -81,8 +81,4 @@ class PackFolder {
   std::map<std::string, Split> splits_;
 };
 
-/// Mean and standard deviation of each channel: {"mean":[...],"std":[...]}. A channel that does not
-/// vary (time details, if all are images) has standard deviation 1.
-Json channel_statistics(const ChannelSums& sums);
-
 }  // namespace vfm::pack

@@ -9,22 +9,13 @@
 #include "base/json.h"
 #include "data/clip_pixels.h"
 #include "data/latents.h"
+#include "models/channel_sums.h"
 #include "models/tokenizer.h"
 #include "shard/sample.h"
 
 namespace vfm::pack {
 
-/// Sums over the latent pixels of samples, for the mean and standard deviation of each channel.
-/// Always added in one order, so that the rounding is the same in every run.
-struct ChannelSums {
-  std::vector<double> sum, squares;
-  double count = 0;  ///< latent pixels
-
-  void add(const ChannelSums& other);
-  Json to_json() const;
-  /// Throws Error unless it is of `channels` channels.
-  static ChannelSums from_json(const Json& json, int channels);
-};
+using models::ChannelSums;
 
 struct LatentOutput {
   shard::Sample sample;  ///< latent.npy or codes.npy, text.npy, json

@@ -2,7 +2,6 @@
 // read from the shards' notes, one shard at a time, by split and name.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "data/index_file.h"
 #include "io/atomic_file.h"
 #include "io/text_writer.h"
+#include "models/channel_sums.h"
 #include "pack/folder.h"
 #include "shard/dataset_card.h"
 #include "shard/dataset_meta.h"
@@ -150,7 +150,7 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   } else {
     if (totals.train.count == 0)
       log_warning("there is no 'train' split: the channel statistics are of all samples");
-    json.update(channel_statistics(totals.train.count > 0 ? totals.train : totals.all));
+    json.update(models::channel_statistics(totals.train.count > 0 ? totals.train : totals.all));
   }
   json["splits"] = totals.splits;
   json["settings"] = settings_;
@@ -162,18 +162,6 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
       remove_indexes(io::join_path(directory_, split));
   }
   io::update_file(io::join_path(directory_, "latents.json"), text);
-}
-
-Json channel_statistics(const ChannelSums& sums) {
-  constexpr double kFlat = 1e-10;  // a variance below this is fp16 rounding
-  std::vector<double> mean, deviation;
-  for (std::size_t c = 0; c < sums.sum.size(); ++c) {
-    const double m = sums.sum[c] / sums.count;
-    const double variance = sums.squares[c] / sums.count - m * m;
-    mean.push_back(m);
-    deviation.push_back(variance > kFlat ? std::sqrt(variance) : 1.0);
-  }
-  return {{"mean", mean}, {"std", deviation}};
 }
 
 }  // namespace vfm::pack

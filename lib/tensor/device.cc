@@ -55,9 +55,9 @@ double peak_tflops(std::string_view gpu) {
   return 0;
 }
 
-std::unique_lock<std::mutex> take_turn(Device device) {
-  static std::mutex mutex;
-  return device == Device::cuda ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+DeviceTurn take_turn(Device device) {
+  static std::recursive_mutex mutex;
+  return device == Device::cuda ? DeviceTurn(mutex) : DeviceTurn();
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,

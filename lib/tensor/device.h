@@ -70,9 +70,10 @@ MemoryStats cuda_memory();
 /// Forgets the peak: from now on it is what is in use now.
 void reset_cuda_peak();
 
-/// One thread at a time drives the GPU: where several may, each holds this while it does. For the
-/// CPU the lock holds nothing.
-std::unique_lock<std::mutex> take_turn(Device device);
+/// One thread at a time drives the GPU: where several may, each holds this while it does, also
+/// twice. For the CPU the lock holds nothing.
+using DeviceTurn = std::unique_lock<std::recursive_mutex>;
+DeviceTurn take_turn(Device device);
 
 CUstream_st* compute_stream();
 /// Waits until everything queued is done; errors of kernels appear here at the latest.

@@ -179,9 +179,9 @@ class BlendData final : public Dataset {
         throw Error(fmt::format("'{}': {}", sources_[part].name, error.what()), error.kind());
       }
   }
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
     const auto [part, own] = index_.find(i);
-    return parts_[part]->read(own, step);
+    return parts_[part]->read(own, seen);
   }
 
   const std::vector<std::unique_ptr<Dataset>> parts_;
@@ -278,6 +278,9 @@ std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string&
   const Kind& kind = kind_of(options.recipe.model.type);
   const std::vector<std::string>& folders = options.blend;
   if (folders.empty()) return kind.open(options, split);
+  if (!options.encoders.tokenizer.empty())
+    fail_usage("clips that are encoded while training are of one folder, not of {}",
+               folders.size());
   std::vector<std::unique_ptr<Dataset>> parts;
   std::vector<std::uint64_t> sizes;
   RunOptions of_folder = options;

@@ -23,7 +23,8 @@ namespace vfm::train {
 void settle_folders(RunOptions& options, const std::vector<std::string>& given);
 
 /// `split` of what the options name: the samples of one folder, those of a blend, or made-up ones.
-/// Throws Error{usage}; where the folders of a blend do not go together with all that differs.
+/// Throws Error{usage}; where the folders of a blend do not go together with all that differs; and
+/// for a blend of clips that are to be encoded.
 std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string& split = "train");
 
 /// Of one folder of the blend `data`, for Kind::open(): its samples are seen as that sees them.

@@ -12,7 +12,7 @@ namespace vfm::train {
 
 struct DataRecipe {
   int frames = 17;             ///< of pixels: of a clip, at most
-  int size = 256;              ///< of pixels: side of the square that is cut out
+  int size = 256;              ///< of pixels: side of the square that is cut out; or its area's
   int shorter_side = 0;        ///< of pixels: of the picture before that, at most; 0: as it is
   std::int64_t tokens = 8192;  ///< capacity of a pack
   int packs = 1;               ///< packs a step, over all ranks
@@ -24,6 +24,12 @@ struct DataRecipe {
   std::int64_t ahead = std::int64_t{64}
                        << 20;  ///< bytes of samples that are read before their step
   int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
+  // Of clips that are encoded while training (train/encoded/encoded_clips.h):
+  double fps = 0;               ///< frames a second to take; 0: all
+  std::string crop = "random";  ///< or "centre"
+  double flip = 0;              ///< how probable it is that a clip is mirrored
+  /// Columns of captions, of which each epoch takes one.
+  std::vector<std::string> captions = {"caption"};
   /// Not a setting: a run that goes on keeps that which it began with (train/beginning.h).
   data::Packing packing = data::Packing::blocks;
 

@@ -19,7 +19,16 @@
 #include "train/recipe.h"
 #include "train/sample.h"
 
+namespace vfm::dist {
+class World;
+}
+
 namespace vfm::train {
+
+/// When a sample is seen in training: pixels are taken at other places each time.
+struct SeenAt {
+  std::uint32_t step = 0, epoch = 0;
+};
 
 /// One of the sets that a blend is of.
 struct DataSource {
@@ -60,11 +69,23 @@ class Dataset {
   data::LengthsOf lengths(const ModelRecipe& model) const;
   std::vector<std::int64_t> tokens(const ModelRecipe& model, std::size_t most = SIZE_MAX) const;
   /// Latents in model units, or codes; and text. Or pixels: at a place and time that are random for
-  /// each `step`, or in the middle without one. Throws Error naming the key: unreadable, or not
-  /// finite.
-  CleanSample read(std::size_t i, std::optional<std::uint32_t> step = {}) const {
-    return read_sample(i, step);
+  /// each step, or in the middle without one; of clips that are encoded here for each epoch. Throws
+  /// Error naming the key: unreadable, or not finite.
+  CleanSample read(std::size_t i, std::optional<SeenAt> seen = {}) const {
+    return read_sample(i, seen);
   }
+  /// What all samples have in common and is found out once, before the first of them is read: by
+  /// all ranks together, or taken from `kept`, the train.json of the run that goes on (null: none).
+  /// A collective. Throws Error{usage} for what does not fit that run.
+  virtual void settle(dist::World& /*world*/, const Json& /*kept*/) {}
+  /// Another split, made ready by the same settle(); null: Kind::open() is to make it.
+  virtual std::unique_ptr<Dataset> other_split(const std::string& /*split*/) const {
+    return nullptr;
+  }
+  /// Whether reading computes on the GPU, which who trains leaves to it meanwhile (take_turn()).
+  virtual bool reads_on_gpu() const { return false; }
+  /// Bytes of the training's device that reading takes, for good and for a while.
+  virtual double device_bytes() const { return 0; }
   /// About how much of files a sample is, by its entry alone: what reading is shared out by.
   virtual std::int64_t about_bytes(std::size_t i) const;
   /// Whether a sample can be read in pieces, by several; else read_piece() and put_together() throw
@@ -74,7 +95,7 @@ class Dataset {
   virtual std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   virtual CleanSample put_together(std::size_t i, std::string_view bytes) const;
   /// Names the data: a hash of the tokenizer, the statistics and every sample's key and size.
-  std::string fingerprint() const { return index().fingerprint(info()); }
+  virtual std::string fingerprint() const { return index().fingerprint(info()); }
   /// What train.json says of them for generation (train/generation_facts.h): "tokenizer",
   /// "text_encoder", "latent_scale", and of which sizes they are, "trained". Nothing where there is
   /// nothing to draw with the model alone.
@@ -83,7 +104,7 @@ class Dataset {
  private:
   /// fit(), but for the capacity of a pack, and for the ranks that share it.
   virtual void fit_model(Recipe& recipe) const = 0;
-  virtual CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const = 0;
+  virtual CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const = 0;
 };
 
 /// Tokens of a sample of these sizes.

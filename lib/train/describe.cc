@@ -9,6 +9,7 @@
 #include "train/blend.h"
 #include "train/checkpoint.h"
 #include "train/dataset.h"
+#include "train/encoded/encoded_clips.h"
 #include "train/generation_facts.h"
 #include "train/kind.h"
 #include "train/memory.h"
@@ -24,9 +25,18 @@
 namespace vfm::train {
 namespace {
 
+using EncoderCosts = std::vector<EncoderCost>;
+
+/// Those of the data, where these are encoded while training.
+EncoderCosts costs_of_encoders(const Dataset& data) {
+  const auto* const clips = dynamic_cast<const EncodedClips*>(&data);
+  return clips != nullptr ? clips->costs() : EncoderCosts();
+}
+
 /// The time of a step of packs like `pack` on options.gpu, and the memory that it takes there.
 Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepWork& work,
-                    const std::vector<data::Entry>& pack, const MemoryNeed& need) {
+                    const Workload& load, const MemoryNeed& need, const EncoderCosts& encoders) {
+  const std::vector<data::Entry>& pack = load.pack;
   SampleFlops flops_of(recipe);
   double tokens = 0, flops = 0;
   for (const data::Entry& sample : pack) {
@@ -34,13 +44,17 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
     flops += flops_of.of(sample) * recipe.data.packs;
   }
   const models::Gpu& gpu = *options.gpu;
-  return models::prediction(gpu, models::predict(gpu, work.packs, work.optimizer), tokens, flops,
-                            need.total(), models::copy_time(gpu, work.copies));
+  std::vector<models::TimeLine> lines = models::predict(gpu, work.packs, work.optimizer);
+  const auto encoding = encoder_lines(encoders, load.samples_a_step, 1, gpu);
+  lines.insert(lines.end(), encoding.begin(), encoding.end());
+  return models::prediction(gpu, std::move(lines), tokens, flops,
+                            need.total() + encoder_bytes(encoders),
+                            models::copy_time(gpu, work.copies));
 }
 
 /// The same of a step of the data's packs on many of them.
 Json predicted_step(const RunOptions& options, const Recipe& recipe, const Workload& load,
-                    models::Recompute recompute, int ranks) {
+                    models::Recompute recompute, int ranks, const EncoderCosts& encoders) {
   const models::Gpu& gpu = *options.gpu;
   if (!recipe.parallel.stages.empty())
     fail_usage(
@@ -55,8 +69,10 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const Workl
   std::vector<models::TimeLine> lines;
   for (const auto& [term, seconds] : time.terms)
     lines.push_back({term, seconds});
+  const auto encoding = encoder_lines(encoders, load.samples_a_step, ranks, gpu);
+  lines.insert(lines.end(), encoding.begin(), encoding.end());
   Json predicted = models::prediction(gpu, lines, load.tokens_a_step, load.flops_a_step / ranks,
-                                      costed.memory());
+                                      costed.memory() + encoder_bytes(encoders));
   for (Json& line : predicted["lines"])
     for (const char* counted : {"calls", "flops", "bytes"})
       line.erase(counted);
@@ -120,6 +136,23 @@ Json stages_json(const Recipe& recipe, int ranks, models::Recompute recompute, D
   return stages;
 }
 
+Json memory_json(const MemoryNeed& need, double usable, double of_encoders) {
+  const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
+  return {{"weights", rounded(need.weights)},
+          {"gradients", rounded(need.gradients)},
+          {"moments", rounded(need.moments)},
+          {"average", rounded(need.average)},
+          {"activations", rounded(need.activations)},
+          {"host", rounded(need.host)},
+          {"total", rounded(need.total() + of_encoders)},
+          {"construction", rounded(need.construction)},
+          {"load", rounded(need.load)},
+          {"save", rounded(need.save)},
+          {"usable", rounded(usable)},
+          {"pinned", rounded(need.pinned)},
+          {"encoders", rounded(of_encoders)}};
+}
+
 Json sent_bytes(const StepWork& work) {
   Json sent = Json::object();
   for (const auto& [axis, bytes] : work.sent)
@@ -147,6 +180,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   const Kind& kind = kind_of(recipe.model.type);
   Workload load;
   Json folders;
+  EncoderCosts encoders;
   if (!options.data.empty() || !options.synthetic.empty()) {
     const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
@@ -156,6 +190,7 @@ Json training_cost(const RunOptions& options, int ranks) {
       log_warning("{}", sentence);
     load = measure(recipe, *set);
     folders = folders_after(*set, load.samples_a_step * static_cast<double>(recipe.train.steps));
+    encoders = costs_of_encoders(*set);
     if (options.gpu != nullptr && !options.data.empty())
       load.read_seconds = time_reading(recipe, *set);
   } else {
@@ -168,29 +203,19 @@ Json training_cost(const RunOptions& options, int ranks) {
                    options.gpu != nullptr ? options.gpu->per_node : ranks);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
                                                : usable_memory(options.device, options.local_ranks);
+  const double of_encoders = encoder_bytes(encoders);
   const models::Recompute recompute =
-      choose_recompute(recipe, ranks, options.device, usable, load.pack);
+      choose_recompute(recipe, ranks, options.device, usable - of_encoders, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
-  if (recipe.model.recompute == "auto" && need.total() > usable)
-    log_memory(recipe, need, recompute, options.device, usable);
+  if (recipe.model.recompute == "auto" && need.total() > usable - of_encoders)
+    log_memory(recipe, need, recompute, options.device, usable - of_encoders);
   const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const auto moment = static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
-  const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
-  Json memory = {{"weights", rounded(need.weights)},
-                 {"gradients", rounded(need.gradients)},
-                 {"moments", rounded(need.moments)},
-                 {"average", rounded(need.average)},
-                 {"activations", rounded(need.activations)},
-                 {"host", rounded(need.host)},
-                 {"total", rounded(need.total())},
-                 {"construction", rounded(need.construction)},
-                 {"load", rounded(need.load)},
-                 {"save", rounded(need.save)},
-                 {"usable", rounded(usable)},
-                 {"pinned", rounded(need.pinned)}};
+  Json memory = memory_json(need, usable, of_encoders);
+  if (encoders.empty()) memory.erase("encoders");
   if (recipe.parallel.pp > 1)
     memory["stages"] = stages_json(recipe, ranks, recompute, options.device, load.pack);
   Json cost = {{"kind", "cost"},
@@ -213,13 +238,15 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"recompute", models::recompute_name(recompute)},
                {"offload", recipe.model.offloads(recompute)},
                {"memory_bytes", memory},
-               {"checkpoint_bytes", rounded((4 + 2 * moment) * learnt + average)},
+               {"checkpoint_bytes", static_cast<std::int64_t>((4 + 2 * moment) * learnt + average)},
                {"work_per_step", work_by_kind(work)},
                {"sent_bytes_per_step", sent_bytes(work)},
                {"kernels", work_by_kernel(work)}});
+  if (!encoders.empty()) cost["encoders"] = encoder_json(encoders, load.samples_a_step);
   if (options.gpu != nullptr)
-    cost["predicted"] = ranks == 1 ? predicted_step(options, recipe, work, load.pack, need)
-                                   : predicted_step(options, recipe, load, recompute, ranks);
+    cost["predicted"] = ranks == 1
+                            ? predicted_step(options, recipe, work, load, need, encoders)
+                            : predicted_step(options, recipe, load, recompute, ranks, encoders);
   if (!folders.empty()) cost["folders"] = folders;
   cost["signs"] = signs_of_cost(recipe, load, cost, ranks);
   return cost;
@@ -264,6 +291,10 @@ std::string training_words(const Json& cost) {
   }
   line("FLOPs per step", count(cost["flops_per_step"]));
   line("FLOPs of the run", count(cost["flops"]));
+  for (const Json& encoder : cost.value("encoders", Json::array()))
+    line(fmt::format("  {}", encoder["part"].get<std::string>()).c_str(),
+         fmt::format("{}: {}FLOPs per step besides, for encoding clips",
+                     encoder["name"].get<std::string>(), count(encoder["flops_per_step"])));
   line("memory per rank",
        fmt::format("{} ({} usable)", bytes(memory["total"]), bytes(memory["usable"])));
   for (const char* kind : {"weights", "gradients", "moments"})
@@ -274,6 +305,7 @@ std::string training_words(const Json& cost) {
        fmt::format("{} (recompute {}{})", bytes(memory["activations"]),
                    cost["recompute"].get<std::string>(), offload ? ", offload" : ""));
   if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
+  if (memory.contains("encoders")) line("  encoders of clips", bytes(memory["encoders"]));
   if (memory.contains("stages")) {
     line("memory per stage", "that of the fullest is above");
     long number = 0;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "data/clips.h"
 #include "io/file.h"
 
 namespace vfm::train {
@@ -28,7 +29,16 @@ std::span<const models::Recompute> Kind::recomputes() const {
 }
 
 bool Kind::has_split(const std::string& folder, const std::string& split) const {
-  return io::file_exists(io::join_path(folder, split + "/index.jsonl"));
+  if (io::file_exists(io::join_path(folder, split + "/index.jsonl"))) return true;
+  // Of a dataset that is encoded while training; latents have no such file.
+  return io::file_exists(io::join_path(folder, "dataset.json")) &&
+         data::ClipSet::has_split(folder, split);
+}
+
+std::unique_ptr<Dataset> Kind::open_other(const RunOptions& options, const Dataset& first,
+                                          const std::string& split) const {
+  std::unique_ptr<Dataset> other = first.other_split(split);
+  return other ? std::move(other) : open(options, split);
 }
 
 void need_without_data(int value, std::string_view field) {

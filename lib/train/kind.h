@@ -67,6 +67,9 @@ class Kind {
   /// `split` of options.data, or what options.synthetic asks for. Throws Error{usage}.
   virtual std::unique_ptr<Dataset> open(const RunOptions& options,
                                         const std::string& split) const = 0;
+  /// Another split of the data that `first` is of, with its encoders if it has some.
+  std::unique_ptr<Dataset> open_other(const RunOptions& options, const Dataset& first,
+                                      const std::string& split) const;
   /// Has the folders of a blend, of which training sees so much each, seen alike, before any sample
   /// is read: latents in one scale.
   virtual void unify(const RunOptions& /*options*/,

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "io/file.h"
 
 namespace vfm::train {
 
@@ -45,8 +46,21 @@ CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int
           sample.bytes};
 }
 
+/// The folder, unless it is one of another kind, of which there is more to say.
+static const std::string& latents_in(const std::string& directory) {
+  const auto has = [&](const char* name) {
+    return io::file_exists(io::join_path(directory, name));
+  };
+  if (!has("latents.json") && has("dataset.json"))
+    fail_usage(
+        "'{}' is a dataset of clips, not of latents: --tokenizer encodes them while training, or "
+        "vfm-pack before",
+        directory);
+  return directory;
+}
+
 PackedDataset::PackedDataset(const std::string& directory, const std::string& split)
-    : set_(directory, split) {
+    : set_(latents_in(directory), split) {
   if (size() == 0) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 

@@ -49,7 +49,7 @@ class PackedDataset : public Dataset {
   const data::LatentSet& set() const { return set_; }
 
  private:
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> /*seen*/) const override {
     return clean(i, set_.read(i));
   }
   /// What was read of sample `i`, for the model. Throws Error for what does not fit its entry.

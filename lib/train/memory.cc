@@ -313,6 +313,10 @@ void check_pinned(const MemoryNeed& need, int local_ranks) {
         format_bytes(need.pinned), format_bytes(usable));
 }
 
+double memory_beside(const Dataset& data, Device device, int local_ranks) {
+  return usable_memory(device, local_ranks) - data.device_bytes();
+}
+
 double usable_memory(Device device, int local_ranks) {
   if (device == Device::cuda) {
     // Of what others leave, as it was before this process put anything there.

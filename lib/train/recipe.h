@@ -31,6 +31,8 @@ struct ModelRecipe {
   /// Its modulation: by two matrices of a low rank, "lora", or by one, "full"; then its
   /// adaln_lora_dim is 0. Not of moviegen.
   std::string adaln = "lora";
+  /// That of a model that the run begins from: what is 0 in it is so.
+  bool begun = false;
   /// The autoregressive decoder. What is 0 here comes from the data.
   models::DecoderConfig decoder = {.vocabulary = 0};
   /// The tokenizer. With levels it is discrete.

@@ -169,6 +169,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   std::string initial_type;
   if (beginning) {
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
+    recipe.model.begun = true;
     recipe.diffusion = beginning->diffusion;
     recipe.autoregressive.text_padding = beginning->facts.text_padding;
     recipe.lora = beginning->adapters;

@@ -57,6 +57,7 @@ class Run {
     return memory_need(recipe_, world_.size(), recompute, options_.device,
                        fullest_pack(recipe_, *data_));
   }
+  double usable() const { return memory_beside(*data_, options_.device, world_.local_size()); }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void take_over(const std::string& folder, const Json& train, const RunState& state,
@@ -98,13 +99,11 @@ void Run::check() {
   check_layout(recipe_, world_.size(), world_.least_local_size());
   check_memory(recipe_,
                memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),
-               usable_memory(options_.device, world_.local_size()));
-  if (recipe_.model.offload) {
-    const double usable = usable_memory(options_.device, world_.local_size());
-    const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
-    check_pinned(need_of(choose_recompute(recipe_, world_.size(), options_.device, usable, pack)),
-                 world_.local_size());
-  }
+               usable());
+  if (!recipe_.model.offload) return;
+  const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
+  check_pinned(need_of(choose_recompute(recipe_, world_.size(), options_.device, usable(), pack)),
+               world_.local_size());
 }
 
 long Run::train() {
@@ -195,6 +194,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     recipe_.data.packing = packing_of(train, options_.out);
   });
   stages_ = earlier_stages(train);
+  data_->settle(world_, train);
   make_trainer();
   RunState state = RunState::from_json(train["state"], what);
   state.first_step = first_step();
@@ -232,6 +232,7 @@ void Run::begin_stage() {
   if (!earlier.has_data(*data_)) state.of_sources.clear();
   stages_ = earlier.stages;
   state.first_step = first_step();
+  data_->settle(world_, {});
   make_trainer();
   take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
   if (!leader()) return;
@@ -246,6 +247,7 @@ void Run::begin_stage() {
 
 /// A new run.
 void Run::begin() {
+  data_->settle(world_, {});
   make_trainer();
   if (options_.init.empty()) return;
   const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
@@ -270,8 +272,7 @@ void Run::make_trainer() {
   if (!leader() || (recipe_.model.recompute != "auto" && !recipe_.model.offload)) return;
   const models::Recompute recompute = trainer_->recompute();
   const MemoryNeed need = need_of(recompute);
-  if (recipe_.model.recompute == "auto")
-    log_memory(recipe_, need, recompute, device, usable_memory(device, world_.local_size()));
+  if (recipe_.model.recompute == "auto") log_memory(recipe_, need, recompute, device, usable());
   log_offload(recipe_, need, recompute);
 }
 

@@ -24,10 +24,19 @@
 
 namespace vfm::train {
 
+/// What encodes clips while training, as the user names them (train/encoded/encoders.h).
+struct EncoderNames {
+  std::string tokenizer;  ///< or "": `data` are latents
+  std::string text;       ///< of captions without an embedding, or ""
+  std::string scale;      ///< a file with mean and deviation of latents, or ""
+};
+
 struct RunOptions {
-  Recipe recipe;     ///< not yet fitted to the data
-  std::string data;  ///< folder of latents (data/latents.h); for a tokenizer a dataset of clips
+  Recipe recipe;  ///< not yet fitted to the data
+  /// Folder of latents (data/latents.h); with encoders, and for a tokenizer, a dataset of clips.
+  std::string data;
   std::vector<std::string> blend;  ///< of several such folders all (train/blend.h); data: the first
+  EncoderNames encoders;
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   SampleSizes synthetic;
   Device device = Device::cpu;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "dist/bytes.h"
+#include "tensor/device.h"
 
 namespace vfm::train {
 namespace {
@@ -268,9 +269,11 @@ class Sharing {
 
 }  // namespace
 
-ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step) {
+ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen) {
   try {
-    return {data.read(i, step), {}};
+    return {data.read(i, seen), {}};
+  } catch (const GpuError&) {
+    throw;
   } catch (const Error& error) {
     ReadSample unread;
     unread.sample.key = data.index().name(i);
@@ -297,8 +300,8 @@ OwnReading share_out(const Dataset& data, std::vector<std::size_t> samples, int 
 }
 
 ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
-                   std::optional<std::uint32_t> step) {
-  if (part.is_whole(data.about_bytes(i))) return {try_to_read(data, i, step), {}, true};
+                   std::optional<SeenAt> seen) {
+  if (part.is_whole(data.about_bytes(i))) return {try_to_read(data, i, seen), {}, true};
   ReadPart read;
   try {
     read.piece.bytes = data.read_piece(i, part.begin, part.end);
@@ -309,10 +312,10 @@ ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
 }
 
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
-                         std::optional<std::uint32_t> step, int rank, int ranks) {
+                         std::optional<SeenAt> seen, int rank, int ranks) {
   OwnReading own = share_out(data, std::move(samples), ranks);
   for (const ReadingPart& part : own.parts[static_cast<std::size_t>(rank)])
-    own.add(read_part(data, own.samples[part.sample], part, step));
+    own.add(read_part(data, own.samples[part.sample], part, seen));
   return own;
 }
 

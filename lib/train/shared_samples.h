@@ -27,7 +27,7 @@ struct ReadSample {
 };
 
 /// Sample `i` of the data, as Dataset::read() has it.
-ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step);
+ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen);
 
 /// Of a sample that has several readers, what one of them has read.
 struct SamplePiece {
@@ -58,11 +58,11 @@ struct OwnReading {
 OwnReading share_out(const Dataset& data, std::vector<std::size_t> samples, int ranks);
 /// That part of sample `i`.
 ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
-                   std::optional<std::uint32_t> step);
+                   std::optional<SeenAt> seen);
 
 /// The part of the rank `rank` of `ranks`. Nothing is exchanged: from any thread.
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
-                         std::optional<std::uint32_t> step, int rank, int ranks);
+                         std::optional<SeenAt> seen, int rank, int ranks);
 
 struct SharedSamples {
   std::vector<ReadSample> samples;  ///< all; on ranks that need no values zeros in their place

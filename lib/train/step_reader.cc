@@ -23,6 +23,7 @@ StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel
       order_(data.order(recipe.train.seed, recipe.data.packing), data.lengths(recipe.model),
              recipe.data.pack_options()),
       flops_(recipe),
+      end_(recipe.train.steps),
       window_(recipe.data.ahead) {}
 
 StepReader::~StepReader() {
@@ -41,7 +42,7 @@ void StepReader::stop() {
   stop_ = false;
 }
 
-void StepReader::seek(std::uint32_t step, DataPosition at) {
+void StepReader::seek(std::uint32_t step, DataPosition at, std::int64_t end) {
   stop();
   plans_.clear();
   items_.clear();
@@ -49,6 +50,7 @@ void StepReader::seek(std::uint32_t step, DataPosition at) {
   failure_ = nullptr;
   order_.seek(at);
   step_ = step;
+  end_ = end;
 }
 
 StepPlan StepReader::next() {
@@ -97,7 +99,7 @@ void StepReader::work() {
         changed_.wait(lock, [&] {
           const auto ahead = static_cast<std::int64_t>(plans_.size());
           return stop_ || (wanted_ && ahead == 0) ||
-                 (step_ < recipe_.train.steps && ahead < kMostStepsAhead && window_.may_read(1));
+                 (step_ < end_ && ahead < kMostStepsAhead && window_.may_read(1));
         });
         if (stop_) return;
       }
@@ -135,7 +137,7 @@ StepReader::Planned StepReader::plan(std::uint32_t step) {
     const std::size_t first = std::exchange(place, place + pack.size());
     if (p % parallel_.data_ranks() != parallel_.data_rank()) continue;
     samples.insert(samples.end(), pack.begin(), pack.end());
-    plan.packs.push_back({first, std::move(pack), plan.flops - before});
+    plan.packs.push_back({first, std::move(pack), order_.position().epoch, plan.flops - before});
   }
   plan.samples = static_cast<std::int64_t>(place);
   plan.after = order_.position();
@@ -151,12 +153,15 @@ void StepReader::read(const Planned& planned) {
     return static_cast<std::int64_t>(kind.sample_bytes(recipe_, data_.sizes(sample)));
   };
   if (shared_) {
+    std::vector<SeenAt> seen;
+    for (const StepPlan::Pack& pack : planned.plan.packs)
+      seen.resize(seen.size() + pack.samples.size(), {step, pack.epoch});
     for (const ReadingPart& part :
          planned.own.parts[static_cast<std::size_t>(parallel_.sharers().rank())]) {
       const std::size_t sample = planned.own.samples[part.sample];
       const bool whole = part.is_whole(data_.about_bytes(sample));
       if (!add(whole ? bytes_of(sample) : part.end - part.begin,
-               [&] { return read_part(data_, sample, part, step); }))
+               [&] { return read_part(data_, sample, part, seen[part.sample]); }))
         return;
     }
     return;
@@ -164,7 +169,7 @@ void StepReader::read(const Planned& planned) {
   for (const StepPlan::Pack& pack : planned.plan.packs)
     for (const std::size_t sample : pack.samples)
       if (!add(bytes_of(sample), [&] {
-            return ReadPart{try_to_read(data_, sample, step), {}, true};
+            return ReadPart{try_to_read(data_, sample, SeenAt{step, pack.epoch}), {}, true};
           }))
         return;
 }

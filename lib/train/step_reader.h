@@ -5,7 +5,9 @@
 // time. A step is planned alike on all ranks; where samples are shared a rank reads its part, and
 // at least that of a whole step. Nothing is exchanged here, and what was read but not taken is in
 // no position: a run goes on after the last step that was trained.
-// Thread-safety: one thread at a time.
+// Where reading computes on the GPU it waits for its turn there (take_turn()): who waits for
+// samples, or has the reader stop or go elsewhere, must not have it meanwhile. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,6 +38,7 @@ struct StepPlan {
   struct Pack {
     std::size_t place = 0;  ///< of its first sample, in the order of the whole step
     data::Pack samples;
+    std::uint32_t epoch = 0;
     double flops = 0;
   };
   std::uint32_t step = 0;
@@ -59,8 +62,9 @@ class StepReader {
   StepReader(const StepReader&) = delete;
   StepReader& operator=(const StepReader&) = delete;
 
-  /// The next plan is that of `step`, with the data from there. Throws Error as PackOrder::seek.
-  void seek(std::uint32_t step, DataPosition at);
+  /// The next plan is that of `step`, with the data from there; those from `end` on are made only
+  /// when they are asked for. Throws Error as PackOrder::seek.
+  void seek(std::uint32_t step, DataPosition at, std::int64_t end);
   /// The next step, when it is planned. Throws what planning and reading threw, if anything but
   /// that a sample cannot be read.
   StepPlan next();
@@ -93,6 +97,7 @@ class StepReader {
   PackOrder order_;
   SampleFlops flops_;
   std::uint32_t step_ = 0;  ///< to be planned next, by the thread alone
+  std::int64_t end_;        ///< of the run or stage: the step after its last
   OwnReading own_;          ///< of the step that next() gave
 
   std::mutex mutex_;  ///< guards what follows

@@ -79,9 +79,10 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
     : recipe_(recipe),
       data_(data),
       parallel_(recipe, world),
-      recompute_(most_recompute(world, choose_recompute(recipe, world.size(), device,
-                                                        usable_memory(device, world.local_size()),
-                                                        fullest_pack(recipe, data)))),
+      recompute_(
+          most_recompute(world, choose_recompute(recipe, world.size(), device,
+                                                 memory_beside(data, device, world.local_size()),
+                                                 fullest_pack(recipe, data)))),
       objective_(kind_of(recipe.model.type)
                      .make_objective(recipe, recompute_, device, parallel_.network())),
       shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
@@ -90,14 +91,17 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
       reader_(recipe, data, parallel_) {
   state_.of_sources.resize(data.sources().size());
   shards_.gather();
+  if (data.reads_on_gpu()) turn_ = take_turn(Device::cuda);
 }
 
-Trainer::~Trainer() = default;
+Trainer::~Trainer() {
+  if (turn_.owns_lock()) turn_.unlock();  // what is still read may wait for it
+}
 
 StepResult Trainer::train_step(bool update) {
   StepResult result;
   const auto begin = std::chrono::steady_clock::now();
-  const StepData data = take_data();
+  const StepData data = wait_for_data();
   result.data_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.plan.flops;
@@ -159,18 +163,31 @@ void Trainer::pass(const StepData& data) {
 }
 
 void Trainer::restore(const RunState& state) {
+  const bool turn = turn_.owns_lock();
+  if (turn) turn_.unlock();  // what is still read may wait for it
   if (built_.valid()) built_.get();
+  reader_.seek(static_cast<std::uint32_t>(state.step), state.data,
+               state.first_step + recipe_.train.steps);
+  if (turn) turn_.lock();
   shards_.gather();
   state_ = state;
   state_.of_sources.resize(data_.sources().size());
   optimizer_.updates = state.updates;
-  reader_.seek(static_cast<std::uint32_t>(state.step), state.data);
 }
 
 void Trainer::swap_ema() {
   if (!optimizer_.has_ema()) return;
   optimizer_.swap_ema();
   shards_.gather();
+}
+
+/// Where reading computes on the GPU, that is its turn.
+Trainer::StepData Trainer::wait_for_data() {
+  if (!turn_.owns_lock()) return take_data();
+  turn_.unlock();
+  StepData data = take_data();
+  turn_.lock();
+  return data;
 }
 
 /// The data of this step; and begins to build the next step's while this one is computed. What
@@ -180,7 +197,7 @@ Trainer::StepData Trainer::take_data() {
   for (const auto& [key, message] : data.failures)
     if (failures_.emplace(key, message).second && parallel_.sharers().rank() == 0)
       log_warning("left out: {}", message);
-  if (state_.step + 1 >= recipe_.train.steps) return data;
+  if (state_.step + 1 >= state_.first_step + recipe_.train.steps) return data;
   const bool shared = parallel_.sharers().size() > 1;
   const auto next = std::make_shared<ReadStep>(shared ? read_step() : ReadStep());
   built_ = std::async(std::launch::async, [this, next, shared] {

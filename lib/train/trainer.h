@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "dist/world.h"
+#include "tensor/device.h"
 #include "train/dataset.h"
 #include "train/gradients.h"
 #include "train/objective.h"
@@ -111,6 +112,7 @@ class Trainer {
   StepData build(ReadStep step);
   void pass(const StepData& data);
   StepData take_data();
+  StepData wait_for_data();
 
   const Recipe& recipe_;
   const Dataset& data_;
@@ -122,6 +124,7 @@ class Trainer {
   Optimizer optimizer_;
   RunState state_;
   std::map<std::string, std::string> failures_;
+  DeviceTurn turn_;  // on the GPU, where reading computes there, too; but while it is waited for
   StepReader reader_;
   std::future<StepData> built_;  ///< of state_.step; the last member: it uses the others
 };

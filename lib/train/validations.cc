@@ -42,7 +42,7 @@ Validations::Validations(const RunOptions& options, const Recipe& recipe, const 
       log_info("'{}' has no validation split: validating on training samples", own.data);
     const Dataset* of = &data;
     if (split || blend) {
-      of = held_out_.emplace_back(kind.open(own, split ? "val" : "train")).get();
+      of = held_out_.emplace_back(kind.open_other(own, data, split ? "val" : "train")).get();
       Recipe fitted = recipe;
       of->fit(fitted);
     }

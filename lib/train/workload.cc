@@ -103,7 +103,7 @@ double time_reading(const Recipe& recipe, const Dataset& data) {
   for (const data::Pack& pack : some.packs)
     for (const std::size_t place : pack) {
       try {
-        static_cast<void>(data.read(some.samples[place], 0U));
+        static_cast<void>(data.read(some.samples[place], SeenAt{}));
         ++samples;
       } catch (const Error&) {  // a run goes on without it, and says so
       }

@@ -4,7 +4,8 @@
 # 73,728 tokens, several of them a step; no GPU is needed. Measured: small networks on the CPU, in turns, the fastest step.
 # The paper (NVIDIA, "Training video foundation models with NeMo", 2025) has up to 1.2 x of 7B at 8k.
 # Usage: tests/bench/adaln.sh [BUILD]      (default: build)
-# Environment: PARTS ("predicted measured"), ROUNDS (3) and STEPS (3, after one that does not count) of what is measured.
+# On a CPU that does not multiply in bf16 set DTYPE=f32; PARTS=predicted alone takes seconds.
+# Environment: DTYPE (bf16), PARTS ("predicted measured"), ROUNDS (3) and STEPS (3, after one that does not count) of what is measured.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,8 +20,8 @@ trap 'rm -rf "$folder"' EXIT
 # row WHAT LORA FULL...: files with parameters, seconds and tflops of a step; of the other two over the first.
 row() {
   jq -r -s --arg what "$1" 'def r(n): . * pow(10; n) | round / pow(10; n);
-    def cells($one): "\(.parameters / 1e9 | r(2)) | \(.seconds | r(3)) | \(.seconds / $one.seconds | r(2)) | \(.tflops | r(1))";
-    .[0] as $one | "| \($what) | \($one.parameters / 1e9 | r(2)) | \($one.seconds | r(3)) | \($one.tflops | r(1)) | " +
+    def cells($one): "\(.parameters / 1e9 | r(2)) | \(.seconds | r(3)) | \(.seconds / $one.seconds | r(2)) | \(.tflops | r(3))";
+    .[0] as $one | "| \($what) | \($one.parameters / 1e9 | r(2)) | \($one.seconds | r(3)) | \($one.tflops | r(3)) | " +
       (.[1:] | map(cells($one)) | join(" | ")) + " | \($one.tflops / .[-1].tflops | r(2)) |"' "${@:2}"
 }
 
@@ -56,7 +57,7 @@ measure() {
   local name=$1 tokens=$2 size
   size=$([ "$tokens" = 2048 ] && echo 8x32x32 || echo 2x32x32)
   "$train" "$folder/recipe.yaml" --synthetic "$size" --out "$folder/run" --force -q --device cpu train.steps=$((steps + 1)) \
-    data.tokens="$tokens" "${@:3}" >/dev/null
+    data.tokens="$tokens" model.compute="${DTYPE:-bf16}" "${@:3}" >/dev/null
   local parameters
   parameters=$("$train" "$folder/recipe.yaml" --synthetic "$size" --dry-run -q --device cpu data.tokens="$tokens" "${@:3}" | jq .parameters)
   tail -n +2 "$folder/run/timing.jsonl" | jq -c --argjson p "$parameters" \
@@ -68,7 +69,7 @@ if [[ $parts == *measured* ]]; then
   echo
   table_head "tokens of a pack, on the CPU"
   cat >"$folder/recipe.yaml" <<'YAML'
-model: {in_channels: 16, text_embed_dim: 64, attention_head_dim: 64, num_layers: 7, max_size: [16, 64, 64], compute: bf16}
+model: {in_channels: 16, text_embed_dim: 64, attention_head_dim: 64, num_layers: 7, max_size: [16, 64, 64]}
 data: {packs: 1, micro_packs: 1}
 validation: {every: 0}
 train: {checkpoint_every: 100000, log_every: 1}
@@ -78,9 +79,9 @@ YAML
   for tokens in 512 2048; do
     rm -f "$folder"/{lora,wide,narrow}
     for ((round = 0; round < rounds; ++round)); do
-      measure lora $tokens model.num_attention_heads=16 model.adaln_lora_dim=64
-      measure wide $tokens model.num_attention_heads=16 model.adaln=full
-      measure narrow $tokens model.num_attention_heads=12 model.num_layers=8 model.adaln=full
+      measure lora $tokens model.num_attention_heads=8 model.adaln_lora_dim=32
+      measure wide $tokens model.num_attention_heads=8 model.adaln=full
+      measure narrow $tokens model.num_attention_heads=6 model.num_layers=8 model.adaln=full
     done
     row "$tokens" "$folder/lora" "$folder/wide" "$folder/narrow"
   done

@@ -33,7 +33,7 @@ void ask_of_inputs(std::uint32_t count) {
   io::FirstNames names(folder.path);
   std::uint64_t again = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::string key = hash_hex("contents " + std::to_string(i % 100 == 99 ? i / 2 : i));
+    const std::string key = hash_hex("contents " + std::to_string(i % 100 == 99 ? i - 50 : i));
     again +=
         names.put(key, "/data/videos/part-" + key.substr(0, 3) + "/" + key + ".mp4").has_value();
   }

@@ -52,7 +52,7 @@ class Store final : public Dataset {
 
  private:
   void fit_model(Recipe& recipe) const override { data_->fit(recipe); }
-  CleanSample read_sample(std::size_t, std::optional<std::uint32_t>) const override {
+  CleanSample read_sample(std::size_t, std::optional<SeenAt>) const override {
     const double phase = std::fmod(now() - begin_, every_);
     if (stands_still_ && phase < stall_)
       std::this_thread::sleep_for(std::chrono::duration<double>(stall_ - phase));

@@ -10,6 +10,9 @@ setup_file() {
   export OMP_NUM_THREADS=1
   draw_dataset 6
   vfm-pack --tokenizer builtin:fsq --size 32 --frames 9 --space-factor 8 -o codes <shards.jsonl >packed.jsonl
+  # The same without captions, for models without text.
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o plain |
+    vfm-pack --tokenizer builtin:fsq --size 32 --frames 9 --space-factor 8 -o mute >mute.jsonl
   cat >common.yaml <<'END'
 data: {tokens: 128, packs: 2}
 optimizer: {lr: 0.02}
@@ -101,12 +104,12 @@ END
 }
 
 @test "a model from a published folder trains, whole and with adapters, and goes on with given frames" {
-  "${TRAIN[@]}" --init "$shared/published" --out run >run.jsonl
+  "${TRAIN[@]:0:3}" --data "$shared/mute" --init "$shared/published" --out run >run.jsonl
   jq -e '.width == 20 and .start_token == false and .read_positions and (has("absolute_positions") | not)' \
     run/checkpoints/step-00000004/model/config.json
   # With updates too small to change a float the weights are those of the file, under our names.
   "${TRAIN[@]}" --init "$shared/published-text" optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0 \
-    train.steps=1 --out still 2>words >/dev/null
+    train.steps=1 -v --out still 2>words >/dev/null
   grep -q "texts are filled up to 512 tokens ('autoregressive.text_padding')" words
   python3 - still/checkpoints/step-00000001/model "$shared/published-text/model.safetensors" <<'PY'
 import json, struct, sys
@@ -134,7 +137,7 @@ PY
   for dry in '' --dry-run; do
     # shellcheck disable=SC2086
     run vfm-generate --model run $dry -o never ''
-    [ "$status" -eq 2 ]
+    [ "$status" -ne 0 ]
     [[ $output == *"the model only continues videos"* ]]
   done
   ffmpeg -v error -f lavfi -i testsrc=s=32x32:r=8:d=1 -frames:v 1 first.png
@@ -142,18 +145,19 @@ PY
   jq -e '.condition_frames == 1' <(records on.jsonl)
 }
 
-@test "adapters of a decoder: these alone are kept, killed and on two ranks the bytes are the same" {
+@test "adapters of a decoder: these alone are kept, stopped the bytes are the same, on two ranks the losses" {
   checkpoint=$shared/run/checkpoints/step-00000004
   jq -e '.r == 3 and .target_modules == ["q_proj", "k_proj", "v_proj", "o_proj"]' "$checkpoint/lora/adapter_config.json"
   [ ! -e "$checkpoint/model/diffusion_pytorch_model.safetensors" ]
-  hashes() { (cd "$1" && find checkpoints -type f | LC_ALL=C sort | xargs sha256sum); }
+  hashes() { (cd "$1" && find checkpoints/step-00000004 -type f | LC_ALL=C sort | xargs sha256sum); }
   again() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out parts "$@"; }
   again train.steps=2 >/dev/null
   again >/dev/null
   diff <(hashes parts) <(hashes "$shared/run")
   if command -v mpirun >/dev/null; then
     mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out two parallel.tp=1 </dev/null >/dev/null
-    diff <(hashes two) <(hashes "$shared/run")
+    jq -n -e --slurpfile a two/metrics.jsonl --slurpfile b "$shared/run/metrics.jsonl" \
+      '($a | length) == 4 and all(range(4); ($a[.].loss / $b[.].loss - 1 | fabs) < 1e-4)'
   fi
   run "${TRAIN[@]}" lora.rank=3 'lora.targets=[to_q]' --init "$shared/base" --out none
   [ "$status" -eq 2 ]
@@ -170,7 +174,7 @@ PY
   take none --model base --lora run:0
   take base --model base
   vfm-train run --export "$out/merged" >/dev/null 2>&1
-  vfm-train common.yaml --init "$out/merged" optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0 train.steps=1 \
+  vfm-train common.yaml --init "$out/merged" autoregressive.text_padding=0 optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0 train.steps=1 \
     --data codes --out "$out/still" >/dev/null
   take still --model "$out/still"
   cd "$out"
@@ -185,10 +189,10 @@ import sys
 a, b = (bytes.fromhex(open(f).read().strip()) for f in sys.argv[1:])
 assert len(a) == len(b) and sum(a[i:i + 4] == b[i:i + 4] for i in range(0, len(a), 4)) > len(a) // 8, (a, b)
 PY
-  vfm-generate --model "$shared/base" --lora "$shared/run" --lora-mode separate --dry-run -q --device cpu >apart
-  vfm-generate --model "$shared/base" --dry-run -q --device cpu >plain
-  # Rank 3 on q, k, v and o of two layers of width 20, with heads 24 and keys 12 wide.
-  jq -s -e '.[0].network.parameters - .[1].network.parameters == 2 * 3 * (2 * (20 + 24) + 2 * (20 + 12)) and .[0].flops > .[1].flops' apart plain
+  vfm-generate --model "$shared/base" --lora "$shared/run" --lora-mode separate --dry-run -q --device cpu >apart.cost
+  vfm-generate --model "$shared/base" --dry-run -q --device cpu >plain.cost
+  # Rank 3 on q, k, v and o of two layers of width 20, with heads 24 and keys 12 wide, and on those across text of 64.
+  jq -s -e '.[0].network.parameters - .[1].network.parameters == 2 * 3 * (4 * (20 + 24) + 2 * (20 + 12) + 2 * (64 + 12)) and .[0].flops > .[1].flops' apart.cost plain.cost
 }
 
 @test "several samples: a prompt again is another clip, with the seeds that follow" {

@@ -69,7 +69,7 @@ setup_file() {
     "vae": ["diffusers", "AutoencoderKLCosmos"]}' >pipeline/model_index.json
   "$BATS_TEST_DIRNAME/publish-model" pipeline/transformer published-dit
   "$BATS_TEST_DIRNAME/publish-model" pipeline/vae published-tokenizer
-  "$BATS_TEST_DIRNAME/write-published-decoder" published-autoregressive
+  "$BATS_TEST_DIRNAME/write-published-decoder" published-autoregressive text
 }
 
 clips=(data.frames=5 data.size=32 data.shorter_side=32 data.tokens=256 data.packs=1)
@@ -85,7 +85,8 @@ setup() {
 folder_of() {
   case $1-$2 in
     run-*) echo "run-$2" ;;
-    diffusers-*) echo pipeline ;;
+    diffusers-tokenizer) echo pipeline/vae ;;
+    diffusers-*) echo pipeline/transformer ;;
     published-tokenizer) echo published-tokenizer ;;
     published-autoregressive) echo published-autoregressive ;;
     published-*) echo published-dit ;;

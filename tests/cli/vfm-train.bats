@@ -1164,7 +1164,7 @@ END
   sed '/adaln_lora_dim/d' "$recipes/tiny.yaml" >moviegen.yaml
   while read -r -a args; do
     rm -rf run
-    vfm-train "${args[@]}" --device cpu --dry-run >cost 2>/dev/null
+    vfm-train "${args[@]}" train.steps=3 --device cpu --dry-run >cost 2>/dev/null
     took=$(most_memory vfm-train "${args[@]}" --device cpu -j1 train.steps=3 train.log_every=1 validation.every=0 \
       schedule.warmup=0 --out run)
     # Of tensors what their allocator hands out, which is the same on every machine; of all, what is resident.

@@ -95,9 +95,9 @@ io::TensorView rows_of(const io::TensorView& tensor, std::int64_t begin, std::in
 }
 
 /// What the shapes of the tensors say.
-class Shapes {
+class DecoderShapes {
  public:
-  explicit Shapes(const io::TensorSet& set) {
+  explicit DecoderShapes(const io::TensorSet& set) {
     for (const io::TensorView& tensor : set.tensors()) {
       const auto [layer, rest] = split_layer(plain_name(tensor.name));
       if (layer.empty()) continue;
@@ -146,7 +146,7 @@ void need_setting(const Json& settings, const char* name, const Json& only) {
 }
 
 /// YaRN, as their inference sets it where the file does not say.
-void add_yarn(Json& config, const Json& settings, const Shapes& shapes) {
+void add_yarn(Json& config, const Json& settings, const DecoderShapes& shapes) {
   const bool large = shapes.layers() == 40 && shapes.width() == 5120;
   if (!get_bool(settings, "apply_yarn").value_or(large)) return;
   config["yarn_scale"] = get_number(settings, "yarn_scale").value_or(2);
@@ -173,7 +173,7 @@ Json published_decoder_config(const io::TensorSet& set, const Json& settings) {
   need_setting(settings, "norm_eps", 1e-5);
   need_setting(settings, "insert_cross_attn_every_k_layers", 1);
   need_setting(settings, "insert_medusa_head", false);
-  const Shapes shapes(set);
+  const DecoderShapes shapes(set);
   const std::int64_t head = shapes.size("self_attn.q_norm.weight", 0);
   const std::int64_t queries = shapes.size("self_attn.q_proj.weight", 0);
   const std::int64_t keys = shapes.size("self_attn.k_proj.weight", 0);

@@ -142,7 +142,7 @@ class MeasuredStep {
   std::unique_ptr<Batch> batch() const {
     std::vector<PlacedSample> placed;
     for (std::size_t i = 0; i < samples_; ++i)
-      placed.push_back({data_->read(i, 0U), i});
+      placed.push_back({data_->read(i, SeenAt{}), i});
     return objective_->build(0, samples_, placed);
   }
   void count() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/philox.h"
 #include "data/latents.h"
 #include "train/latents.h"
@@ -20,13 +21,6 @@ std::size_t places_of(const data::Entry& entry) {
          static_cast<std::size_t>(entry.width);
 }
 
-void fit_decoder(Recipe& recipe, int vocabulary, int text_width) {
-  models::DecoderConfig& decoder = recipe.model.decoder;
-  fit_field(decoder.vocabulary, vocabulary, "model.vocabulary");
-  fit_field(decoder.text_embed_dim, text_width, "model.text_embed_dim");
-  decoder.validate();
-}
-
 /// Without a start token a sample of one code has nothing to learn from.
 void refuse_single_codes(const Recipe& recipe, const data::SampleIndex& index) {
   if (recipe.model.decoder.start_token) return;
@@ -36,6 +30,21 @@ void refuse_single_codes(const Recipe& recipe, const data::SampleIndex& index) {
                  describe_setting(recipe, "model.start_token"));
   });
 }
+
+}  // namespace
+
+void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary) {
+  models::DecoderConfig& decoder = recipe.model.decoder;
+  fit_field(decoder.vocabulary, vocabulary, "model.vocabulary");
+  if (recipe.model.begun && decoder.text_embed_dim == 0)
+    log_info("the model to begin from has no text, and that of the data is left aside");
+  else
+    fit_field(decoder.text_embed_dim, text_width(data.info()), "model.text_embed_dim");
+  decoder.validate();
+  refuse_single_codes(recipe, data.index());
+}
+
+namespace {
 
 /// Discrete latents, as vfm-pack wrote them.
 class CodeData final : public PackedDataset {
@@ -49,8 +58,7 @@ class CodeData final : public PackedDataset {
       fail_usage(
           "'model.type' autoregressive is for discrete latents, and these are continuous: pack "
           "them with a discrete tokenizer, such as builtin:fsq");
-    fit_decoder(recipe, set().vocabulary(), text_width(info()));
-    refuse_single_codes(recipe, index());
+    fit_decoder(recipe, *this, set().vocabulary());
   }
 
   CleanSample clean(std::size_t i, data::LatentSample data) const override {
@@ -76,12 +84,9 @@ class MadeUpCodeData final : public Dataset {
   const Json& info() const override { return info_; }
 
  private:
-  void fit_model(Recipe& recipe) const override {
-    fit_decoder(recipe, vocabulary_, text_width(info_));
-    refuse_single_codes(recipe, *index_);
-  }
+  void fit_model(Recipe& recipe) const override { fit_decoder(recipe, *this, vocabulary_); }
 
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> /*seen*/) const override {
     const data::Entry entry = index_->entry(i);
     CleanSample sample{entry.key, entry.frames, entry.height, entry.width, entry.fps, {}, {}, {}};
     const Random random(0, Purpose::synthetic, 0, random_key(entry.key));

@@ -13,6 +13,9 @@ namespace vfm::train {
 /// `split` of the codes in `directory`. Throws Error{usage} if there are none.
 std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split);
 
+/// Fits the decoder to `data`, of so many codes. Throws Error{usage}.
+void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary);
+
 /// Codes that are all alike probable, and texts of normal numbers.
 struct MadeUpCodes {
   SampleSizes sizes;

@@ -5,6 +5,8 @@
 #include "models/dit/pipeline_stages.h"
 #include "train/codes/data.h"
 #include "train/codes/objective.h"
+#include "train/encoded/clip_fields.h"
+#include "train/encoded/encoded_clips.h"
 #include "train/recipe_field.h"
 #include "train/run.h"
 
@@ -12,6 +14,14 @@ namespace vfm::train {
 namespace {
 
 using models::Recompute;
+
+void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& encoders) {
+  if (encoders.vocabulary() == 0)
+    fail_usage(
+        "'model.type' autoregressive is for discrete latents, and the tokenizer is continuous: "
+        "take a discrete one, such as builtin:fsq");
+  fit_decoder(recipe, data, encoders.vocabulary());
+}
 
 class CodeKind final : public Kind {
  public:
@@ -40,6 +50,10 @@ class CodeKind final : public Kind {
         .flag("absolute_positions", decoder.absolute_positions);
   }
 
+  void add_data_fields(FieldList& list, DataRecipe& data) const override {
+    add_clip_fields(list, data);
+  }
+
   void add_sections(FieldList& list, Recipe& r) const override {
     add_adapter_fields(list, r.lora);
     list.section("autoregressive")
@@ -63,6 +77,7 @@ class CodeKind final : public Kind {
 
   std::unique_ptr<Dataset> open(const RunOptions& options,
                                 const std::string& split) const override {
+    if (auto clips = open_encoded(options, split, fit_encoded_codes)) return clips;
     if (options.synthetic.empty()) return open_codes(options.data, split);
     const models::DecoderConfig& decoder = options.recipe.model.decoder;
     MadeUpCodes made{.sizes = options.synthetic, .text_width = decoder.text_embed_dim};

@@ -72,7 +72,7 @@ class CodeObjective final : public Objective {
 void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text) const {
   const auto width = static_cast<std::size_t>(decoder_.config().text_embed_dim);
   models::CodeSample entry{sample.frames, sample.height, sample.width, 1};
-  if (without_text || sample.text.empty()) {
+  if (without_text || sample.text.empty() || width == 0) {
     pack.text.resize(pack.text.size() + width, 0.0f);
   } else {
     const std::size_t tokens = sample.text.size() / width;

@@ -8,6 +8,8 @@
 #include "models/dit/pipeline_stages.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
+#include "train/encoded/clip_fields.h"
+#include "train/encoded/encoded_clips.h"
 #include "train/recipe_field.h"
 #include "train/run.h"
 
@@ -28,6 +30,15 @@ bool make_grid(std::int64_t tokens, const std::array<std::int64_t, 3>& most,
       if (shorter > best) best = shorter, grid = {t, h, tokens / t / h};
     }
   return best > 0;
+}
+
+void fit_encoded(Recipe& recipe, const Dataset& data, const Encoders& encoders) {
+  if (encoders.vocabulary() > 0)
+    fail_usage(
+        "the tokenizer is discrete, and '{}' trains on continuous latents: take another, or set "
+        "'model.type' to autoregressive",
+        recipe.model.type);
+  fit_network(recipe, data, encoders.channels());
 }
 
 class DiffusionKind final : public Kind {
@@ -78,6 +89,10 @@ class DiffusionKind final : public Kind {
     list.number("guidance", r.sampling.guidance, between(-1, 1000)).may_change();
     list.number("sigma_min", r.sampling.sigma_min, at_least(0)).may_change();
     list.number("sigma_max", r.sampling.sigma_max, at_least(0)).may_change();
+  }
+
+  void add_data_fields(FieldList& list, DataRecipe& data) const override {
+    add_clip_fields(list, data);
   }
 
   void add_validation_fields(FieldList& list, ValidationRecipe& validation) const override {
@@ -145,6 +160,7 @@ class DiffusionKind final : public Kind {
   std::unique_ptr<Dataset> open(const RunOptions& options,
                                 const std::string& split) const override {
     const Recipe& recipe = options.recipe;
+    if (auto clips = open_encoded(options, split, fit_encoded)) return clips;
     if (options.synthetic.empty())
       return open_latents(options.data, split, recipe.diffusion.whitening, options.base.scale);
     const models::NetworkConfig& dit = recipe.model.dit;

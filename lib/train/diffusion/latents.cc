@@ -21,7 +21,8 @@ models::LatentScale read_scale(const Json& info, const std::string& directory) {
   return as_usage([&] { return models::LatentScale::from_json(info, what); });
 }
 
-/// Of `data`, which has `channels` channels.
+}  // namespace
+
 void fit_network(Recipe& recipe, const Dataset& data, int channels) {
   models::NetworkConfig& dit = recipe.model.dit;
   const bool given = recipe.diffusion.video_to_world();
@@ -53,6 +54,8 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
     }
   });
 }
+
+namespace {
 
 class LatentData final : public PackedDataset, public ScaledLatents {
  public:
@@ -113,7 +116,7 @@ class MadeUpData final : public Dataset {
     fit_network(recipe, *this, static_cast<int>(scale_.channels()));
   }
 
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> /*seen*/) const override {
     const data::Entry entry = index_->entry(i);
     CleanSample sample{entry.key, entry.frames, entry.height, entry.width, entry.fps, {}, {}, {}};
     const auto values = static_cast<std::size_t>(entry.frames) *

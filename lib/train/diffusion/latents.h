@@ -21,6 +21,9 @@ std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::s
                                       double whitening = 1,
                                       const std::optional<models::LatentScale>& scale = {});
 
+/// Fits the network to `data`, which has `channels` channels. Throws Error{usage}.
+void fit_network(Recipe& recipe, const Dataset& data, int channels);
+
 /// Latents whose scale can be set, before any is read: what a dataset is, too, that can be a folder
 /// of a blend.
 class ScaledLatents {

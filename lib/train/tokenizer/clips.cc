@@ -44,9 +44,9 @@ class ClipData final : public Dataset {
  private:
   void fit_model(Recipe& /*recipe*/) const override {}
 
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
     data::ClipOptions options = options_;
-    if (step) options.crop = data::CropMode::random, options.step = *step;
+    if (seen) options.crop = data::CropMode::random, options.step = seen->step;
     data::ClipPixels clip = clips_.read(i, options);
     CleanSample sample{entry(i).key, clip.frames, clip.height, clip.width, clip.fps, {}, {}, {}};
     sample.pixels = std::move(clip.pixels);
@@ -90,7 +90,7 @@ class MadeUpClips final : public Dataset {
     }
   }
 
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> /*seen*/) const override {
     const data::Entry entry = index_->entry(i);
     CleanSample sample;
     sample.key = entry.key;

@@ -49,16 +49,16 @@ class Gated : public Dataset {
 
  private:
   void fit_model(Recipe& recipe) const override { data_.fit(recipe); }
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !step || *step <= allowed_; });
+    changed_.wait(lock, [&] { return !seen || seen->step <= allowed_; });
     // The data of a batch are uploaded before those of the next are read.
     if (used_ && cuda_memory().current > *used_) {
       uploaded_ = true;
       changed_.notify_all();
     }
     lock.unlock();
-    return data_.read(i, step);
+    return data_.read(i, seen);
   }
 
   const Dataset& data_;

@@ -71,7 +71,7 @@ double straight_error(int steps) {
 }
 
 /// scripts/golden/samplers.py: its formula as network, its trajectories.
-struct Golden {
+struct GoldenSampling {
   io::SafetensorsSet set{VFM_GOLDEN, "samplers"};
 
   std::vector<double> operator[](const std::string& name) const {
@@ -98,7 +98,7 @@ double formula(double v, double c_noise, double bias) {
 // Compares every level and every state, each relative to the state's largest value.
 void check_trajectory(const SampleOptions& options, const std::string& name, const Denoise& denoise,
                       double tolerance) {
-  const Golden golden;
+  const GoldenSampling golden;
   const std::vector<double> sigmas = noise_levels(options);
   const auto expected_sigmas = golden[name + ".sigmas"], expected = golden[name + ".x"];
   REQUIRE(sigmas.size() == expected_sigmas.size());
@@ -170,7 +170,7 @@ TEST_CASE("sampling options out of range are refused", "[sampler]") {
 
 TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES method's definition",
           "[sampler]") {
-  const std::vector<double> bias = Golden()["bias"];
+  const std::vector<double> bias = GoldenSampling()["bias"];
   const Denoise edm = [&](std::span<const double> x, double sigma, std::span<double> x0) {
     const models::EdmScaling c = models::edm_scaling(sigma);
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -65,6 +65,23 @@ TEST_CASE(
   CHECK(all_of(other).empty());
 }
 
+TEST_CASE("a parked sorter gives the same records, from the disk") {
+  const TemporaryFolder folder;
+  std::vector<std::string> records = drawn(5000);
+  Sorter sorter(folder.path), none(folder.path);
+  const std::uint64_t before = ScratchFile::disk_bytes();
+  for (const std::string& record : records)
+    sorter.add(record);
+  CHECK(ScratchFile::disk_bytes() == before);
+  sorter.park();
+  CHECK(ScratchFile::disk_bytes() > before);
+  std::ranges::sort(records);
+  CHECK(all_of(sorter) == records);
+  CHECK(all_of(sorter) == records);
+  none.park();
+  CHECK(all_of(none).empty());
+}
+
 TEST_CASE("what a sorter has on the disk is gone with it") {
   const TemporaryFolder folder;
   const std::uint64_t before = ScratchFile::disk_bytes();

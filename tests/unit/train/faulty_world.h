@@ -234,8 +234,8 @@ class OneStream final : public train::Dataset {
 
  private:
   void fit_model(train::Recipe& recipe) const override { data_.fit(recipe); }
-  train::CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
-    train::CleanSample sample = data_.read(i, step);
+  train::CleanSample read_sample(std::size_t i, std::optional<train::SeenAt> seen) const override {
+    train::CleanSample sample = data_.read(i, seen);
     sample.key = data_.entry(0).key;
     return sample;
   }

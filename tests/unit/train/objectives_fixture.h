@@ -49,7 +49,7 @@ inline std::vector<CleanSample> fitted_samples(Recipe& recipe) {
                                .text_tokens = 3,
                                .text_width = 8});
     data->fit(recipe);
-    samples = {data->read(0, 0), data->read(1, 0)};
+    samples = {data->read(0, train::SeenAt{}), data->read(1, train::SeenAt{})};
   }
   samples[0].key = "a", samples[1].key = "b";
   return samples;

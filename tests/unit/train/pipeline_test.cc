@@ -166,7 +166,7 @@ std::map<std::string, Tensor> step_that_forgets(const ParallelCase& one, int chu
     for (const data::Pack& pack : packs) {
       std::vector<PlacedSample> samples;
       for (const std::size_t sample : pack)
-        samples.push_back({data->read(sample, 0), at++});
+        samples.push_back({data->read(sample, SeenAt{}), at++});
       batches.push_back(objective->build(0, of_step, samples));
     }
     nn::zero_gradients(objective->parameters());

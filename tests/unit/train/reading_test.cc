@@ -92,8 +92,8 @@ class HalfGone final : public Dataset {
 
  private:
   void fit_model(Recipe& recipe) const override { data_.fit(recipe); }
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
-    return data_.read(i, step);
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
+    return data_.read(i, seen);
   }
   const Dataset& data_;
 };

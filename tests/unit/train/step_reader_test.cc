@@ -39,8 +39,8 @@ class Counted final : public Dataset {
 
  private:
   void fit_model(Recipe& recipe) const override { data_->fit(recipe); }
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
-    CleanSample sample = data_->read(i, step);
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
+    CleanSample sample = data_->read(i, seen);
     if (read_++ == broken_) throw std::runtime_error("the store is gone");
     return sample;
   }
@@ -201,13 +201,13 @@ TEST_CASE("what is read ahead is in no position: from any step on come the same 
   }
   CHECK(failures > 2);
   for (const std::size_t at : {std::size_t{0}, std::size_t{7}, std::size_t{18}}) {
-    reader.seek(static_cast<std::uint32_t>(at + 1), steps[at].plan.after);
+    reader.seek(static_cast<std::uint32_t>(at + 1), steps[at].plan.after, 1000);
     const Step again = take_step(reader);
     CHECK(again.plan.step == at + 1);
     CHECK(again.keys == steps[at + 1].keys);
     CHECK(again.failures == steps[at + 1].failures);
   }
-  CHECK_THROWS_AS(reader.seek(0, {0, 99}), Error);
+  CHECK_THROWS_AS(reader.seek(0, {0, 99}, 1000), Error);
 }
 
 TEST_CASE("what ends the reader's thread is thrown to who takes, after what was read before") {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/encoded/clip_fields.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "train/kind.h"
+#include "train/recipe_field.h"
+#include "train/run.h"
+
+namespace vfm::train {
+namespace {
+
+/// The keys that are not as they are by default.
+std::vector<std::string> clip_settings(DataRecipe data) {
+  DataRecipe usual;
+  FieldList now, before;
+  add_clip_fields(now.section("data"), data);
+  add_clip_fields(before.section("data"), usual);
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < now.fields.size(); ++i)
+    if (now.fields[i].get() != before.fields[i].get()) keys.push_back(now.fields[i].key);
+  return keys;
+}
+
+}  // namespace
+
+void add_clip_fields(FieldList& list, DataRecipe& data) {
+  list.number("frames", data.frames, between(1, 65536))
+      .number("size", data.size, between(16, 8192))
+      .number("fps", data.fps, between(0, 1000))
+      .choice("crop", data.crop, {"random", "centre"})
+      .number("flip", data.flip, between(0, 1))
+      .names("captions", data.captions);
+}
+
+void check_clip_options(const RunOptions& options) {
+  const EncoderNames& names = options.encoders;
+  const bool encoded = !names.tokenizer.empty();
+  for (const auto& [name, given] :
+       {std::pair("--text", names.text), {"--latent-scale", names.scale}})
+    if (!given.empty() && !encoded)
+      fail_usage("{} is for clips that are encoded while training: with --tokenizer", name);
+  if (encoded && !options.synthetic.empty())
+    fail_usage("--tokenizer encodes the clips of --data, and made-up latents need none");
+  if (encoded && options.data.empty()) fail_usage("--tokenizer needs --data: the clips to encode");
+  if (encoded && !options.blend.empty())
+    fail_usage(
+        "--tokenizer encodes the clips of one folder of data, and there are {}: encode them with "
+        "vfm-pack before, or train on them in turn",
+        options.blend.size());
+  const bool clips = kind_of(options.recipe.model.type).data_tool() == "vfm-shard";  // on pixels
+  if (clips && encoded)
+    fail_usage("--tokenizer encodes clips for other models, and 'model.type' is {}",
+               options.recipe.model.type);
+  if (clips || encoded || options.data.empty()) return;
+  if (const auto keys = clip_settings(options.recipe.data); !keys.empty())
+    log_warning(
+        "of clips that are encoded while training (--tokenizer), and without effect on latents: {}",
+        fmt::join(keys, ", "));
+}
+
+}  // namespace vfm::train

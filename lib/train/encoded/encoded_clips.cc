@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/encoded/encoded_clips.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/philox.h"
+#include "tensor/device.h"
+#include "train/encoded/measured_scale.h"
+#include "train/latents.h"
+
+namespace vfm::train {
+namespace {
+
+/// Of samples that validation reads again and again.
+constexpr std::size_t kKeptBytes = std::size_t{128} << 20;
+/// Before the values of an array, in files of this program and of NumPy.
+constexpr std::int64_t kNpyHead = 128;
+/// Texts that are looked at to find what made them, where the first ones cannot be read.
+constexpr std::size_t kLooks = 16;
+
+data::ClipOptions clip_options_of(const Recipe& recipe, const Encoders& encoders) {
+  data::ClipOptions clip;
+  clip.size = recipe.data.size;
+  clip.frames = recipe.data.frames;
+  if (recipe.data.fps > 0) clip.fps = nearest_rate(recipe.data.fps);
+  clip.seed = recipe.train.seed;
+  clip.flip = recipe.data.flip;
+  clip.time_step = encoders.time_factor();
+  clip.multiple = 2 * encoders.space_factor();  // as vfm-pack: patches of 2 x 2 latent pixels
+  return clip;
+}
+
+std::size_t bytes_of_sample(const CleanSample& sample) {
+  return sizeof(float) * (sample.x0.size() + sample.text.size()) +
+         sizeof(std::int32_t) * sample.codes.size();
+}
+
+/// Without what differs between devices and places and makes no other data.
+Json identity_of(Json config) {
+  if (!config.is_object()) return config;
+  if (config.contains("hash")) config.erase("path");
+  config.erase("compute");
+  return config;
+}
+
+}  // namespace
+
+EncodedClips::EncodedClips(const RunOptions& options, const std::string& split, Fit fit_recipe)
+    : options_(options),
+      fit_(fit_recipe),
+      encoders_(std::make_shared<Encoders>(options.encoders, options.device)),
+      listing_{true, {options.recipe.data.captions, encoders_->has_text()}},
+      clips_(options.data, split, listing_),
+      clip_(clip_options_of(options.recipe, *encoders_)) {
+  list();
+  if (size() == 0) fail_usage("'{}' has no clips in '{}'", options.data, split);
+}
+
+EncodedClips::EncodedClips(const EncodedClips& other, const std::string& split)
+    : options_(other.options_),
+      fit_(other.fit_),
+      encoders_(other.encoders_),
+      listing_(other.listing_),
+      clips_(options_.data, split, listing_),
+      clip_(other.clip_) {
+  list();
+}
+
+std::unique_ptr<Dataset> EncodedClips::other_split(const std::string& split) const {
+  return std::unique_ptr<Dataset>(new EncodedClips(*this, split));
+}
+
+void EncodedClips::list() {
+  info_ = {{"version", 1},
+           {"tokenizer", encoders_->tokenizer_config().to_json()},
+           {"text_encoder", nullptr},
+           {"channels", encoders_->channels()},
+           {"clips", clips_.info().at("clips")}};
+  if (encoders_->vocabulary() > 0) info_["vocabulary"] = encoders_->vocabulary();
+  find_text_encoder();
+  std::vector<data::Entry> entries;
+  for (const data::Clip& clip : clips_.clips()) {
+    const data::ClipFacts& facts = clip.facts;
+    if (facts.frames < 1 || facts.width < 1 || facts.height < 1) unknown_.insert(entries.size());
+    entries.push_back(planned(clip));
+  }
+  if (!unknown_.empty())
+    log_warning("of {} clips of '{}' the dataset's index does not say frames, width and height",
+                unknown_.size(), options_.data);
+  index_ = data::list_index(std::move(entries));
+}
+
+/// The sizes of what is made of a clip. Of one whose sizes are not known those of a small picture:
+/// it is planned, and left out when it is read.
+data::Entry EncodedClips::planned(const data::Clip& clip) const {
+  const data::ClipFacts& facts = clip.facts;
+  const bool known = facts.frames > 0 && facts.width > 0 && facts.height > 0;
+  const data::Bucket bucket =
+      known ? data::bucket_of(facts.width, facts.height, clip_.size, clip_.multiple)
+            : data::Bucket{clip_.multiple, clip_.multiple};
+  const std::int64_t available = known ? data::frames_at(facts, clip_.fps) : 1;
+  const int frames = data::whole_groups(available, clip_.frames, clip_.time_step);
+  data::Entry entry;
+  entry.key = clip.key;
+  entry.shard = std::to_string(clip.shard);
+  entry.row = clip.row;
+  entry.frames = 1 + (frames - 1) / clip_.time_step;
+  entry.height = bucket.height / encoders_->space_factor();
+  entry.width = bucket.width / encoders_->space_factor();
+  if (frames > 1) entry.fps = available < facts.frames ? clip_.fps.value() : facts.fps;
+  const std::int64_t width = text_width(info_);
+  if (clip.embedding_bytes > 0 && width > 0)
+    entry.text_tokens = static_cast<int>(
+        std::clamp<std::int64_t>((clip.embedding_bytes - kNpyHead) / (2 * width), 0, 1 << 20));
+  if (encoders_->has_text() && entry.text_tokens == 0) {  // at most
+    const std::int64_t bytes = clip.caption_bytes > 0 ? clip.caption_bytes + 1 : 1 << 20;
+    entry.text_tokens = static_cast<int>(std::min<std::int64_t>(encoders_->most_tokens(), bytes));
+  }
+  return entry;
+}
+
+/// What made the embeddings that the clips have, or makes those of their captions.
+void EncodedClips::find_text_encoder() {
+  Json found;
+  std::size_t looks = 0;
+  for (std::size_t i = 0; i < clips_.clips().size() && found.is_null() && looks < kLooks; ++i) {
+    if (clips_.clips()[i].embedding_bytes == 0) continue;
+    ++looks;
+    try {
+      found = clips_.text(i, listing_.texts, 0).encoder;
+    } catch (const Error& error) {
+      log_info("{}", error.what());  // it will be left out when it is read
+    }
+  }
+  if (encoders_->has_text()) {
+    const Json own = encoders_->text_config()->to_json();
+    if (!found.is_null() && identity_of(found) != identity_of(own))
+      fail_usage(
+          "the clips of '{}' have embeddings of another text encoder, {}, than --text names: {}",
+          options_.data, dump_json(found), dump_json(own));
+    if (found.is_null()) found = own;
+  }
+  info_["text_encoder"] = found;
+  text_identity_ = identity_of(found);
+}
+
+std::string EncodedClips::fingerprint() const {
+  Json info = info_;
+  info["tokenizer"] = identity_of(encoders_->tokenizer_json());
+  info["text_encoder"] = text_identity_;
+  return index_->fingerprint(info);
+}
+
+Json EncodedClips::facts() const {
+  Json facts = latent_facts(*this, encoders_->scale() ? encoders_->scale()->to_json() : Json());
+  facts["tokenizer"] = encoders_->tokenizer_json();
+  return facts;
+}
+
+std::vector<EncoderCost> EncodedClips::costs() const {
+  return encoder_costs(*encoders_, *index_);
+}
+
+double EncodedClips::device_bytes() const {
+  const std::lock_guard lock(mutex_);
+  if (!device_bytes_) device_bytes_ = encoder_bytes(costs());
+  return *device_bytes_;
+}
+
+void EncodedClips::settle(dist::World& world, const Json& kept) {
+  encoders_->load();
+  if (encoders_->vocabulary() > 0) return;
+  const auto channels = static_cast<std::size_t>(encoders_->channels());
+  const std::optional<models::LatentScale>& base = options_.base.scale;
+  const double whitening = options_.recipe.diffusion.whitening;
+  if (kept.is_object() && kept.contains("latent_scale") && kept["latent_scale"].is_object()) {
+    const auto scale = models::LatentScale::from_json(kept["latent_scale"], "the run's train.json");
+    if (encoders_->scale_given() && !base &&
+        encoders_->known_scale()->whitened(whitening).to_json() != scale.to_json())
+      fail_usage(
+          "the run '{}' has another mean and deviation of latents than are given now: leave "
+          "--latent-scale out, choose another --out, or begin again with --force",
+          options_.out);
+    encoders_->use(scale);
+  } else if (base && base->channels() == channels) {
+    encoders_->use(*base);
+  } else {
+    const auto known = encoders_->known_scale();
+    encoders_->use((known ? *known : measure(world)).whitened(whitening));
+  }
+}
+
+models::LatentScale EncodedClips::measure(dist::World& world) const {
+  return measure_scale(world, encoders_->channels(), size(), options_.threads,
+                       [this](std::size_t i) { return encode(i, SeenAt{}).x0; });
+}
+
+CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen) const {
+  if (!seen) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = kept_.find(i); found != kept_.end()) return found->second;
+  }
+  CleanSample sample = encode(i, seen);
+  if (encoders_->scale()) encoders_->scale()->to_model(sample.x0, sample.frames);
+  if (!seen) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t bytes = bytes_of_sample(sample);
+    if (kept_bytes_ + bytes <= kKeptBytes && kept_.emplace(i, sample).second) kept_bytes_ += bytes;
+  }
+  return sample;
+}
+
+/// In the tokenizer's units.
+CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen) const {
+  const data::Entry sizes = this->sizes(i);
+  const std::string& key = clips_.clips().at(i).key;
+  if (unknown_.contains(i))
+    fail("{}: the dataset's index does not say its frames, width and height", clips_.name(i));
+  data::ClipOptions clip = clip_;
+  clip.frames = 1 + (sizes.frames - 1) * clip.time_step;
+  clip.bucket = {sizes.width * encoders_->space_factor(), sizes.height * encoders_->space_factor()};
+  double place = 0;
+  if (seen) {
+    if (options_.recipe.data.crop == "random") clip.crop = data::CropMode::random;
+    clip.step = seen->epoch;
+    place = Random(clip.seed, Purpose::caption, seen->epoch, random_key(key)).uniform(0);
+  }
+  data::TextedClip read = clips_.read(i, clip, listing_.texts, place);
+  const data::ClipPixels& pixels = read.pixels;
+  if (pixels.frames != clip.frames)
+    fail("{}: it gives {} frames, and by the dataset's index it should give {}", clips_.name(i),
+         pixels.frames, clip.frames);
+  CleanSample sample{key, sizes.frames, sizes.height, sizes.width, pixels.fps,
+                     {},  {},           {},           {},          pixels.bytes};
+  if (options_.gpu != nullptr) return sample;
+  try {
+    if (encoders_->vocabulary() > 0)
+      sample.codes = encoders_->codes(pixels);
+    else
+      sample.x0 = encoders_->latent(pixels);
+    sample.text = text_of(i, std::move(read.text));
+  } catch (const GpuError&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{}: {}", clips_.name(i), error.what());
+  }
+  return sample;
+}
+
+std::vector<float> EncodedClips::text_of(std::size_t i, data::SampleText text) const {
+  if (!text.caption.empty()) return encoders_->text(text.caption);
+  if (text.values.empty()) return {};
+  if (identity_of(text.encoder) != text_identity_)
+    fail("the text encoder of sample '{}', {}, is not that of the first clips, {}",
+         clips_.clips()[i].key, dump_json(text.encoder), dump_json(info_["text_encoder"]));
+  return std::move(text.values);
+}
+
+std::unique_ptr<Dataset> open_encoded(const RunOptions& options, const std::string& split,
+                                      EncodedClips::Fit fit) {
+  if (options.encoders.tokenizer.empty()) return nullptr;
+  return std::make_unique<EncodedClips>(options, split, fit);
+}
+
+}  // namespace vfm::train

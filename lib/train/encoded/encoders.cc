@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/encoded/encoders.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "base/one_thread.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/fsq.h"
+
+namespace vfm::train {
+namespace {
+
+constexpr int kMostTokens = 512;  // of a caption, as vfm-embed has them
+
+Json read_object(const std::string& path) {
+  return as_usage([&] {
+    Json json = parse_json(io::read_file(path), "'" + path + "'");
+    if (!json.is_object()) fail("'{}' is not a JSON object", path);
+    return json;
+  });
+}
+
+models::LatentScale scale_in(const Json& json, const std::string& path) {
+  return as_usage([&] { return models::LatentScale::from_json(json, "'" + path + "'"); });
+}
+
+std::optional<text::EncoderConfig> text_config_of(const std::string& named, Device device) {
+  if (named.empty()) return std::nullopt;
+  if (named == "builtin:hash")
+    return models::make_text_encoder({.name = named, .dim = 64, .max_tokens = kMostTokens})
+        ->config();
+  return models::text_encoder_config(named, kMostTokens,
+                                     device == Device::cuda ? DType::bf16 : DType::f32);
+}
+
+}  // namespace
+
+Encoders::Encoders(const EncoderNames& names, Device device)
+    : text_config_(text_config_of(names.text, device)), device_(device) {
+  if (names.tokenizer.ends_with(".json")) {
+    const Json info = read_object(names.tokenizer);
+    if (!info.contains("tokenizer"))
+      fail_usage("'{}' names no tokenizer: a latents.json of vfm-pack does", names.tokenizer);
+    config_ = models::TokenizerConfig::from_json(info["tokenizer"]);
+    if (info.contains("mean")) given_ = scale_in(info, names.tokenizer);
+  } else {
+    config_ = models::tokenizer_config(names.tokenizer);
+  }
+  if (!names.scale.empty()) given_ = scale_in(read_object(names.scale), names.scale);
+  if (models::is_cosmos_tokenizer(config_.name)) {
+    const models::CosmosConfig network = models::inspect_cosmos(config_, device).config;
+    channels_ = network.latent_channels;
+    time_factor_ = network.temporal_compression_ratio;
+    space_factor_ = network.spatial_compression_ratio;
+    if (network.discrete()) vocabulary_ = models::Fsq(network.levels).codes();
+  } else {
+    const auto made = models::make_tokenizer(config_, Device::cpu);
+    channels_ = made->channels();
+    time_factor_ = made->time_factor();
+    space_factor_ = made->space_factor();
+    vocabulary_ = made->vocabulary();
+  }
+  if (given_ && vocabulary_ > 0)
+    fail_usage("the tokenizer is discrete, and codes have no mean and deviation: leave them out");
+  if (given_ && given_->channels() != static_cast<std::size_t>(channels_))
+    fail_usage("the mean and deviation are of {} channels, the tokenizer's latents have {}",
+               given_->channels(), channels_);
+}
+
+Encoders::~Encoders() = default;
+
+int Encoders::most_tokens() const {
+  return static_cast<int>(text_config_ ? text_config_->max_tokens.value_or(kMostTokens) : 0);
+}
+
+const models::VideoTokenizer& Encoders::tokenizer() const {
+  const std::lock_guard lock(mutex_);
+  if (!tokenizer_) tokenizer_ = models::make_tokenizer(config_, device_);
+  return *tokenizer_;
+}
+
+void Encoders::load() const {
+  tokenizer();
+  const std::lock_guard lock(mutex_);
+  if (text_config_ && !text_) text_ = models::make_text_encoder(*text_config_, {.device = device_});
+}
+
+std::vector<float> Encoders::latent(const data::ClipPixels& clip) const {
+  const OneThread one_thread;
+  std::vector<float> values = tokenizer().encode(clip.pixels, clip.frames, clip.height, clip.width);
+  io::check_halves(values, "its latent");
+  return values;
+}
+
+std::vector<std::int32_t> Encoders::codes(const data::ClipPixels& clip) const {
+  const OneThread one_thread;
+  return tokenizer().encode_codes(clip.pixels, clip.frames, clip.height, clip.width);
+}
+
+std::vector<float> Encoders::text(const std::string& caption) const {
+  load();
+  const OneThread one_thread;
+  std::vector<float> values = text_->encode(caption).values;
+  io::check_halves(values, "the embedding of its caption");
+  std::vector<std::uint16_t> halves(values.size());
+  floats_to_halves(values, halves);
+  halves_to_floats(halves, values);
+  return values;
+}
+
+std::optional<models::LatentScale> Encoders::known_scale() const {
+  return given_ ? given_ : tokenizer().statistics();
+}
+
+}  // namespace vfm::train

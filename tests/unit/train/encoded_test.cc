@@ -1,0 +1,322 @@
+// Clips that are encoded while training: the bits of vfm-pack, another crop and caption each epoch,
+// and what is said of clips that are not what the dataset's index says.
+// SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "data/clips.h"
+#include "dist/threads.h"
+#include "io/atomic_file.h"
+#include "io/npy.h"
+#include "media/encoder.h"
+#include "media/png.h"
+#include "pack/sample.h"
+#include "shard/dataset_meta.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+#include "support/temporary_folder.h"
+#include "train/encoded/encoded_clips.h"
+#include "train/encoded/measured_scale.h"
+#include "train/kind.h"
+#include "train/latents_fixture.h"
+
+using namespace vfm;
+using namespace vfm::train;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr int kWidth = 96, kHeight = 64, kFrames = 12;
+
+/// Another picture for each number: of each pixel the colours tell the place.
+media::RgbImage image_of(int number) {
+  media::RgbImage image{kWidth, kHeight, {}};
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x)
+      for (const int value : {2 * x, 3 * y, 20 * number})
+        image.pixels.push_back(static_cast<std::uint8_t>(value));
+  return image;
+}
+
+std::string video() {
+  media::EncodeOptions options;
+  options.width = kWidth, options.height = kHeight;
+  options.time_base = {1, 12}, options.frame_rate = {12, 1};
+  media::Encoder encoder(options);
+  for (int frame = 0; frame < kFrames; ++frame)
+    encoder.add(image_of(frame), frame);
+  return encoder.finish();
+}
+
+std::string embedding(float value) {
+  return io::make_npy_half({2, 4}, std::vector<float>(8, value));
+}
+
+struct ClipsOptions {
+  int promised = kFrames;  ///< what the index says of frames
+  bool sizes = true;       ///< whether it says anything
+  bool embeddings = true;  ///< else captions alone
+};
+
+/// What vfm-shard leaves: "film" and "picture" for training, "other" for validation, a shard each.
+struct ClipFolder {
+  TemporaryFolder folder;
+
+  explicit ClipFolder(const ClipsOptions& options = {}) {
+    std::vector<shard::DatasetShard> shards;
+    Json plan = Json::array();
+    for (const std::string key : {"film", "picture", "other"}) {
+      const std::string split = key == "other" ? "val" : "train";
+      const std::string stem = split + "/" + key + "/" + key + "-000000";
+      std::filesystem::create_directories(folder / (split + "/" + key));
+      shard::Writer writer(tar_of(key));
+      add(writer, key,
+          key == "picture" ? shard::Member{"png", media::encode_png(image_of(3))}
+                           : shard::Member{"mp4", video()},
+          options);
+      Json notes = writer.finish();
+      notes["split"] = split;
+      folder.write(stem + ".json", dump_json(notes));
+      plan.push_back({{"path", stem + ".tar"}});
+      shards.push_back({stem + ".tar", split, notes["samples"], notes["bytes"], notes["xxh3"]});
+    }
+    shard::write_energon_meta(
+        folder.path, shards,
+        [&](std::size_t, std::int64_t, std::string_view, std::string_view extension) {
+          return media_of(extension, options);
+        });
+    folder.write("plan.json", dump_json({{"shards", plan}}));
+    folder.write("dataset.json", "{}");
+  }
+
+  std::string tar_of(const std::string& key) const {
+    return folder / ((key == "other" ? "val/" : "train/") + key + "/" + key + "-000000.tar");
+  }
+
+  static void add(shard::Writer& writer, const std::string& key, shard::Member media,
+                  const ClipsOptions& options) {
+    const Json meta = {{"caption", "in words"}, {"text_encoder", {{"name", "x"}, {"dim", 4}}}};
+    shard::Sample sample{key, {std::move(media), {"json", dump_json(meta)}}};
+    if (options.embeddings) {
+      sample.members.push_back({"short.text.npy", embedding(0.5f)});
+      sample.members.push_back({"text.npy", embedding(0.25f)});
+    } else {
+      sample.members.push_back({"txt", "a red circle"});
+    }
+    writer.add(sample);
+  }
+
+  static shard::MediaMetadata media_of(std::string_view extension, const ClipsOptions& options) {
+    if (!options.sizes || (extension != "mp4" && extension != "png")) return {};
+    if (extension == "png")
+      return {"image", {{"width", kWidth}, {"height", kHeight}, {"format", "PNG"}}};
+    return {"av",
+            {{"video_num_frames", options.promised},
+             {"video_width", kWidth},
+             {"video_height", kHeight},
+             {"video_fps", 12.0},
+             {"video_duration", kFrames / 12.0}}};
+  }
+};
+
+RunOptions options_of(const ClipFolder& clips, const std::string& data = "",
+                      const std::string& tokenizer = "builtin:wavelet", int frames = 9) {
+  RunOptions options;
+  options.recipe =
+      tiny_recipe("data: {tokens: 256, size: 48, frames: " + std::to_string(frames) + data + "}\n");
+  options.data = clips.folder.path;
+  options.encoders.tokenizer = tokenizer;
+  return options;
+}
+
+std::unique_ptr<Dataset> open(const RunOptions& options, const std::string& split = "train") {
+  return kind_of(options.recipe.model.type).open(options, split);
+}
+
+CleanSample at_epoch(const Dataset& data, std::size_t i, std::uint32_t epoch) {
+  return data.read(i, SeenAt{epoch * 7 + 1, epoch});
+}
+
+data::ClipOptions packing_options() {
+  data::ClipOptions clip;
+  clip.size = 48, clip.frames = 9, clip.time_step = 8, clip.multiple = 16;
+  return clip;
+}
+
+}  // namespace
+
+TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
+  const ClipFolder clips;
+  const auto data = open(options_of(clips, ", crop: centre"));
+  const auto tokenizer = models::make_tokenizer({"builtin:wavelet"});
+  REQUIRE(data->size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const shard::Sample sample =
+        shard::IndexedReader(clips.tar_of(i == 0 ? "film" : "picture")).read(0);
+    const pack::LatentOutput packed = pack::make_latent(sample, *tokenizer, packing_options());
+    const data::Entry sizes = data->entry(i);
+    INFO(sizes.key);
+    CHECK(sizes.frames == packed.entry.frames);
+    CHECK(sizes.height == packed.entry.height);
+    CHECK(sizes.width == packed.entry.width);
+    CHECK(sizes.fps == packed.entry.fps);
+    CHECK(sizes.text_tokens == packed.entry.text_tokens);
+    const CleanSample read = at_epoch(*data, i, i == 0 ? 3 : 0);
+    CHECK(io::make_npy_half({24, sizes.frames, sizes.height, sizes.width}, read.x0) ==
+          *packed.sample.find("latent.npy"));
+    CHECK(io::make_npy_half({2, 4}, read.text) == *packed.sample.find("text.npy"));
+    CHECK(read.fps == packed.entry.fps);
+    CHECK(read.read_bytes == sample.bytes());
+  }
+}
+
+TEST_CASE(
+    "each epoch takes another crop and one of the captions, whatever the step; validation does "
+    "not") {
+  const ClipFolder clips;
+  const auto data = open(options_of(clips, ", captions: [caption, short]"));
+  std::set<std::vector<float>> latents;
+  std::set<float> texts;
+  for (std::uint32_t epoch = 0; epoch < 12; ++epoch) {
+    const CleanSample read = at_epoch(*data, 1, epoch);
+    latents.insert(read.x0);
+    texts.insert(read.text.at(0));
+    const CleanSample again = data->read(1, SeenAt{900, epoch});
+    CHECK(again.x0 == read.x0);
+    CHECK(again.text == read.text);
+  }
+  CHECK(latents.size() > 3);  // of the few places that the picture has
+  CHECK(texts == std::set<float>{0.25f, 0.5f});
+  const auto centre = open(options_of(clips, ", crop: centre"));
+  CHECK(data->read(1).x0 == at_epoch(*centre, 1, 5).x0);
+  CHECK(data->read(1).text.at(0) == 0.25f);
+  CHECK(data->read(1).x0 == data->read(1).x0);  // the second time from memory
+}
+
+TEST_CASE("a mirrored clip is the same from right to left") {
+  data::ClipOptions clip = packing_options();
+  clip.crop = data::CropMode::random;
+  const std::string png = media::encode_png(image_of(1));
+  const data::ClipPixels plain = data::clip_pixels(png, "a picture", "k", clip);
+  clip.flip = 1;
+  data::ClipPixels mirrored = data::clip_pixels(png, "a picture", "k", clip);
+  REQUIRE(mirrored.pixels != plain.pixels);
+  for (auto row = mirrored.pixels.begin(); row != mirrored.pixels.end(); row += mirrored.width)
+    std::reverse(row, row + mirrored.width);
+  CHECK(mirrored.pixels == plain.pixels);
+}
+
+TEST_CASE("captions without an embedding are encoded, to the bits of an embedding on disk") {
+  const ClipFolder clips({.embeddings = false});
+  RunOptions options = options_of(clips);
+  CHECK(at_epoch(*open(options), 1, 0).text.empty());
+  options.encoders.text = "builtin:hash";
+  const auto data = open(options);
+  CHECK(data->info()["text_encoder"]["dim"] == 64);
+  const auto encoder = models::make_text_encoder({.name = "builtin:hash", .dim = 64});
+  const std::vector<float> values = encoder->encode("a red circle").values;
+  const CleanSample read = at_epoch(*data, 1, 0);
+  CHECK(io::make_npy_half({3, 64}, read.text) == io::make_npy_half({3, 64}, values));
+  CHECK(data->sizes(1).text_tokens >= 3);
+  const ClipFolder embedded;
+  options.data = embedded.folder.path;
+  CHECK_THROWS_WITH(open(options), Contains("embeddings of another text encoder"));
+}
+
+TEST_CASE(
+    "a clip that gives fewer frames than the index says, or has no sizes there, is not read") {
+  const ClipFolder longer({.promised = 40});
+  const auto data = open(options_of(longer, "", "builtin:wavelet", 33));
+  CHECK(data->sizes(0).frames == 5);  // 1 + 32 / 8
+  CHECK_THROWS_WITH(at_epoch(*data, 0, 0),
+                    Contains("sample 'film'") && Contains("it gives 9 frames, and by the dataset's "
+                                                          "index it should give 33"));
+  CHECK_NOTHROW(at_epoch(*data, 1, 0));
+  const ClipFolder silent({.sizes = false});
+  const auto unknown = open(options_of(silent));
+  CHECK_THROWS_WITH(at_epoch(*unknown, 1, 0), Contains("does not say its frames"));
+}
+
+TEST_CASE("frames at a rate follow from a clip's length") {
+  const data::ClipFacts two_seconds{24, 96, 64, 2.0, 12.0};
+  CHECK(data::frames_at(two_seconds, {0, 1}) == 24);
+  CHECK(data::frames_at(two_seconds, {6, 1}) == 12);
+  CHECK(data::frames_at(two_seconds, {5, 1}) == 10);
+  CHECK(data::frames_at(two_seconds, {7, 2}) == 7);
+  CHECK(data::frames_at(two_seconds, {12, 1}) == 24);
+  CHECK(data::frames_at(two_seconds, {24, 1}) == 24);  // slower than that
+  CHECK(data::frames_at({24, 96, 64, 2.000001, 12.0}, {6, 1}) == 12);
+  CHECK(data::frames_at({1, 96, 64, 0, 0}, {6, 1}) == 1);
+  const ClipFolder clips;
+  for (const int fps : {3, 4, 6, 8, 12, 30}) {
+    const auto data = open(options_of(clips, ", fps: " + std::to_string(fps)));
+    INFO(fps);
+    CHECK_NOTHROW(at_epoch(*data, 0, 0));
+  }
+}
+
+TEST_CASE("mean and deviation are measured alike on any number of ranks, or given, or kept") {
+  const auto latent = [](std::size_t i) {
+    if (i == 5) fail("damaged");
+    std::vector<float> values(2 * 3);
+    Random(4, Purpose::test, 0, i).fill_normal(values);
+    return values;
+  };
+  std::string alone;
+  for (const int ranks : {1, 3}) {
+    std::vector<std::string> scales(static_cast<std::size_t>(ranks));
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      scales[static_cast<std::size_t>(world.rank())] =
+          dump_json(measure_scale(world, 2, 3000, 2, latent).to_json());
+    });
+    if (ranks == 1) alone = scales[0];
+    for (const std::string& scale : scales)
+      CHECK(scale == alone);
+  }
+  const ClipFolder clips;
+  const auto data = open(options_of(clips));
+  const auto measured = [&] { return data->facts()["latent_scale"]; };
+  CHECK(measured().is_null());
+  data->settle(*dist::self_world(), {});
+  const Json scale = measured();
+  REQUIRE(scale["mean"].size() == 24);
+  CHECK(data->other_split("val")->facts()["latent_scale"] == scale);
+  RunOptions options = options_of(clips);
+  clips.folder.write("latents.json", dump_json(scale));
+  options.encoders.scale = clips.folder / "latents.json";
+  const auto given = open(options);
+  given->settle(*dist::self_world(), {});
+  CHECK(given->facts()["latent_scale"] == scale);
+  CHECK(at_epoch(*given, 0, 2).x0 == at_epoch(*data, 0, 2).x0);
+  Json kept = {{"latent_scale", scale}};
+  kept["latent_scale"]["mean"][0] = 7.0;
+  const auto resumed = open(options_of(clips));
+  resumed->settle(*dist::self_world(), kept);
+  CHECK(resumed->facts()["latent_scale"] == kept["latent_scale"]);
+  CHECK_THROWS_WITH(given->settle(*dist::self_world(), kept),
+                    Contains("another mean and deviation"));
+}
+
+TEST_CASE("what names the data are tokenizer, texts, sizes and clips") {
+  const ClipFolder clips, shorter({.promised = 8}), spoken({.embeddings = false});
+  const std::string name = open(options_of(clips))->fingerprint();
+  CHECK(open(options_of(clips))->fingerprint() == name);
+  CHECK(open(options_of(shorter))->fingerprint() != name);
+  CHECK(open(options_of(spoken))->fingerprint() != name);
+  RunOptions others = options_of(clips, "", "builtin:fsq");
+  others.recipe.model.type = "autoregressive";
+  const auto codes = open(others);
+  CHECK(codes->fingerprint() != name);
+  const CleanSample read = at_epoch(*codes, 0, 0);
+  const data::Entry sizes = codes->sizes(0);
+  CHECK(read.codes.size() == static_cast<std::size_t>(sizes.frames * sizes.height * sizes.width));
+  CHECK(read.x0.empty());
+  others.recipe.model.type = "dit";
+  Recipe recipe = others.recipe;
+  CHECK_THROWS_WITH(open(others)->fit(recipe), Contains("the tokenizer is discrete"));
+}
