@@ -8,20 +8,23 @@ load helpers
 setup_file() {
   export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH" OMP_NUM_THREADS=1
   cd "$BATS_FILE_TMPDIR" || return 1
-  for what in usual images long large; do
+  for what in short images long small large; do
     "$BATS_TEST_DIRNAME/make-latents" "$what" 24 $what
   done
   cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [8, 8, 8]}
-data: {tokens: 16, packs: 3, window: 8}
-optimizer: {lr: 0.003, weight_decay: 0.01}
+model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [8, 12, 12],
+  learnable_positions: false}
+data: {tokens: 32, packs: 3, window: 8}
+optimizer: {lr: 0.01, weight_decay: 0.01}
 schedule: {warmup: 5}
-ema: {decay: 0.8}
+ema: {decay: 0.99}
 validation: {every: 10, samples: 4}
-train: {steps: 150, checkpoint_every: 150, log_every: 10}
+train: {steps: 300, checkpoint_every: 300, log_every: 10, seed: 3}
 YAML
-  vfm-train tiny.yaml -j1 --data usual --out run >run.jsonl
-  vfm-train tiny.yaml -j1 --data images --out stills >stills.jsonl
+  for data in short images small; do
+    vfm-train tiny.yaml -j1 --data $data --out run-$data >$data.jsonl
+  done
+  ln -s run-short run
 }
 
 setup() {
@@ -38,10 +41,11 @@ run_hash() {
 # next RUN DATA ARGUMENT...: the next stage of a run of this file on data of it.
 next() { vfm-train --continue "$shared/$1" -j1 --data "$shared/$2" "${@:3}"; }
 
-# no_worse RUN DATA SETTING... [-- SETTING...]: after 20 and 50 steps its validation is within 3 % of that of a run with
-# the same settings that begins from the weights alone. What only a stage may change comes after --.
+# no_worse EARLIER LATER SETTING... [-- SETTING...]: of a run on the earlier data, gone on with on the later ones at the
+# same rate, the validation after 20 and 50 steps is not above that of a run with the same settings that begins from
+# the weights alone, which moments of nothing throw about. What only a stage may change comes after --.
 no_worse() {
-  local run=$1 data=$2 both=(train.steps=50 schedule.warmup=5)
+  local run=run-$1 data=$2 both=(train.steps=50 train.checkpoint_every=300 schedule.warmup=0)
   shift 2
   while [ $# -gt 0 ] && [ "$1" != -- ]; do both+=("$1"); shift; done
   vfm-train "$shared/tiny.yaml" "${both[@]}" --init "$shared/$run" -j1 --data "$shared/$data" --out init >/dev/null
@@ -53,47 +57,46 @@ def curve(run):
     return {line["step"]: line["val_loss"] for line in lines if "val_loss" in line}
 init, following = curve("init"), curve("next")
 print(init, following)
-assert list(following) == list(range(150, 201, 10)), following
+assert list(following) == list(range(300, 351, 10)), following
 for after in 20, 50:
-    # Moments of other data take some steps to fit: as good, but for that.
-    assert following[150 + after] <= 1.03 * init[after], (after, init, following)
+    assert following[300 + after] <= init[after], (after, init, following)
 PY
 }
 
 @test "long clips after short ones, with stretched positions: no worse than from the weights alone" {
-  no_worse run long data.tokens=64 data.packs=2 -- 'model.rope_scale=[4, 1, 1]'
+  no_worse short long data.tokens=64 data.packs=2 -- 'model.rope_scale=[2.5, 1, 1]'
 }
 
 @test "videos after images: no worse than from the weights alone" {
-  no_worse stills usual
+  no_worse images short
 }
 
 @test "large frames after small ones: no worse than from the weights alone" {
-  no_worse run large data.tokens=64 optimizer.lr=0.002
+  no_worse small large data.tokens=80
 }
 
 @test "without a recipe that of the run stands, and settings change it; it validates what it begins with" {
-  next run usual --out same train.steps=10 validation.every=50 >out
-  [ "$(records out)" = '{"kind":"checkpoint","path":"same/checkpoints/step-00000160","step":160,"steps":160,"final":true}' ]
+  next run short --out same train.steps=10 validation.every=50 >out
+  [ "$(records out)" = '{"kind":"checkpoint","path":"same/checkpoints/step-00000310","step":310,"steps":310,"final":true}' ]
   # On the same data the first validation is the last one of the run.
   last() { jq -c 'select(.val_loss) | [.step, .val_loss, .val_sigmas]' "$@"; }
   [ "$(last same/metrics.jsonl | head -1)" = "$(last "$shared/run/metrics.jsonl" | tail -1)" ]
-  diff <(sed 1d same/recipe.yaml) <(sed -e 1d -e 's/^  steps: 150$/  steps: 10/' -e '/^validation/,/^[p]/s/every: 10/every: 50/' \
+  diff <(sed 1d same/recipe.yaml) <(sed -e 1d -e 's/^  steps: 300$/  steps: 10/' -e '/^validation/,/^[p]/s/every: 10/every: 50/' \
     "$shared/run/recipe.yaml")
-  next run usual --out no --print-config optimizer.lr=0.5 | grep -q '^  lr: 0.5$'
+  next run short --out no --print-config optimizer.lr=0.5 | grep -q '^  lr: 0.5$'
   [ ! -e no ]
 }
 
 @test "killed and given again it ends with the same bytes, also where the run is gone; nothing else resumes it" {
-  arguments=(data.tokens=64 train.steps=40 train.checkpoint_every=10 optimizer.lr=0.001 -j1 --data "$shared/large")
-  cp -r "$shared/run" "$shared/stills" .
+  arguments=(data.tokens=80 train.steps=40 train.checkpoint_every=10 optimizer.lr=0.001 -j1 --data "$shared/large")
+  cp -rL "$shared/run" "$shared/run-images" .
   vfm-train --continue run "${arguments[@]}" --out whole >/dev/null
   kill_at_random 3 vfm-train --continue run "${arguments[@]}" --out parts
   vfm-train --continue run "${arguments[@]}" train.steps=20 --out parts >/dev/null
-  run vfm-train --continue stills "${arguments[@]}" --out parts
+  run vfm-train --continue run-images "${arguments[@]}" --out parts
   [ "$status" -eq 2 ]
-  [[ $output == *"'parts' continues '$PWD/run/checkpoints/step-00000150', not 'stills'"* ]]
-  run vfm-train "$shared/tiny.yaml" data.tokens=64 -j1 --data "$shared/large" --out parts
+  [[ $output == *"'parts' continues '$PWD/run/checkpoints/step-00000300', not 'run-images'"* ]]
+  run vfm-train "$shared/tiny.yaml" data.tokens=80 -j1 --data "$shared/large" --out parts
   [ "$status" -eq 2 ]
   rm -r run
   vfm-train --continue run "${arguments[@]}" --out parts >/dev/null
@@ -102,43 +105,43 @@ PY
 
 @test "what a stage may not change is refused before any work, all keys at once, in a dry run too" {
   for mode in "" --dry-run; do
-    run next run usual --out next $mode model.num_layers=3 optimizer.beta2=0.5 ema.mode=off 'model.max_size=[8, 8, 2]'
+    run next run short --out next $mode model.num_layers=3 optimizer.beta2=0.5 ema.mode=off 'model.max_size=[8, 12, 2]'
     [ "$status" -eq 2 ]
-    [[ $output == *"cannot change model.num_layers: 2 -> 3; optimizer.beta2: 0.99 -> 0.5; ema.mode: \"decay\" -> \"off\"; model.max_size: [8,8,8] -> [8,8,2] (it may only grow); leave these out, or begin a new run from its weights alone with --init"* ]]
+    [[ $output == *"cannot change model.num_layers: 2 -> 3; optimizer.beta2: 0.99 -> 0.5; ema.mode: \"decay\" -> \"off\"; model.max_size: [8,12,12] -> [8,12,2] (it may only grow); leave these out, or begin a new run from its weights alone with --init"* ]]
   done
-  run next run usual --out "$shared/run"
+  run next run short --out "$shared/run"
   [ "$status" -eq 2 ]
   [[ $output == *"needs a folder of its own"* ]]
-  run next usual usual --out next
+  run next short short --out next
   [ "$status" -eq 2 ]
-  run next run usual --out next --init "$shared/run"
+  run next run short --out next --init "$shared/run"
   [ "$status" -eq 2 ]
-  run next run usual --check-parallel
+  run next run short --check-parallel
   [ "$status" -eq 2 ]
   [ ! -e next ]
-  cp -r "$shared/run" .
-  printf x >>run/checkpoints/step-00000150/state/adam_m.safetensors
-  run vfm-train --continue run -j1 --data "$shared/usual" --out next
+  cp -rL "$shared/run" .
+  printf x >>run/checkpoints/step-00000300/state/adam_m.safetensors
+  run vfm-train --continue run -j1 --data "$shared/short" --out next
   [ "$status" -eq 1 ]
-  [[ $output == *"state/adam_m.safetensors"*"nothing is continued from 'run/checkpoints/step-00000150'"* ]]
+  [[ $output == *"state/adam_m.safetensors"*"nothing is continued from 'run/checkpoints/step-00000300'"* ]]
 }
 
 @test "the stages are in the run, in its page and in its export" {
-  next run large --out second data.tokens=64 train.steps=20 >/dev/null
+  next run large --out second data.tokens=80 train.steps=20 >/dev/null
   vfm-train --continue second optimizer.lr=0.001 train.steps=5 -j1 --data "$shared/large" --out third --report page.html >/dev/null
-  jq -e '[.stages[] | [.first_step, .last_step]] == [[0, 150], [150, 170]]' third/checkpoints/step-00000175/train.json
+  jq -e '[.stages[] | [.first_step, .last_step]] == [[0, 300], [300, 320]]' third/checkpoints/step-00000325/train.json
   tr -d '\n' <page.html >page
-  grep -qF 'data.tokens: 16 -&gt; 64' page
-  grep -qF 'optimizer.lr: 0.003 -&gt; 0.001' page
-  grep -qF '170 to 175' page
+  grep -qF 'data.tokens: 32 -&gt; 80' page
+  grep -qF 'optimizer.lr: 0.01 -&gt; 0.001' page
+  grep -qF '320 to 325' page
   grep -qF 'tokens/s' page
   vfm-train third --export network >/dev/null 2>&1
-  jq -e '[.stages[].last_step] == [150, 170, 175] and .stages[2].recipe.optimizer.lr == 0.001' network/vfm-export.json
+  jq -e '[.stages[].last_step] == [300, 320, 325] and .stages[2].recipe.optimizer.lr == 0.001' network/vfm-export.json
 }
 
 @test "ranks continue what one rank made, on another layout, and one rank what they made" {
   vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  settings=(data.tokens=64 train.steps=10 validation.every=5 schedule.warmup=0)
+  settings=(data.tokens=80 train.steps=10 validation.every=5 schedule.warmup=0)
   next run large --out one "${settings[@]}" >/dev/null
   mpirun -np 2 vfm-train --continue "$shared/run" -j1 --data "$shared/large" --out two "${settings[@]}" parallel.shard=full \
     >/dev/null </dev/null
@@ -146,7 +149,7 @@ PY
   python3 - <<'PY'
 import json
 one, two = ([json.loads(line) for line in open(f"{run}/metrics.jsonl")] for run in ("one", "two"))
-assert len(one) == len(two) and one[0]["step"] == 150
+assert len(one) == len(two) and one[0]["step"] == 300
 for a, b in zip(one, two):
     for key in ("loss", "val_loss", "grad_norm"):
         if key in a:
@@ -158,26 +161,26 @@ PY
 
 @test "adapters are trained further as a next stage, on their own model" {
   cat >lora.yaml <<'YAML'
-data: {tokens: 16, packs: 3}
+data: {tokens: 32, packs: 3}
 lora: {rank: 2}
 schedule: {warmup: 0}
 validation: {every: 0}
 YAML
-  adapters=(vfm-train lora.yaml -j1 --data "$shared/usual" --init "$shared/run")
+  adapters=(vfm-train lora.yaml -j1 --data "$shared/short" --init "$shared/run")
   "${adapters[@]}" train.steps=4 --out adapters >/dev/null
   "${adapters[@]}" train.steps=7 --out whole >/dev/null
-  cp -r "$shared/run" base
-  vfm-train --continue adapters train.steps=3 -j1 --data "$shared/usual" --out more >/dev/null
-  vfm-train --continue adapters train.steps=3 -j1 --data "$shared/usual" --out moved --base base >/dev/null
+  cp -rL "$shared/run" base
+  vfm-train --continue adapters train.steps=3 -j1 --data "$shared/short" --out more >/dev/null
+  vfm-train --continue adapters train.steps=3 -j1 --data "$shared/short" --out moved --base base >/dev/null
   for part in lora/pytorch_lora_weights state/adam_m state/adam_v state/ema; do
     cmp {whole,more}/checkpoints/step-00000007/$part.safetensors
     cmp {whole,moved}/checkpoints/step-00000007/$part.safetensors
   done
-  jq -e '.init.path | endswith("/run/checkpoints/step-00000150")' more/checkpoints/step-00000007/train.json
-  run vfm-train --continue adapters lora.rank=0 -j1 --data "$shared/usual" --out no
+  jq -e '.init.path | endswith("/run/checkpoints/step-00000300")' more/checkpoints/step-00000007/train.json
+  run vfm-train --continue adapters lora.rank=0 -j1 --data "$shared/short" --out no
   [ "$status" -eq 2 ]
   [[ $output == *"cannot change lora.rank: 2 -> 0"* ]]
-  run vfm-train --continue adapters 'model.max_size=[9, 9, 9]' -j1 --data "$shared/usual" --out no
-  [ "$status" -eq 2 ]
-  [[ $output == *"those of the model under the adapters"* ]]
+  # Rotary positions alone grow with adapters, too.
+  vfm-train --continue adapters 'model.max_size=[9, 12, 12]' train.steps=1 -j1 --data "$shared/short" --out grown >/dev/null
+  jq -e '.max_size[0] == 9' grown/checkpoints/step-00000005/model/config.json
 }

@@ -258,7 +258,7 @@ PY
   for mode in -q --dry-run; do
     run mpirun -np 2 vfm-train tiny.yaml parallel.tp=3 --device cpu --data latents --out run $mode </dev/null
     [ "$status" -eq 2 ]
-    [[ "$output" == *"parallel.tp=2"* ]]
+    [[ "$output" == *"tp=3 cp=1 pp=1 needs a multiple of 3 ranks, not 2"* ]]
   done
   [ ! -e run ]
 }
