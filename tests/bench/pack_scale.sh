@@ -34,4 +34,4 @@ measure() { # NAME COMMAND...
 printf '| %s samples in shards of %s | own memory, MiB | temporary disk, bytes a sample | s |\n|---|---:|---:|---:|\n' "$samples" "$in_shard"
 measure 'all shards are there, and the files over them are written' "${pack[@]}" -o out shards.jsonl
 measure 'nothing to do' "${pack[@]}" -o out shards.jsonl
-measure '`--plan`' "$build/tools/vfm-pack" --plan out
+measure '--plan' "$build/tools/vfm-pack" --plan out

@@ -19,8 +19,8 @@ validation: {every: 0}
 train: {steps: 8, checkpoint_every: 4, log_every: 1}
 END
   vfm-train common.yaml model.num_attention_heads=2 model.attention_head_dim=16 model.num_layers=2 \
-    model.adaln_lora_dim=8 --data latents --out base >base.jsonl
-  vfm-train common.yaml lora.rank=3 lora.alpha=6 --init base --data latents --out run >run.jsonl
+    model.adaln_lora_dim=8 -j1 --data latents --out base >base.jsonl
+  vfm-train common.yaml lora.rank=3 lora.alpha=6 -j1 --init base --data latents --out run >run.jsonl
 }
 
 setup() {
@@ -135,7 +135,7 @@ PY
   [[ $output == *"'lora.alpha' in argument 'lora.alpha=1e40' is '1e40', must be a number"* ]]
   run "${TRAIN[@]}" model.type=tokenizer lora.rank=3 --out none
   [ "$status" -eq 2 ]
-  [[ $output == *"'lora.rank' in argument 'lora.rank=3' are not for a 'model.type' of tokenizer"* ]]
+  [[ $output == *"'lora.rank' in argument 'lora.rank=3' is not for a 'model.type' of tokenizer"* ]]
   [ ! -e none/checkpoints ]
 }
 
