@@ -131,7 +131,7 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
       total += shards.facts[number].samples;
     }
     std::ranges::sort(shards.order, {},
-                      [&](std::uint32_t number) { return shards.names.name(number); });
+                      [&names = shards.names](std::uint32_t number) { return names.name(number); });
   }
   if (total == 0) fail("no sample could be packed");
   Totals totals;

@@ -36,9 +36,9 @@ commands_of() { sed -n 's/^\$ //p' "$1"; }
 }
 
 @test "an experiment's table has a row for each layout, and says measured or predicted" {
-  run --separate-stderr "$VFM_ROOT/scripts/experiments" --small cp
+  STEPS=4 run --separate-stderr "$VFM_ROOT/scripts/experiments" --small fsdp
   [ "$status" -eq 0 ]
-  [ "$(grep -c '| measured |' <<<"$output")" -eq 2 ]
+  [ "$(grep -c '| measured |' <<<"$output")" -eq 3 ]
   CARDS=0 run --separate-stderr "$VFM_ROOT/scripts/experiments" table1
   [ "$status" -eq 0 ]
   [ "$(grep -c '| predicted, H100 |' <<<"$output")" -eq 5 ]

@@ -309,7 +309,7 @@ schedule: {warmup: 0}
 validation: {every: 0}
 train: {log_every: 1}
 YAML
-  made_up=(vfm-train wide.yaml --synthetic 4x16x32 data.tokens=512 --device cpu -j1)
+  made_up=(vfm-train wide.yaml --synthetic 4x16x32 data.tokens=512 --device cpu -j1 train.steps=2)
   small=(vfm-train wide.yaml --data latents data.tokens=16 --device cpu -j1 train.steps=1)
   for layout in "2 2 1 1" "2 1 2 1" "2 1 1 2" "4 2 2 1"; do
     read -r ranks tp cp dp <<<"$layout"
@@ -318,7 +318,7 @@ YAML
     told() { "${@:2}" "${shared[@]}" --dry-run --ranks "$ranks" -q | jq ".memory_bytes | ($1) / 1024 | floor"; }
     step=$(told .total "${made_up[@]}")
     tensors=$(told '.total - .host' "${made_up[@]}")
-    took=$(most_of_ranks "$ranks" "${made_up[@]}" "${shared[@]}" train.steps=2 --out run)
+    took=$(most_of_ranks "$ranks" "${made_up[@]}" "${shared[@]}" --out run)
     near "$step" "$took" "$layout, step"
     near "$tensors" "$(jq -s 'map(.memory_ranks.most) | max / 1024 | floor' run/timing.jsonl)" "$layout, tensors"
     rm -rf run

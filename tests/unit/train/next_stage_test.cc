@@ -129,7 +129,7 @@ TEST_CASE("a stage that changes nothing goes on as the run would have, to the la
   for (const auto& [name, settings] : types) {
     INFO(name);
     const std::string data = name == "codes" ? "codes" : "data";
-    const auto begin = [&](const std::string& out, int steps) {
+    const auto begin = [&, &settings = settings](const std::string& out, int steps) {
       std::vector<Setting> all = parse_yaml(settings + "\n", "type");
       const std::string more = fmt::format(
           "model: {{num_attention_heads: 2, attention_head_dim: 12, num_layers: 2}}\n"
