@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "streams.h"
 #include "tensor/device_cuda.h"
@@ -37,14 +39,12 @@ class Gated : public Dataset {
   }
   /// The same while nobody else has to do with the GPU; whether some were uploaded then.
   bool allow_and_wait(std::uint32_t step) {
-    std::unique_lock lock(mutex_);
-    allowed_ = std::max(allowed_, step);
-    used_ = cuda_memory().current;
-    uploaded_ = false;
-    changed_.notify_all();
-    changed_.wait_for(lock, std::chrono::seconds(10), [this] { return uploaded_; });
-    used_.reset();
-    return uploaded_;
+    const std::size_t used = cuda_memory().current;
+    allow(step);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (cuda_memory().current <= used && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return cuda_memory().current > used;
   }
 
  private:
@@ -52,11 +52,6 @@ class Gated : public Dataset {
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !seen || seen->step <= allowed_; });
-    // The data of a batch are uploaded before those of the next are read.
-    if (used_ && cuda_memory().current > *used_) {
-      uploaded_ = true;
-      changed_.notify_all();
-    }
     lock.unlock();
     return data_.read(i, seen);
   }
@@ -64,9 +59,7 @@ class Gated : public Dataset {
   const Dataset& data_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  mutable bool uploaded_ = false;
   std::uint32_t allowed_ = 0;
-  std::optional<std::size_t> used_;
 };
 
 Recipe repeating() {
@@ -156,7 +149,7 @@ TEST_CASE("while a step is recorded the next one's data are uploaded, which CUDA
   });
   // However this ends, the thread that prepares goes on.
   const std::shared_ptr<void> at_end(nullptr, [&](void*) {
-    data.allow(100);
+    data.allow(std::numeric_limits<std::uint32_t>::max());
     emulation::when_capture_begins({});
   });
   for (; step < 5; ++step) {
