@@ -190,7 +190,7 @@ END
   [ "$(jq .address <(records low.jsonl))" = "$(jq .address <(records clips.jsonl))" ]
   vfm-generate --decode-only --model cosmos --device cpu -o others <latents.jsonl >others.jsonl
   [ "$(of others.jsonl)" = '["bf16",null]' ]
-  ! cmp -s low/fox.mp4 others/fox.mp4
+  run ! cmp -s low/fox.mp4 others/fox.mp4
   [ "$(jq .address <(records low.jsonl))" != "$(jq .address <(records others.jsonl))" ]
   # A record of bf16 asks for the same clip.
   vfm-generate --model cosmos "${call[@]}" --compute bf16 -o again - <low.jsonl >again.jsonl
