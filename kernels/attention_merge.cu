@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -15,7 +14,7 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
 // A warp for a query and head.
-template <bool kQuads, class T>
+template <bool kQuads>
 __global__ void __launch_bounds__(kThreads) merge_kernel(const AttentionMerge c) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned place = blockIdx.x * kWarps + threadIdx.x / 32;
@@ -24,7 +23,7 @@ __global__ void __launch_bounds__(kThreads) merge_kernel(const AttentionMerge c)
   if (row >= c.end) return;
   const std::int64_t at = (row * c.heads + head) * c.head_dim, sum = head * c.queries + row;
   float* const to = c.out_sum + at;
-  const T* const from = static_cast<const T*>(c.out) + at;
+  const float* const from = c.out + at;
   float keep = 0, take = 1, both = -INFINITY;
   if (c.out != nullptr) {
     both = c.log_sum_exp[sum];
@@ -48,23 +47,16 @@ __global__ void __launch_bounds__(kThreads) merge_kernel(const AttentionMerge c)
   if (lane == 0) c.log_sum_exp_sum[sum] = both;
 }
 
-template <class T>
-int launch_merge(const AttentionMerge& c, CUstream_st* stream) {
-  const std::int64_t places = (c.end - c.first) * c.heads;
-  const bool quads = c.head_dim % 4 == 0 && aligned_to_16(c.out, c.out_sum);
-  const dim3 blocks(static_cast<unsigned>((places + kWarps - 1) / kWarps));
-  return launch(quads ? merge_kernel<true, T> : merge_kernel<false, T>, blocks, kThreads, 0, stream,
-                c);
-}
-
 }  // namespace
 
 int attention_merge(const AttentionMerge& c, CUstream_st* stream) {
   if (c.heads < 0 || c.head_dim < 0 || c.first < 0 || c.end < c.first || c.end > c.queries ||
       (c.end - c.first) * c.heads > 0x7fffffff)
     return cudaErrorInvalidValue;
-  return c.type == Type::bf16 ? launch_merge<__nv_bfloat16>(c, stream)
-                              : launch_merge<float>(c, stream);
+  const std::int64_t places = (c.end - c.first) * c.heads;
+  const bool quads = c.head_dim % 4 == 0 && aligned_to_16(c.out, c.out_sum);
+  const dim3 blocks(static_cast<unsigned>((places + kWarps - 1) / kWarps));
+  return launch(quads ? merge_kernel<true> : merge_kernel<false>, blocks, kThreads, 0, stream, c);
 }
 
 }  // namespace vfm::kernels

@@ -9,4 +9,19 @@ enum class CpuLevel { base, avx2, avx512 };  ///< x86-64-v2 (or another architec
 
 CpuLevel cpu_level() noexcept;
 
+/// Of a function that is compiled for each of these, or of anything else that there is of each, the
+/// one for cpu_level().
+template <class T>
+T* best_of(T* base, T* avx2, T* avx512) noexcept {
+  switch (cpu_level()) {
+    case CpuLevel::avx512:
+      return avx512;
+    case CpuLevel::avx2:
+      return avx2;
+    case CpuLevel::base:
+      break;
+  }
+  return base;
+}
+
 }  // namespace vfm

@@ -6,15 +6,7 @@
 namespace vfm {
 
 NormalBlocks* best_normal_blocks() noexcept {
-  switch (cpu_level()) {
-    case CpuLevel::avx512:
-      return avx512::normal_blocks;
-    case CpuLevel::avx2:
-      return avx2::normal_blocks;
-    case CpuLevel::base:
-      break;
-  }
-  return base::normal_blocks;
+  return best_of(base::normal_blocks, avx2::normal_blocks, avx512::normal_blocks);
 }
 
 }  // namespace vfm

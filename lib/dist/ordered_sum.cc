@@ -13,19 +13,6 @@ template <class Value>
 using Adder = void(const Value* const* parts, std::size_t ranks, Value* to, std::size_t count);
 
 template <class Value>
-Adder<Value>* of_level(Adder<Value>* base, Adder<Value>* avx2, Adder<Value>* avx512) {
-  switch (cpu_level()) {
-    case CpuLevel::avx512:
-      return avx512;
-    case CpuLevel::avx2:
-      return avx2;
-    case CpuLevel::base:
-      break;
-  }
-  return base;
-}
-
-template <class Value>
 void add_whole(const Value* const* parts, std::size_t ranks, Value* to, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     Value total = parts[0][i];
@@ -50,11 +37,11 @@ void sum_in_order(Sum sum, std::span<const std::byte* const> parts, std::byte* t
                   std::size_t count) {
   switch (sum) {
     case Sum::f32:
-      return add_with(of_level(base::add_floats, avx2::add_floats, avx512::add_floats), parts, to,
+      return add_with(best_of(base::add_floats, avx2::add_floats, avx512::add_floats), parts, to,
                       count);
     case Sum::bf16:
-      return add_with(of_level(base::add_bfloats, avx2::add_bfloats, avx512::add_bfloats), parts,
-                      to, count);
+      return add_with(best_of(base::add_bfloats, avx2::add_bfloats, avx512::add_bfloats), parts, to,
+                      count);
     case Sum::f64:
       return add_with<double>(add_whole<double>, parts, to, count);
     case Sum::i64:

@@ -65,7 +65,7 @@ std::string hash_of(const HfComponent& component, const std::string& tokenizer_f
 
 T5Config config_of(const HfComponent& component) {
   return T5Config::from_json(component.config(), component.type(),
-                             fmt::format("'{}/config.json'", component.folder()));
+                             fmt::format("'{}'", component.config_path()));
 }
 
 class T5TextEncoder : public text::Encoder {

@@ -31,9 +31,12 @@ namespace fs = std::filesystem;
 constexpr const char* kMark = "vfm-export.json";
 
 /// f32, in the layout of diffusers: that loads a network whole in one type.
-void write_network(const models::ModelFolder& model, const std::string& folder) {
+void write_network(const models::ModelFolder& model, const models::ModelFacts& facts,
+                   const std::string& folder) {
   io::make_directories(folder);
-  io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(model.config()));
+  Json config = model.config();
+  models::tell_of_texts(facts, config);
+  io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(config));
   std::vector<io::TensorView> views = model.weights().tensors();
   for (io::TensorView& view : views) {
     view.dtype = "F32";
@@ -94,7 +97,7 @@ void write_all(const ExportOptions& options, const models::ModelFolder& model,
                const std::string& folder) {
   if (adapters) return write_adapters(model.folder(), facts.origin, options.average, folder);
   const bool pipeline = !parts.type.empty();
-  write_network(model, pipeline ? io::join_path(folder, "transformer") : folder);
+  write_network(model, facts, pipeline ? io::join_path(folder, "transformer") : folder);
   if (!pipeline) return;
   write_parts(parts, facts, models::network_config_from_json(model.config()), folder,
               options.parts == ExportOptions::Parts::copy);

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
+bats_require_minimum_version 1.5.0
 
 make_shards() { "$BATS_TEST_DIRNAME/../data/make_shards.py" "$@"; }
 
@@ -145,7 +146,7 @@ endless() {
   [ "$status" -eq 130 ]
   # Of the 60 samples next to none was looked at, none is called bad for the signal, and nothing was made.
   [ "$(wc -l <err)" -le 30 ]
-  ! grep -v 'does not come to an end' err
+  run ! grep -v 'does not come to an end' err
   [ ! -e d/dataset.json ]
   [ -z "$(records out.txt)" ]
 }

@@ -980,7 +980,13 @@ PY
   cmp out/diffusion_pytorch_model.safetensors "$checkpoint/model/diffusion_pytorch_model.safetensors"
   [ "$(jq -r .weights <(records record))" = model ]
   # It is a model to begin from.
+  jq -e '.text_padding == 0 and .encode_empty == false' out/config.json
   train more --init out train.steps=1 >/dev/null
+  # Its texts are not filled up, as those of a published one would be.
+  jq -e 'has("text_padding") | not' more/checkpoints/step-00000001/train.json
+  train padded diffusion.text_padding=512 diffusion.text_dropout=0 train.steps=1 >/dev/null
+  vfm-train padded --export as-published --parts none >/dev/null
+  jq -e '(has("text_padding") or has("encode_empty")) | not' as-published/config.json
   # What is not ours is not touched; what is no run, and options that do not go together, are reported.
   mkdir mine
   touch mine/file

@@ -1,12 +1,15 @@
-// The settings and tensors of a published autoregressive model: {"settings": {...}, "tensors":
-// {NAME: [SIZES]}}. Whatever passes is a configuration, or is refused as one, and its tensors lie
-// in theirs.
+// The settings and tensors of NVIDIA's own checkpoints: {"settings": {...}, "tensors": {NAME:
+// [SIZES]}}. Of autoregressive models whatever passes is a configuration, or is refused as one, and
+// its tensors lie in theirs; so is what the names and shapes of other networks say.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 
 #include "base/error.h"
 #include "fuzz.h"
+#include "models/cosmos/config_json.h"
 #include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/published_config.h"
 #include "models/folder/published_decoder.h"
 
 namespace {
@@ -51,6 +54,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                shapes = input.value("tensors", Json::object());
     if (!settings.is_object() || !shapes.is_object()) return 0;
     const ZeroSet set(shapes);
+    if (const Json said = models::published_config(set); !said.is_null()) {
+      if (said["_class_name"] == "CosmosTransformer3DModel")
+        models::network_config_from_json(said);
+      else
+        models::cosmos_config_from_json(said, "input");
+      return 0;
+    }
     if (!models::may_be_published_decoder(settings) || !models::is_published_decoder(set)) return 0;
     const Json config = models::published_decoder_config(set, settings);
     for (const io::TensorView& view : models::published_decoder_tensors(set, config))
@@ -67,10 +77,21 @@ std::vector<std::string> fuzz_seeds() {
   "tensors":{"model.tok_embeddings.weight":[80,4],"model.output.weight":[16,4],
   "model.layers.0.attention.wq.weight":[24,4],"model.layers.0.attention.wk.weight":[12,4],
   "model.layers.0.attention.q_norm.weight":[12],"model.layers.0.feed_forward.w1.weight":[6,4],
-  "model.layers.0.cross_attention.wk.weight":[12,5],"tok_embeddings.weight":[]}})",
+  "model.layers.0.cross_attention.wk.weight":[12,5],"model.norm.weight":[]}})",
       R"({"tensors":{"tok_embeddings.weight":[16,4],"output.weight":[16,4],
   "layers.0.self_attention.layernorm_qkv.query_weight":[24,4],
   "layers.0.self_attention.layernorm_qkv.key_weight":[24,4],"layers.0.self_attention.q_norm.weight":[12],
   "layers.0.layernorm_mlp.fc1_weight":[13,4],"layers.99999999999999999999.x":[0],"layers.":[1],
-  "layers.0.self_attention._extra_state":[1]}})"};
+  "layers.0.self_attention._extra_state":[1]}})",
+      R"({"tensors":{"net.x_embedder.proj.1.weight":[32,20],"net.final_layer.linear.weight":[16,32],
+  "net.blocks.block0.blocks.0.block.attn.to_q.1.weight":[16],
+  "net.blocks.block0.blocks.0.adaLN_modulation.1.weight":[4,32],
+  "net.blocks.block0.blocks.1.block.attn.to_k.0.weight":[32,8],
+  "net.blocks.block0.blocks.2.block.layer1.weight":[64,32],
+  "net.extra_pos_embedder.pos_emb_t":[4,32],"net.extra_pos_embedder.pos_emb_h":[6,32],
+  "net.extra_pos_embedder.pos_emb_w":[6,32]}})",
+      R"({"tensors":{"encoder.conv_in.0.conv3d.weight":[8,24,1,3,3],"quant_conv.conv3d.weight":[4,4,1,1,1],
+  "encoder.down.0.block.0.conv1.0.conv3d.weight":[8,8,1,3,3],
+  "encoder.down.0.downsample.conv1.conv3d.weight":[8,8,1,3,3],
+  "decoder.conv_in.0.conv3d.weight":[8,4,1,3,3],"decoder.up.0.block.0.conv1.0.conv3d.weight":[8,8,1,3,3]}})"};
 }

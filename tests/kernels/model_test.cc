@@ -2,6 +2,7 @@
 // images and videos, text of several lengths; and training, step by step. Built twice: with the
 // library for a real GPU, and for the emulation, where only the small models run.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -80,8 +81,7 @@ std::vector<models::NetworkSample> hundreds_of_tokens() {
 
 // Weights that begin at zero would hide what stands behind them: all are made anew, or only those
 // that are zero.
-void stir(const nn::ParameterList& parameters, bool only_zeros) {
-  std::uint64_t key = 10;
+void stir(const nn::ParameterList& parameters, bool only_zeros, std::uint64_t key = 10) {
   for (nn::Parameter* parameter : parameters) {
     ++key;
     const Tensor values = parameter->read().to(Device::cpu);
@@ -253,19 +253,19 @@ double mean_apart(const Tensor& a, const Tensor& reference) {
   return std::sqrt(difference / sum);
 }
 
-// Where rounding differs, a number of 8 bits near a border falls to the other side: a few of all.
-void check_fp8(Checker& checker) {
-  if (!has_fp8()) return;
+// What FP8 changes on the CPU, as a part of the output, and how far the GPU's FP8 is from the
+// CPU's, as a part of that change. `seed`: of weights and batch.
+std::pair<double, double> fp8_apart(std::uint64_t seed) {
   models::NetworkConfig config = tiny();
   config.num_attention_heads = 1;
   config.attention_head_dim = 64;
   config.text_embed_dim = 16;
   config.num_layers = 1;
-  const Pack pack = test::make_pack(config, few_tokens());
+  const Pack pack = test::make_pack(config, few_tokens(), seed);
   std::vector<Tensor> plain, low;
   for (const Device device : {Device::cpu, Device::cuda}) {
     const auto network = models::make_network(config, 1, DType::bf16, device);
-    stir(*network, false);
+    stir(network->parameters(), false, 10 + 1000 * seed);
     ops::Tape tape(false);
     const models::NetworkBatch batch = test::put(pack, device).batch;
     plain.push_back(network->forward(tape, batch));
@@ -273,8 +273,26 @@ void check_fp8(Checker& checker) {
     low.push_back(network->forward(tape, batch));
   }
   const double change = mean_apart(low[0], plain[0]);
-  checker.check("FP8 changes the output: " + std::to_string(change), change > 1e-2);
-  checker.apart("FP8", mean_apart(low[1], low[0]), change / 3);
+  return {change, mean_apart(low[1], low[0]) / change};
+}
+
+// Both add in another order, so numbers of bf16 fall to another side of a rounding here and there.
+// Where that is an ordinary number, a number of 8 bits may be another: a few of all. Where it is
+// the largest of a matrix, its scale is another by up to 2^-7, and all of the matrix is rounded
+// anew: then two errors of the size of the change are compared that have little to do with each
+// other, and may be the root of two of it apart. (Of the first of these networks that is so.)
+// A GPU that leaves FP8 out, or rounds otherwise, is a whole change away with every network.
+void check_fp8(Checker& checker) {
+  if (!has_fp8()) return;
+  std::vector<double> all;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const auto [change, apart_by] = fp8_apart(seed);
+    checker.check("FP8 changes the output: " + std::to_string(change), change > 1e-2);
+    checker.apart("FP8, seed " + std::to_string(seed), apart_by, std::sqrt(2.));
+    all.push_back(apart_by);
+  }
+  std::ranges::sort(all);
+  checker.apart("FP8, of most networks", all[all.size() / 2], 1. / 3);
 }
 
 // What ranks do with their parts in FP8: the same bits on both.

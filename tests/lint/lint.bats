@@ -3,6 +3,8 @@
 # tell the truth, shell scripts without traps.
 # SPDX-License-Identifier: Apache-2.0
 
+bats_require_minimum_version 1.5.0
+
 setup() {
   cd "${VFM_ROOT:?set VFM_ROOT to the repository}" || return 1
   tools=(vfm-clip vfm-caption vfm-embed vfm-shard vfm-pack vfm-train vfm-generate)
@@ -101,7 +103,7 @@ setup() {
   for change in 's/8\.9 times/8.8 times/' 's/19\/48/20\/48/' 's/3\.9e-4/3.9e-5/' 's/| 0\.871 |/| 0.872 |/' \
     's/#shards)/#shard)/' 's/, on two CPU cores:/, on 3 CPU cores:/'; do
     sed "$change" README.md >"$BATS_TEST_TMPDIR/wrong.md"
-    ! cmp -s README.md "$BATS_TEST_TMPDIR/wrong.md"
+    run ! cmp -s README.md "$BATS_TEST_TMPDIR/wrong.md"
     run tests/lint/figures "$BATS_TEST_TMPDIR/wrong.md"
     echo "$change: $output"
     [ "$status" -ne 0 ]

@@ -46,10 +46,10 @@ std::optional<LatentScale> statistics_of(const HfComponent& component, bool says
       latent_statistics(component.config(), "'" + component.folder() + "'");
   if (says && statistics && !component.says("latents_mean"))
     log_warning(
-        "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
-        "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "
-        "there, and they are measured",
-        component.folder());
+        "'{}' does not say latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 CV8x8x8 are "
+        "taken, as diffusers does. If these weights are others, write null for both into its "
+        "config.json, and they are measured",
+        component.config_path());
   return statistics;
 }
 
@@ -62,7 +62,7 @@ struct Opened {
     const HfComponent& component = model.component();
     const std::string& type = config.name;
     component.need_type({type});
-    const std::string what = "'" + component.folder() + "/config.json'";
+    const std::string what = "'" + component.config_path() + "'";
     network = cosmos_config_from_json(component.config(), what);
     if (network.discrete() != (type == kCosmosDiscrete))
       fail_usage("{}: a {} with {} levels", what, type, network.levels.size());

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
 #include "models/folder/hf_defaults.h"
-#include "models/folder/hf_names.h"
+#include "models/folder/named_tensors.h"
 #include "models/folder/published_config.h"
 #include "models/folder/published_decoder.h"
 #include "models/folder/weight_files.h"
@@ -21,41 +21,12 @@ namespace {
 constexpr std::uint64_t kHashedWhole = std::uint64_t{64} << 20;
 constexpr std::size_t kPiece = 4096;
 
-/// The tensors of Cosmos' autoregressive models under our names.
-class RenamedDecoder final : public io::TensorSet {
- public:
-  RenamedDecoder(std::unique_ptr<io::TensorSet> source, const Json& config)
-      : TensorSet(source->path()), source_(std::move(source)) {
-    for (io::TensorView& tensor : published_decoder_tensors(*source_, config))
-      add(std::move(tensor));
-  }
-  void release(const io::TensorView& tensor) const override { source_->release(tensor); }
-
- private:
-  std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
-};
-
-/// A set under other names.
-class Renamed final : public io::TensorSet {
- public:
-  Renamed(std::unique_ptr<io::TensorSet> source, std::string_view type, const Json& config)
-      : TensorSet(source->path()), source_(std::move(source)) {
-    std::vector<std::string> names;
-    for (const io::TensorView& tensor : source_->tensors())
-      names.push_back(tensor.name);
-    names = names_today(type, config, names);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i].empty()) continue;
-      io::TensorView tensor = source_->tensors()[i];
-      tensor.name = names[i];
-      add(std::move(tensor));
-    }
-  }
-  void release(const io::TensorView& tensor) const override { source_->release(tensor); }
-
- private:
-  std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
-};
+/// Under the names of today.
+std::unique_ptr<io::TensorSet> renamed(std::unique_ptr<io::TensorSet> source, std::string_view type,
+                                       const Json& config) {
+  std::vector<io::TensorView> tensors = named_today(*source, type, config);
+  return std::make_unique<RenamedSet>(std::move(source), std::move(tensors));
+}
 
 std::string type_in(const Json& config) {
   if (config.is_object())
@@ -97,15 +68,24 @@ bool HfComponent::take_published() {
   if (may_be_published_decoder(said_) && is_published_decoder(*weights)) {
     type_ = kDecoderClass;
     config_ = published_decoder_config(*weights, said_);
-    weights_ = std::make_unique<RenamedDecoder>(std::move(weights), config_);
+    std::vector<io::TensorView> tensors = published_decoder_tensors(*weights, config_);
+    weights_ = std::make_unique<RenamedSet>(std::move(weights), std::move(tensors));
     return true;
   }
   Json published = published_config(*weights);
   if (!published.is_object()) return false;
   type_ = type_in(published);
+  // What somebody wrote there goes before what was guessed. It names no type, or would be believed.
+  for (const auto& [key, value] : said_.items())
+    if (key != "_class_name" && key != "model_type") published[key] = value;
   config_ = with_defaults(type_, std::move(published));
-  weights_ = std::make_unique<Renamed>(std::move(weights), type_, config_);
+  weights_ = renamed(std::move(weights), type_, config_);
   return true;
+}
+
+std::string HfComponent::config_path() const {
+  const std::string path = io::join_path(folder_, "config.json");
+  return io::file_exists(path) ? path : folder_;
 }
 
 void HfComponent::need_type(const std::vector<std::string_view>& known) const {
@@ -117,7 +97,7 @@ void HfComponent::need_type(const std::vector<std::string_view>& known) const {
 }
 
 const io::TensorSet& HfComponent::weights() const {
-  if (!weights_) weights_ = std::make_unique<Renamed>(open_model_weights(folder_), type_, config_);
+  if (!weights_) weights_ = renamed(open_model_weights(folder_), type_, config_);
   return *weights_;
 }
 

@@ -40,6 +40,8 @@ class HfComponent {
   /// config.json; fields that it leaves out have the defaults of the type
   /// (models/folder/hf_defaults.h).
   const Json& config() const { return config_; }
+  /// What says that, for messages: its config.json, or the folder where there is none.
+  std::string config_path() const;
   /// Whether its config.json has that field itself.
   bool says(const char* field) const { return said_.contains(field); }
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "models/decoder/decoder_json.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_config.h"
 #include "models/text_encoder.h"
@@ -19,6 +20,18 @@ constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
 // The defaults of Cosmos' pipelines, in pixels.
 constexpr Extents kUsual = {121, 704, 1280};
 constexpr double kFps = 30;
+
+// In train.json, and in the config.json of an export.
+constexpr const char* kTextPadding = "text_padding";
+constexpr const char* kEncodeEmpty = "encode_empty";
+
+/// As published models of this type were trained.
+int usual_text_padding(const Json& config) {
+  const std::string type = get_string(config, "_class_name").value_or("");
+  const bool text = get_integer(config, "text_embed_dim").value_or(0) > 0;
+  return type == "CosmosTransformer3DModel" || (type == kDecoderClass && text) ? kCosmosTextTokens
+                                                                               : 0;
+}
 
 int small_integer(const Json& object, const char* name, std::int64_t least,
                   const std::string& what) {
@@ -62,7 +75,7 @@ void check_parts(const ModelFolder& model) {
 
 /// The size that most videos of the tokenizer `vae` have, as latents.
 Extents usual_latent(const HfComponent& vae, const Extents& most) {
-  const std::string what = "'" + io::join_path(vae.folder(), "config.json") + "'";
+  const std::string what = "'" + vae.config_path() + "'";
   const auto ratio = [&](const char* name) {
     return static_cast<int>(need_integer(vae.config(), name, what));
   };
@@ -83,7 +96,7 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
     const HfComponent vae(model.layout().folder_of("vae"));
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
     facts.scale = hf_latent_scale(vae.config(), facts.sampling.sampler == "flow",
-                                  "'" + io::join_path(vae.folder(), "config.json") + "'");
+                                  "'" + vae.config_path() + "'");
     if (all) facts.usual = usual_latent(vae, facts.largest);
   }
   if (is_there("text_encoder")) {
@@ -93,7 +106,23 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
   facts.fps = kFps;
 }
 
+/// What a config.json says of texts, and for what it leaves out what published models do.
+void read_texts(ModelFacts& facts, const Json& config, const std::string& what) {
+  facts.text_padding = usual_text_padding(config);
+  if (config.contains(kTextPadding))
+    facts.text_padding = small_integer(config, kTextPadding, 0, what);
+  facts.encode_empty = get_bool(config, kEncodeEmpty).value_or(true);
+}
+
 }  // namespace
+
+void tell_of_texts(const ModelFacts& facts, Json& config) {
+  config.erase(kTextPadding);
+  config.erase(kEncodeEmpty);
+  if (get_integer(config, "text_embed_dim").value_or(0) == 0) return;
+  if (facts.text_padding != usual_text_padding(config)) config[kTextPadding] = facts.text_padding;
+  if (!facts.encode_empty) config[kEncodeEmpty] = false;
+}
 
 Json SamplingFacts::to_json() const {
   Json json;
@@ -154,9 +183,9 @@ ModelFacts ModelFacts::from_json(const Json& train, const std::string& what, Fac
   if (train.contains("sampling"))
     if (const Json* json = object("sampling", false))
       facts.sampling = read_sampling(*json, "'sampling' of " + what);
-  if (train.contains("text_padding"))
-    facts.text_padding = small_integer(train, "text_padding", 0, what);
-  facts.encode_empty = get_bool(train, "encode_empty").value_or(false);
+  if (train.contains(kTextPadding))
+    facts.text_padding = small_integer(train, kTextPadding, 0, what);
+  facts.encode_empty = get_bool(train, kEncodeEmpty).value_or(false);
   facts.round_time = get_bool(train, "round_time").value_or(false);
   facts.step = get_integer(train, "step");
   if (const auto seed = train.find("seed"); seed != train.end() && seed->is_number_integer())
@@ -178,12 +207,10 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
-  if (const auto* decoder = std::get_if<DecoderConfig>(&config); decoder && decoder->text_embed_dim)
-    facts.text_padding = kCosmosTextTokens;
+  as_usage([&] { read_texts(facts, model.config(), "'" + model.config_path() + "'"); });
   const auto* network = std::get_if<NetworkConfig>(&config);
   if (!network || network->type != NetworkType::dit) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
-  facts.text_padding = kCosmosTextTokens;
   if (model.is_pipeline()) add_pipeline(facts, model, all);
   return facts;
 }

@@ -87,6 +87,11 @@ struct ModelFacts {
 /// which do; for training not all parts need be there.
 ModelFacts read_facts(const ModelFolder& model, FactsFor use = FactsFor::generation);
 
+/// Writes into `config`, the config.json of an export, what read_facts() would take to be as in
+/// published models and is not: "text_padding", a number of tokens, and "encode_empty", false. Else
+/// it has neither. diffusers leaves both aside, with a warning.
+void tell_of_texts(const ModelFacts& facts, Json& config);
+
 /// Of scheduler_config.json in `folder`, an EDMEulerScheduler or, if the sampler is "flow", a
 /// FlowMatchEulerDiscreteScheduler. Throws Error{usage} for another scheduler, for settings of
 /// these two that there are not, saying which there are, and for values that are of another type,

@@ -51,7 +51,7 @@ const HfComponent& ModelFolder::component() const {
 }
 
 std::string ModelFolder::config_path() const {
-  return io::join_path(component().folder(), "config.json");
+  return component().config_path();
 }
 
 void ModelFolder::verify(int rank, int ranks) const {

@@ -57,7 +57,7 @@ class ModelFolder {
   /// The model. Throws Error{usage} if it is of no type that was wanted.
   const HfComponent& component() const;
   const std::string& type() const { return component().type(); }
-  /// Its config.json, with what that leaves out; and where that file is.
+  /// Its config.json, with what that leaves out; and HfComponent::config_path().
   const Json& config() const { return component().config(); }
   std::string config_path() const;
   /// Compares a checkpoint of ours with its hashes, once. Throws Error. Of several ranks each

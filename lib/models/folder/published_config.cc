@@ -3,55 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "models/folder/hf_names.h"
+#include "models/folder/named_tensors.h"
 
 namespace vfm::models {
 namespace {
 
-/// Shapes by the names that diffusers has.
-class Shapes {
- public:
-  Shapes(const io::TensorSet& set, std::string_view type, const Json& config) : path_(set.path()) {
-    std::vector<std::string> names;
-    for (const io::TensorView& tensor : set.tensors())
-      names.push_back(tensor.name);
-    names = names_today(type, config, names);
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (!names[i].empty()) shapes_[names[i]] = set.tensors()[i].shape;
-  }
-
-  bool has(const std::string& name) const { return shapes_.find(name) != shapes_.end(); }
-  /// Throws Error{usage} if the tensor is not there, or has no such dimension, or that is 0.
-  std::int64_t size(const std::string& name, std::size_t dim) const {
-    const auto found = shapes_.find(name);
-    if (found == shapes_.end() || dim >= found->second.size() || found->second[dim] < 1)
-      refuse("it has no '" + name + "'");
-    return found->second[dim];
-  }
-  /// How many of `before`0`after`, `before`1`after`... there are.
-  int count(const std::string& before, const std::string& after) const {
-    int n = 0;
-    while (has(before + std::to_string(n) + after))
-      ++n;
-    return n;
-  }
-  [[noreturn]] void refuse(const std::string& why) const {
-    fail_usage("'{}' has NVIDIA's names, and is no published network: {}", path_, why);
-  }
-
- private:
-  std::string path_;
-  std::map<std::string, std::vector<std::int64_t>> shapes_;
-};
-
 Json published_transformer(const io::TensorSet& set) {
   const char* type = "CosmosTransformer3DModel";
-  const Shapes shapes(set, type, Json::object());
+  const NamedShapes shapes(set.path(), named_today(set, type, Json::object()));
   const std::string block = "transformer_blocks.0.";
   const std::int64_t patch = 1 * 2 * 2, width = shapes.size("patch_embed.proj.weight", 0);
   const std::int64_t head = shapes.size(block + "attn1.norm_q.weight", 0);
@@ -100,7 +63,7 @@ Json published_tokenizer(const io::TensorSet& set) {
   const std::size_t ups = counted_levels(set, "decoder.up.");
   // That many widths: names say from which end levels are counted by it.
   const Json counted = {{"decode_block_out_channels", std::vector<int>(ups + 1, 0)}};
-  const Shapes shapes(set, "AutoencoderKLCosmos", counted);
+  const NamedShapes shapes(set.path(), named_today(set, "AutoencoderKLCosmos", counted));
   const std::string in = ".conv_in.conv_s.weight", first = ".resnets.0.conv1.conv_s.weight",
                     down = "encoder.down_blocks.", up = "decoder.up_blocks.";
   const auto widths_of = [&](const std::string& part, const std::string& blocks) {

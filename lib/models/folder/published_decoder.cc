@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/published_decoder.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "models/decoder/decoder_json.h"
+#include "models/folder/named_tensors.h"
 
 namespace vfm::models {
 namespace {
@@ -52,20 +52,11 @@ constexpr std::array<NamePair, 32> kOfLayer = {{
     {"layernorm_mlp.layer_norm_weight", "post_attention_layernorm"},
     {"layernorm_mlp.fc2_weight", "mlp.down_proj"},
 }};
-constexpr std::int64_t kMostPublishedLayers = 1 << 20;
 constexpr std::string_view kGateAndUp = "layernorm_mlp.fc1_weight";
-constexpr std::string_view kWeight = ".weight", kLayers = "layers.", kModel = "model.";
+constexpr std::string_view kWeight = ".weight", kLayers = "layers.";
 constexpr std::string_view kTable = "tok_embeddings.weight", kHead = "output.weight";
-
-std::string_view plain_name(std::string_view name) {
-  if (name.starts_with(kModel)) name.remove_prefix(kModel.size());
-  return name;
-}
-
-const io::TensorView* find_plain(const io::TensorSet& set, std::string_view name) {
-  const io::TensorView* found = set.find(name);
-  return found ? found : set.find(std::string(kModel) + std::string(name));
-}
+constexpr const char* kOurTable = "embed_tokens.weight";
+constexpr const char* kOurHead = "lm_head.weight";
 
 /// "layers.12." and the rest of the name; the first is "" of what is in no layer.
 std::pair<std::string_view, std::string_view> split_layer(std::string_view name) {
@@ -94,50 +85,29 @@ io::TensorView rows_of(const io::TensorView& tensor, std::int64_t begin, std::in
   return part;
 }
 
-/// What the shapes of the tensors say.
-class DecoderShapes {
- public:
-  explicit DecoderShapes(const io::TensorSet& set) {
-    for (const io::TensorView& tensor : set.tensors()) {
-      const auto [layer, rest] = split_layer(plain_name(tensor.name));
-      if (layer.empty()) continue;
-      std::int64_t number = -1;
-      std::from_chars(layer.data() + kLayers.size(), layer.data() + layer.size(), number);
-      layers_ = std::max(layers_, std::min(number, kMostPublishedLayers) + 1);
-      if (number != 0) continue;
-      if (rest == kGateAndUp) hidden_ = rows(tensor) / 2;
-      first_.push_back({name_in_layer("", rest), &tensor});
+/// Under our names; of the table all rows.
+std::vector<io::TensorView> renamed_decoder(const io::TensorSet& set) {
+  std::vector<io::TensorView> tensors;
+  for (io::TensorView& tensor : named_today(set, kDecoderClass, Json::object())) {
+    const std::string theirs = std::move(tensor.name);
+    const auto [layer, rest] = split_layer(theirs);
+    if (rest == kGateAndUp && !layer.empty() && !tensor.shape.empty() && tensor.shape[0] > 1) {
+      const std::int64_t half = tensor.shape[0] / 2;
+      for (const auto& [part, begin] :
+           {std::pair{"mlp.gate_proj.weight", std::int64_t{0}}, {"mlp.up_proj.weight", half}}) {
+        tensors.push_back(rows_of(tensor, begin, begin + half));
+        tensors.back().name = std::string(layer) + part;
+      }
+      continue;
     }
-    const auto* table = find_plain(set, kTable);
-    const auto* head = find_plain(set, kHead);
-    if (!table || !head || table->shape.size() != 2 || head->shape.size() != 2)
-      fail_usage("'{}' has names of Cosmos' autoregressive models, but no {} or {}", set.path(),
-                 kTable, kHead);
-    table_rows_ = table->shape[0];
-    width_ = table->shape[1];
-    vocabulary_ = head->shape[0];
-    if (hidden_ == 0) hidden_ = size("mlp.gate_proj.weight", 0);
+    tensor.name = theirs == kTable  ? kOurTable
+                  : theirs == kHead ? kOurHead
+                  : layer.empty()   ? theirs
+                                    : name_in_layer(layer, rest);
+    tensors.push_back(std::move(tensor));
   }
-
-  std::int64_t layers() const { return layers_; }
-  std::int64_t width() const { return width_; }
-  std::int64_t hidden() const { return hidden_; }
-  std::int64_t vocabulary() const { return vocabulary_; }
-  std::int64_t table_rows() const { return table_rows_; }
-  /// Of a tensor of the first layer, by our name; 0: there is none.
-  std::int64_t size(std::string_view name, std::size_t dim) const {
-    for (const auto& [ours, tensor] : first_)
-      if (ours == name) return dim < tensor->shape.size() ? tensor->shape[dim] : 0;
-    return 0;
-  }
-
- private:
-  static std::int64_t rows(const io::TensorView& tensor) {
-    return tensor.shape.empty() ? 0 : tensor.shape[0];
-  }
-  std::int64_t layers_ = 0, width_ = 0, hidden_ = 0, vocabulary_ = 0, table_rows_ = 0;
-  std::vector<std::pair<std::string, const io::TensorView*>> first_;
-};
+  return tensors;
+}
 
 void need_setting(const Json& settings, const char* name, const Json& only) {
   const auto found = settings.find(name);
@@ -146,8 +116,8 @@ void need_setting(const Json& settings, const char* name, const Json& only) {
 }
 
 /// YaRN, as their inference sets it where the file does not say.
-void add_yarn(Json& config, const Json& settings, const DecoderShapes& shapes) {
-  const bool large = shapes.layers() == 40 && shapes.width() == 5120;
+void add_yarn(Json& config, const Json& settings) {
+  const bool large = config["num_layers"] == 40 && config["width"] == 5120;
   if (!get_bool(settings, "apply_yarn").value_or(large)) return;
   config["yarn_scale"] = get_number(settings, "yarn_scale").value_or(2);
   config["yarn_betas"] = {get_number(settings, "yarn_beta_fast").value_or(4),
@@ -165,39 +135,44 @@ bool may_be_published_decoder(const Json& settings) {
 }
 
 bool is_published_decoder(const io::TensorSet& set) {
-  return find_plain(set, kTable) != nullptr && find_plain(set, kHead) != nullptr;
+  bool table = false, head = false;
+  for (const io::TensorView& tensor : named_today(set, kDecoderClass, Json::object())) {
+    table = table || tensor.name == kTable;
+    head = head || tensor.name == kHead;
+  }
+  return table && head;
 }
 
 Json published_decoder_config(const io::TensorSet& set, const Json& settings) {
   need_setting(settings, "norm_type", "rmsnorm");
   need_setting(settings, "norm_eps", 1e-5);
+  need_setting(settings, "rope_dim", "3D");
   need_setting(settings, "insert_cross_attn_every_k_layers", 1);
   need_setting(settings, "insert_medusa_head", false);
-  const DecoderShapes shapes(set);
-  const std::int64_t head = shapes.size("self_attn.q_norm.weight", 0);
-  const std::int64_t queries = shapes.size("self_attn.q_proj.weight", 0);
-  const std::int64_t keys = shapes.size("self_attn.k_proj.weight", 0);
-  const std::int64_t text = shapes.size("cross_attn.k_proj.weight", 1);
-  if (head <= 0 || queries % head != 0 || keys % head != 0 || keys == 0 || shapes.width() <= 0)
-    fail_usage(
-        "'{}' is no autoregressive model of Cosmos-1.0: heads of {} in {} queries and {} keys",
-        set.path(), head, queries, keys);
-  const bool start = shapes.table_rows() > shapes.vocabulary();
+  const NamedShapes shapes(set.path(), renamed_decoder(set));
+  const std::string first = "layers.0.", text = first + "cross_attn.k_proj.weight";
+  const std::int64_t head = shapes.size(first + "self_attn.q_norm.weight", 0);
+  const std::int64_t queries = shapes.size(first + "self_attn.q_proj.weight", 0);
+  const std::int64_t keys = shapes.size(first + "self_attn.k_proj.weight", 0);
+  const std::int64_t width = shapes.size(kOurTable, 1), vocabulary = shapes.size(kOurHead, 0);
+  const std::int64_t hidden = shapes.size(first + "mlp.gate_proj.weight", 0);
+  if (queries % head != 0 || keys % head != 0)
+    shapes.refuse(format("heads of {} in {} queries and {} keys", head, queries, keys));
   Json config;
   config["_class_name"] = kDecoderClass;
-  config["vocabulary"] = shapes.vocabulary();
+  config["vocabulary"] = vocabulary;
   config["num_attention_heads"] = queries / head;
   config["attention_head_dim"] = head;
   config["num_key_value_heads"] = keys / head;
-  config["num_layers"] = shapes.layers();
-  config["width"] = shapes.width();
-  config["mlp_ratio"] = static_cast<double>(shapes.hidden()) / static_cast<double>(shapes.width());
-  config["text_embed_dim"] = text;
+  config["num_layers"] = shapes.count("layers.", ".self_attn.q_norm.weight");
+  config["width"] = width;
+  config["mlp_ratio"] = static_cast<double>(hidden) / static_cast<double>(width);
+  config["text_embed_dim"] = shapes.has(text) ? shapes.size(text, 1) : 0;
   config["rope_theta"] = get_number(settings, "rope_theta").value_or(500000);
-  add_yarn(config, settings, shapes);
-  config["start_token"] = start;
+  add_yarn(config, settings);
+  config["start_token"] = shapes.size(kOurTable, 0) > vocabulary;
   config["read_positions"] = true;
-  config["absolute_positions"] = get_bool(settings, "apply_abs_pos_emb").value_or(text > 0);
+  config["absolute_positions"] = get_bool(settings, "apply_abs_pos_emb").value_or(shapes.has(text));
   return config;
 }
 
@@ -205,29 +180,10 @@ std::vector<io::TensorView> published_decoder_tensors(const io::TensorSet& set,
                                                       const Json& config) {
   const std::int64_t table_rows = need_integer(config, "vocabulary", "the model") +
                                   (get_bool(config, "start_token").value_or(true) ? 1 : 0);
-  std::vector<io::TensorView> tensors;
-  for (const io::TensorView& tensor : set.tensors()) {
-    // State of FP8, of no use without its program.
-    if (tensor.name.find("_extra_state") != std::string::npos) continue;
-    const std::string_view name = plain_name(tensor.name);
-    const auto [layer, rest] = split_layer(name);
-    if (rest == kGateAndUp && !layer.empty() && !tensor.shape.empty() && tensor.shape[0] > 1) {
-      const std::int64_t half = tensor.shape[0] / 2;
-      for (const auto& [part, begin] :
-           {std::pair{"mlp.gate_proj.weight", std::int64_t{0}}, {"mlp.up_proj.weight", half}}) {
-        tensors.push_back(rows_of(tensor, begin, begin + half));
-        tensors.back().name = std::string(layer) + part;
-      }
-      continue;
-    }
-    tensors.push_back(name == kTable && !tensor.shape.empty() && tensor.shape[0] > table_rows
-                          ? rows_of(tensor, 0, table_rows)
-                          : tensor);
-    tensors.back().name = name == kTable  ? "embed_tokens.weight"
-                          : name == kHead ? "lm_head.weight"
-                          : layer.empty() ? std::string(name)
-                                          : name_in_layer(layer, rest);
-  }
+  std::vector<io::TensorView> tensors = renamed_decoder(set);
+  for (io::TensorView& tensor : tensors)
+    if (tensor.name == kOurTable && !tensor.shape.empty() && tensor.shape[0] > table_rows)
+      tensor = rows_of(tensor, 0, table_rows);
   return tensors;
 }
 

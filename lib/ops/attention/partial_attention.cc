@@ -13,6 +13,9 @@ void AttentionSum::add(const Tensor& q, const Tensor& kv, const AttentionPack& p
 
 // Samples with keys in the part, and those without, come in runs: a call of the kernel each.
 void AttentionSum::add(const PartOfAttention& part, const AttentionPack& pack) {
+  if (part.out.dtype() != DType::f32)
+    fail("attention in parts: a part of {} is rounded, and parts are f32 until they are one",
+         dtype_name(part.out.dtype()));
   const bool begins = !out_.defined();
   if (begins) {
     out_ = Tensor(part.out.shape(), DType::f32, part.out.device());
@@ -22,7 +25,6 @@ void AttentionSum::add(const PartOfAttention& part, const AttentionPack& pack) {
     fail("attention in parts: {} does not add to {}", to_string(part.out.shape()),
          to_string(out_.shape()));
   MergeAttentionArgs args;
-  args.type = part.out.dtype();
   args.heads = pack.heads, args.head_dim = pack.head_dim;
   args.queries = part.out.size(0);
   args.begins = begins;
@@ -34,7 +36,7 @@ void AttentionSum::add(const PartOfAttention& part, const AttentionPack& pack) {
     const bool keys = pack.key_lengths[next] > 0;
     for (; next < samples && (pack.key_lengths[next] > 0) == keys; ++next)
       args.end += pack.query_lengths[next];
-    args.out = keys ? part.out.raw() : nullptr;
+    args.out = keys ? part.out.data<float>() : nullptr;
     if (args.end == args.first || (!keys && !begins)) continue;
     const Tensor sums = out_.rows(args.first, args.end);
     const Touching tensors(sums, keys ? part.out.rows(args.first, args.end) : Tensor(),

@@ -21,7 +21,7 @@ namespace vfm::ops {
 /// Attention over a part of the keys, by our own kernels. A sample without keys in it has zeros in
 /// both, which no sum uses.
 struct PartOfAttention {
-  Tensor out;          ///< [S, H K] f32, but for attend_part_fp8()
+  Tensor out;          ///< [S, H K] f32, or what attend_part_fp8() was asked for
   Tensor log_sum_exp;  ///< [H, S] f32
 };
 /// q [S, H K], kv [L, 2 G K], as cross_attention has them; `pack` with the key lengths of the part,
@@ -41,7 +41,8 @@ PartGradients attend_part_backward(const Tensor& q, const Tensor& kv, const Atte
 /// The sum of parts, in f32.
 class AttentionSum {
  public:
-  /// Adds the part. The queries' lengths and the heads are those of the first one.
+  /// Adds the part. The queries' lengths and the heads are those of the first one. Throws Error
+  /// for a part that is not f32, or of another shape.
   void add(const PartOfAttention& part, const AttentionPack& pack);
   /// The same of attend_part().
   void add(const Tensor& q, const Tensor& kv, const AttentionPack& pack);

@@ -6,7 +6,6 @@ namespace vfm::ops::VFM_ISA {
 namespace {
 
 // Of one query and head.
-template <class T>
 VFM_INLINE void merge_row(const MergeAttentionArgs& a, std::int64_t row, std::int64_t head) {
   float* const to = a.out_sum + (row * a.heads + head) * a.head_dim;
   float* const total = a.log_sum_exp_sum + head * a.queries + row;
@@ -16,11 +15,11 @@ VFM_INLINE void merge_row(const MergeAttentionArgs& a, std::int64_t row, std::in
     *total = -__builtin_inff();
     return;
   }
-  const T* const from = static_cast<const T*>(a.out) + (row * a.heads + head) * a.head_dim;
+  const float* const from = a.out + (row * a.heads + head) * a.head_dim;
   const float here = a.log_sum_exp[head * a.queries + row];
   if (a.begins) {
     for (int d = 0; d < a.head_dim; ++d)
-      to[d] = load(from + d);
+      to[d] = from[d];
     *total = here;
     return;
   }
@@ -30,19 +29,17 @@ VFM_INLINE void merge_row(const MergeAttentionArgs& a, std::int64_t row, std::in
   const float keep = __builtin_expf(before - both), take = __builtin_expf(here - both);
 #pragma omp simd
   for (int d = 0; d < a.head_dim; ++d)
-    to[d] = keep * to[d] + take * load(from + d);
+    to[d] = keep * to[d] + take * from[d];
   *total = both;
 }
 
 }  // namespace
 
 void merge_attention(const MergeAttentionArgs& a) {
-  by_type(a.type, [&](auto type) {
 #pragma omp parallel for schedule(static) if ((a.end - a.first) * a.heads * a.head_dim > kAlone)
-    for (std::int64_t row = a.first; row < a.end; ++row)
-      for (int head = 0; head < a.heads; ++head)
-        merge_row<decltype(type)>(a, row, head);
-  });
+  for (std::int64_t row = a.first; row < a.end; ++row)
+    for (int head = 0; head < a.heads; ++head)
+      merge_row(a, row, head);
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -2,13 +2,11 @@
 #include "kernels/attention_merge.h"
 #include "ops/attention/partial_attention_kernels.h"
 #include "tensor/device.h"
-#include "tensor/kernel_type.h"
 
 namespace vfm::ops::cuda {
 
 void merge_attention(const MergeAttentionArgs& a) {
   kernels::AttentionMerge call;
-  call.type = kernel_type(a.type);
   call.heads = a.heads, call.head_dim = a.head_dim;
   call.queries = a.queries;
   call.first = a.first, call.end = a.end;

@@ -9,6 +9,8 @@
 
 #include <atomic>
 
+#include "base/cpu_level.h"
+
 namespace vfm::ops {
 namespace {
 
@@ -29,16 +31,9 @@ Isa detect_bf16() noexcept {
 
 Isa detect() noexcept {
 #if defined(VFM_HAVE_X86_LEVELS)
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi2");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-  return avx512 ? detect_bf16() : avx2 ? Isa::avx2 : Isa::base;
-#else
-  return Isa::base;
+  if (cpu_level() == CpuLevel::avx512) return detect_bf16();
 #endif
+  return cpu_level() == CpuLevel::avx2 ? Isa::avx2 : Isa::base;
 }
 
 std::atomic<Isa>& current() noexcept {

@@ -230,6 +230,38 @@ TEST_CASE("hf: NVIDIA's own checkpoints say by names and shapes what they are") 
   CHECK(models::published_config(other).is_null());
 }
 
+TEST_CASE("hf: what a config.json beside NVIDIA's own checkpoint says goes before its tensors") {
+  const TemporaryFolder folder;
+  const std::vector<float> zeros(std::size_t{256} * 32);
+  std::vector<io::TensorView> tensors;
+  const auto put = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    io::TensorView tensor{name, "F32", std::move(shape), std::as_bytes(std::span(zeros))};
+    tensor.data = tensor.data.first(tensor.bytes());
+    tensors.push_back(std::move(tensor));
+  };
+  const std::string block = "net.blocks.block0.blocks.";
+  put("net.x_embedder.proj.1.weight", {32, 20});
+  put("net.final_layer.linear.weight", {16, 32});
+  put(block + "0.block.attn.to_q.1.weight", {16});
+  put(block + "0.adaLN_modulation.1.weight", {4, 32});
+  put(block + "1.block.attn.to_k.0.weight", {32, 8});
+  put(block + "2.block.layer1.weight", {64, 32});
+  io::write_safetensors(folder.path, "model", std::move(tensors), std::uint64_t{1} << 30);
+  const auto config = [&] { return HfComponent(folder.path).config(); };
+  CHECK(config()["rope_scale"] == Json({2.0, 1.0, 1.0}));
+  CHECK(config()["concat_padding_mask"] == true);
+  const std::string plain = HfComponent(folder.path).hash();
+  folder.write("config.json",
+               R"({"rope_scale":[1.0,3.0,3.0],"concat_padding_mask":false,"own":1})");
+  CHECK(config()["_class_name"] == "CosmosTransformer3DModel");
+  CHECK(config()["rope_scale"] == Json({1.0, 3.0, 3.0}));
+  CHECK(config()["concat_padding_mask"] == false);
+  CHECK(config()["own"] == 1);
+  CHECK(config()["num_attention_heads"] == 2);  // of the tensors
+  CHECK(config()["max_size"] == Json({128, 240, 240}));
+  CHECK(HfComponent(folder.path).hash() != plain);  // it is another model
+}
+
 TEST_CASE("hf: weights may be a torch checkpoint") {
   const TemporaryFolder folder;
   folder.write("config.json", R"({"model_type":"t5"})");

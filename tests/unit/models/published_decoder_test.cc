@@ -189,6 +189,7 @@ TEST_CASE("published decoder: settings of another model are refused, by name") {
   refused("insert_cross_attn_every_k_layers", 2,
           "'insert_cross_attn_every_k_layers' 2: there is 1");
   refused("norm_type", "layernorm", "'norm_type' \"layernorm\": there is \"rmsnorm\"");
+  refused("rope_dim", "1D", "'rope_dim' \"1D\": there is \"3D\"");
   refused("norm_eps", 1e-6, "'norm_eps' 1e-06: there is 1e-05");
   const DecoderConfig own = models::decoder_config_from_json(models::published_decoder_config(
       set, {{"rope_theta", 1000}, {"apply_abs_pos_emb", false}, {"apply_yarn", true}}));
@@ -196,6 +197,16 @@ TEST_CASE("published decoder: settings of another model are refused, by name") {
   CHECK_FALSE(own.absolute_positions);
   CHECK(own.yarn_scale == 2);
   CHECK(own.yarn_rows == 40);
+}
+
+TEST_CASE("published decoder: a wrapper of all names is none of the model's") {
+  const io::SafetensorsSet set(kFolder + "video2world", "model");
+  std::vector<io::TensorView> wrapped = set.tensors();
+  for (io::TensorView& tensor : wrapped)
+    tensor.name = "module." + tensor.name;
+  const TemporaryFolder folder;
+  io::write_safetensors(folder.path, "model", std::move(wrapped));
+  CHECK(ModelFolder(folder.path).hash() == PublishedModel("video2world").folder.hash());
 }
 
 TEST_CASE("published decoder: a folder of other tensors is refused as before") {

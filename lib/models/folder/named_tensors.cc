@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/named_tensors.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "models/folder/hf_names.h"
+
+namespace vfm::models {
+
+std::vector<io::TensorView> named_today(const io::TensorSet& set, std::string_view type,
+                                        const Json& config) {
+  std::vector<std::string> names;
+  for (const io::TensorView& tensor : set.tensors())
+    names.push_back(tensor.name);
+  names = names_today(type, config, names);
+  std::vector<io::TensorView> tensors;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) continue;
+    tensors.push_back(set.tensors()[i]);
+    tensors.back().name = std::move(names[i]);
+  }
+  return tensors;
+}
+
+RenamedSet::RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::TensorView> tensors)
+    : TensorSet(source->path()), source_(std::move(source)) {
+  for (io::TensorView& tensor : tensors)
+    add(std::move(tensor));
+}
+
+NamedShapes::NamedShapes(std::string path, const std::vector<io::TensorView>& tensors)
+    : path_(std::move(path)) {
+  for (const io::TensorView& tensor : tensors)
+    shapes_[tensor.name] = tensor.shape;
+}
+
+std::int64_t NamedShapes::size(const std::string& name, std::size_t dim) const {
+  const auto found = shapes_.find(name);
+  if (found == shapes_.end() || dim >= found->second.size() || found->second[dim] < 1)
+    refuse("it has no '" + name + "'");
+  return found->second[dim];
+}
+
+int NamedShapes::count(const std::string& before, const std::string& after) const {
+  int n = 0;
+  while (has(before + std::to_string(n) + after))
+    ++n;
+  return n;
+}
+
+void NamedShapes::refuse(const std::string& why) const {
+  fail_usage("'{}' has NVIDIA's names, and is no published network: {}", path_, why);
+}
+
+}  // namespace vfm::models
