@@ -278,9 +278,6 @@ std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string&
   const Kind& kind = kind_of(options.recipe.model.type);
   const std::vector<std::string>& folders = options.blend;
   if (folders.empty()) return kind.open(options, split);
-  if (!options.encoders.tokenizer.empty())
-    fail_usage("clips that are encoded while training are of one folder, not of {}",
-               folders.size());
   std::vector<std::unique_ptr<Dataset>> parts;
   std::vector<std::uint64_t> sizes;
   RunOptions of_folder = options;
@@ -310,6 +307,11 @@ std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string&
 }
 
 RunOptions options_of_folder(const RunOptions& options, const Dataset& data, std::size_t folder) {
+std::string name_data(const RunOptions& options, std::string_view between) {
+  return options.blend.empty() ? options.data
+                               : fmt::format("{}", fmt::join(options.blend, between));
+}
+
   RunOptions own = options;
   own.data = options.blend[folder];
   own.blend.clear();

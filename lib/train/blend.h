@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/dataset.h"
@@ -23,9 +24,12 @@ namespace vfm::train {
 void settle_folders(RunOptions& options, const std::vector<std::string>& given);
 
 /// `split` of what the options name: the samples of one folder, those of a blend, or made-up ones.
-/// Throws Error{usage}; where the folders of a blend do not go together with all that differs; and
-/// for a blend of clips that are to be encoded.
+/// Throws Error{usage}; where the folders of a blend do not go together with all that differs.
+/// Clips that are to be encoded are of one folder (check_clip_options()).
 std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string& split = "train");
+/// The folders that these options name, for people; "" for made-up data.
+std::string name_data(const RunOptions& options, std::string_view between = ", ");
+
 
 /// Of one folder of the blend `data`, for Kind::open(): its samples are seen as that sees them.
 RunOptions options_of_folder(const RunOptions& options, const Dataset& data, std::size_t folder);

@@ -16,6 +16,7 @@
 #include "tensor/device.h"
 #include "tensor/meta.h"
 #include "tensor/program_memory.h"
+#include "train/ahead_window.h"
 #include "train/checkpoint_files.h"
 #include "train/gradients.h"
 #include "train/kind.h"
@@ -24,7 +25,6 @@
 #include "train/pipeline.h"
 #include "train/recipe_file.h"
 #include "train/state_shards.h"
-#include "train/step_reader.h"
 
 namespace vfm::train {
 

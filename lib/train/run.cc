@@ -223,13 +223,13 @@ void Run::take_over(const std::string& folder, const Json& train, const RunState
 
 /// A new run that continues another one.
 void Run::begin_stage() {
-  const EarlierRun earlier = find_earlier(world_, options_);
+  const EarlierRun earlier = find_earlier(world_, options_, *data_);
   RunState state = RunState::from_json(earlier.train["state"], "the state of the run to continue");
   on_all_ranks(world_, [&] {
     state.data = place_after(earlier, options_, *data_, recipe_);
     check_last_step(state.step, recipe_);
   });
-  if (!earlier.has_data(*data_)) state.of_sources.clear();
+  if (!earlier.same_data) state.of_sources.clear();
   stages_ = earlier.stages;
   state.first_step = first_step();
   data_->settle(world_, {});
@@ -237,7 +237,7 @@ void Run::begin_stage() {
   take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
   if (!leader()) return;
   log_info("continuing '{}' after its step {}, {}", earlier.checkpoint, state.step,
-           earlier.has_data(*data_) ? "with the same data" : "with other data");
+           earlier.same_data ? "with the same data" : "with other data");
   for (const std::string& words : other_parts(options_.base, data_->info(), options_.earlier))
     log_warning("{}", words);
   if (const auto changed = recipe_changes(stages_.back()["recipe"], to_json(recipe_));

@@ -8,13 +8,6 @@
 
 namespace vfm::train {
 
-double bytes_ahead(const Recipe& recipe, double own, bool shared) {
-  const double steps =
-      static_cast<double>(std::min<std::int64_t>(kMostStepsAhead, recipe.train.steps));
-  const double most = std::min(static_cast<double>(recipe.data.ahead), steps * own);
-  return shared ? std::max(most, own) : most;
-}
-
 StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel& parallel)
     : recipe_(recipe),
       data_(data),

@@ -30,9 +30,6 @@
 
 namespace vfm::train {
 
-/// Of so many steps at most samples are read ahead, however small they are.
-constexpr std::int64_t kMostStepsAhead = 256;
-
 /// What is to be done in a step.
 struct StepPlan {
   struct Pack {
@@ -49,10 +46,6 @@ struct StepPlan {
   double flops = 0;
   DataPosition after;
 };
-
-/// Bytes of samples that a rank may hold of a step before they are a batch's, by the sizes of one
-/// step's: for train/memory.h. `own` is what this rank reads of it.
-double bytes_ahead(const Recipe& recipe, double own, bool shared);
 
 class StepReader {
  public:

@@ -87,7 +87,7 @@ PY
   [[ $output == *"data.weights: [10.0,1.0] -> [11.0,1.0]"* ]]
   run vfm-train tiny.yaml --data videos --data images 'data.weights=[10, 1]' --out run
   [ "$status" -eq 2 ]
-  [[ $output == *"was begun with other data"* ]]
+  [[ $output == *"was begun with other data than 'videos', 'images'"* ]]
   mkdir moved
   mv images moved/
   vfm-train tiny.yaml -j1 --data moved/images --data videos 'data.weights=[10, 1]' --out run train.steps=12 >out
