@@ -313,8 +313,12 @@ void check_pinned(const MemoryNeed& need, int local_ranks) {
         format_bytes(need.pinned), format_bytes(usable));
 }
 
-double memory_beside(const Dataset& data, Device device, int local_ranks) {
-  return usable_memory(device, local_ranks) - data.device_bytes();
+double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
+                     const dist::World& world) {
+  const double communicators =
+      communicator_bytes(recipe, world.size(), world.least_local_size(), device);
+  return std::max(0.0,
+                  usable_memory(device, world.local_size()) - data.device_bytes() - communicators);
 }
 
 double usable_memory(Device device, int local_ranks) {

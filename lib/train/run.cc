@@ -57,7 +57,7 @@ class Run {
     return memory_need(recipe_, world_.size(), recompute, options_.device,
                        fullest_pack(recipe_, *data_));
   }
-  double usable() const { return memory_beside(*data_, options_.device, world_.local_size()); }
+  double usable() const { return memory_beside(recipe_, *data_, options_.device, world_); }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void take_over(const std::string& folder, const Json& train, const RunState& state,
