@@ -4,7 +4,7 @@
 // once an epoch. The order is data/blend_order.h. What made latents and texts must be the same;
 // latents are seen in one scale, that of what training sees of all. A sample's number is its place
 // in its folder and all folders before; nothing is kept but the folders' own indexes, which are
-// mapped. Thread-safety: as Dataset.
+// mapped. Its key begins with its folder's name: "films/0001". Thread-safety: as Dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,6 +17,10 @@
 #include "train/run.h"
 
 namespace vfm::train {
+
+/// In the train.json of a run on a blend: true where keys begin with folders' names. Runs from
+/// before that have it not, and go on as they began.
+inline constexpr const char* kNamedKeys = "named_keys";
 
 /// Sets data and blend of the options: the folders that were given on the command line, `given`,
 /// else those of the recipe. Throws Error{usage} where one is given twice, or there are not as many

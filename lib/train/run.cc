@@ -317,6 +317,7 @@ Json Run::train_json() const {
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
   if (!stages_.empty()) train["stages"] = stages_;
+  if (data_->tells_repeats()) train[kNamedKeys] = true;
   return train;
 }
 

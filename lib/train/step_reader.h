@@ -35,6 +35,8 @@ struct StepPlan {
   struct Pack {
     std::size_t place = 0;  ///< of its first sample, in the order of the whole step
     data::Pack samples;
+    /// Of a blend: how often each of them came in the step before. Else empty.
+    std::vector<std::uint32_t> again;
     std::uint32_t epoch = 0;
     double flops = 0;
   };

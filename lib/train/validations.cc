@@ -81,7 +81,8 @@ Json Validations::run(const Objective& objective, const Parallel& parallel) {
 std::map<std::string, std::string> Validations::failures() const {
   std::map<std::string, std::string> all;
   for (const One& one : all_)
-    all.insert(one.validation.failures().begin(), one.validation.failures().end());
+    for (const auto& [key, message] : one.validation.failures())
+      all.emplace(one.name.empty() ? key : one.name + "/" + key, message);  // as in train/blend.h
   return all;
 }
 
