@@ -280,6 +280,14 @@ void check_numbers(const RunOptions& options) {
                numbers.size(), folders);
 }
 
+/// A next stage has the numbers of the run before, unless it has its own, or one folder.
+void drop_inherited(Recipe& recipe, bool one_folder) {
+  const bool weights = recipe.given.contains("data.weights"),
+             repeats = recipe.given.contains("data.repeats");
+  if (!weights && (one_folder || repeats)) recipe.data.weights.clear();
+  if (!repeats && (one_folder || weights)) recipe.data.repeats.clear();
+}
+
 }  // namespace
 
 void settle_folders(RunOptions& options, const std::vector<std::string>& given) {
@@ -290,6 +298,7 @@ void settle_folders(RunOptions& options, const std::vector<std::string>& given) 
   if (!named.empty()) options.data = named[0];
   if (named.size() > 1) options.blend = named;
   if (given.size() == 1) named.clear();  // a recipe is not of one folder
+  drop_inherited(options.recipe, given.size() == 1);
   for (std::size_t i = 0; i < options.blend.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
       std::error_code error;
