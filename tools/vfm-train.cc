@@ -163,6 +163,7 @@ class TrainTool : public cli::Tool {
     }
     if (!calibrate_.empty()) return calibrate(context);
     read_recipe();
+    if (context.launch.rank == 0) train::warn_of_clip_settings(options_);
     input_limits_.apply();
     if ((dry_run_ || print_config_ || plan_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));

@@ -310,6 +310,11 @@ void settle_folders(RunOptions& options, const std::vector<std::string>& given) 
   check_numbers(options);
 }
 
+std::string name_data(const RunOptions& options, std::string_view between) {
+  return options.blend.empty() ? options.data
+                               : fmt::format("{}", fmt::join(options.blend, between));
+}
+
 std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string& split) {
   const Kind& kind = kind_of(options.recipe.model.type);
   const std::vector<std::string>& folders = options.blend;
@@ -343,11 +348,6 @@ std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string&
 }
 
 RunOptions options_of_folder(const RunOptions& options, const Dataset& data, std::size_t folder) {
-std::string name_data(const RunOptions& options, std::string_view between) {
-  return options.blend.empty() ? options.data
-                               : fmt::format("{}", fmt::join(options.blend, between));
-}
-
   RunOptions own = options;
   own.data = options.blend[folder];
   own.blend.clear();

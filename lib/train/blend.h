@@ -27,13 +27,13 @@ inline constexpr const char* kNamedKeys = "named_keys";
 /// weights or repeats as folders.
 void settle_folders(RunOptions& options, const std::vector<std::string>& given);
 
+/// The folders that these options name, for people; "" for made-up data.
+std::string name_data(const RunOptions& options, std::string_view between = ", ");
+
 /// `split` of what the options name: the samples of one folder, those of a blend, or made-up ones.
 /// Throws Error{usage}; where the folders of a blend do not go together with all that differs.
 /// Clips that are to be encoded are of one folder (check_clip_options()).
 std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string& split = "train");
-/// The folders that these options name, for people; "" for made-up data.
-std::string name_data(const RunOptions& options, std::string_view between = ", ");
-
 
 /// Of one folder of the blend `data`, for Kind::open(): its samples are seen as that sees them.
 RunOptions options_of_folder(const RunOptions& options, const Dataset& data, std::size_t folder);

@@ -349,6 +349,7 @@ ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dis
     check_memory(recipe, need, memory_beside(recipe, data, options.device, world));
     if (world.rank() != 0) return;
     check_run(options, recipe);
+    warn_of_data(data);
     warn_of_idle_ranks(recipe, world.size());
     warn_of_idle_stages(recipe, world.size());
     one = recipe_alone(recipe, world.size());

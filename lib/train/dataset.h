@@ -81,6 +81,8 @@ class Dataset {
   /// all ranks together, or taken from `kept`, the train.json of the run that goes on (null: none).
   /// A collective. Throws Error{usage} for what does not fit that run.
   virtual void settle(dist::World& /*world*/, const Json& /*kept*/) {}
+  /// What whoever begins a run on them should know, in sentences.
+  virtual std::vector<std::string> remarks() const { return {}; }
   /// Another split, made ready by the same settle(); null: Kind::open() is to make it.
   virtual std::unique_ptr<Dataset> other_split(const std::string& /*split*/) const {
     return nullptr;
@@ -109,6 +111,9 @@ class Dataset {
   virtual void fit_model(Recipe& recipe) const = 0;
   virtual CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const = 0;
 };
+
+/// Logs the data's remarks, but for those that were `said`. For one rank.
+void warn_of_data(const Dataset& data, const std::vector<std::string>& said = {});
 
 /// Tokens of a sample of these sizes.
 std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model);

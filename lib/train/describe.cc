@@ -191,6 +191,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (!options.data.empty() || !options.synthetic.empty()) {
     const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
+    warn_of_data(*set);
     take_begun(options, recipe, *set);
     const std::string& model = options.init.empty() ? options.earlier : options.init;
     for (const std::string& sentence : other_parts(options.base, set->info(), model))
@@ -226,8 +227,8 @@ Json training_cost(const RunOptions& options, int ranks) {
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   Json memory = memory_json(need, usable, beside);
   if (encoders.empty()) memory.erase("encoders");
-  if (recipe.parallel.pp > 1)
   if (beside.communicators == 0) memory.erase("communicators");
+  if (recipe.parallel.pp > 1)
     memory["stages"] = stages_json(recipe, ranks, recompute, options.device, load.pack);
   Json cost = {{"kind", "cost"},
                {"data", load.source},
@@ -317,8 +318,8 @@ std::string training_words(const Json& cost) {
                    cost["recompute"].get<std::string>(), offload ? ", offload" : ""));
   if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
   if (memory.contains("encoders")) line("  encoders of clips", bytes(memory["encoders"]));
-  if (memory.contains("stages")) {
   if (memory.contains("communicators")) line("  communicators", bytes(memory["communicators"]));
+  if (memory.contains("stages")) {
     line("memory per stage", "that of the fullest is above");
     long number = 0;
     for (const Json& stage : memory["stages"])

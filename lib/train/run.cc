@@ -161,6 +161,7 @@ void Run::open() {
   validation_.emplace(options_, recipe_, *data_, leader());
   if (leader()) {
     check_run(options_, recipe_);
+    warn_of_data(*data_);
     warn_of_idle_ranks(recipe_, world_.size());
     warn_of_idle_stages(recipe_, world_.size());
     lock_ = io::lock_folder(options_.out);
@@ -316,8 +317,8 @@ Json Run::train_json() const {
   train.update({{"data_fingerprint", data_->fingerprint()},
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
-  if (!stages_.empty()) train["stages"] = stages_;
   if (data_->tells_repeats()) train[kNamedKeys] = true;
+  if (!stages_.empty()) train["stages"] = stages_;
   return train;
 }
 

@@ -45,6 +45,7 @@ Validations::Validations(const RunOptions& options, const Recipe& recipe, const 
       of = held_out_.emplace_back(kind.open_other(own, data, split ? "val" : "train")).get();
       Recipe fitted = recipe;
       of->fit(fitted);
+      if (tell && split) warn_of_data(*of, data.remarks());
     }
     all_.push_back({name, share, Validation(recipe, *of, split ? "val" : "train")});
   }
