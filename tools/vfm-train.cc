@@ -58,7 +58,7 @@ class TrainTool : public cli::Tool {
         ->type_name("KEY=VALUE");
     auto* data = app.add_option("--data", data_,
                                 "latents that vfm-pack wrote; with --tokenizer, or to train one, "
-                                "clips that vfm-shard did; several are blended")
+                                "clips that vfm-shard did; again for each of a blend")
                      ->type_name("DIR")
                      ->allow_extra_args(false)
                      ->check(cli::not_empty);
@@ -90,7 +90,8 @@ class TrainTool : public cli::Tool {
                    "train this run further as a new stage in --out: other data, sizes, rate")
         ->type_name("RUN")
         ->check(cli::not_empty)
-        ->excludes(init);
+        ->excludes(init)
+        ->excludes("--init-lora");
     add_export_options(app);
     device_.add(app);
     input_limits_.add(app);
@@ -162,6 +163,7 @@ class TrainTool : public cli::Tool {
     }
     if (!calibrate_.empty()) return calibrate(context);
     read_recipe();
+    if (context.launch.rank == 0) train::warn_of_clip_settings(options_);
     input_limits_.apply();
     if ((dry_run_ || print_config_ || plan_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));

@@ -24,7 +24,6 @@ class Interleaving {
   /// Of these shares, each at least 1, together at most 2^62. At least one.
   explicit Interleaving(std::span<const std::uint64_t> shares);
 
-  std::size_t sources() const { return sources_; }
   /// Of the first n things how many are of each source.
   std::vector<std::uint64_t> counts(std::uint64_t n) const;
 

@@ -113,8 +113,9 @@ class T5TextEncoder : public text::Encoder {
              std::vector<text::TokenEmbeddings>& all) const {
     Tensor values;
     {
-      const std::lock_guard one(mutex_);  // of it all threads compute
+      // In this order: who holds the GPU's turn may encode.
       const auto turn = take_turn(model_.device());
+      const std::lock_guard one(mutex_);  // of it all threads compute
       values = model_.encode(ids, lengths);
     }
     const float* from = values.data<float>();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "tensor/device_cuda.h"
 #include "tensor/download.h"
 #include "tensor/gpu_graph.h"
 #include "tensor/kernel_log.h"
@@ -57,7 +58,10 @@ double peak_tflops(std::string_view gpu) {
 
 DeviceTurn take_turn(Device device) {
   static std::recursive_mutex mutex;
-  return device == Device::cuda ? DeviceTurn(mutex) : DeviceTurn();
+  if (device != Device::cuda) return {};
+  DeviceTurn turn(mutex);
+  use_this_gpu();  // of the thread, which may be another one than the last
+  return turn;
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
@@ -120,6 +124,9 @@ int gpu_count() {
   return 0;
 }
 void use_gpu(int) {
+  no_gpu();
+}
+void use_this_gpu() {
   no_gpu();
 }
 std::string describe_cuda() {

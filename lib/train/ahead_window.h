@@ -7,7 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "train/recipe.h"
+
 namespace vfm::train {
+
+/// Of so many steps at most samples are read ahead, however small they are.
+constexpr std::int64_t kMostStepsAhead = 256;
+
+/// Bytes of samples that a rank may hold of steps before they are a batch's, by the sizes of one
+/// step's: for train/memory.h. `own` is what this rank reads of it.
+double bytes_ahead(const Recipe& recipe, double own, bool shared);
 
 class AheadWindow {
  public:
@@ -19,7 +28,6 @@ class AheadWindow {
   /// It was read; it was taken.
   void add(std::int64_t bytes) { held_ += bytes, ++count_; }
   void take(std::int64_t bytes) { held_ -= bytes, --count_; }
-  std::int64_t held() const { return held_; }
   void clear() { held_ = 0, count_ = 0; }
 
  private:

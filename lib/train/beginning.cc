@@ -13,6 +13,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
+#include "train/blend.h"
 #include "train/kind.h"
 #include "train/next_stage.h"
 #include "train/run_folder.h"
@@ -87,14 +88,8 @@ models::LoraOptions adapters_to_go_on(const RunOptions& options, bool begun) {
 /// Whether a run that remembers `path` was begun from the folder `init`, or a checkpoint in it.
 bool is_from(const fs::path& path, const std::string& init) {
   if (path.empty() || init.empty()) return false;
-  // With or without a slash at the end; by any links; what is gone as it was written.
-  const auto plain = [](const fs::path& name) {
-    std::error_code error;
-    const fs::path whole = fs::weakly_canonical(fs::absolute(name), error);
-    return (error ? fs::absolute(name).lexically_normal() : whole) / "";
-  };
-  const fs::path given = plain(init);
-  return plain(path) == given || plain(path.parent_path()) == given / "checkpoints" / "";
+  const fs::path given = whole_path(init);
+  return whole_path(path) == given || whole_path(path.parent_path()) == given / "checkpoints" / "";
 }
 
 /// A model that weights are read from, and what was given as the model under its adapters.
@@ -229,7 +224,7 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
     fail_usage(
         "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
         "--force",
-        options.out, options.data);
+        options.out, name_data(options, "', '"));
   if (!options.earlier.empty()) return;
   const models::Origin known = origin_in(train);
   const std::string &from = known.path, &init = options.init;

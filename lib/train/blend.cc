@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 /// Samples of several indexes, one after the other.
 class BlendIndex final : public data::SampleIndex {
  public:
-  BlendIndex(const std::vector<std::unique_ptr<Dataset>>& parts, const data::BlendShares& shares)
-      : parts_(parts), shares_(shares) {
+  BlendIndex(const std::vector<std::unique_ptr<Dataset>>& parts,
+             const std::vector<DataSource>& sources, const data::BlendShares& shares)
+      : parts_(parts), sources_(sources), shares_(shares) {
     std::map<std::tuple<int, int, int, double>, std::uint32_t> numbers;
     std::uint32_t shards = 0;
     for (const std::unique_ptr<Dataset>& part : parts) {
@@ -83,15 +84,23 @@ class BlendIndex final : public data::SampleIndex {
   }
   data::Entry entry(std::size_t i) const override {
     const auto [part, own] = find(i);
-    return index(part).entry(own);
+    data::Entry entry = index(part).entry(own);
+    entry.key = key_in_blend(part, entry.key);
+    return entry;
   }
   std::vector<std::string> keys() const override {
     std::vector<std::string> keys;
-    for (const std::unique_ptr<Dataset>& part : parts_)
-      for (std::string& key : part->index().keys())
-        keys.push_back(std::move(key));
+    for (std::size_t part = 0; part < parts_.size(); ++part)
+      for (const std::string& key : index(part).keys())
+        keys.push_back(key_in_blend(part, key));
     return keys;
   }
+  /// Folders may have samples of the same keys, which are others.
+  std::string key_in_blend(std::size_t part, const std::string& key) const {
+    return with_names_ ? sources_[part].name + "/" + key : key;
+  }
+  bool with_names() const { return with_names_; }
+  void set_names(bool with_names) { with_names_ = with_names; }
   /// Of the folders in order, and of their shares.
   std::string fingerprint(const Json& /*info*/) const override {
     Hasher hasher;
@@ -122,7 +131,9 @@ class BlendIndex final : public data::SampleIndex {
   const data::SampleIndex& index(std::size_t part) const { return parts_[part]->index(); }
 
   const std::vector<std::unique_ptr<Dataset>>& parts_;
+  const std::vector<DataSource>& sources_;
   data::BlendShares shares_;
+  bool with_names_ = true;
   std::size_t size_ = 0;
   std::vector<std::size_t> firsts_;
   std::vector<std::uint32_t> first_shards_;
@@ -137,7 +148,7 @@ class BlendData final : public Dataset {
       : parts_(std::move(parts)),
         sources_(std::move(sources)),
         shares_(shares),
-        index_(parts_, shares) {}
+        index_(parts_, sources_, shares) {}
 
   const data::SampleIndex& index() const override { return index_; }
   const Json& info() const override { return parts_[0]->info(); }
@@ -149,6 +160,18 @@ class BlendData final : public Dataset {
     return data::order_of_blend(std::move(sizes), shares_, seed);
   }
   std::span<const DataSource> sources() const override { return sources_; }
+  bool tells_repeats() const override { return index_.with_names(); }
+  /// Noise follows from keys, so a run goes on with those that it began with.
+  void settle(dist::World& /*world*/, const Json& kept) override {
+    index_.set_names(!kept.is_object() || kept.value(kNamedKeys, false));
+  }
+  std::vector<std::string> remarks() const override {
+    std::vector<std::string> all;
+    for (const std::unique_ptr<Dataset>& part : parts_)
+      for (std::string& one : part->remarks())
+        all.push_back(std::move(one));
+    return all;
+  }
   std::int64_t about_bytes(std::size_t i) const override {
     const auto [part, own] = index_.find(i);
     return parts_[part]->about_bytes(own);
@@ -162,7 +185,7 @@ class BlendData final : public Dataset {
   }
   CleanSample put_together(std::size_t i, std::string_view bytes) const override {
     const auto [part, own] = index_.find(i);
-    return parts_[part]->put_together(own, bytes);
+    return named(part, parts_[part]->put_together(own, bytes));
   }
   Json facts() const override {
     Json facts = parts_[0]->facts();
@@ -181,13 +204,17 @@ class BlendData final : public Dataset {
   }
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
     const auto [part, own] = index_.find(i);
-    return parts_[part]->read(own, seen);
+    return named(part, parts_[part]->read(own, seen));
+  }
+  CleanSample named(std::size_t part, CleanSample sample) const {
+    sample.key = index_.key_in_blend(part, sample.key);
+    return sample;
   }
 
   const std::vector<std::unique_ptr<Dataset>> parts_;
   const std::vector<DataSource> sources_;
   const data::BlendShares shares_;
-  const BlendIndex index_;
+  BlendIndex index_;
 };
 
 /// The folders' last names, or, where two have the same, all as they were given.
@@ -253,6 +280,14 @@ void check_numbers(const RunOptions& options) {
                numbers.size(), folders);
 }
 
+/// A next stage has the numbers of the run before, unless it has its own, or one folder.
+void drop_inherited(Recipe& recipe, bool one_folder) {
+  const bool weights = recipe.given.contains("data.weights"),
+             repeats = recipe.given.contains("data.repeats");
+  if (!weights && (one_folder || repeats)) recipe.data.weights.clear();
+  if (!repeats && (one_folder || weights)) recipe.data.repeats.clear();
+}
+
 }  // namespace
 
 void settle_folders(RunOptions& options, const std::vector<std::string>& given) {
@@ -263,6 +298,7 @@ void settle_folders(RunOptions& options, const std::vector<std::string>& given) 
   if (!named.empty()) options.data = named[0];
   if (named.size() > 1) options.blend = named;
   if (given.size() == 1) named.clear();  // a recipe is not of one folder
+  drop_inherited(options.recipe, given.size() == 1);
   for (std::size_t i = 0; i < options.blend.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
       std::error_code error;
@@ -274,13 +310,15 @@ void settle_folders(RunOptions& options, const std::vector<std::string>& given) 
   check_numbers(options);
 }
 
+std::string name_data(const RunOptions& options, std::string_view between) {
+  return options.blend.empty() ? options.data
+                               : fmt::format("{}", fmt::join(options.blend, between));
+}
+
 std::unique_ptr<Dataset> open_data(const RunOptions& options, const std::string& split) {
   const Kind& kind = kind_of(options.recipe.model.type);
   const std::vector<std::string>& folders = options.blend;
   if (folders.empty()) return kind.open(options, split);
-  if (!options.encoders.tokenizer.empty())
-    fail_usage("clips that are encoded while training are of one folder, not of {}",
-               folders.size());
   std::vector<std::unique_ptr<Dataset>> parts;
   std::vector<std::uint64_t> sizes;
   RunOptions of_folder = options;

@@ -132,7 +132,7 @@ double relative(double difference, double to) {
 
 /// On rank 0. Throws Error{usage} if it has no memory for it.
 Alone step_alone(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
-  const double usable = usable_memory(options.device, 1);  // the others wait
+  const double usable = usable_memory(options.device, 1) - data.device_bytes();  // others wait
   const std::vector<data::Entry> pack = fullest_pack(recipe, data);
   const bool rounded = recipe.compute() == DType::bf16;
   Recipe exactly = recipe;
@@ -346,9 +346,10 @@ ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dis
     check_layout(recipe, world.size(), world.least_local_size());
     const MemoryNeed need =
         memory_need(recipe, world.size(), models::Recompute::block, options.device, {});
-    check_memory(recipe, need, usable_memory(options.device, world.local_size()));
+    check_memory(recipe, need, memory_beside(recipe, data, options.device, world));
     if (world.rank() != 0) return;
     check_run(options, recipe);
+    warn_of_data(data);
     warn_of_idle_ranks(recipe, world.size());
     warn_of_idle_stages(recipe, world.size());
     one = recipe_alone(recipe, world.size());

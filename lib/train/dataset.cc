@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "train/kind.h"
 #include "train/parallel.h"
 #include "train/recipe_file.h"
@@ -13,6 +14,11 @@ namespace vfm::train {
 
 std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model) {
   return data::token_count(entry, kind_of(model.type).patch(model));
+}
+
+void warn_of_data(const Dataset& data, const std::vector<std::string>& said) {
+  for (const std::string& sentence : data.remarks())
+    if (std::ranges::find(said, sentence) == said.end()) log_warning("{}", sentence);
 }
 
 void Dataset::fit(Recipe& recipe) const {

@@ -61,6 +61,9 @@ class Dataset {
   virtual std::unique_ptr<data::EpochOrder> order(std::uint64_t seed, data::Packing packing) const;
   /// Of a blend (train/blend.h) the sets, at least two; of others none.
   virtual std::span<const DataSource> sources() const { return {}; }
+  /// Whether a sample's key begins with its set's name, and random numbers tell apart what comes
+  /// twice in a step: of a blend, but for runs from before that was so.
+  virtual bool tells_repeats() const { return false; }
   /// The set of a sample: its place in sources(); 0 where there are none.
   std::size_t source_of(std::size_t i) const;
 
@@ -78,6 +81,8 @@ class Dataset {
   /// all ranks together, or taken from `kept`, the train.json of the run that goes on (null: none).
   /// A collective. Throws Error{usage} for what does not fit that run.
   virtual void settle(dist::World& /*world*/, const Json& /*kept*/) {}
+  /// What whoever begins a run on them should know, in sentences.
+  virtual std::vector<std::string> remarks() const { return {}; }
   /// Another split, made ready by the same settle(); null: Kind::open() is to make it.
   virtual std::unique_ptr<Dataset> other_split(const std::string& /*split*/) const {
     return nullptr;
@@ -106,6 +111,9 @@ class Dataset {
   virtual void fit_model(Recipe& recipe) const = 0;
   virtual CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const = 0;
 };
+
+/// Logs the data's remarks, but for those that were `said`. For one rank.
+void warn_of_data(const Dataset& data, const std::vector<std::string>& said = {});
 
 /// Tokens of a sample of these sizes.
 std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model);

@@ -136,7 +136,13 @@ Json stages_json(const Recipe& recipe, int ranks, models::Recompute recompute, D
   return stages;
 }
 
-Json memory_json(const MemoryNeed& need, double usable, double of_encoders) {
+/// What is on the device beside the model.
+struct Beside {
+  double encoders = 0, communicators = 0;
+  double all() const { return encoders + communicators; }
+};
+
+Json memory_json(const MemoryNeed& need, double usable, const Beside& beside) {
   const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
   return {{"weights", rounded(need.weights)},
           {"gradients", rounded(need.gradients)},
@@ -144,13 +150,14 @@ Json memory_json(const MemoryNeed& need, double usable, double of_encoders) {
           {"average", rounded(need.average)},
           {"activations", rounded(need.activations)},
           {"host", rounded(need.host)},
-          {"total", rounded(need.total() + of_encoders)},
+          {"total", rounded(need.total() + beside.all())},
           {"construction", rounded(need.construction)},
           {"load", rounded(need.load)},
           {"save", rounded(need.save)},
           {"usable", rounded(usable)},
           {"pinned", rounded(need.pinned)},
-          {"encoders", rounded(of_encoders)}};
+          {"encoders", rounded(beside.encoders)},
+          {"communicators", rounded(beside.communicators)}};
 }
 
 Json sent_bytes(const StepWork& work) {
@@ -184,6 +191,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (!options.data.empty() || !options.synthetic.empty()) {
     const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
+    warn_of_data(*set);
     take_begun(options, recipe, *set);
     const std::string& model = options.init.empty() ? options.earlier : options.init;
     for (const std::string& sentence : other_parts(options.base, set->info(), model))
@@ -203,19 +211,23 @@ Json training_cost(const RunOptions& options, int ranks) {
                    options.gpu != nullptr ? options.gpu->per_node : ranks);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
                                                : usable_memory(options.device, options.local_ranks);
-  const double of_encoders = encoder_bytes(encoders);
+  const int of_machine = options.gpu != nullptr ? std::min(options.gpu->per_node, ranks) : ranks;
+  const Beside beside{encoder_bytes(encoders),
+                      communicator_bytes(recipe, ranks, of_machine, options.device)};
+  const double left = usable - beside.all();
   const models::Recompute recompute =
-      choose_recompute(recipe, ranks, options.device, usable - of_encoders, load.pack);
+      choose_recompute(recipe, ranks, options.device, left, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
-  if (recipe.model.recompute == "auto" && need.total() > usable - of_encoders)
-    log_memory(recipe, need, recompute, options.device, usable - of_encoders);
+  if (recipe.model.recompute == "auto" && need.total() > left)
+    log_memory(recipe, need, recompute, options.device, left);
   const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const auto moment = static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
-  Json memory = memory_json(need, usable, of_encoders);
+  Json memory = memory_json(need, usable, beside);
   if (encoders.empty()) memory.erase("encoders");
+  if (beside.communicators == 0) memory.erase("communicators");
   if (recipe.parallel.pp > 1)
     memory["stages"] = stages_json(recipe, ranks, recompute, options.device, load.pack);
   Json cost = {{"kind", "cost"},
@@ -306,6 +318,7 @@ std::string training_words(const Json& cost) {
                    cost["recompute"].get<std::string>(), offload ? ", offload" : ""));
   if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
   if (memory.contains("encoders")) line("  encoders of clips", bytes(memory["encoders"]));
+  if (memory.contains("communicators")) line("  communicators", bytes(memory["communicators"]));
   if (memory.contains("stages")) {
     line("memory per stage", "that of the fullest is above");
     long number = 0;

@@ -26,6 +26,13 @@ void fit_field(int& field, int of_data, const char* name) {
         name, field, of_data);
 }
 
+std::string text_left_aside(const std::string& directory) {
+  return fmt::format(
+      "the model to begin from has no text, and that of '{}' is left aside: what is trained will "
+      "take no prompts",
+      directory);
+}
+
 CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int text_width) {
   if (sample.text.size() !=
       static_cast<std::size_t>(sizes.text_tokens) * static_cast<std::size_t>(text_width))

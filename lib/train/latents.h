@@ -24,6 +24,9 @@ int text_width(const Json& info);
 /// another.
 void fit_field(int& field, int of_data, const char* name);
 
+/// That the texts of the data in `directory` are not for the model to begin from, which has none.
+std::string text_left_aside(const std::string& directory);
+
 /// What was read of a sample of these sizes, as it is. Throws Error naming the key where text or
 /// latent are not finite, or the text has another size than that.
 CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int text_width);

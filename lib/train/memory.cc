@@ -16,6 +16,7 @@
 #include "tensor/device.h"
 #include "tensor/meta.h"
 #include "tensor/program_memory.h"
+#include "train/ahead_window.h"
 #include "train/checkpoint_files.h"
 #include "train/gradients.h"
 #include "train/kind.h"
@@ -24,7 +25,6 @@
 #include "train/pipeline.h"
 #include "train/recipe_file.h"
 #include "train/state_shards.h"
-#include "train/step_reader.h"
 
 namespace vfm::train {
 
@@ -313,8 +313,12 @@ void check_pinned(const MemoryNeed& need, int local_ranks) {
         format_bytes(need.pinned), format_bytes(usable));
 }
 
-double memory_beside(const Dataset& data, Device device, int local_ranks) {
-  return usable_memory(device, local_ranks) - data.device_bytes();
+double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
+                     const dist::World& world) {
+  const double communicators =
+      communicator_bytes(recipe, world.size(), world.least_local_size(), device);
+  return std::max(0.0,
+                  usable_memory(device, world.local_size()) - data.device_bytes() - communicators);
 }
 
 double usable_memory(Device device, int local_ranks) {

@@ -111,8 +111,11 @@ void check_pinned(const MemoryNeed& need, int local_ranks);
 /// machine's, or of what the control group of this process may use of it, its share of four fifths
 /// among `local_ranks`, those on this machine.
 double usable_memory(Device device, int local_ranks);
-/// What of that reading the data leaves (Dataset::device_bytes()).
-double memory_beside(const Dataset& data, Device device, int local_ranks);
+/// What of that the model of a run on these ranks has, which is less by what reading the data takes
+/// (Dataset::device_bytes()), and by communicators (train/parallel.h). Throws Error{usage} for a
+/// layout that the ranks cannot have.
+double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
+                     const dist::World& world);
 
 /// What the recipe says; for "auto" the least recomputation whose need is within `usable` bytes, or
 /// that of blocks if none is.

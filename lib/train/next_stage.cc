@@ -22,13 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr const char *kState = "the state in train.json", *kStage = "a stage in train.json";
 
-/// By any links, with or without a slash at the end.
-fs::path whole_path(const std::string& name) {
-  std::error_code error;
-  const fs::path whole = fs::weakly_canonical(fs::absolute(name), error);
-  return (error ? fs::absolute(name).lexically_normal() : whole) / "";
-}
-
 /// The run folder that a checkpoint lies in.
 fs::path run_of(const std::string& checkpoint) {
   return whole_path(checkpoint).parent_path().parent_path().parent_path() / "";
@@ -65,7 +58,7 @@ data::PackOptions packs_of(const Json& train, const Recipe& recipe) {
 
 }  // namespace
 
-EarlierRun find_earlier(dist::World& world, const RunOptions& options) {
+EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dataset& data) {
   EarlierRun earlier;
   std::string text;
   on_all_ranks(world, [&] {
@@ -87,11 +80,8 @@ EarlierRun find_earlier(dist::World& world, const RunOptions& options) {
   });
   earlier.train = parse_json(dist::broadcast(world, text), "the train.json of the run to continue");
   earlier.stages = parse_json(dist::broadcast(world, dump_json(earlier.stages)), "its stages");
+  earlier.same_data = get_string(earlier.train, "data_fingerprint") == data.fingerprint();
   return earlier;
-}
-
-bool EarlierRun::has_data(const Dataset& data) const {
-  return get_string(train, "data_fingerprint") == data.fingerprint();
 }
 
 Beginning read_stage(const RunOptions& options) {
@@ -180,7 +170,7 @@ std::vector<std::string> recipe_changes(const Json& earlier, const Json& later) 
 
 DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, const Dataset& data,
                          Recipe& recipe) {
-  if (!earlier.has_data(data)) return {};
+  if (!earlier.same_data) return {};
   const DataPosition place = RunState::from_json(earlier.train.at("state"), kState).data;
   recipe.data.packing = packing_of(earlier.train, options.earlier);
   const data::PackOptions before = packs_of(earlier.train, recipe),

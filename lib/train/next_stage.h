@@ -31,13 +31,13 @@ namespace vfm::train {
 /// What a next stage takes over: the same on all ranks.
 struct EarlierRun {
   std::string checkpoint;
-  Json train;   ///< its train.json
-  Json stages;  ///< as the next stage keeps them
-  bool has_data(const Dataset& data) const;
+  Json train;              ///< its train.json
+  Json stages;             ///< as the next stage keeps them
+  bool same_data = false;  ///< whether it was trained on those that the next stage begins with
 };
-/// The checkpoint that options.earlier means, whose files the ranks have verified. Throws Error if
-/// it is damaged, or was removed meanwhile. A collective.
-EarlierRun find_earlier(dist::World& world, const RunOptions& options);
+/// The checkpoint that options.earlier means, whose files the ranks have verified; the next stage
+/// is on `data`. Throws Error if it is damaged, or was removed meanwhile. A collective.
+EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dataset& data);
 
 /// What a next stage begins with: the model, the facts and the recipe of options.earlier; or, where
 /// options.out has checkpoints and goes on at them, what these say: options.earlier may be gone

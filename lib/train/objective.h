@@ -29,11 +29,18 @@ struct Batch {
   virtual ~Batch() = default;
 };
 
+/// What random numbers of a sample in a step are drawn by: its key, and how often it came in the
+/// step before.
+inline std::string random_name(const std::string& key, std::uint32_t again) {
+  return again == 0 ? key : key + "#" + std::to_string(again);
+}
+
 /// A sample, and its place in the order of the whole step, which is the same on any number of
 /// ranks.
 struct PlacedSample {
   CleanSample sample;
   std::size_t place = 0;
+  std::uint32_t again = 0;  ///< how often it came in the step before, where that makes a difference
 };
 
 /// A batch on its way through a rank's chunks of a pipeline (models/dit/network_layout.h), each of
@@ -67,7 +74,8 @@ class Objective {
   virtual Json config() const = 0;
 
   /// Some samples of step `step`, which has `of_step`, as one batch. What is random is a pure
-  /// function of the recipe's seed, the step, key and place, and of how many the step has.
+  /// function of the recipe's seed, the step, random_name() and place, and of how many the step
+  /// has.
   virtual std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                        const std::vector<PlacedSample>& samples) const = 0;
   /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the

@@ -162,6 +162,18 @@ Parallel::Parallel(const Recipe& recipe, dist::World& world, int of_machine)
   network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
 }
 
+int communicators_of(const dist::Layout& layout, int replicas) {
+  const int cp = layout.cp, dp = layout.dp;
+  return (layout.tp > 1) + (cp > 1) + (layout.cp_heads > 1) + (cp * dp > 1) +
+         (layout.tp > 1 && cp * dp > 1) + (replicas > 1) + (layout.pp > 1 ? 2 : 0);
+}
+
+double communicator_bytes(const Recipe& recipe, int ranks, int of_machine, Device device) {
+  if (device == Device::cpu) return 0;
+  return kCommunicatorBytes *
+         communicators_of(layout_on_ranks(recipe, ranks, of_machine), recipe.parallel.replicate);
+}
+
 void check_layout(const Recipe& recipe, int ranks, int of_machine) {
   const dist::Layout layout = layout_on_ranks(recipe, ranks, of_machine);
   // Who has samples makes no difference to the network, nor who shares a state: of those who share

@@ -58,6 +58,16 @@ int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>
 /// The layout that a recipe asks for, dp left open.
 dist::Layout wanted_layout(const ParallelRecipe& recipe);
 
+/// A communicator's buffers on each of its GPUs, judged: NCCL has some MiB for each of its
+/// channels.
+inline constexpr double kCommunicatorBytes = 256.0 * (1 << 20);
+/// Communicators that a rank's tensors go by: of tp; of cp, or its two parts; of those who sum
+/// gradients of parts, and of whole weights; of replicas of the state; of stages one a direction.
+int communicators_of(const dist::Layout& layout, int replicas);
+/// Bytes that those of a run of `recipe` take of each GPU, beside all that is the model's
+/// (train/memory.h); on a CPU none. The layout is one that check_layout() lets pass.
+double communicator_bytes(const Recipe& recipe, int ranks, int of_machine, Device device);
+
 /// The one judge of layouts: that a run of `recipe`, which is fitted to its data, can have the
 /// layout it asks for on so many ranks, `of_machine` of them on each machine. Throws Error{usage}
 /// with the rule and the nearest layout. Nothing is made of the model.

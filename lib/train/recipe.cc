@@ -13,6 +13,10 @@ int Recipe::text_padding() const {
   return model.type == "autoregressive" ? autoregressive.text_padding : diffusion.text_padding;
 }
 
+bool Recipe::takes_text() const {
+  return model.type != "autoregressive" || !model.begun || model.decoder.text_embed_dim > 0;
+}
+
 int Recipe::text_tokens(int of_sample) const {
   return std::max({1, of_sample, text_padding()});
 }

@@ -116,6 +116,8 @@ struct Recipe {
   double text_dropout() const;
   /// What texts are filled up to; 0: they are not.
   int text_padding() const;
+  /// Whether the model reads texts: one that the run begins from may have none.
+  bool takes_text() const;
   /// Of a text as it goes into the model; that of no text is 1.
   int text_tokens(int of_sample) const;
 };

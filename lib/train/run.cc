@@ -57,7 +57,7 @@ class Run {
     return memory_need(recipe_, world_.size(), recompute, options_.device,
                        fullest_pack(recipe_, *data_));
   }
-  double usable() const { return memory_beside(*data_, options_.device, world_.local_size()); }
+  double usable() const { return memory_beside(recipe_, *data_, options_.device, world_); }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void take_over(const std::string& folder, const Json& train, const RunState& state,
@@ -161,6 +161,7 @@ void Run::open() {
   validation_.emplace(options_, recipe_, *data_, leader());
   if (leader()) {
     check_run(options_, recipe_);
+    warn_of_data(*data_);
     warn_of_idle_ranks(recipe_, world_.size());
     warn_of_idle_stages(recipe_, world_.size());
     lock_ = io::lock_folder(options_.out);
@@ -223,13 +224,13 @@ void Run::take_over(const std::string& folder, const Json& train, const RunState
 
 /// A new run that continues another one.
 void Run::begin_stage() {
-  const EarlierRun earlier = find_earlier(world_, options_);
+  const EarlierRun earlier = find_earlier(world_, options_, *data_);
   RunState state = RunState::from_json(earlier.train["state"], "the state of the run to continue");
   on_all_ranks(world_, [&] {
     state.data = place_after(earlier, options_, *data_, recipe_);
     check_last_step(state.step, recipe_);
   });
-  if (!earlier.has_data(*data_)) state.of_sources.clear();
+  if (!earlier.same_data) state.of_sources.clear();
   stages_ = earlier.stages;
   state.first_step = first_step();
   data_->settle(world_, {});
@@ -237,7 +238,7 @@ void Run::begin_stage() {
   take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
   if (!leader()) return;
   log_info("continuing '{}' after its step {}, {}", earlier.checkpoint, state.step,
-           earlier.has_data(*data_) ? "with the same data" : "with other data");
+           earlier.same_data ? "with the same data" : "with other data");
   for (const std::string& words : other_parts(options_.base, data_->info(), options_.earlier))
     log_warning("{}", words);
   if (const auto changed = recipe_changes(stages_.back()["recipe"], to_json(recipe_));
@@ -316,6 +317,7 @@ Json Run::train_json() const {
   train.update({{"data_fingerprint", data_->fingerprint()},
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
+  if (data_->tells_repeats()) train[kNamedKeys] = true;
   if (!stages_.empty()) train["stages"] = stages_;
   return train;
 }

@@ -27,6 +27,12 @@ bool is_our_run(const std::string& run) {
 
 }  // namespace
 
+fs::path whole_path(const fs::path& name) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(name), error);
+  return (error ? fs::absolute(name).lexically_normal() : whole) / "";
+}
+
 bool is_begun(const std::string& out, bool force) {
   return !force && !out.empty() && !models::list_checkpoints(out).empty();
 }

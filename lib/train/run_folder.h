@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -11,6 +12,9 @@ namespace vfm::train {
 /// The first line of a run's recipe.yaml, which is the first file that a run writes.
 inline constexpr const char* kRecipeHead =
     "# The recipe of this run, as vfm-train understood it.\n";
+
+/// A folder's whole name, with a slash at the end: by any links; what is gone as it was written.
+std::filesystem::path whole_path(const std::filesystem::path& name);
 
 /// Whether a run that is to be kept in `out` goes on at a checkpoint there; not with `force`.
 bool is_begun(const std::string& out, bool force);

@@ -110,7 +110,7 @@ class Sharing {
     Json mine = Json::array();
     for (ReadSample& read : own_.whole)
       mine.push_back(describe(read));
-    for (const OwnReading::Piece& piece : own_.pieces)
+    for (const SamplePiece& piece : own_.pieces)
       mine.push_back({{"bytes", piece.bytes.size()}, {"failure", piece.failure}});
     const std::vector<Json> told = tell_all(group_, mine);
     piece_bytes_.resize(samples_.size());
@@ -143,8 +143,7 @@ class Sharing {
       if (!in_pieces(i)) continue;
       any = true;
       const auto own = std::ranges::find(readers_[i], group_.rank());
-      OwnReading::Piece* const mine =
-          own != readers_[i].end() ? &own_.pieces[next_piece++] : nullptr;
+      SamplePiece* const mine = own != readers_[i].end() ? &own_.pieces[next_piece++] : nullptr;
       if (!samples_[i].failure.empty() || mine == nullptr) continue;
       if (own != readers_[i].begin()) {
         if (!mine->bytes.empty())

@@ -44,11 +44,10 @@ struct ReadPart {
 
 /// What one rank has read of samples.
 struct OwnReading {
-  using Piece = SamplePiece;
   std::vector<std::size_t> samples;             ///< their places in the data, of all of them
   std::vector<std::vector<ReadingPart>> parts;  ///< of each rank
   std::vector<ReadSample> whole;                ///< of this one: those that it read alone, in order
-  std::vector<Piece> pieces;                    ///< the others
+  std::vector<SamplePiece> pieces;              ///< the others
 
   /// The next of this rank's parts, in order.
   void add(ReadPart part);

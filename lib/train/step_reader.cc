@@ -2,18 +2,12 @@
 #include "train/step_reader.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "train/kind.h"
 
 namespace vfm::train {
-
-double bytes_ahead(const Recipe& recipe, double own, bool shared) {
-  const double steps =
-      static_cast<double>(std::min<std::int64_t>(kMostStepsAhead, recipe.train.steps));
-  const double most = std::min(static_cast<double>(recipe.data.ahead), steps * own);
-  return shared ? std::max(most, own) : most;
-}
 
 StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel& parallel)
     : recipe_(recipe),
@@ -123,21 +117,25 @@ StepReader::Planned StepReader::plan(std::uint32_t step) {
   StepPlan& plan = planned.plan;
   plan.step = step;
   plan.of_sources.resize(data_.sources().size());
-  std::vector<std::size_t> samples;  // of this rank and its sharers
-  std::size_t place = 0;             // in the order of the whole step
+  std::vector<std::size_t> samples;              // of this rank and its sharers
+  std::size_t place = 0;                         // in the order of the whole step
+  std::map<std::size_t, std::uint32_t> counted;  // of a blend: how often each sample came
   for (int p = 0; p < recipe_.data.packs; ++p) {
     data::Pack pack = order_.next();
     const double before = plan.flops;
+    std::vector<std::uint32_t> again;
     for (const std::size_t sample : pack) {
       const data::Entry entry = data_.sizes(sample);
       plan.tokens += token_count(entry, recipe_.model);
       plan.flops += flops_.of(entry);
       if (!plan.of_sources.empty()) ++plan.of_sources[data_.source_of(sample)];
+      if (data_.tells_repeats()) again.push_back(counted[sample]++);
     }
     const std::size_t first = std::exchange(place, place + pack.size());
     if (p % parallel_.data_ranks() != parallel_.data_rank()) continue;
     samples.insert(samples.end(), pack.begin(), pack.end());
-    plan.packs.push_back({first, std::move(pack), order_.position().epoch, plan.flops - before});
+    plan.packs.push_back(
+        {first, std::move(pack), std::move(again), order_.position().epoch, plan.flops - before});
   }
   plan.samples = static_cast<std::int64_t>(place);
   plan.after = order_.position();

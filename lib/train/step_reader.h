@@ -30,14 +30,13 @@
 
 namespace vfm::train {
 
-/// Of so many steps at most samples are read ahead, however small they are.
-constexpr std::int64_t kMostStepsAhead = 256;
-
 /// What is to be done in a step.
 struct StepPlan {
   struct Pack {
     std::size_t place = 0;  ///< of its first sample, in the order of the whole step
     data::Pack samples;
+    /// Of a blend: how often each of them came in the step before. Else empty.
+    std::vector<std::uint32_t> again;
     std::uint32_t epoch = 0;
     double flops = 0;
   };
@@ -49,10 +48,6 @@ struct StepPlan {
   double flops = 0;
   DataPosition after;
 };
-
-/// Bytes of samples that a rank may hold of a step before they are a batch's, by the sizes of one
-/// step's: for train/memory.h. `own` is what this rank reads of it.
-double bytes_ahead(const Recipe& recipe, double own, bool shared);
 
 class StepReader {
  public:

@@ -79,10 +79,9 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
     : recipe_(recipe),
       data_(data),
       parallel_(recipe, world),
-      recompute_(
-          most_recompute(world, choose_recompute(recipe, world.size(), device,
-                                                 memory_beside(data, device, world.local_size()),
-                                                 fullest_pack(recipe, data)))),
+      recompute_(most_recompute(world, choose_recompute(recipe, world.size(), device,
+                                                        memory_beside(recipe, data, device, world),
+                                                        fullest_pack(recipe, data)))),
       objective_(kind_of(recipe.model.type)
                      .make_objective(recipe, recompute_, device, parallel_.network())),
       shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
@@ -242,7 +241,8 @@ Trainer::StepData Trainer::build(ReadStep step) {
       ReadSample one = shared ? std::move(step.shared.samples[next++]) : reader_.take();
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
-        samples.push_back({std::move(one.sample), pack.place + i});
+        samples.push_back(
+            {std::move(one.sample), pack.place + i, pack.again.empty() ? 0 : pack.again[i]});
       else
         data.failures.emplace_back(one.sample.key, one.failure);
     }

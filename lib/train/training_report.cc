@@ -9,6 +9,7 @@
 #include "models/tokenizer.h"
 #include "report/html.h"
 #include "report/training_curves.h"
+#include "train/blend.h"
 #include "train/memory.h"
 #include "train/next_stage.h"
 #include "train/rank_timing.h"
@@ -43,7 +44,7 @@ void add_facts(report::Page& page, const RunOptions& options, const Recipe& reci
       {stage ? "continues" : "begins from", stage                  ? options.earlier
                                             : options.init.empty() ? "new weights"
                                                                    : options.init},
-      {"data", options.data.empty() ? "made up" : options.data},
+      {"data", options.data.empty() ? "made up" : name_data(options)},
       {"steps", fmt::format("{} of {}", state.step, state.first_step + recipe.train.steps)},
       {"samples seen", fmt::format("{}", state.samples)}};
   if (!timing.is_null()) facts.push_back({"speed at the end", rates_words(timing)});
@@ -54,17 +55,9 @@ void add_facts(report::Page& page, const RunOptions& options, const Recipe& reci
 void add_stages(report::Page& page, Json stages, const Recipe& recipe, const RunState& state) {
   if (stages.empty()) return;
   page.heading("Stages");
-  std::int64_t samples = state.samples, tokens = state.tokens;
-  for (const Json& stage : stages) {
-    samples -= stage["samples"].get<std::int64_t>();
-    tokens -= stage["tokens"].get<std::int64_t>();
-  }
-  stages.push_back({{"checkpoint", "this run"},
-                    {"first_step", state.first_step},
-                    {"last_step", state.step},
-                    {"samples", samples},
-                    {"tokens", tokens},
-                    {"recipe", to_json(recipe)}});
+  stages = stages_of(
+      {{"stages", std::move(stages)}, {"state", state.to_json()}, {"recipe", to_json(recipe)}});
+  stages.back()["checkpoint"] = "this run";
   const auto count = [](const Json& value) { return format_count(value.get<double>()); };
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < stages.size(); ++i) {

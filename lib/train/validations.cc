@@ -45,6 +45,7 @@ Validations::Validations(const RunOptions& options, const Recipe& recipe, const 
       of = held_out_.emplace_back(kind.open_other(own, data, split ? "val" : "train")).get();
       Recipe fitted = recipe;
       of->fit(fitted);
+      if (tell && split) warn_of_data(*of, data.remarks());
     }
     all_.push_back({name, share, Validation(recipe, *of, split ? "val" : "train")});
   }
@@ -81,7 +82,8 @@ Json Validations::run(const Objective& objective, const Parallel& parallel) {
 std::map<std::string, std::string> Validations::failures() const {
   std::map<std::string, std::string> all;
   for (const One& one : all_)
-    all.insert(one.validation.failures().begin(), one.validation.failures().end());
+    for (const auto& [key, message] : one.validation.failures())
+      all.emplace(one.name.empty() ? key : one.name + "/" + key, message);  // as in train/blend.h
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "train/kind.h"
 #include "train/objective.h"
@@ -29,10 +30,13 @@ std::vector<data::Entry> first_samples(const Recipe& recipe, const Dataset& data
                   recipe.data.pack_options());
   const double dropout = recipe.text_dropout();
   std::vector<data::Entry> samples;
+  std::map<std::size_t, std::uint32_t> counted;  // as StepReader does
   for (int p = 0; p < recipe.data.packs; ++p)
     for (const std::size_t i : order.next()) {
       data::Entry& sample = samples.emplace_back(data.entry(i));
-      if (drop_text(dropout, recipe.train.seed, 0, sample.key)) sample.text_tokens = 0;
+      const std::uint32_t again = data.tells_repeats() ? counted[i]++ : 0;
+      if (drop_text(dropout, recipe.train.seed, 0, random_name(sample.key, again)))
+        sample.text_tokens = 0;
     }
   return samples;
 }

@@ -145,6 +145,24 @@ PY
   jq -e '.condition_frames == 1' <(records on.jsonl)
 }
 
+@test "to a model without text that of the data is left aside, and the run says so" {
+  run --separate-stderr "${TRAIN[@]}" --init "$shared/published" train.steps=2 --out run
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  [ "$(grep -c "has no text, and that of '$shared/codes' is left aside" <<<"$stderr")" -eq 1 ]
+  train=run/checkpoints/step-00000002/train.json
+  jq -e '.text_encoder == null and .tokenizer.name == "builtin:fsq"' $train
+  # They are the same data, so a run that was begun with their texts at hand goes on.
+  [ "$(jq .data_fingerprint $train)" = "$(jq .data_fingerprint "$shared"/base/checkpoints/step-00000004/train.json)" ]
+  run --separate-stderr "${TRAIN[@]}" --init "$shared/published" --dry-run
+  [[ $stderr == *"is left aside"* ]]
+  run --separate-stderr "${TRAIN[@]}" --init "$shared/published-text" --dry-run
+  [[ $stderr != *"is left aside"* ]]
+  run "${TRAIN[@]:0:3}" --init "$shared/published" --data clips --tokenizer builtin:fsq --text builtin:hash --out none
+  [ "$status" -eq 2 ]
+  [[ $output == *"the model to begin from has no text: leave it out"* ]]
+}
+
 @test "adapters of a decoder: these alone are kept, stopped the bytes are the same, on two ranks the losses" {
   checkpoint=$shared/run/checkpoints/step-00000004
   jq -e '.r == 3 and .target_modules == ["q_proj", "k_proj", "v_proj", "o_proj"]' "$checkpoint/lora/adapter_config.json"

@@ -41,6 +41,19 @@ PY
   cmp run/checkpoints/step-00000040/model/*.safetensors apart/checkpoints/step-00000040/model/*.safetensors
 }
 
+@test "a sample that cannot be read is named by its folder, where both have one of its key" {
+  rm -r images videos
+  "$BATS_TEST_DIRNAME/make-latents" images 24 broken
+  "$BATS_TEST_DIRNAME/make-latents" videos 5 broken
+  run "${blend[@]}" --out run train.steps=12 validation.every=0 --report page.html
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [ "$(jq -r .input run/errors.jsonl | cut -d/ -f1 | sort | paste -sd' ')" = "images videos" ]
+  [ "$(jq -r .input run/errors.jsonl | cut -d/ -f2 | sort -u | wc -l)" -eq 1 ]
+  jq -e '.named_keys' run/checkpoints/step-00000012/train.json
+  grep -q "images, videos" page.html
+}
+
 @test "a blend is the same from the recipe, on any number of ranks, and resumed on any" {
   "${blend[@]}" --out run validation.every=0 >/dev/null
   sed 's/data: {/data: {folders: [images, videos], weights: [10, 1], /' tiny.yaml >both.yaml
@@ -87,7 +100,7 @@ PY
   [[ $output == *"data.weights: [10.0,1.0] -> [11.0,1.0]"* ]]
   run vfm-train tiny.yaml --data videos --data images 'data.weights=[10, 1]' --out run
   [ "$status" -eq 2 ]
-  [[ $output == *"was begun with other data"* ]]
+  [[ $output == *"was begun with other data than 'videos', 'images'"* ]]
   mkdir moved
   mv images moved/
   vfm-train tiny.yaml -j1 --data moved/images --data videos 'data.weights=[10, 1]' --out run train.steps=12 >out

@@ -116,6 +116,10 @@ PY
   [ "$status" -eq 2 ]
   run next run short --out next --init "$shared/run"
   [ "$status" -eq 2 ]
+  run next run short --out next --init-lora merge
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *--init-lora* ]]
   run next run short --check-parallel
   [ "$status" -eq 2 ]
   [ ! -e next ]
@@ -124,6 +128,23 @@ PY
   run vfm-train --continue run -j1 --data "$shared/short" --out next
   [ "$status" -eq 1 ]
   [[ $output == *"state/adam_m.safetensors"*"nothing is continued from 'run/checkpoints/step-00000300'"* ]]
+}
+
+@test "a stage on several folders goes on at its place, and one on one folder needs no weights" {
+  both=(--data "$shared/short" --data "$shared/images" train.checkpoint_every=300 schedule.warmup=0)
+  vfm-train --continue "$shared/run" -j1 "${both[@]}" 'data.weights=[3, 1]' train.steps=6 --out whole >/dev/null
+  vfm-train --continue "$shared/run" -j1 "${both[@]}" 'data.weights=[3, 1]' train.steps=4 --out four >/dev/null
+  vfm-train --continue four -j1 "${both[@]}" train.steps=2 --out more >/dev/null
+  state() { jq -c .state "$1"/checkpoints/step-00000306/train.json; }
+  state whole
+  [ "$(state whole)" = "$(state more)" ]
+  cmp {whole,more}/checkpoints/step-00000306/model/diffusion_pytorch_model.safetensors
+  next_one() { vfm-train --continue four -j1 --data "$shared/images" train.checkpoint_every=300 --out one "$@"; }
+  next_one train.steps=1 >/dev/null
+  next_one train.steps=2 >/dev/null
+  grep -qx '  weights: \[\]' one/recipe.yaml
+  jq -e '.stages[1].recipe.data.weights == [3, 1] and (.state | has("folder_samples") | not)' \
+    one/checkpoints/step-00000306/train.json
 }
 
 @test "the stages are in the run, in its page and in its export" {

@@ -43,6 +43,10 @@ PY
   cat err
   [ ! -s err ]
   near packed encoded
+  if vfm-train --version | grep -qi 'mpi: *yes'; then # said once, not by each rank
+    mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out two train.steps=1 </dev/null >out 2>err
+    [ "$(grep -c "without effect on latents" err)" -eq 1 ]
+  fi
   # Measured, it is nearly the same scale; and crops at random are other pixels.
   "${BARE[@]}" --data dataset --tokenizer latents/latents.json --out named train.steps=1 data.crop=centre >out
   cmp named/metrics.jsonl encoded/metrics.jsonl
@@ -159,6 +163,46 @@ tokenizer, text = cost["encoders"]
 assert text["part"] == "text encoder" and text["name"] == "t5" and text["flops_per_step"] > 0, text
 assert "text encoder" in {line["name"] for line in cost["predicted"]["lines"]}
 PY
+}
+
+@test "a run on clips goes on in a next stage, in its own scale and at its place" {
+  settings=(schedule.warmup=0 validation.every=0 train.checkpoint_every=2)
+  "${TRAIN[@]}" "${settings[@]}" --out whole train.steps=4 >out
+  "${TRAIN[@]}" "${settings[@]}" --out first train.steps=2 >out
+  clips=(-j1 --device cpu --data dataset --tokenizer builtin:wavelet)
+  vfm-train --continue first "${clips[@]}" train.steps=2 --out second >out
+  of() { jq -c "$2" "$1/checkpoints/step-0000000$3/train.json"; }
+  [ "$(of second .state 4)" = "$(of whole .state 4)" ]
+  [ "$(of second .latent_scale 4)" = "$(of first .latent_scale 2)" ]
+  cmp {whole,second}/checkpoints/step-00000004/model/diffusion_pytorch_model.safetensors
+  # In another scale the model knows nothing.
+  of first .latent_scale 2 >same.json
+  jq '.mean[0] += 1' same.json >other.json
+  for begin in --continue --init; do
+    run --separate-stderr "${TRAIN[@]}" $begin first --out third --latent-scale other.json
+    echo "$stderr"
+    [ "$status" -eq 2 ] && [ ! -e third ]
+    [[ $stderr == *"sees latents in a mean and deviation of its own, and 'other.json' has others"* ]]
+  done
+  vfm-train --continue first "${clips[@]}" train.steps=1 --out third --latent-scale same.json >out
+}
+
+@test "a tokenizer has a next stage; a dry run needs no GPU to know that of a run that was begun" {
+  cosmos_folder
+  vfm-train --continue cosmos -j1 --device cpu --data dataset train.steps=1 --out further >out
+  [ "$(jq -r '"\(.step) \(.final)"' <(records out))" = "2 true" ]
+  jq -e '.stages | length == 1' further/checkpoints/step-00000002/train.json
+  run=(vfm-train tiny.yaml -j1 --data dataset --tokenizer cosmos data.size=32 data.frames=9 'model.max_size=[9, 32, 32]'
+    data.tokens=2304 validation.every=0 train.steps=1 --out run)
+  "${run[@]}" --device cpu >out
+  "${run[@]}" --dry-run --gpu h100 -q >cost.json
+  jq -e '.encoders[0].part == "tokenizer"' cost.json
+  # Another tokenizer in its place is seen.
+  rm -r cosmos && mv further cosmos
+  run --separate-stderr "${run[@]}" --dry-run --gpu h100
+  echo "$stderr"
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"was begun with other data"* ]]
 }
 
 @test "what does not go together is refused before any work" {

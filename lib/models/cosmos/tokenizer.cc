@@ -167,6 +167,10 @@ CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device) {
   });
 }
 
+std::string cosmos_hash(const TokenizerConfig& config) {
+  return as_usage([&] { return Opened(config, Device::cpu).hash(config); });
+}
+
 CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, CosmosRoom room,
                                  const LoadingRanks& ranks)
     : device_(device), room_(room) {

@@ -29,6 +29,10 @@ struct CosmosFolder {
 /// values would be read, is not compared. Throws Error{usage}, also for tensors that do not fit.
 CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device = Device::cpu);
 
+/// The hash that CosmosTokenizer::config() has. The folder's values are read, and no network is
+/// made of them. Throws Error{usage} as that does.
+std::string cosmos_hash(const TokenizerConfig& config);
+
 class CosmosTokenizer final : public VideoTokenizer {
  public:
   /// Computes in what config.compute says; if that is empty in f32 on the CPU and in bf16 on a GPU.

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/philox.h"
 #include "data/latents.h"
 #include "train/latents.h"
@@ -36,9 +35,7 @@ void refuse_single_codes(const Recipe& recipe, const data::SampleIndex& index) {
 void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary) {
   models::DecoderConfig& decoder = recipe.model.decoder;
   fit_field(decoder.vocabulary, vocabulary, "model.vocabulary");
-  if (recipe.model.begun && decoder.text_embed_dim == 0)
-    log_info("the model to begin from has no text, and that of the data is left aside");
-  else
+  if (recipe.takes_text())
     fit_field(decoder.text_embed_dim, text_width(data.info()), "model.text_embed_dim");
   decoder.validate();
   refuse_single_codes(recipe, data.index());
@@ -46,10 +43,20 @@ void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary) {
 
 namespace {
 
-/// Discrete latents, as vfm-pack wrote them.
+/// Discrete latents, as vfm-pack wrote them; without their texts for a model that has none.
 class CodeData final : public PackedDataset {
  public:
-  using PackedDataset::PackedDataset;
+  CodeData(const std::string& directory, const std::string& split, bool texts)
+      : PackedDataset(directory, split), info_(set().info()), texts_(texts) {
+    if (text_width(info_) == 0) texts_ = true;  // there are none
+    if (texts_) return;
+    info_["text_encoder"] = nullptr;
+    remarks_ = {text_left_aside(directory)};
+  }
+  const Json& info() const override { return info_; }
+  /// Of all that is there, whatever of it is read.
+  std::string fingerprint() const override { return index().fingerprint(set().info()); }
+  std::vector<std::string> remarks() const override { return remarks_; }
   Json facts() const override { return latent_facts(*this, {}); }
 
  private:
@@ -66,8 +73,13 @@ class CodeData final : public PackedDataset {
     if (data.codes.size() != places_of(sample))
       fail("sample '{}' has {} codes, its sizes make {}", data.key, data.codes.size(),
            places_of(sample));
-    return take_sample(sample, std::move(data), text_width(info()));
+    if (!texts_) data.text.clear();
+    return take_sample(sample, std::move(data), text_width(info_));
   }
+
+  Json info_;
+  bool texts_;
+  std::vector<std::string> remarks_;
 };
 
 class MadeUpCodeData final : public Dataset {
@@ -106,8 +118,9 @@ class MadeUpCodeData final : public Dataset {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split) {
-  return std::make_unique<CodeData>(directory, split);
+std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split,
+                                    bool texts) {
+  return std::make_unique<CodeData>(directory, split, texts);
 }
 
 std::unique_ptr<Dataset> make_up_codes(const MadeUpCodes& options) {

@@ -10,8 +10,10 @@
 
 namespace vfm::train {
 
-/// `split` of the codes in `directory`. Throws Error{usage} if there are none.
-std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split);
+/// `split` of the codes in `directory`; `texts`: with their texts, if they have some. Throws
+/// Error{usage} if there are none.
+std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split,
+                                    bool texts = true);
 
 /// Fits the decoder to `data`, of so many codes. Throws Error{usage}.
 void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary);

@@ -78,7 +78,8 @@ class CodeKind final : public Kind {
   std::unique_ptr<Dataset> open(const RunOptions& options,
                                 const std::string& split) const override {
     if (auto clips = open_encoded(options, split, fit_encoded_codes)) return clips;
-    if (options.synthetic.empty()) return open_codes(options.data, split);
+    if (options.synthetic.empty())
+      return open_codes(options.data, split, options.recipe.takes_text());
     const models::DecoderConfig& decoder = options.recipe.model.decoder;
     MadeUpCodes made{.sizes = options.synthetic, .text_width = decoder.text_embed_dim};
     if (decoder.vocabulary > 0) made.vocabulary = decoder.vocabulary;

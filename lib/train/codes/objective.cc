@@ -157,9 +157,10 @@ LossSums CodeObjective::loss(const Batch& batch) const {
 std::unique_ptr<Batch> CodeObjective::build(std::uint32_t step, std::size_t /*of_step*/,
                                             const std::vector<PlacedSample>& samples) const {
   auto pack = std::make_unique<Pack>();
-  for (const auto& [sample, place] : samples)
+  for (const auto& [sample, place, again] : samples)
     add(*pack, sample,
-        drop_text(recipe_.autoregressive.text_dropout, recipe_.train.seed, step, sample.key));
+        drop_text(recipe_.autoregressive.text_dropout, recipe_.train.seed, step,
+                  random_name(sample.key, again)));
   return pack;
 }
 

@@ -56,7 +56,13 @@ void check_clip_options(const RunOptions& options) {
   if (clips && encoded)
     fail_usage("--tokenizer encodes clips for other models, and 'model.type' is {}",
                options.recipe.model.type);
-  if (clips || encoded || options.data.empty()) return;
+  if (!names.text.empty() && !options.recipe.takes_text())
+    fail_usage("--text encodes captions, and the model to begin from has no text: leave it out");
+}
+
+void warn_of_clip_settings(const RunOptions& options) {
+  const bool clips = kind_of(options.recipe.model.type).data_tool() == "vfm-shard";
+  if (clips || !options.encoders.tokenizer.empty() || options.data.empty()) return;
   if (const auto keys = clip_settings(options.recipe.data); !keys.empty())
     log_warning(
         "of clips that are encoded while training (--tokenizer), and without effect on latents: {}",

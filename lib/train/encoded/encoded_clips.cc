@@ -38,12 +38,18 @@ std::size_t bytes_of_sample(const CleanSample& sample) {
          sizeof(std::int32_t) * sample.codes.size();
 }
 
-/// Without what differs between devices and places and makes no other data.
-Json identity_of(Json config) {
-  if (!config.is_object()) return config;
-  if (config.contains("hash")) config.erase("path");
-  config.erase("compute");
-  return config;
+/// Refuses a scale that the user names for a model that has another one.
+void check_scale(const RunOptions& options, const Encoders& encoders) {
+  const std::optional<models::LatentScale>& base = options.base.scale;
+  if (options.encoders.scale.empty() || !base) return;
+  if (base->channels() != static_cast<std::size_t>(encoders.channels())) return;  // not taken
+  const models::LatentScale given =
+      encoders.known_scale()->whitened(options.recipe.diffusion.whitening);
+  if (given.to_json() == base->to_json()) return;
+  fail_usage(
+      "the model to begin from sees latents in a mean and deviation of its own, and '{}' has "
+      "others: leave --latent-scale out",
+      options.encoders.scale);
 }
 
 }  // namespace
@@ -55,6 +61,7 @@ EncodedClips::EncodedClips(const RunOptions& options, const std::string& split, 
       listing_{true, {options.recipe.data.captions, encoders_->has_text()}},
       clips_(options.data, split, listing_),
       clip_(clip_options_of(options.recipe, *encoders_)) {
+  check_scale(options, *encoders_);
   list();
   if (size() == 0) fail_usage("'{}' has no clips in '{}'", options.data, split);
 }
@@ -87,10 +94,18 @@ void EncodedClips::list() {
     if (facts.frames < 1 || facts.width < 1 || facts.height < 1) unknown_.insert(entries.size());
     entries.push_back(planned(clip));
   }
-  if (!unknown_.empty())
-    log_warning("of {} clips of '{}' the dataset's index does not say frames, width and height",
-                unknown_.size(), options_.data);
   index_ = data::list_index(std::move(entries));
+}
+
+std::vector<std::string> EncodedClips::remarks() const {
+  std::vector<std::string> all;
+  if (!unknown_.empty())
+    all.push_back(
+        fmt::format("of {} clips of '{}' the dataset's index does not say frames, width and height",
+                    unknown_.size(), options_.data));
+  if (!options_.recipe.takes_text() && !text_identity_.is_null())
+    all.push_back(text_left_aside(options_.data));
+  return all;
 }
 
 /// The sizes of what is made of a clip. Of one whose sizes are not known those of a small picture:
@@ -122,7 +137,8 @@ data::Entry EncodedClips::planned(const data::Clip& clip) const {
   return entry;
 }
 
-/// What made the embeddings that the clips have, or makes those of their captions.
+/// What made the embeddings that the clips have, or makes those of their captions. Of a model that
+/// has no text they are not taken.
 void EncodedClips::find_text_encoder() {
   Json found;
   std::size_t looks = 0;
@@ -143,13 +159,16 @@ void EncodedClips::find_text_encoder() {
           options_.data, dump_json(found), dump_json(own));
     if (found.is_null()) found = own;
   }
-  info_["text_encoder"] = found;
   text_identity_ = identity_of(found);
+  if (options_.recipe.takes_text())
+    info_["text_encoder"] = found;
+  else
+    listing_.texts = {{}, false};
 }
 
 std::string EncodedClips::fingerprint() const {
   Json info = info_;
-  info["tokenizer"] = identity_of(encoders_->tokenizer_json());
+  info["tokenizer"] = identity_of(encoders_->tokenizer_identity());
   info["text_encoder"] = text_identity_;
   return index_->fingerprint(info);
 }
@@ -195,7 +214,9 @@ void EncodedClips::settle(dist::World& world, const Json& kept) {
 
 models::LatentScale EncodedClips::measure(dist::World& world) const {
   return measure_scale(world, encoders_->channels(), size(), options_.threads,
-                       [this](std::size_t i) { return encode(i, SeenAt{}).x0; });
+                       [this](std::size_t i) {
+                         return encode(i, SeenAt{}, {{}, false}).x0;
+                       });
 }
 
 CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen) const {
@@ -203,7 +224,7 @@ CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen)
     const std::lock_guard lock(mutex_);
     if (const auto found = kept_.find(i); found != kept_.end()) return found->second;
   }
-  CleanSample sample = encode(i, seen);
+  CleanSample sample = encode(i, seen, listing_.texts);
   if (encoders_->scale()) encoders_->scale()->to_model(sample.x0, sample.frames);
   if (!seen) {
     const std::lock_guard lock(mutex_);
@@ -214,7 +235,8 @@ CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen)
 }
 
 /// In the tokenizer's units.
-CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen) const {
+CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
+                                 const data::TextColumns& texts) const {
   const data::Entry sizes = this->sizes(i);
   const std::string& key = clips_.clips().at(i).key;
   if (unknown_.contains(i))
@@ -228,7 +250,7 @@ CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen) cons
     clip.step = seen->epoch;
     place = Random(clip.seed, Purpose::caption, seen->epoch, random_key(key)).uniform(0);
   }
-  data::TextedClip read = clips_.read(i, clip, listing_.texts, place);
+  data::TextedClip read = clips_.read(i, clip, texts, place);
   const data::ClipPixels& pixels = read.pixels;
   if (pixels.frames != clip.frames)
     fail("{}: it gives {} frames, and by the dataset's index it should give {}", clips_.name(i),

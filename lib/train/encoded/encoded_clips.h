@@ -40,6 +40,7 @@ class EncodedClips final : public Dataset {
   std::unique_ptr<Dataset> other_split(const std::string& split) const override;
   bool reads_on_gpu() const override { return encoders_->device() == Device::cuda; }
   double device_bytes() const override;
+  std::vector<std::string> remarks() const override;
   std::string fingerprint() const override;
   Json facts() const override;
 
@@ -53,7 +54,8 @@ class EncodedClips final : public Dataset {
   void find_text_encoder();
   void fit_model(Recipe& recipe) const override { fit_(recipe, *this, *encoders_); }
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override;
-  CleanSample encode(std::size_t i, std::optional<SeenAt> seen) const;
+  CleanSample encode(std::size_t i, std::optional<SeenAt> seen,
+                     const data::TextColumns& texts) const;
   std::vector<float> text_of(std::size_t i, data::SampleText text) const;
   models::LatentScale measure(dist::World& world) const;
 

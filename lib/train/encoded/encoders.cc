@@ -39,6 +39,13 @@ std::optional<text::EncoderConfig> text_config_of(const std::string& named, Devi
 
 }  // namespace
 
+Json identity_of(Json config) {
+  if (!config.is_object()) return config;
+  if (config.contains("hash")) config.erase("path");
+  config.erase("compute");
+  return config;
+}
+
 Encoders::Encoders(const EncoderNames& names, Device device)
     : text_config_(text_config_of(names.text, device)), device_(device) {
   if (names.tokenizer.ends_with(".json")) {
@@ -81,6 +88,17 @@ const models::VideoTokenizer& Encoders::tokenizer() const {
   const std::lock_guard lock(mutex_);
   if (!tokenizer_) tokenizer_ = models::make_tokenizer(config_, device_);
   return *tokenizer_;
+}
+
+Json Encoders::tokenizer_identity() const {
+  const std::lock_guard lock(mutex_);
+  if (tokenizer_) return identity_of(tokenizer_->config().to_json());
+  if (!models::is_cosmos_tokenizer(config_.name))  // built in
+    return identity_of(models::make_tokenizer(config_, Device::cpu)->config().to_json());
+  models::TokenizerConfig config = config_;
+  if (hash_.empty()) hash_ = models::cosmos_hash(config);
+  config.hash = hash_;
+  return identity_of(config.to_json());
 }
 
 void Encoders::load() const {

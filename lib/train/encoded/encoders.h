@@ -23,6 +23,9 @@
 
 namespace vfm::train {
 
+/// A part's configuration without what differs between devices and places and makes no other data.
+Json identity_of(Json config);
+
 class Encoders {
  public:
   /// names.tokenizer is builtin:wavelet, builtin:fsq, a folder, or a latents.json, whose tokenizer
@@ -46,6 +49,8 @@ class Encoders {
   void load() const;
   /// As it is after loading: with the hash.
   Json tokenizer_json() const { return tokenizer().config().to_json(); }
+  /// identity_of() that. Files are read, but nothing is made of them that it needs the device for.
+  Json tokenizer_identity() const;
 
   /// Latents in the tokenizer's units, (C, T, H, W); or codes. Throws Error for values that are not
   /// finite, or beyond the range of halves, which latents on disk have.
@@ -70,9 +75,10 @@ class Encoders {
   std::optional<models::LatentScale> given_, scale_;
   Device device_;
   int channels_ = 0, time_factor_ = 1, space_factor_ = 1, vocabulary_ = 0;
-  mutable std::mutex mutex_;  // guards the two while they are made
+  mutable std::mutex mutex_;  // guards these while they are made
   mutable std::unique_ptr<models::VideoTokenizer> tokenizer_;
   mutable std::unique_ptr<text::Encoder> text_;
+  mutable std::string hash_;  // of the tokenizer's folder, when it is known
 };
 
 }  // namespace vfm::train

@@ -69,6 +69,7 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
   if (!options.data.empty() || !options.synthetic.empty()) {
     const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
+    warn_of_data(*set);
     load = measure(recipe, *set);
     if (!options.data.empty()) load.read_seconds = time_reading(recipe, *set);
   } else {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "train/kind.h"
+#include "train/parallel.h"
 #include "train/plan/links.h"
 #include "train/plan/pipeline_time.h"
 #include "train/plan/state_time.h"
@@ -17,14 +18,6 @@ namespace {
 // What is counted with few blocks is that much of the whole in any case: so none is left out that
 // fits, and of those that may not the count of all blocks decides (search.cc).
 constexpr double kSurely = 0.97;
-
-/// Communicators that a rank's tensors go by: of tp; of cp, or its two parts; of those who sum
-/// gradients of parts, and of whole weights; of replicas; of stages one a direction.
-int communicators_of(const Candidate& c) {
-  const bool both = c.cp > 1 && c.cp_kind == models::CpKind::all_to_all_ring;
-  return (c.tp > 1) + (c.cp > 1) + (both ? 1 : 0) + (c.cp * c.dp > 1) +
-         (c.tp > 1 && c.cp * c.dp > 1) + (c.replicate > 1) + (c.pp > 1 ? 2 : 0);
-}
 
 /// Of all packs of a rank, as full as the fullest.
 struct PassTime {
@@ -215,8 +208,12 @@ Conditioning LayoutCost::conditioning(const Candidate& c) const {
           2 * message_seconds(gpu_, dist::Operation::send, group, sent)};
 }
 
-double LayoutCost::allowance_of(const Candidate& candidate) const {
-  return gpu_.cpu ? 0 : kCommunicatorBytes * communicators_of(candidate);
+double LayoutCost::allowance_of(const Candidate& c) const {
+  if (gpu_.cpu) return 0;
+  const bool both = c.cp > 1 && c.cp_kind == models::CpKind::all_to_all_ring;
+  dist::Layout layout{.tp = c.tp, .cp = c.cp, .dp = c.dp, .pp = c.pp};
+  if (both) layout.cp_heads = c.cp_heads;
+  return kCommunicatorBytes * communicators_of(layout, c.replicate);
 }
 
 StepTime LayoutCost::time(const Candidate& candidate) const {

@@ -65,10 +65,6 @@ struct Costed {
   double memory() const { return need.total() + allowance; }
 };
 
-/// A communicator's buffers on each of its GPUs, judged: NCCL has some MiB for each of its
-/// channels.
-inline constexpr double kCommunicatorBytes = 256.0 * (1 << 20);
-
 class LayoutCost {
  public:
   /// Keeps the references. `recipe` is fitted to the data; `pack` the fullest.

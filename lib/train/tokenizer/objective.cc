@@ -81,8 +81,8 @@ Tensor TokenizerObjective::decoded(ops::Tape& tape, const Tensor& pixels) const 
 std::unique_ptr<Batch> TokenizerObjective::build(std::uint32_t /*step*/, std::size_t /*of_step*/,
                                                  const std::vector<PlacedSample>& samples) const {
   auto clips = std::make_unique<Clips>();
-  for (const auto& [sample, place] : samples)
-    clips->pixels.push_back(channels_last(sample));
+  for (const PlacedSample& one : samples)
+    clips->pixels.push_back(channels_last(one.sample));
   return clips;
 }
 

@@ -6,11 +6,13 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <mutex>
 
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/usage_error.h"
+#include "train/step_reader.h"
 #include "train/trainer.h"
 #include "train/validations.h"
 
@@ -73,8 +75,11 @@ TEST_CASE("a blend has the samples of its folders, one after the other, and one 
     const Dataset& part = i < 12 ? *a : *b;
     const std::size_t own = i < 12 ? i : i - 12;
     CHECK(blend->source_of(i) == (i < 12 ? 0 : 1));
-    CHECK(to_json(blend->entry(i)) == to_json(part.entry(own)));
-    CHECK(keys[i] == part.entry(own).key);
+    data::Entry entry = part.entry(own);
+    entry.key = (i < 12 ? "a/" : "b/") + entry.key;  // both have samples of the same keys
+    CHECK(to_json(blend->entry(i)) == to_json(entry));
+    CHECK(keys[i] == entry.key);
+    CHECK(blend->read(i).key == entry.key);
     CHECK(blend->sizes(i).shard == part.sizes(own).shard);
     CHECK(blend->about_bytes(i) == part.about_bytes(own));
     CHECK(blend->index().check(i) == part.index().check(own));
@@ -260,6 +265,87 @@ TEST_CASE("a blend is validated folder by folder, and as what training sees of a
   std::filesystem::remove_all(two.a + "/val");
   CHECK(validate()["val_split"] == "val, train");
   CHECK(validate()["val_folders"]["b"] == b);
+}
+
+TEST_CASE("noise is of a sample, and of each time that it comes in a step; not so in old runs") {
+  // One sample in each folder, of the same key and the same numbers.
+  const TemporaryFolder folder;
+  const std::vector<std::string> folders = {folder.path + "/a", folder.path + "/b"};
+  for (const std::string& one : folders)
+    write_latents(one, {.samples = 1});
+  const auto world = dist::self_world();
+  const auto loss = [&](const std::string& data, const std::vector<std::string>& of, bool old) {
+    RunOptions options;
+    options.recipe = tiny_recipe("data: {tokens: 256, packs: 1, " + data +
+                                 "}\ndiffusion: {p_std: 0, text_dropout: 0}\n");
+    settle_folders(options, of);
+    const auto set = open_data(options);
+    Recipe recipe = options.recipe;
+    set->fit(recipe);
+    set->settle(*world, old ? Json::object() : Json());  // the train.json of a run from before
+    Trainer trainer(recipe, *set, *world);
+    const double mean = trainer.train_step().loss.mean();
+    return std::pair(mean, trainer.state().samples);
+  };
+  const double alone = loss("window: 8", {folders[0]}, false).first;
+  for (const bool old : {true, false}) {
+    const auto [once, of_once] = loss("repeats: [1, 1]", folders, old);
+    const auto [often, of_often] = loss("repeats: [4, 4]", folders, old);
+    CHECK(of_once == 2);
+    CHECK(of_often == 8);
+    CHECK((std::abs(once - alone) < 1e-5) == old);
+    CHECK((std::abs(often - once) < 1e-5) == old);
+  }
+}
+
+TEST_CASE("what comes again in a step is told apart by the order of the step, on any ranks") {
+  const TwoFolders two;
+  const RunOptions options = two.options("data: {repeats: [1, 9], packs: 6}");
+  const auto blend = open_data(options);
+  Recipe recipe = options.recipe;
+  blend->fit(recipe);
+  std::map<std::size_t, std::pair<std::size_t, std::uint32_t>> one;  // by place in the step
+  std::mutex mutex;
+  for (const int ranks : {1, 2})
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      const Parallel parallel(recipe, world);
+      StepReader reader(recipe, *blend, parallel);
+      reader.seek(0, {}, 1);
+      const StepPlan plan = reader.next();
+      const std::lock_guard lock(mutex);
+      for (const StepPlan::Pack& pack : plan.packs)
+        for (std::size_t i = 0; i < pack.samples.size(); ++i) {
+          const std::pair found(pack.samples[i], pack.again.at(i));
+          CHECK(one.try_emplace(pack.place + i, found).first->second == found);
+        }
+    });
+  std::map<std::size_t, std::uint32_t> counted;
+  std::uint32_t most = 0;
+  for (const auto& [place, sample] : one) {
+    CHECK(sample.second == counted[sample.first]++);
+    most = std::max(most, sample.second);
+  }
+  CHECK(most >= 1);
+}
+
+TEST_CASE("a stage on one folder does without the numbers of a run on several") {
+  const TwoFolders two;
+  const auto settled = [&](const std::string& given, const std::vector<std::string>& folders) {
+    RunOptions options;
+    options.recipe =
+        tiny_recipe("data: {weights: [3, 1], folders: [" + two.a + ", " + two.b + "]}\n");
+    options.recipe.given = {given};  // all else is the earlier run's
+    if (given == "data.repeats") options.recipe.data.repeats = {2, 1};
+    settle_folders(options, folders);
+    return options;
+  };
+  const RunOptions one = settled("", {two.b});
+  CHECK(one.recipe.data.weights.empty());
+  CHECK(one.data == two.b);
+  CHECK(settled("", {two.b, two.a}).recipe.data.weights == std::vector<double>{3, 1});
+  CHECK(settled("data.repeats", {}).recipe.data.weights.empty());
+  CHECK_THAT(usage_error([&] { settled("data.weights", {two.b}); }),
+             Catch::Matchers::Contains("'data.weights' is for several folders of data"));
 }
 
 TEST_CASE("what a run sees of each folder is known beforehand") {

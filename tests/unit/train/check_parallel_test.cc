@@ -315,6 +315,25 @@ TEST_CASE("check parallel: a layout that cannot be is refused before any work") 
   CHECK_THAT(refused({"dit", 2, "parallel: {vpp: 2}"}), Catch::Contains("'parallel.pp' is 1"));
 }
 
+TEST_CASE("check parallel: the model has the memory that reading the data leaves") {
+  struct Reading final : Dataset {
+    explicit Reading(const Dataset& all) : data(all) {}
+    const data::SampleIndex& index() const override { return data.index(); }
+    const Json& info() const override { return data.info(); }
+    double device_bytes() const override { return 1e18; }
+    void fit_model(Recipe& recipe) const override { data.fit(recipe); }
+    CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
+      return data.read(i, seen);
+    }
+    const Dataset& data;
+  };
+  const std::string message = usage_error([] {
+    check_case({"dit", 2, "parallel: {tp: 2}"}, {},
+               [](const Dataset& data, int /*rank*/) { return std::make_unique<Reading>(data); });
+  });
+  CHECK_THAT(message, Catch::Contains("optimizer's state need about"));
+}
+
 TEST_CASE("check parallel: its record and its table say what was compared") {
   const ParallelCheck check = check_case({"dit", 2, "parallel: {tp: 2}"});
   const Json record = check.to_json();

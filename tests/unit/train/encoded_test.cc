@@ -302,6 +302,48 @@ TEST_CASE("mean and deviation are measured alike on any number of ranks, or give
                     Contains("another mean and deviation"));
 }
 
+TEST_CASE("a scale that is named must be that of the model to begin from") {
+  const ClipFolder clips;
+  const auto data = open(options_of(clips));
+  data->settle(*dist::self_world(), {});
+  const Json scale = data->facts()["latent_scale"];
+  RunOptions options = options_of(clips);
+  options.encoders.scale = clips.folder / "scale.json";
+  options.base.scale = models::LatentScale::from_json(scale, "test");
+  clips.folder.write("scale.json", dump_json(scale));
+  CHECK_NOTHROW(open(options));
+  Json other = scale;
+  other["std"][3] = 9.0;
+  clips.folder.write("scale.json", dump_json(other));
+  CHECK_THROWS_WITH(open(options), Contains("leave --latent-scale out"));
+  options.encoders.scale.clear();
+  const auto begun = open(options);
+  begun->settle(*dist::self_world(), {});
+  CHECK(begun->facts()["latent_scale"] == scale);
+}
+
+TEST_CASE("texts are left aside for a model that has none, and what the index lacks is remarked") {
+  const ClipFolder clips;
+  RunOptions options = options_of(clips, "", "builtin:fsq");
+  options.recipe.model.type = "autoregressive";
+  const auto with = open(options);
+  CHECK(with->remarks().empty());
+  CHECK(!at_epoch(*with, 0, 0).text.empty());
+  options.recipe.model.begun = true;
+  options.recipe.model.decoder.text_embed_dim = 0;
+  const auto without = open(options);
+  REQUIRE(without->remarks().size() == 1);
+  CHECK_THAT(without->remarks()[0], Contains("is left aside"));
+  CHECK(at_epoch(*without, 0, 0).text.empty());
+  CHECK(at_epoch(*without, 0, 0).codes == at_epoch(*with, 0, 0).codes);
+  CHECK(without->facts()["text_encoder"].is_null());
+  CHECK(!with->facts()["text_encoder"].is_null());
+  CHECK(without->fingerprint() == with->fingerprint());
+  const ClipFolder unknown({.sizes = false});
+  REQUIRE(open(options_of(unknown))->remarks().size() == 1);
+  CHECK_THAT(open(options_of(unknown))->remarks()[0], Contains("of 2 clips"));
+}
+
 TEST_CASE("what names the data are tokenizer, texts, sizes and clips") {
   const ClipFolder clips, shorter({.promised = 8}), spoken({.embeddings = false});
   const std::string name = open(options_of(clips))->fingerprint();

@@ -289,7 +289,7 @@ TEST_CASE("with the same data a stage goes on at its place, with others at the b
     const auto set = kind_of("dit").open(options, "train");
     Recipe recipe = options.recipe;
     set->fit(recipe);
-    return place_after(find_earlier(*world, options), options, *set, recipe);
+    return place_after(find_earlier(*world, options, *set), options, *set, recipe);
   };
   const Json state = runs.train_json("run")["state"];
   const DataPosition same = place("data: {packs: 2}", "data");

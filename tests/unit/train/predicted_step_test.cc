@@ -7,6 +7,7 @@
 #include "support/usage_error.h"
 #include "train/diffusion/latents.h"
 #include "train/kind.h"
+#include "train/parallel.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 #include "train/step_work.h"
@@ -216,4 +217,44 @@ TEST_CASE("the step of many GPUs is what the plan says of that layout") {
   CHECK(seconds(shared, "tp") > 0);
   CHECK(seconds(eight, "tp") == 0);
   CHECK(seconds(eight, "optimizer") > 4 * seconds(shared, "optimizer"));
+}
+
+TEST_CASE("what communicators take is counted before it is chosen what is recomputed") {
+  RunOptions options = seven(
+      "{data: {packs: 2}, model: {num_layers: 2, recompute: none}, parallel: {cp: 8, cp_kind: "
+      "ring}, ema.mode: 'off'}");
+  models::Gpu gpu = models::find_gpu("h200");
+  options.gpu = &gpu;
+  const auto of = [](const Json& cost, const char* what) {
+    return cost["memory_bytes"][what].get<double>();
+  };
+  const Json none = training_cost(options, 8);
+  const double total = of(none, "total");
+  // One of cp, one of those who sum gradients.
+  CHECK(of(none, "communicators") == 2 * kCommunicatorBytes);
+  double parts = of(none, "communicators");
+  for (const char* part : {"weights", "gradients", "moments", "average", "activations", "host"})
+    parts += of(none, part);
+  CHECK(total == Approx(parts).margin(16));
+  CHECK(training_words(none).find("  communicators        512") != std::string::npos);
+  // With so much memory that the model alone would fit, but not with them.
+  options.recipe.model.recompute = "auto";
+  const auto chosen = [&](double usable) {
+    gpu.memory = (usable + (2. * (1 << 30))) / 0.95;
+    const Json cost = training_cost(options, 8);
+    CHECK(cost["predicted"]["fits"] == true);
+    return cost["recompute"].get<std::string>();
+  };
+  CHECK(chosen(total + 1e6) == "none");
+  CHECK(chosen(total - 1e6) == "elementwise");
+  // One GPU has none, and so have ranks on a CPU.
+  CHECK(
+      !training_cost(seven("{model.num_layers: 2}"), 1)["memory_bytes"].contains("communicators"));
+  options.recipe.model.recompute = "none";
+  CHECK(communicator_bytes(options.recipe, 8, 8, Device::cuda) == 2 * kCommunicatorBytes);
+  CHECK(communicator_bytes(options.recipe, 8, 8, Device::cpu) == 0);
+  options.recipe.parallel.tp = 2;
+  options.recipe.parallel.pp = 2;
+  // tp; cp; parts and whole weights along cp; two directions between stages.
+  CHECK(communicator_bytes(options.recipe, 32, 8, Device::cuda) == 6 * kCommunicatorBytes);
 }

@@ -167,6 +167,8 @@ TEST_CASE("nothing is read beyond the run's last step, nor of more steps than a 
   recipe.data.ahead = 1000;
   CHECK(bytes_ahead(recipe, 100, false) == 1000);
   CHECK(bytes_ahead(recipe, 5000, true) == 5000);  // who shares needs a step's
+  recipe.train.steps = 3;
+  CHECK(bytes_ahead(recipe, 100, false) == 200);  // no more than come after the first
 }
 
 TEST_CASE("what is read ahead is in no position: from any step on come the same samples") {
