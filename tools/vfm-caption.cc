@@ -9,6 +9,7 @@
 #include "columns/caption.h"
 #include "media/version.h"
 #include "shard/input_totals.h"
+#include "shard/shard_input.h"
 
 namespace {
 
@@ -69,11 +70,17 @@ class CaptionTool : public vfm::cli::Tool {
     if (dry_run_) {
       options_.report.clear();
       return vfm::cli::tell_estimate(
-          {options_.inputs, options_.directory, "shard", slots.threads(),
-           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-             vfm::columns::caption(options_, slots, progress, manifest);
-           },
-           vfm::shard::video_seconds, vfm::shard::sample_count});
+          {.inputs = options_.inputs,
+           .folder = options_.directory,
+           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(options_.inputs),
+           .kind = "shard",
+           .jobs = slots.threads(),
+           .work =
+               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                 return vfm::columns::caption(options_, slots, progress, manifest);
+               },
+           .seconds = vfm::shard::video_seconds,
+           .samples = vfm::shard::sample_count});
     }
     return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }

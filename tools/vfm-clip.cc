@@ -90,17 +90,24 @@ class ClipTool : public vfm::cli::Tool {
   long estimate(vfm::Slots& slots) {
     options_.report.clear();
     options_.most_seconds = vfm::cli::kEstimateSeconds;
+    options_.shot_format = vfm::clip::ShotFormat::json;  // the others go to standard output
     return vfm::cli::tell_estimate(
-        {options_.inputs, options_.directory, "video", slots.threads(),
-         [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-           shots_only_ ? vfm::clip::list_shots(options_, slots, progress, manifest)
-                       : vfm::clip::run(options_, slots, progress, manifest);
-         },
-         [&](const vfm::io::Record& video) {
-           const vfm::media::Decoder decoder(video.path(), {.stream = options_.recipe.stream});
-           return decoder.info().duration;
-         },
-         nullptr});
+        {.inputs = options_.inputs,
+         .folder = options_.directory,
+         .input = vfm::cli::estimate_input<vfm::io::ManifestReader>(options_.inputs),
+         .kind = "video",
+         .jobs = slots.threads(),
+         .work =
+             [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+               return shots_only_ ? vfm::clip::list_shots(options_, slots, progress, manifest)
+                                  : vfm::clip::run(options_, slots, progress, manifest);
+             },
+         .seconds =
+             [&](const vfm::io::Record& video) {
+               const vfm::media::Decoder decoder(video.path(), {.stream = options_.recipe.stream});
+               return decoder.info().duration;
+             },
+         .samples = nullptr});
   }
 
   void add_shot_options(CLI::App& app) {

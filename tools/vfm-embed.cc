@@ -11,6 +11,7 @@
 #include "media/version.h"
 #include "models/text_encoder.h"
 #include "shard/input_totals.h"
+#include "shard/shard_input.h"
 #include "tensor/device.h"
 
 namespace {
@@ -66,6 +67,8 @@ class EmbedTool : public vfm::cli::Tool {
   void check() override {
     if (video_ == "none" && text_ == "none")
       vfm::fail_usage("--video none and --text none leave nothing to do");
+    if (dry_run_ && search_option_->count() > 0)
+      vfm::fail_usage("--dry-run tells how long embeddings take; leave out --search");
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -88,11 +91,17 @@ class EmbedTool : public vfm::cli::Tool {
     choose_text_encoder();
     if (dry_run_) {
       return vfm::cli::tell_estimate(
-          {embed_.inputs, embed_.directory, "shard", slots.threads(),
-           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-             vfm::columns::embed(embed_, slots, progress, manifest);
-           },
-           vfm::shard::video_seconds, vfm::shard::sample_count});
+          {.inputs = embed_.inputs,
+           .folder = embed_.directory,
+           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(embed_.inputs),
+           .kind = "shard",
+           .jobs = slots.threads(),
+           .work =
+               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                 return vfm::columns::embed(embed_, slots, progress, manifest);
+               },
+           .seconds = vfm::shard::video_seconds,
+           .samples = vfm::shard::sample_count});
     }
     return vfm::columns::embed(embed_, slots, context.progress, context.manifest);
   }

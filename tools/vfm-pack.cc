@@ -14,6 +14,7 @@
 #include "ops/gpu_options.h"
 #include "pack/pack.h"
 #include "shard/input_totals.h"
+#include "shard/shard_input.h"
 #include "tensor/device.h"
 
 namespace {
@@ -75,6 +76,7 @@ class PackTool : public vfm::cli::Tool {
 
   void check() override {
     if (plan_) {
+      if (dry_run_) vfm::fail_usage("--dry-run tells how long latents take; leave out --plan");
       for (const auto& [given, name] :
            {std::pair(!output_.directory.empty(), "--output"), {!report_.path.empty(), "--report"}})
         if (given) vfm::fail_usage("--plan writes nothing: leave {} out", name);
@@ -120,11 +122,17 @@ class PackTool : public vfm::cli::Tool {
     if (dry_run_) {
       options_.report.clear();
       return vfm::cli::tell_estimate(
-          {options_.inputs, options_.output, "shard", slots.threads(),
-           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-             vfm::pack::run(options_, slots, progress, manifest);
-           },
-           vfm::shard::video_seconds, vfm::shard::sample_count});
+          {.inputs = options_.inputs,
+           .folder = options_.output,
+           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(options_.inputs),
+           .kind = "shard",
+           .jobs = slots.threads(),
+           .work =
+               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                 return vfm::pack::run(options_, slots, progress, manifest);
+               },
+           .seconds = vfm::shard::video_seconds,
+           .samples = vfm::shard::sample_count});
     }
     return vfm::pack::run(options_, slots, context.progress, context.manifest);
   }

@@ -10,6 +10,7 @@
 #include "cli/runner.h"
 #include "dataset/dataset.h"
 #include "shard/input_totals.h"
+#include "shard/shard_input.h"
 #include "shard/where.h"
 
 namespace {
@@ -92,11 +93,18 @@ class ShardTool : public vfm::cli::Tool {
     if (dry_run_) {
       options_.report.clear();
       return vfm::cli::tell_estimate(
-          {options_.inputs, options_.output, "shard", slots.threads(),
-           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-             vfm::dataset::run(options_, slots, progress, manifest);
-           },
-           vfm::shard::video_seconds, vfm::shard::sample_count});
+          {.inputs = options_.inputs,
+           .folder = options_.output,
+           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(options_.inputs),
+           .kind = "shard",
+           .jobs = slots.threads(),
+           .work =
+               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                 return vfm::dataset::run(options_, slots, progress, manifest);
+               },
+           .phases = true,
+           .seconds = vfm::shard::video_seconds,
+           .samples = vfm::shard::sample_count});
     }
     return vfm::dataset::run(options_, slots, context.progress, context.manifest);
   }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/philox.h"
@@ -100,26 +98,6 @@ void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
     *most -= static_cast<double>(source.samples);
   });
   fill_empty_parts(walk, part_of, parts.size());
-}
-
-std::vector<std::uint8_t> assign_split(const std::vector<SplitSource>& sources,
-                                       const std::vector<SplitPart>& parts, std::uint64_t seed) {
-  std::vector<std::uint32_t> drawn;
-  for (const SplitSource& source : sources)
-    drawn.push_back(split_draw(seed, source.key));
-  std::vector<std::size_t> order(sources.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::tie(drawn[a], sources[a].key) < std::tie(drawn[b], sources[b].key);
-  });
-  std::vector<std::uint8_t> part_of(sources.size());
-  assign_split(
-      [&](const auto& use) {
-        for (const std::size_t i : order)
-          use(i, sources[i]);
-      },
-      parts, part_of);
-  return part_of;
 }
 
 }  // namespace vfm::curate

@@ -50,8 +50,4 @@ using SplitWalk = std::function<void(
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
                   std::span<std::uint8_t> part_of);
 
-/// The same of sources in memory. The result does not depend on their order.
-std::vector<std::uint8_t> assign_split(const std::vector<SplitSource>& sources,
-                                       const std::vector<SplitPart>& parts, std::uint64_t seed);
-
 }  // namespace vfm::curate

@@ -39,7 +39,7 @@ struct ShardOptions {
   /// Near duplicates have at least this cosine; nothing: only exact duplicates are dropped.
   std::optional<double> duplicate_threshold = 0.99;
   /// Memory for comparing embeddings, by near_bytes() of dataset/item_store.h; all else takes less
-  /// than a quarter of 2 GiB. 673,000 samples of 234 numbers, or 166,000 of 1,152.
+  /// than a quarter of 2 GiB. 673,000 samples of 234 numbers, or 165,000 of 1,152.
   std::uint64_t near_bytes = std::uint64_t{3} << 29;
   bool rekey = false;  ///< new keys from contents, for foreign shards whose keys repeat
   curate::BinEdges edges;

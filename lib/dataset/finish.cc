@@ -2,7 +2,6 @@
 #include "dataset/finish.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include "dataset/write.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/text_writer.h"
 #include "shard/dataset_card.h"
 #include "shard/dataset_meta.h"
 #include "shard/writer.h"
@@ -123,21 +123,17 @@ void write_duplicates(const ShardOptions& options, ShardPlan& plan) {
     std::filesystem::remove(path);
     return;
   }
-  io::AtomicFile file = io::AtomicFile::await(path);
-  std::string lines;
+  io::TextWriter file(path);
   plan.duplicates.for_each([&](const Duplicate& d) {
-    constexpr std::size_t kWritten = 1 << 16;
-    lines += dump_json({{"key", d.key},
+    file.add(dump_json({{"key", d.key},
                         {"duplicate_of", d.keeper},
                         {"kind", kDuplicateKinds[static_cast<std::size_t>(d.kind)]},
                         {"cosine", d.cosine},
                         {"reason", d.reason}}) +
-             "\n";
-    if (lines.size() >= kWritten) file.write(std::exchange(lines, {}));
+             "\n");
     return true;
   });
-  file.write(lines);
-  file.commit_changes();
+  file.update();
 }
 
 Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,

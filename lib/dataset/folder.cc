@@ -154,7 +154,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
       remove_shard(options, path);
   }
   // The plan last: until it stands, the one there still names what is to be removed.
-  plan.sources->commit_changes();
+  plan.sources->update();
   io::update_file(in(options, "plan.json"), dump_json_pretty(plan_json(plan, options)));
 }
 

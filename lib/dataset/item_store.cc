@@ -41,9 +41,7 @@ void ItemBatch::add(const Item& item) {
   io::put_number(out, item.encoder);
   io::put_text(out, bytes_of(item.embedding));
   put_facts(out, item);
-  std::string framed;
-  io::put_text(framed, out);
-  items_.append(framed);
+  items_.append_text(out);
 }
 
 ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes)
@@ -60,7 +58,7 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
   for (std::size_t i = 0; i < batch.shapes_.size(); ++i)
     numbers.push_back(shapes_.number(batch.shapes_[i]));
   io::ScratchReader reader(batch.items_);
-  std::string out, record;
+  std::string record;
   Item item;
   for (std::string_view rest; reader.text(rest);) {
     if (count_ == std::numeric_limits<std::uint32_t>::max())
@@ -101,9 +99,7 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
     record += rest;
     const std::uint64_t offset = items_.size();
     offsets_.append({reinterpret_cast<const char*>(&offset), sizeof offset});
-    out.clear();
-    io::put_text(out, record);
-    items_.append(out);
+    items_.append_text(record);
     ++count_;
   }
 }

@@ -215,7 +215,7 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& kno
   Sources sources(items, pairs, options, known);
   sources.assign();
   plan.any_known = sources.any_known();
-  plan.sources.emplace(io::AtomicFile::await(io::join_path(options.output, "sources.jsonl")));
+  plan.sources.emplace(io::join_path(options.output, "sources.jsonl"));
   sources.write(*plan.sources);
   items.forget_sources();
   const Groups groups = groups_of(items);

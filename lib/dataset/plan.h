@@ -16,8 +16,8 @@
 #include "dataset/duplicates.h"
 #include "dataset/known_sources.h"
 #include "dataset/scan.h"
-#include "io/atomic_file.h"
 #include "io/sorter.h"
+#include "io/text_writer.h"
 #include "report/html.h"
 
 namespace vfm::dataset {
@@ -45,7 +45,7 @@ struct ShardPlan {
   std::string hash;                  ///< of all shards' plans
   std::array<report::Range, kQuantities> ranges;
   bool any_known = false;                 ///< Sources::any_known()
-  std::optional<io::AtomicFile> sources;  ///< sources.jsonl, written and to be committed
+  std::optional<io::TextWriter> sources;  ///< sources.jsonl, written and to be committed
   io::Sorter order;                       ///< all samples; PlannedItems reads it
 };
 

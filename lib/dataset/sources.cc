@@ -261,17 +261,10 @@ void Sources::assign() {
     if (parts_[s] == kNoPart) parts_[s] = parts_[root(s)];
 }
 
-void Sources::write(io::AtomicFile& file) {
+void Sources::write(io::TextWriter& file) {
   const bool remembers = options_.split.size() > 1;
   KnownSources::Names names(known_);
-  std::string out;
-  const auto put = [&](const KnownSource& source) {
-    constexpr std::size_t kWritten = 1 << 16;
-    out += source.line();
-    if (out.size() < kWritten) return;
-    file.write(out);
-    out.clear();
-  };
+  const auto put = [&](const KnownSource& source) { file.add(source.line()); };
   walk([](std::uint32_t, const Run&) {},
        [&](std::uint32_t s, const KnownSource& facts) {
          for (; names.front() && names.front()->name <= facts.name; names.pop())
@@ -282,7 +275,6 @@ void Sources::write(io::AtomicFile& file) {
        });
   for (; remembers && names.front(); names.pop())
     put(*names.front());
-  file.write(out);
 }
 
 }  // namespace vfm::dataset

@@ -17,8 +17,8 @@
 #include "dataset/duplicates.h"
 #include "dataset/item_store.h"
 #include "dataset/known_sources.h"
-#include "io/atomic_file.h"
 #include "io/scratch_file.h"
+#include "io/text_writer.h"
 
 namespace vfm::dataset {
 
@@ -53,7 +53,7 @@ class Sources {
   bool any_known() const { return any_known_; }
   /// sources.jsonl, sorted by source. With more than one part a source that is missing today may
   /// come back: it is remembered.
-  void write(io::AtomicFile& file);
+  void write(io::TextWriter& file);
 
   /// The part of an item's source, an index into options.split. Fast where items rise.
   std::size_t part_of_item(std::uint32_t item);

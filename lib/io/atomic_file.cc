@@ -107,21 +107,29 @@ void AtomicFile::commit() {
   sync_directory(dir_name(path_));
 }
 
-void AtomicFile::commit_changes() {
-  if (file_exists(path_)) {
-    const File there = File::open_read(path_), now = File::open_read(temporary_);
-    constexpr std::uint64_t kPiece = 1 << 16;
-    std::uint64_t at = 0;
-    const std::uint64_t size = now.size();
-    for (bool same = there.size() == size; same; at += kPiece) {
-      if (at >= size) return abandon();
-      std::string a(std::min(kPiece, size - at), '\0'), b = a;
-      there.pread_exact(a.data(), a.size(), at);
-      now.pread_exact(b.data(), b.size(), at);
-      same = a == b;
-    }
+bool AtomicFile::differs() const {
+  if (!file_exists(path_)) return true;
+  const File there = File::open_regular(path_);
+  const std::uint64_t bytes = file_.size();
+  if (there.size() != bytes) return true;
+  constexpr std::uint64_t kPiece = 1 << 16;
+  std::string ours(kPiece, '\0'), theirs(kPiece, '\0');
+  for (std::uint64_t at = 0; at < bytes; at += kPiece) {
+    check_stop();
+    const std::size_t size = std::min(kPiece, bytes - at);
+    file_.pread_exact(ours.data(), size, at);
+    there.pread_exact(theirs.data(), size, at);
+    if (std::string_view(ours).substr(0, size) != std::string_view(theirs).substr(0, size))
+      return true;
   }
-  commit();
+  return false;
+}
+
+void AtomicFile::commit_changes() {
+  if (differs())
+    commit();
+  else
+    abandon();
 }
 
 void AtomicFile::abandon() noexcept {

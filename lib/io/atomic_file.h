@@ -39,7 +39,9 @@ class AtomicFile {
   /// The temporary was filled through fd() or by another library: only fsync and rename are left.
   /// Throws Error, and then the target is as before.
   void commit();
-  /// commit(), but an existing file with the same bytes is left untouched, and the temporary one
+  /// Whether something else stands at the target, or nothing. Throws Error; Stopped.
+  bool differs() const;
+  /// commit(), if it differs; else the file there is left untouched, and the temporary one
   /// abandoned.
   void commit_changes();
   void abandon() noexcept;

@@ -9,19 +9,21 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/packed.h"
+#include "io/text_writer.h"
 
 namespace vfm::io {
 namespace {
 
 constexpr std::size_t kPlaceBytes = 16;  // of a record of ErrorLog: place and number
 
-/// A message that quotes a whole member of a sample is cut.
-std::string shortened(const std::string& message) {
-  constexpr std::size_t kLongest = std::size_t{1} << 20;
-  return message.size() > kLongest ? message.substr(0, kLongest) + "..." : message;
+/// A message that quotes a whole member of a sample is cut, and so is a line that is no path. JSON
+/// writes a byte as six at most, so both together stay below what a Sorter takes.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kLongest = std::size_t{256} << 10;
+  static_assert(2 * 6 * kLongest < Sorter::kMemory / 4 - (std::size_t{64} << 10));
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
 /// Identifies the file at a path, not by its contents: a rewritten file has another name. Empty if
@@ -58,7 +60,8 @@ ErrorLog::ErrorLog(std::string path, std::string tool)
 ErrorLog::~ErrorLog() = default;
 
 void ErrorLog::add(const Fault& fault, std::uint64_t place) {
-  Json record = {{"tool", tool_}, {"input", fault.input}, {"error", shortened(fault.message)}};
+  const std::string input = shortened(fault.input), message = shortened(fault.message);
+  const Json record = {{"tool", tool_}, {"input", input}, {"error", message}};
   {
     const std::lock_guard lock(mutex_);
     std::string line;
@@ -68,10 +71,10 @@ void ErrorLog::add(const Fault& fault, std::uint64_t place) {
     lines_.add(line);
   }
   // Most messages quote the input already.
-  if (fault.message.find(fault.input) != std::string::npos)
-    log_warning("{}", fault.message);
+  if (message.find(input) != std::string::npos)
+    log_warning("{}", message);
   else
-    log_warning("{}: {}", fault.input, fault.message);
+    log_warning("{}: {}", input, message);
 }
 
 std::size_t ErrorLog::count() const {
@@ -88,7 +91,7 @@ std::string ErrorLog::others_lines() const {
 void ErrorLog::finish() {
   const std::lock_guard lock(mutex_);
   if (count_ == 0 && state_of(path_).empty()) return;
-  AtomicFile file = AtomicFile::await(path_);
+  TextWriter file(path_);
   const std::string others = others_lines();
   if (count_ == 0 && !others.empty()) return;
   if (count_ == 0) {
@@ -110,10 +113,10 @@ void ErrorLog::finish() {
     }
   }
   // Also where the same stands there: who works beside this run is to see that it was written.
-  file.write(others);
+  file.add(others);
   Sorter::Stream stream = in_order.sorted();
   for (std::string_view record; stream.next(record);)
-    file.write(record.substr(kPlaceBytes));
+    file.add(record.substr(kPlaceBytes));
   file.commit();
   before_ = state_of(path_);
 }

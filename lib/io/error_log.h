@@ -32,8 +32,9 @@ std::vector<Fault> parse_faults(const Json& list);
 /// appears at finish() and only if there was an error; that of an earlier run is replaced, or
 /// removed if there was none. Lines that another program adds there meanwhile stay. The same line
 /// is there once. Memory does not grow with the number of errors: they wait on a temporary file
-/// beside. Each is also logged as a warning at once. Thread-safety: any thread; call add() from the
-/// ordered side of for_each_ordered, so that the file does not depend on -j.
+/// beside. Of an input or a message longer than 256 KiB the rest is left out. Each is also logged
+/// as a warning at once. Thread-safety: any thread; call add() from the ordered side of
+/// for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
  public:
   /// `tool` is the program's name, stored in each record.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/first_names.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -18,52 +19,54 @@ namespace vfm::io {
 
 struct FirstNames::Table {
   explicit Table(const std::string& folder) : names(folder), path(join_path(folder, ".vfm-seen")) {
-    // SQLite wants a name; it is removed as soon as the file is open.
+    open(folder);
+    run("CREATE TABLE seen(hash INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
+    prepare(insert, "INSERT OR IGNORE INTO seen VALUES (?1, ?2)");
+    prepare(select, "SELECT at FROM seen WHERE hash = ?1");
+  }
+
+  /// SQLite wants a name. It opens the file with the first statement; then the name goes.
+  void open(const std::string& folder) {
     std::string name = path + "-XXXXXX";
-    const File made(::mkstemp(name.data()), name);
+    const File made(::mkostemp(name.data(), O_CLOEXEC), name);
     if (!made) fail_output(errno, "cannot make a temporary file in '{}'", folder);
+    struct Remove {
+      const std::string& name;
+      ~Remove() { ::unlink(name.c_str()); }
+    } const at_the_end{name};
     sqlite3* handle = nullptr;
     const int status = sqlite3_open(name.c_str(), &handle);
     db.reset(handle);
-    if (status == SQLITE_OK)
-      // Nobody reads it after this run: no journal, no sync, and one transaction that never ends.
-      sqlite3_exec(
-          handle,
-          "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
-          "PRAGMA cache_size=-12288; BEGIN EXCLUSIVE; "
-          "CREATE TABLE seen(hash INTEGER PRIMARY KEY, at INTEGER NOT NULL);",
-          nullptr, nullptr, nullptr);
-    ::unlink(name.c_str());
-    prepare(insert, "INSERT OR IGNORE INTO seen VALUES (?1, ?2)");
-    prepare(select, "SELECT at FROM seen WHERE hash = ?1");
+    if (status != SQLITE_OK) failed();
+    // Nobody reads it after this run: no journal, no sync, and one transaction that never ends.
+    run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
+        "PRAGMA cache_size=-12288; BEGIN EXCLUSIVE");
   }
 
   std::optional<std::string> put(const std::string& key, const std::string& name) {
     // Two keys of one hash stand side by side.
     for (std::uint64_t hash = random_key(key);; ++hash) {
-      const std::uint64_t end = names.size();
       sqlite3_bind_int64(insert.get(), 1, static_cast<sqlite3_int64>(hash));
-      sqlite3_bind_int64(insert.get(), 2, static_cast<sqlite3_int64>(end));
+      sqlite3_bind_int64(insert.get(), 2, static_cast<sqlite3_int64>(names.size()));
       const int status = sqlite3_step(insert.get());
       sqlite3_reset(insert.get());
       if (status != SQLITE_DONE) failed();
       if (sqlite3_changes(db.get()) == 1) {
-        std::string record, framed;
+        std::string record;
         put_text(record, key);
         put_text(record, name);
-        put_text(framed, record);
-        names.append(framed);
+        names.append_text(record);
         return std::nullopt;
       }
-      sqlite3_bind_int64(select.get(), 1, static_cast<sqlite3_int64>(hash));
-      if (sqlite3_step(select.get()) != SQLITE_ROW) failed();
-      const auto at = static_cast<std::uint64_t>(sqlite3_column_int64(select.get(), 0));
-      sqlite3_reset(select.get());
-      constexpr std::size_t kNear = 512;
-      ScratchReader reader(names, at, end, kNear);
-      std::string_view record;
-      reader.text(record);
-      if (take_text(record) == key) return std::string(take_text(record));
+      if (std::optional<std::string> first = name_at(*place_of(hash), key)) return first;
+    }
+  }
+
+  std::optional<std::string> find(const std::string& key) const {
+    for (std::uint64_t hash = random_key(key);; ++hash) {
+      const std::optional<std::uint64_t> place = place_of(hash);
+      if (!place) return std::nullopt;
+      if (std::optional<std::string> first = name_at(*place, key)) return first;
     }
   }
 
@@ -73,9 +76,32 @@ struct FirstNames::Table {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
+  /// Where key and name of a hash stand.
+  std::optional<std::uint64_t> place_of(std::uint64_t hash) const {
+    sqlite3_bind_int64(select.get(), 1, static_cast<sqlite3_int64>(hash));
+    const int status = sqlite3_step(select.get());
+    if (status != SQLITE_ROW && status != SQLITE_DONE) failed();
+    std::optional<std::uint64_t> place;
+    if (status == SQLITE_ROW)
+      place = static_cast<std::uint64_t>(sqlite3_column_int64(select.get(), 0));
+    sqlite3_reset(select.get());
+    return place;
+  }
+  /// The name there; nothing if it is another key's.
+  std::optional<std::string> name_at(std::uint64_t place, const std::string& key) const {
+    constexpr std::size_t kNear = 512;
+    ScratchReader reader(names, place, names.size(), kNear);
+    std::string_view record;
+    reader.text(record);
+    if (take_text(record) != key) return std::nullopt;
+    return std::string(take_text(record));
+  }
+  void run(const char* sql) {
+    if (sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) failed();
+  }
   void prepare(Statement& statement, const char* sql) {
     sqlite3_stmt* made = nullptr;
-    if (!db || sqlite3_prepare_v2(db.get(), sql, -1, &made, nullptr) != SQLITE_OK) failed();
+    if (sqlite3_prepare_v2(db.get(), sql, -1, &made, nullptr) != SQLITE_OK) failed();
     statement.reset(made);
   }
   [[noreturn]] void failed() const {
@@ -107,6 +133,13 @@ std::optional<std::string> FirstNames::put(const std::string& key, const std::st
   if (table_) return table_->put(key, name);
   const auto [at, fresh] = first_.emplace(key, name);
   if (fresh) return std::nullopt;
+  return at->second;
+}
+
+std::optional<std::string> FirstNames::find(const std::string& key) const {
+  if (table_) return table_->find(key);
+  const auto at = first_.find(key);
+  if (at == first_.end()) return std::nullopt;
   return at->second;
 }
 

@@ -1,14 +1,13 @@
 // Which name came first with a key: of a hundred million, in little memory.
 //
 // The first few thousand are in memory; then a table of 64-bit hashes of the keys is SQLite's, on a
-// temporary file, about 26 bytes each, and keys and names stand on another one. SQLite, because
-// this asks and adds in turns, in no order. Memory: some 16 MiB. Thread-safety: one thread at a
-// time.
+// temporary file, and keys and names stand on another one. SQLite, because this asks and adds in
+// turns, in no order. Memory: some 16 MiB. ScratchFile::disk_bytes() counts the keys and names, but
+// not the table. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +30,8 @@ class FirstNames {
   /// The name that came with `key` first; nothing if none did before: then it is `name`. Throws
   /// Error; Stopped where the disk is full.
   std::optional<std::string> put(const std::string& key, const std::string& name);
+  /// The same, but the key is not added.
+  std::optional<std::string> find(const std::string& key) const;
 
  private:
   struct Table;

@@ -69,6 +69,13 @@ void ScratchFile::append(std::string_view bytes) {
   flush();
 }
 
+void ScratchFile::append_text(std::string_view text) {
+  std::string size;  // so short that it takes no memory of its own
+  put_number(size, text.size());
+  append(size);
+  append(text);
+}
+
 void ScratchFile::flush() {
   if (buffer_.empty()) return;
   if (!file_) file_ = open_nameless(folder_);

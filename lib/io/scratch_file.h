@@ -28,6 +28,8 @@ class ScratchFile {
 
   /// Throws Error; Stopped where the disk is full.
   void append(std::string_view bytes);
+  /// With its length, as ScratchReader::text() reads it.
+  void append_text(std::string_view text);
   std::uint64_t size() const { return on_disk_ + buffer_.size(); }
   void read(void* out, std::size_t size, std::uint64_t offset) const;
 
@@ -54,7 +56,7 @@ class ScratchReader {
 
   /// The next `size` bytes, valid until the next call; nothing more than is left.
   std::string_view bytes(std::size_t size);
-  /// What put_text() wrote. False at the end.
+  /// What append_text() or put_text() wrote. False at the end.
   bool text(std::string_view& out);
   bool ended() const { return offset_ == end_ && at_ == filled_; }
 

@@ -69,12 +69,8 @@ struct Sorter::State {
     check_stop();
     sort();
     const std::uint64_t begin = runs_file.size();
-    std::string packed;
-    for (const HeldRecord* entry = entries(); entry != entries() + count; ++entry) {
-      packed.clear();
-      put_text(packed, {arena.get() + entry->at, entry->size});
-      runs_file.append(packed);
-    }
+    for (const HeldRecord* entry = entries(); entry != entries() + count; ++entry)
+      runs_file.append_text({arena.get() + entry->at, entry->size});
     runs.push_back({begin, runs_file.size()});
     used = count = 0;
     if (runs.size() == memory / kLeastBuffer) merge_runs();
@@ -167,12 +163,8 @@ void Sorter::State::merge_runs() {
   ScratchFile merged(folder);
   {
     Stream::Merge merge(*this);
-    std::string packed;
-    for (std::string_view record; merge.next(record);) {
-      packed.clear();
-      put_text(packed, record);
-      merged.append(packed);
-    }
+    for (std::string_view record; merge.next(record);)
+      merged.append_text(record);
   }
   runs_file = std::move(merged);
   runs = {{0, runs_file.size()}};

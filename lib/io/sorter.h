@@ -1,11 +1,11 @@
 // Sorts more records than memory holds: sorted runs on a temporary file, which are then merged.
 //
 // A record is any bytes, and the order is that of memcmp, a shorter one before those that it
-// begins: io/packed.h makes such bytes of fields. Memory is what the constructor says, whatever
-// comes. Why not a library: SQLite's sorter, which is at hand, puts its files where it likes;
-// key-value stores (LMDB, RocksDB) keep an index that nobody asks here; STXXL is not looked after,
-// and knows records of one size alone.
-// Thread-safety: one thread at a time.
+// begins: io/packed.h makes such bytes of fields. Memory is what the constructor says; of long
+// records more while they are read, since each sorted run has its next record in memory. Why not a
+// library: SQLite's sorter, which is at hand, puts its files where it likes; key-value stores
+// (LMDB, RocksDB) keep an index that nobody asks here; STXXL is not looked after, and knows records
+// of one size alone. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,8 @@ class Sorter {
  public:
   static constexpr std::size_t kMemory = std::size_t{16} << 20;
 
-  /// `memory`: bytes, while records come and while they are read. Temporary files stand in
-  /// `folder`; there is none as long as all fits into memory.
+  /// `memory`: bytes, while records come and, if they are short, while they are read. Temporary
+  /// files stand in `folder`; there is none as long as all fits into memory.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;

@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,7 +19,6 @@ class TextWriter {
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  std::uint64_t bytes() const { return file_.bytes_written() + buffer_.size(); }
   /// Whether something else stands there, or nothing. Nothing is added afterwards.
   bool differs();
   /// Lets it appear, durably. Without, there is nothing.

@@ -14,8 +14,8 @@
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "io/file.h"
+#include "io/first_names.h"
 #include "io/manifest.h"
-#include "io/name_set.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer.h"
 #include "pack/feed.h"
@@ -219,7 +219,7 @@ class Run {
       log_info("'{}' is there already", tar_of(split, shard));
       std::size_t begin = 0;
       for (const std::size_t end : part.key_ends) {
-        keys_->add(std::string_view(part.keys).substr(begin, end - begin));
+        keys_->put(part.keys.substr(begin, end - begin), {});
         begin = end;
       }
       if (text_encoder_.is_null()) text_encoder_ = part.text_encoder;
@@ -244,13 +244,13 @@ class Run {
         models::encoder_identity(latent.text_encoder) != models::encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
-    if (keys_->contains(key)) return refuse("its key was there before");
+    if (keys_->find(key)) return refuse("its key was there before");
     try {
       check(latent.sample);
     } catch (const Error& error) {
       return refuse(error.what());
     }
-    keys_->add(key);
+    keys_->put(key, {});
     put(shard, outcome.work.split, latent);
   }
 
@@ -355,7 +355,7 @@ class Run {
   // The shard being written, and what all before it had.
   Begun shard_;
   std::map<std::string, Part> parts_;  // by split
-  std::optional<io::NameSet> keys_;
+  std::optional<io::FirstNames> keys_;  // of all samples; no names
   Json text_encoder_;
   bool any_shard_ = false;
   std::optional<ClipTars> clip_tars_;  // for the report

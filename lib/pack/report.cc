@@ -61,8 +61,7 @@ class Report {
       range.add(tokens);
     report::Histogram histogram(range, 20);
     for (const auto& [tokens, samples] : tokens_)
-      for (std::uint64_t i = 0; i < samples; ++i)
-        histogram.add(tokens);
+      histogram.add(tokens, static_cast<std::int64_t>(samples));
     return histogram.svg("tokens (patches of 1 x 2 x 2)");
   }
 

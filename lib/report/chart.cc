@@ -200,12 +200,12 @@ Histogram::Histogram(const Range& range, int bins)
   low_ = x.low, high_ = x.high;
 }
 
-void Histogram::add(double value) {
+void Histogram::add(double value, std::int64_t count) {
   if (!range_.finite || counts_.empty() || !std::isfinite(value)) return;
   const auto bins = static_cast<std::int64_t>(counts_.size());
   const double place = (value - low_) / (high_ - low_);
   const auto bin = static_cast<std::int64_t>(place * static_cast<double>(bins));
-  ++counts_[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, bins - 1))];
+  counts_[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, bins - 1))] += count;
 }
 
 std::string Histogram::svg(const std::string& x_label) const {

@@ -44,7 +44,7 @@ struct Range {
 class Histogram {
  public:
   Histogram(const Range& range, int bins);
-  void add(double value);
+  void add(double value, std::int64_t count = 1);
   /// As histogram() of all values.
   std::string svg(const std::string& x_label) const;
 

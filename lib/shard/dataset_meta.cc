@@ -202,15 +202,6 @@ void for_each_indexed(const std::string& tar,
   if (!rest.empty()) Words(rest, index_path).bad();
 }
 
-std::vector<std::string> collapse_numbers(const std::vector<std::string>& paths) {
-  std::vector<std::string> result;
-  NumberedRuns runs([&](const std::string& run) { result.push_back(run); });
-  for (const std::string& path : paths)
-    runs.add(path);
-  runs.finish();
-  return result;
-}
-
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media) {
   const std::string meta = io::join_path(directory, ".nv-meta");

@@ -82,7 +82,4 @@ struct IndexedSample {
 /// missing or malformed, or do not fit each other.
 void for_each_indexed(const std::string& tar, const std::function<void(const IndexedSample&)>& use);
 
-/// {"a-000000.tar", "a-000001.tar", "b-000000.tar"} -> {"a-{000000..000001}.tar", "b-000000.tar"}.
-std::vector<std::string> collapse_numbers(const std::vector<std::string>& paths);
-
 }  // namespace vfm::shard

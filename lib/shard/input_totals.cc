@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "base/error.h"
 #include "io/file.h"
@@ -36,6 +37,17 @@ bool for_each_record(const std::vector<std::string>& inputs,
   return true;
 }
 
+/// Samples of a shard, as its record or index says.
+std::optional<std::uint64_t> known_samples(const io::Record& shard) {
+  const auto said = get_integer(shard.json, "samples");
+  if (said && *said > 0) return static_cast<std::uint64_t>(*said);
+  std::error_code error;
+  const auto path = get_string(shard.json, "path").value_or("");
+  const auto index = std::filesystem::file_size(energon_index_path(path), error);
+  if (error || index < 8) return std::nullopt;
+  return index / 8 - 1;
+}
+
 /// `tool clips/*.tar` also names columns, which are read with their shards.
 bool is_own_shard(const io::Record& record) {
   const auto path = get_string(record.json, "path");
@@ -57,15 +69,9 @@ std::uint64_t count_samples(const std::vector<std::string>& inputs) {
   bool said = true;
   const bool known = for_each_record(inputs, [&](const io::Record& record) {
     if (!is_own_shard(record)) return;
-    std::error_code error;
-    const auto path = get_string(record.json, "path").value_or("");
-    const auto index = std::filesystem::file_size(energon_index_path(path), error);
-    if (const auto count = get_integer(record.json, "samples"); count && *count > 0)
-      samples += static_cast<std::uint64_t>(*count);
-    else if (!error && index >= 8)
-      samples += index / 8 - 1;
-    else
-      said = false;
+    const auto count = known_samples(record);
+    samples += count.value_or(0);
+    said = said && count;
   });
   return known && said ? samples : 0;
 }
@@ -78,8 +84,7 @@ std::uint64_t count_shards(const std::vector<std::string>& inputs) {
 }
 
 double sample_count(const io::Record& record) {
-  if (const auto said = get_integer(record.json, "samples"); said && *said > 0)
-    return static_cast<double>(*said);
+  if (const auto known = known_samples(record)) return static_cast<double>(*known);
   StreamReader reader(record.path());
   Sample sample;
   double samples = 0;

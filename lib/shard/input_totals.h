@@ -19,7 +19,8 @@ std::uint64_t count_samples(const std::vector<std::string>& inputs);
 /// The number of the shards; 0 if it is not known.
 std::uint64_t count_shards(const std::vector<std::string>& inputs);
 
-/// Samples of one shard's record, as it says, or counted. Throws Error where it cannot be read.
+/// Samples of one shard's record, as it or its index says, or counted. Throws Error where it cannot
+/// be read.
 double sample_count(const io::Record& record);
 /// Seconds of video in its samples, as their JSON says: those of the first 64, scaled.
 double video_seconds(const io::Record& record);

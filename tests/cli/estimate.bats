@@ -46,12 +46,16 @@ estimated() {
   jq -e '.of == "video" and .records == 3 and .sampled == 3 and (.video_hours - 48 / 3600 | fabs) < 1e-4' <<<"$output"
   [[ $stderr == *"3 of 3 videos looked at"* ]]
   estimated vfm-clip --shots-only ./*.mp4
+  jq -e .timed==3 <<<"$output"
+  # Lists of shots that go to standard output otherwise.
+  estimated vfm-clip --shots-only --format csv 1.mp4
+  estimated vfm-clip --shots-only --format edl 1.mp4
 }
 
 @test "of many records sixteen are drawn, and stand for all" {
   local i
   for i in {1..40}; do ln 1.mp4 "many-$i.mp4"; done
-  estimated vfm-clip --shots-only many-*.mp4
+  estimated vfm-clip --shots-only -j2 many-*.mp4
   jq -e '.records == 40 and .sampled == 16 and (.video_hours - 40 * 8 / 3600 | fabs) < 1e-4' <<<"$output"
 }
 
@@ -61,6 +65,46 @@ estimated() {
     estimated $tool clips.jsonl
     jq -e '.of == "shard" and .records == 3 and (.video_hours - 48 / 3600 | fabs) < 1e-4' <<<"$output"
   done
+}
+
+@test "pictures and lists of both are looked at, and what tells no time is said" {
+  local i
+  for i in 1 2 3; do quiet_ffmpeg -f lavfi -i "testsrc2=s=320x240:d=$i" -frames:v 1 "$i.png"; done
+  estimated vfm-clip ./*.png
+  jq -e '.records == 3 and .sampled == 3 and .timed == 0' <<<"$output"
+  printf '{"kind":"image","path":"%s.png"}\n' 1 2 >list.jsonl
+  printf '{"kind":"video","path":"1.mp4"}\n{"kind":"shard","path":"a.tar"}\n' >>list.jsonl
+  estimated vfm-clip list.jsonl
+  jq -e '.records == 3 and .sampled == 3 and .timed == 1' <<<"$output"
+  [[ $stderr == *"2 of them told no time"* ]]
+}
+
+@test "shards are read as the tools read them: datasets, columns beside shards, input that broke off" {
+  vfm-shard --shard-size 200kB -o dataset clips.jsonl >shards.jsonl
+  local shards tool
+  shards=$(grep -c '"kind":"shard"' shards.jsonl)
+  [ "$shards" -gt 1 ]
+  vfm-embed clips.jsonl >embedded.jsonl
+  [ "$(ls clips/*.tar | wc -l)" -eq 6 ]
+  for tool in "vfm-caption" "vfm-embed" "vfm-shard -o again" "vfm-pack --size 32 --frames 9"; do
+    estimated $tool dataset
+    jq -e --argjson shards "$shards" '.records == $shards' <<<"$output"
+    estimated $tool clips/*.tar
+    jq -e '.records == 3' <<<"$output"
+    head -n -1 clips.jsonl >cut.jsonl
+    run -1 --separate-stderr $tool --dry-run cut.jsonl
+    [ -z "$output" ]
+    [[ $stderr == *"the output of vfm-clip broke off in 'cut.jsonl' (no end record): nothing is estimated"* ]]
+  done
+}
+
+@test "a reader that goes away leaves no temporary files, and other work is refused" {
+  bash -c 'vfm-clip --dry-run --shots-only 1.mp4 2>/dev/null | true' || true
+  [ -z "$(ls temporary)" ]
+  run -2 --separate-stderr vfm-embed --search red --dry-run clips.jsonl
+  [[ $stderr == *"leave out --search"* ]]
+  run -2 --separate-stderr vfm-pack --plan --dry-run latents
+  [[ $stderr == *"leave out --plan"* ]]
 }
 
 @test "what cannot be read is said, and counted; nothing at all is an error" {

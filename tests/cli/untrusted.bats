@@ -192,6 +192,17 @@ watched() {
   [ "$(printf '%s\n' "$stderr" | wc -l)" -eq 2 ]
 }
 
+@test "a line that is no path, of megabytes, is one error, and the next line is worked on" {
+  { head -c 5000000 /dev/zero | tr '\0' p; printf '\nplain.mp4\n'; } >list
+  run -1 --separate-stderr vfm-clip -o clips <list
+  only_records
+  [ "${#lines[@]}" -eq 1 ]
+  [ "${#stderr}" -lt 1000000 ]
+  [ "$(wc -l <clips/errors.jsonl)" -eq 1 ]
+  [ "$(jq -r '.input | length' clips/errors.jsonl)" -eq $((262144 + 3)) ]
+  grep -q 'File name too long\|cannot open' clips/errors.jsonl
+}
+
 @test "a GIF, an animated WebP and PNG are videos; AVIF is read, and what is not is reported clearly" {
   for file in moves.gif moves.webp; do
     quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=5 -t 1 "$file"

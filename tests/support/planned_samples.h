@@ -41,7 +41,7 @@ struct PlannedSamples {
   }
   /// What sources.jsonl will hold.
   std::string sources() {
-    if (plan.sources) plan.sources->commit_changes();
+    if (plan.sources) plan.sources->update();
     plan.sources.reset();
     return io::read_file(folder / "sources.jsonl");
   }

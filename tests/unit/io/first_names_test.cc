@@ -20,11 +20,19 @@ TEST_CASE("the first name of a key is known, however many there are, and no file
   const auto key = [](int i) { return hash_hex(std::to_string(i)); };
   const auto name = [](int i) { return "raw/" + std::string(i % 900, 'v') + std::to_string(i); };
   for (int i = 0; i < kKeys; ++i) {
+    CHECK_FALSE(names.find(key(i)));
     CHECK_FALSE(names.put(key(i), name(i)));
+    CHECK(names.find(key(i)) == name(i));
     if (i % 7 == 0) CHECK(names.put(key(i / 2), "another") == name(i / 2));
   }
   for (int i = 0; i < kKeys; i += 11)
     CHECK(names.put(key(i), "another") == name(i));
+  for (int i = 0; i < kKeys; i += 11)
+    CHECK(names.find(key(i)) == name(i));
+  CHECK_FALSE(names.find(key(kKeys)));
+  CHECK_FALSE(names.find(""));
+  CHECK_FALSE(names.put("", ""));
+  CHECK(names.find("") == "");
   CHECK(std::filesystem::is_empty(folder.path));
 }
 

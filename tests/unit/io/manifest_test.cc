@@ -205,3 +205,25 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   ErrorLog(path, "vfm-test").finish();
   CHECK_FALSE(file_exists(path));
 }
+
+TEST_CASE("an error of any length is listed, shortened") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/errors.jsonl";
+  ErrorLog log(path, "vfm-test");
+  constexpr std::size_t kLongest = std::size_t{256} << 10;
+  const std::string long_path(5 << 20, 'p'), odd(1 << 20, '\x01');
+  log.add({long_path, "cannot open '" + long_path + "': File name too long"});
+  log.add({odd, odd});
+  log.add({"a.mp4", "short"});
+  log.finish();
+  std::istringstream lines(read_file(path));
+  std::string line;
+  REQUIRE(std::getline(lines, line));
+  CHECK(parse_json(line, path)["input"] == long_path.substr(0, kLongest) + "...");
+  REQUIRE(std::getline(lines, line));
+  CHECK(parse_json(line, path)["input"] == odd.substr(0, kLongest) + "...");
+  CHECK(parse_json(line, path)["error"] == odd.substr(0, kLongest) + "...");
+  REQUIRE(std::getline(lines, line));
+  CHECK(parse_json(line, path)["error"] == "short");
+  CHECK_FALSE(std::getline(lines, line));
+}

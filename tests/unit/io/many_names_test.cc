@@ -1,48 +1,19 @@
-// What keeps memory bounded: sets and tables of names, long texts.
+// What keeps memory bounded: tables of names, long texts.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "base/name_table.h"
-#include "base/philox.h"
 #include "io/file.h"
-#include "io/name_set.h"
 #include "io/text_writer.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::io;
 namespace fs = std::filesystem;
-
-TEST_CASE("a set of names knows each that came, wherever it is by now") {
-  const TemporaryFolder folder;
-  for (const std::size_t in_memory : {1, 7, 100, 5000}) {
-    CAPTURE(in_memory);
-    NameSet names(folder.path, in_memory);
-    std::set<std::string> all;
-    const Random random(3, Purpose::test, static_cast<std::uint32_t>(in_memory));
-    for (std::uint64_t i = 0; i < 3000; ++i) {
-      const std::string name = "name-" + std::to_string(random.bits(i) % 2000);
-      CHECK(names.contains(name) == all.contains(name));
-      if (i % 3 == 0) {
-        names.add(name);
-        all.insert(name);
-      } else {
-        CHECK(names.insert(name) == all.insert(name).second);
-      }
-    }
-    for (const std::string& name : all)
-      CHECK(names.contains(name));
-    CHECK_FALSE(names.contains(""));
-    CHECK(names.insert(""));
-    CHECK_FALSE(names.insert(""));
-  }
-  CHECK(fs::is_empty(folder.path));
-}
 
 TEST_CASE("a table of names numbers them as they come") {
   NameTable names;
@@ -78,7 +49,6 @@ TEST_CASE("a long text appears whole, and stays where it stands already") {
     }
     out.add(last);
     text += last;
-    CHECK(out.bytes() == text.size());
     out.update();
   };
   write("end");

@@ -113,12 +113,16 @@ TEST_CASE("wids.json, for all and for each split") {
 }
 
 TEST_CASE("runs of numbers collapse to braces") {
-  using Paths = std::vector<std::string>;
-  CHECK(collapse_numbers({"x/a-000008.tar", "x/a-000009.tar", "x/a-000010.tar", "x/a-000012.tar",
-                          "y/a-000013.tar"}) ==
-        Paths{"x/a-{000008..000010}.tar", "x/a-000012.tar", "y/a-000013.tar"});
-  CHECK(collapse_numbers({"a.tar", "b.tar"}) == Paths{"a.tar", "b.tar"});
-  CHECK(collapse_numbers({}).empty());
+  const TemporaryFolder dir;
+  std::vector<DatasetShard> shards;
+  for (const char* path : {"a.tar", "b.tar", "x/a-000008.tar", "x/a-000009.tar", "x/a-000010.tar",
+                           "x/a-000012.tar", "y/a-000013.tar"})
+    shards.push_back(write_one(dir, path, "train", {"k" + std::to_string(shards.size())}));
+  write_energon_meta(dir / ".", shards, kNoMedia);
+  CHECK(io::read_file(dir / ".nv-meta/split.yaml") ==
+        "split_parts:\n  \"train\":\n  - \"a.tar\"\n  - \"b.tar\"\n"
+        "  - \"x/a-{000008..000010}.tar\"\n  - \"x/a-000012.tar\"\n  - \"y/a-000013.tar\"\n"
+        "exclude: []\n");
 }
 
 TEST_CASE("headers of images that ffmpeg made") {
