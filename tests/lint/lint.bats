@@ -3,6 +3,8 @@
 # tell the truth, shell scripts without traps.
 # SPDX-License-Identifier: Apache-2.0
 
+bats_require_minimum_version 1.5.0
+
 setup() {
   cd "${VFM_ROOT:?set VFM_ROOT to the repository}" || return 1
   tools=(vfm-clip vfm-caption vfm-embed vfm-shard vfm-pack vfm-train vfm-generate)
@@ -101,8 +103,22 @@ setup() {
   for change in 's/8\.9 times/8.8 times/' 's/19\/48/20\/48/' 's/3\.9e-4/3.9e-5/' 's/| 0\.871 |/| 0.872 |/' \
     's/#shards)/#shard)/' 's/, on two CPU cores:/, on 3 CPU cores:/'; do
     sed "$change" README.md >"$BATS_TEST_TMPDIR/wrong.md"
-    ! cmp -s README.md "$BATS_TEST_TMPDIR/wrong.md"
+    run ! cmp -s README.md "$BATS_TEST_TMPDIR/wrong.md"
     run tests/lint/figures "$BATS_TEST_TMPDIR/wrong.md"
+    echo "$change: $output"
+    [ "$status" -ne 0 ]
+  done
+}
+
+@test "what vfm-paper(7) says was measured or predicted stands in RESULTS.md, and a wrong figure is found" {
+  run tests/lint/figures man/vfm-paper.7.scd
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for change in 's/0\.86 to 0\.97/0.86 to 0.98/' 's/ 10,128/ 10,129/' 's/ -6\.4 %/ -6.5 %/' 's/figures: #shards$/figures: #shard/' \
+    's/^; figures: #many-samples$/; more/' 's/ 94\.7 %/ 94.8 %/'; do
+    sed "$change" man/vfm-paper.7.scd >"$BATS_TEST_TMPDIR/wrong.scd"
+    run ! cmp -s man/vfm-paper.7.scd "$BATS_TEST_TMPDIR/wrong.scd"
+    run tests/lint/figures "$BATS_TEST_TMPDIR/wrong.scd"
     echo "$change: $output"
     [ "$status" -ne 0 ]
   done
