@@ -17,12 +17,13 @@ train=$build/tools/vfm-train
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# row WHAT LORA FULL...: files with parameters, seconds and tflops of a step; of the other two over the first.
+# row WHAT DIGITS LORA FULL...: files with parameters, seconds and tflops of a step, these with so many digits; of the
+# other two over the first.
 row() {
-  jq -r -s --arg what "$1" 'def r(n): . * pow(10; n) | round / pow(10; n);
-    def cells($one): "\(.parameters / 1e9 | r(2)) | \(.seconds | r(3)) | \(.seconds / $one.seconds | r(2)) | \(.tflops | r(3))";
-    .[0] as $one | "| \($what) | \($one.parameters / 1e9 | r(2)) | \($one.seconds | r(3)) | \($one.tflops | r(3)) | " +
-      (.[1:] | map(cells($one)) | join(" | ")) + " | \($one.tflops / .[-1].tflops | r(2)) |"' "${@:2}"
+  jq -r -s --arg what "$1" --argjson digits "$2" 'def r(n): . * pow(10; n) | round / pow(10; n);
+    def cells($one): "\(.parameters / 1e9 | r(2)) | \(.seconds | r(3)) | \(.seconds / $one.seconds | r(2)) | \(.tflops | r($digits))";
+    .[0] as $one | "| \($what) | \($one.parameters / 1e9 | r(2)) | \($one.seconds | r(3)) | \($one.tflops | r($digits)) | " +
+      (.[1:] | map(cells($one)) | join(" | ")) + " | \($one.tflops / .[-1].tflops | r(2)) |"' "${@:3}"
 }
 
 table_head() {
@@ -43,7 +44,7 @@ predict() {
   one 7b >"$folder/lora"
   one 7b model.adaln=full model.adaln_lora_dim=0 >"$folder/wide"
   one nemo-7b >"$folder/narrow"
-  row "$tokens, $packs" "$folder/lora" "$folder/wide" "$folder/narrow"
+  row "$tokens, $packs" 1 "$folder/lora" "$folder/wide" "$folder/narrow"
 }
 
 if [[ $parts == *predicted* ]]; then
@@ -83,6 +84,6 @@ YAML
       measure wide $tokens model.num_attention_heads=8 model.adaln=full
       measure narrow $tokens model.num_attention_heads=6 model.num_layers=8 model.adaln=full
     done
-    row "$tokens" "$folder/lora" "$folder/wide" "$folder/narrow"
+    row "$tokens" 3 "$folder/lora" "$folder/wide" "$folder/narrow"
   done
 fi

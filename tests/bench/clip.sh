@@ -8,6 +8,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -eq 0 ] || shift
+ninja -C "$build" tools/vfm-clip >/dev/null
 clip=$build/tools/vfm-clip
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/vfm-bench-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT

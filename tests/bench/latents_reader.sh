@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build}
 python=$("$here/torch-python.sh" "$build" numpy webdataset)
-[ -x "$build/tests/bench/latents_reader" ] || ninja -C "$build" tests/bench/latents_reader >/dev/null
+ninja -C "$build" tests/bench/latents_reader >/dev/null
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/vfm-bench-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1

@@ -8,5 +8,5 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 bench=$build/tests/bench/pack_plan
-[ -x "$bench" ] || ninja -C "$build" tests/bench/pack_plan >/dev/null
+ninja -C "$build" tests/bench/pack_plan >/dev/null
 "$bench" ${2:+"$2"}

@@ -7,10 +7,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-samples=${1:-10000000} in_shard=${2:-10000} build=${3:-$root/build}
-for program in tests/bench/many_packed tools/vfm-pack; do
-  [ -x "$build/$program" ] || ninja -C "$build" "$program" >/dev/null
-done
+samples=${1:-10000000} in_shard=${2:-10000} build=$(realpath "${3:-$root/build}")
+ninja -C "$build" tests/bench/many_packed tools/vfm-pack >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

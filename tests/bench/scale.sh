@@ -7,10 +7,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-samples=${1:-100000000} ranks=${2:-1} build=${3:-$root/build}
-for program in tests/bench/many_samples tools/vfm-train; do
-  [ -x "$build/$program" ] || ninja -C "$build" "$program" >/dev/null
-done
+samples=${1:-100000000} ranks=${2:-1} build=$(realpath "${3:-$root/build}")
+ninja -C "$build" tests/bench/many_samples tools/vfm-train >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 SECONDS=0

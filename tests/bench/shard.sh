@@ -8,7 +8,7 @@ build=${1:-$root/build}
 scratch=$(mktemp -d "${2:-${TMPDIR:-/tmp}}/vfm-bench-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 bench=$build/tests/bench/shard_bench
-[ -x "$bench" ] || ninja -C "$build" tests/bench/shard_bench >/dev/null
+ninja -C "$build" tests/bench/shard_bench >/dev/null
 
 now() { date +%s.%N; }
 

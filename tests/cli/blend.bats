@@ -8,8 +8,7 @@ setup() {
   setup_tools
   "$BATS_TEST_DIRNAME/make-latents" images 24
   "$BATS_TEST_DIRNAME/make-latents" videos 5
-  cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+  tiny_recipe <<'YAML'
 data: {tokens: 16, packs: 4, window: 8}
 schedule: {warmup: 5}
 validation: {every: 10, samples: 3}
@@ -61,8 +60,7 @@ PY
   cmp run/metrics.jsonl named/metrics.jsonl
   cmp run/recipe.yaml named/recipe.yaml
   grep -qx '  folders: \["images","videos"\]' run/recipe.yaml
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi
   mpirun -np 2 "${blend[@]}" --out two validation.every=0 train.steps=20 >/dev/null 2>&1 </dev/null
   mpirun -np 4 "${blend[@]}" --out two validation.every=0 parallel.tp=2 >/dev/null 2>&1 </dev/null
   seen() { jq -c '[.step, .samples, .tokens, .epoch, .folder_samples]' "$1"/metrics.jsonl; }

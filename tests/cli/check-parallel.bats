@@ -7,8 +7,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
   setup_tools
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi
   cat >tiny.yaml <<'YAML'
 model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, max_size: [5, 8, 8], in_channels: 2, text_embed_dim: 6}
 data: {tokens: 40, packs: 2, window: 8}

@@ -9,14 +9,12 @@ setup_file() {
   draw_dataset 12
   vfm-pack --size 64 --frames 9 -o latents <shards.jsonl >latents.jsonl
   # With a few steps at a high rate its weights matter: a new model's last matrices are nearly zero.
-  vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=6 schedule.warmup=1 model.num_layers=2 \
-    model.num_attention_heads=4 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+  quick_recipe run latents train.steps=6 schedule.warmup=1 model.num_layers=2 model.num_attention_heads=4
 }
 
 setup() {
   setup_tools
-  vfm-generate --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi vfm-generate
   model=$BATS_FILE_TMPDIR/run
   fast=(--model "$model" --device cpu --steps 2 --guidance 3)
 }
@@ -135,9 +133,7 @@ LAYOUTS
 }
 
 @test "attention in FP8 on ranks is that of one rank, whatever they exchange for it" {
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=6 schedule.warmup=1 model.num_layers=2 \
-    model.num_attention_heads=2 model.attention_head_dim=64 model.adaln_lora_dim=8 validation.every=0 \
-    --data "$BATS_FILE_TMPDIR/latents" --out wide >wide.jsonl
+  quick_recipe wide "$BATS_FILE_TMPDIR/latents" train.steps=6 schedule.warmup=1 model.num_layers=2 model.attention_head_dim=64
   fast=(--model wide --device cpu --steps 2 --guidance 3 --fp8 all --fp8-tolerance 0.5 --latents-only)
   vfm-generate "${fast[@]}" -o one 'a red circle' >one.jsonl
   while read -r ranks parallel; do
@@ -156,9 +152,7 @@ LAYOUTS
 }
 
 @test "ranks that share frames and pixels make the clip of one rank, and in FP8 that of its FP8" {
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" model.type=stdit train.steps=6 schedule.warmup=1 model.num_layers=1 \
-    model.num_attention_heads=2 model.attention_head_dim=64 model.adaln_lora_dim=8 validation.every=0 \
-    --data "$BATS_FILE_TMPDIR/latents" --out frames >frames.jsonl
+  quick_recipe frames "$BATS_FILE_TMPDIR/latents" model.type=stdit train.steps=6 schedule.warmup=1 model.attention_head_dim=64
   while read -r ranks parallel fp8 most name; do
     fast=(--model frames --device cpu --steps 2 --guidance 3 --fp8 "$fp8" --fp8-tolerance 0.5 --latents-only)
     [ -e "one-$fp8" ] || vfm-generate "${fast[@]}" -o "one-$fp8" 'a red circle' >"one-$fp8.jsonl"
@@ -192,8 +186,7 @@ LAYOUTS
 }
 
 @test "FP8 attention that is slower than cuDNN's in bf16 is left out, and between ranks with a ring only where it is" {
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 model.num_attention_heads=2 \
-    model.attention_head_dim=64 model.adaln_lora_dim=8 validation.every=0 --data "$BATS_FILE_TMPDIR/latents" --out wide >wide.jsonl
+  quick_recipe wide "$BATS_FILE_TMPDIR/latents" model.attention_head_dim=64
   # told GPU PARALLEL: the warnings of a dry run, whose record is cost.json.
   told() {
     vfm-generate --model wide --guidance 3 --steps 2 --dry-run --size 1024x1024 --frames 129 --fp8 all --gpu "$1" --parallel "$2" \
@@ -284,8 +277,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae" vae
   (cd "$BATS_FILE_TMPDIR" && find clips -name '*.tar') | sed "s|^|$BATS_FILE_TMPDIR/|" |
     vfm-shard --keep-duplicates -o dataset | vfm-pack --tokenizer vae --device cpu --size 32 --frames 17 -o latents >latents.jsonl
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=2 model.num_layers=1 model.num_attention_heads=2 \
-    model.adaln_lora_dim=8 validation.every=0 --device cpu --data latents --out run >run.jsonl
+  quick_recipe run latents train.steps=2 --device cpu
   fast=(--model run --device cpu --steps 2 --guidance 3 --encoder ffv1)
   on 3 --parallel cp=3,cp_kind=gather -o many 'a red circle' >many.jsonl
   on 3 --parallel cp=3,cp_kind=gather --latents-only -o latent 'a red circle' >latent.jsonl

@@ -13,6 +13,38 @@ setup_tools() {
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
+# needs_mpi [PROGRAM]: skips the test where the program was built without MPI or cannot be started on ranks.
+needs_mpi() {
+  has_mpi "$@" || skip "built without MPI"
+  command -v mpirun >/dev/null || skip "no mpirun"
+}
+has_mpi() { "${1:-vfm-train}" --version | grep -qi 'mpi: *yes'; }
+
+# tiny_recipe [LAYERS [HEADS]] <SECTIONS: tiny.yaml, a network of a few thousand parameters for what make-latents makes,
+# and the recipe's other sections.
+tiny_recipe() {
+  echo "model: {num_attention_heads: ${2:-2}, attention_head_dim: 12, num_layers: ${1:-2}, adaln_lora_dim: 4, max_size: [4, 8, 8]}"
+  cat
+} >tiny.yaml
+
+# wide_recipe FILE LAYERS <SECTIONS: a network that is large beside a pack of few tokens.
+wide_recipe() {
+  { echo "model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: $2, mlp_ratio: 4}" && cat; } >"$1"
+}
+
+# quick_recipe OUT LATENTS SETTING...: a run of quickstart's recipe with a small network; the last of two settings counts.
+quick_recipe() {
+  local out=$1 latents=$2
+  shift 2
+  vfm-train "${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 \
+    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 "$@" --data "$latents" --out "$out" >"$out.jsonl"
+}
+
+# paper_commands: the commands of vfm-paper(7), with the folders that they name.
+paper_commands() {
+  sed -n "s/^\\$ //p" "$VFM_ROOT/man/vfm-paper.7.scd" | sed "s|EXAMPLES|$VFM_ROOT/examples|g; s|SCRIPTS|$VFM_ROOT/scripts|g"
+}
+
 # draw_dataset SHOTS: for a setup_file. Drawn videos in raw, their shards in dataset, named in shards.jsonl, all
 # in the file's folder, which is the current one then.
 draw_dataset() {

@@ -161,7 +161,7 @@ PY
 }
 
 @test "ranks continue what one rank made, on another layout, and one rank what they made" {
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
+  needs_mpi
   settings=(data.tokens=80 train.steps=10 validation.every=5 schedule.warmup=0)
   next run large --out one "${settings[@]}" >/dev/null
   mpirun -np 2 vfm-train --continue "$shared/run" -j1 --data "$shared/large" --out two "${settings[@]}" parallel.shard=full \

@@ -7,11 +7,9 @@ bats_require_minimum_version 1.5.0
 
 setup() {
   setup_tools
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi
   "$BATS_TEST_DIRNAME/make-latents" latents 24
-  cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 4, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+  tiny_recipe 4 <<'YAML'
 data: {tokens: 16, packs: 4, window: 8}
 schedule: {warmup: 5}
 validation: {every: 4, samples: 4}
@@ -112,8 +110,7 @@ near() {
 }
 
 @test "stages take the memory that --dry-run says" {
-  cat >wide.yaml <<'YAML'
-model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 4, mlp_ratio: 4}
+  wide_recipe wide.yaml 4 <<'YAML'
 schedule: {warmup: 0}
 validation: {every: 0}
 train: {log_every: 1}

@@ -7,11 +7,9 @@ bats_require_minimum_version 1.5.0
 
 setup() {
   setup_tools
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi
   "$BATS_TEST_DIRNAME/make-latents" latents 24
-  cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+  tiny_recipe <<'YAML'
 data: {tokens: 16, packs: 60, window: 8}
 schedule: {warmup: 5}
 validation: {every: 0}
@@ -303,8 +301,7 @@ near() {
 }
 
 @test "what a rank takes while it begins, loads and trains is what --dry-run says of its layout" {
-  cat >wide.yaml <<'YAML'
-model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 3, mlp_ratio: 4}
+  wide_recipe wide.yaml 3 <<'YAML'
 schedule: {warmup: 0}
 validation: {every: 0}
 train: {log_every: 1}
@@ -330,8 +327,7 @@ YAML
 }
 
 @test "what a rank takes while it validates its average and saves is no more than --dry-run says of its layout" {
-  cat >deep.yaml <<'YAML'
-model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 4, mlp_ratio: 4}
+  wide_recipe deep.yaml 4 <<'YAML'
 schedule: {warmup: 0}
 validation: {every: 1, samples: 1}
 train: {log_every: 1, checkpoint_every: 1, keep: 1, steps: 2}

@@ -11,8 +11,7 @@ setup_file() {
   find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o bare | vfm-caption |
     vfm-shard --keep-duplicates -o spoken >spoken.jsonl
   vfm-pack --size 32 --frames 9 --device cpu -j2 -o latents dataset >packed.jsonl
-  cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+  tiny_recipe <<'YAML'
 data: {tokens: 24, packs: 3, window: 8, size: 32, frames: 9}
 optimizer: {lr: 0.003}
 schedule: {warmup: 1}
@@ -77,7 +76,7 @@ PY
 }
 
 @test "ranks that share samples encode each clip once, and any number of them has one loss" {
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
+  needs_mpi
   "${TRAIN[@]}" --out one train.steps=3 validation.every=0 >out
   for layout in parallel.tp=2 parallel.cp=1; do
     mpirun -np 2 "${TRAIN[@]}" --out "two-$layout" train.steps=3 validation.every=0 "$layout" </dev/null >out
@@ -134,7 +133,7 @@ PY
   [ "$status" -eq 1 ]
   grep -q "\"input\":\"$(cat key)\",\"error\":\"sample '$(cat key)' of '.*': it gives 17 frames, and by the dataset's index it should give 33\"" run/errors.jsonl
   [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
-  vfm-train --version | grep -qi 'mpi: *yes' || return 0
+  has_mpi || return 0
   run --separate-stderr mpirun -np 2 "${BARE[@]}" --tokenizer builtin:wavelet --data short --out two "${long[@]}" \
     parallel.tp=2 </dev/null
   [ "$status" -eq 1 ]

@@ -10,12 +10,9 @@ setup_file() {
   vfm-pack --size 64 --frames 17 -o latents <shards.jsonl >latents.jsonl
   # Sampled as a recipe without the section `sampling` has it.
   plain=(sampling.steps=16 sampling.guidance=1 sampling.sigma_min=0.02)
-  vfm-train "$root/examples/recipes/quickstart.yaml" "${plain[@]}" train.steps=3 model.num_layers=1 \
-    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+  quick_recipe run latents "${plain[@]}" train.steps=3
   # A model that FP8 takes, with weights that matter: a new one's last matrices are nearly zero.
-  vfm-train "$root/examples/recipes/quickstart.yaml" "${plain[@]}" train.steps=8 schedule.warmup=1 model.num_layers=1 \
-    model.num_attention_heads=1 model.attention_head_dim=64 model.adaln_lora_dim=8 validation.every=0 \
-    --data latents --out wide >wide.jsonl
+  quick_recipe wide latents "${plain[@]}" train.steps=8 schedule.warmup=1 model.num_attention_heads=1 model.attention_head_dim=64
 }
 
 setup() {
@@ -44,17 +41,14 @@ setup() {
 }
 
 @test "a recipe says how its model is sampled; the command line goes before it" {
-  local small=(train.steps=1 model.num_layers=1 model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0)
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "${small[@]}" sampling.steps=3 sampling.guidance=0.5 \
-    sampling.sigma_min=0.4 sampling.sigma_max=20 --data "$BATS_FILE_TMPDIR/latents" --out run >run.jsonl
+  quick_recipe run "$BATS_FILE_TMPDIR/latents" sampling.steps=3 sampling.guidance=0.5 sampling.sigma_min=0.4 sampling.sigma_max=20
   jq -e '.sampling == {"steps": 3, "guidance": 0.5, "sigma_min": 0.4, "sigma_max": 20}' run/checkpoints/*/train.json
   vfm-generate --model run -o out 'a red circle' >manifest
   jq -e '.steps == 3 and .guidance == 0.5 and .sigma_min == 0.4 and .sigma_max == 20' <(records manifest)
   vfm-generate --model run --steps 2 --guidance 0 -o out 'a red circle' >manifest
   jq -e '.steps == 2 and .guidance == 0 and .sigma_min == 0.4' <(records manifest)
   # A run that goes on from another one is sampled alike, and the recipe goes before that too.
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" --init run "${small[@]}" \
-    sampling.steps=5 sampling.guidance=-1 sampling.sigma_min=0 --data "$BATS_FILE_TMPDIR/latents" --out tuned >tuned.jsonl
+  quick_recipe tuned "$BATS_FILE_TMPDIR/latents" --init run sampling.steps=5 sampling.guidance=-1 sampling.sigma_min=0
   jq -e '.sampling == {"steps": 5, "guidance": 0.5, "sigma_min": 0.4, "sigma_max": 20}' tuned/checkpoints/*/train.json
   run vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" sampling.sigma_min=2 sampling.sigma_max=1 --dry-run --synthetic 3x8x8
   [ "$status" -eq 2 ]
@@ -68,8 +62,7 @@ setup() {
   vfm-embed --text t5 --device cpu clips/*.tar | vfm-shard --keep-duplicates -o dataset |
     vfm-pack --size 32 --frames 9 -o latents >latents.jsonl
   [ "$(jq -c '[.text_encoder.name, .text_encoder.dim]' latents/latents.json)" = '["t5",16]' ]
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 \
-    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+  quick_recipe run latents
   vfm-generate --model run --steps 1 -o first 'a red circle' >manifest
   mv t5 elsewhere
   run --separate-stderr vfm-generate --model run --steps 1 -o second 'a red circle'
@@ -570,8 +563,7 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   cp -r "$BATS_FILE_TMPDIR/latents" .
   jq '.text_encoder = {"name": "unknown", "dim": 64}' latents/latents.json >changed
   mv changed latents/latents.json
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 model.num_attention_heads=2 \
-    model.adaln_lora_dim=8 validation.every=0 --data latents --out own >own.jsonl
+  quick_recipe own latents
   make_npy one.npy 5,64 1
   vfm-generate --model own --steps 1 --embedding one.npy -o out >out.jsonl
   vfm-generate --model own --steps 1 -o out '' >none.jsonl

@@ -6,8 +6,7 @@ load helpers
 
 # A model of some thousand parameters; 16 tokens a pack, 3 packs a step, 8 tokens a video.
 write_recipe() {
-  cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+  tiny_recipe <<'YAML'
 data: {tokens: 16, packs: 3, window: 8}
 optimizer: {lr: 0.003, weight_decay: 0.01}
 schedule: {warmup: 5, shape: cosine, final: 0.1}
@@ -361,8 +360,7 @@ PY
 }
 
 @test "two ranks train like one" {
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi
   prepare
   train one >/dev/null
   mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out two >out 2>err

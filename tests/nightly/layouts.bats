@@ -8,11 +8,9 @@ bats_require_minimum_version 1.5.0
 
 setup() {
   setup_tools
-  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
-  command -v mpirun >/dev/null || skip "no mpirun"
+  needs_mpi
   "$BATS_TEST_DIRNAME/../cli/make-latents" latents 24
-  cat >tiny.yaml <<'YAML'
-model: {num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+  tiny_recipe 2 4 <<'YAML'
 data: {tokens: 16, packs: 12, window: 8}
 schedule: {warmup: 5}
 validation: {every: 0}

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/decoder/decoder.h"
-#include "support/noise.h"
+#include "support/small_decoder.h"
 #include "support/small_networks.h"
 #include "support/usage_error.h"
 
@@ -23,25 +23,14 @@ using models::Recompute;
 namespace {
 
 DecoderConfig adapted_config() {
-  DecoderConfig c;
-  c.vocabulary = 11;
-  c.num_attention_heads = 4;
-  c.attention_head_dim = 12;
-  c.num_key_value_heads = 2;
-  c.num_layers = 2;
+  DecoderConfig c = small_decoder();
   c.stream_width = 20;
   c.mlp_ratio = 1.1;
-  c.text_embed_dim = 6;
   return c;
 }
 
 CodeBatch adapted_batch() {
-  CodeBatch batch;
-  batch.samples = {{3, 2, 3, 3}, {1, 3, 2, 1}};
-  for (int i = 0; i < 24; ++i)
-    batch.codes.push_back((i * i + 3 * i) % 11);
-  batch.text = noise_tensor({4, 6}, 2);
-  return batch;
+  return code_pack(adapted_config(), {{3, 2, 3, 3}, {1, 3, 2, 1}});
 }
 
 /// Of every matrix that takes one.

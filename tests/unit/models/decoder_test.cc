@@ -11,7 +11,7 @@
 #include "base/philox.h"
 #include "models/decoder/decoder_json.h"
 #include "ops/loss/cross_entropy.h"
-#include "support/noise.h"
+#include "support/small_decoder.h"
 #include "support/small_networks.h"
 #include "tensor/allocator.h"
 
@@ -26,14 +26,9 @@ using models::Recompute;
 namespace {
 
 DecoderConfig tiny() {
-  DecoderConfig c;
-  c.vocabulary = 11;
-  c.num_attention_heads = 4;
-  c.attention_head_dim = 12;
-  c.num_key_value_heads = 2;
+  DecoderConfig c = small_decoder();
   c.num_layers = 1;
   c.mlp_ratio = 0.5;
-  c.text_embed_dim = 6;
   c.yarn_scale = 2;
   c.yarn_betas = {4, 0.05};
   return c;
@@ -52,18 +47,10 @@ std::vector<DecoderConfig> ways_of_tokens() {
   return {base, text, all};
 }
 
-std::vector<CodeSample> code_samples() {
-  return {{3, 2, 3, 3}, {1, 3, 2, 1}, {2, 1, 1, 2}};
-}
 constexpr std::size_t kCodes = 26;
 
 CodeBatch noisy_batch(const DecoderConfig& c) {
-  CodeBatch batch;
-  batch.samples = code_samples();
-  for (std::size_t i = 0; i < kCodes; ++i)
-    batch.codes.push_back(static_cast<std::int32_t>((i * i + 3 * i) % 11));
-  if (c.text_embed_dim > 0) batch.text = Tensor::from(noise(36, 2), {6, 6});
-  return batch;
+  return code_pack(c, code_samples());
 }
 
 std::vector<float> logits_of(const CausalDecoder& decoder, const CodeBatch& batch) {

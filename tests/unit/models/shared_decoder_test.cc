@@ -12,8 +12,8 @@
 #include "dist/threads.h"
 #include "models/decoder/decoder.h"
 #include "support/distance.h"
-#include "support/noise.h"
 #include "support/parameter_parts.h"
+#include "support/small_decoder.h"
 
 using namespace vfm;
 using dist::Axes;
@@ -28,38 +28,16 @@ using models::Recompute;
 namespace {
 
 // Neither the vocabulary nor the hidden width is divided by the numbers of ranks.
-DecoderConfig small_decoder(int heads, int key_heads) {
-  DecoderConfig c;
+DecoderConfig uneven_decoder(int heads, int key_heads) {
+  DecoderConfig c = small_decoder(heads, key_heads);
   c.vocabulary = 13;
-  c.num_attention_heads = heads;
-  c.attention_head_dim = 12;
-  c.num_key_value_heads = key_heads;
-  c.num_layers = 2;
   c.mlp_ratio = 0.52;
-  c.text_embed_dim = 6;
   return c;
 }
 
 DecoderConfig without_text(DecoderConfig c) {
   c.text_embed_dim = 0;
   return c;
-}
-
-// Of 18, 6 and 2 codes, the last fewer than ranks have parts.
-std::vector<models::CodeSample> mixed() {
-  return {{3, 2, 3, 3}, {1, 3, 2, 1}, {2, 1, 1, 2}};
-}
-
-CodeBatch pack_of(const DecoderConfig& c, std::vector<models::CodeSample> samples) {
-  CodeBatch batch;
-  std::int64_t count = 0, text = 0;
-  for (const models::CodeSample& sample : samples)
-    count += sample.codes(), text += sample.text_tokens;
-  batch.samples = std::move(samples);
-  for (std::int64_t i = 0; i < count; ++i)
-    batch.codes.push_back(static_cast<std::int32_t>((i * i + 3 * i) % c.vocabulary));
-  if (c.text_embed_dim > 0) batch.text = noise_tensor({text, c.text_embed_dim}, 2);
-  return batch;
 }
 
 // The codes themselves, but for some that have none.
@@ -167,16 +145,16 @@ void compare(const DecoderConfig& config, const CodeBatch& batch, const DecoderW
 }  // namespace
 
 TEST_CASE("ranks share a decoder's heads, widths and vocabulary") {
-  const DecoderConfig two = small_decoder(4, 2), three = small_decoder(6, 3);
-  compare(two, pack_of(two, mixed()), {.tp = 2});
-  compare(three, pack_of(three, mixed()), {.tp = 3});
-  compare(without_text(three), pack_of(without_text(three), mixed()), {.tp = 3});
-  compare(two, pack_of(two, mixed()), {.tp = 2, .compute = DType::bf16});
+  const DecoderConfig two = uneven_decoder(4, 2), three = uneven_decoder(6, 3);
+  compare(two, code_pack(two, code_samples()), {.tp = 2});
+  compare(three, code_pack(three, code_samples()), {.tp = 3});
+  compare(without_text(three), code_pack(without_text(three), code_samples()), {.tp = 3});
+  compare(two, code_pack(two, code_samples()), {.tp = 2, .compute = DType::bf16});
 }
 
 // Those of Cosmos-1.0, whose streams are not as wide as their heads.
 TEST_CASE("ranks share a decoder in each way that its tokens stand for codes") {
-  DecoderConfig base = without_text(small_decoder(8, 4)), text = small_decoder(8, 4);
+  DecoderConfig base = without_text(uneven_decoder(8, 4)), text = uneven_decoder(8, 4);
   base.start_token = false;
   base.read_positions = text.read_positions = text.absolute_positions = true;
   base.stream_width = text.stream_width = 50;
@@ -184,34 +162,35 @@ TEST_CASE("ranks share a decoder in each way that its tokens stand for codes") {
     for (const DecoderWay& way : {DecoderWay{.tp = 2, .cp = 2},
                                   {.tp = 2, .cp = 2, .kind = CpKind::all_to_all},
                                   {.tp = 4, .recompute = Recompute::block, .offload = true}})
-      compare(c, pack_of(c, mixed()), way);
+      compare(c, code_pack(c, code_samples()), way);
 }
 
 TEST_CASE("ranks share a decoder's tokens, and gather their keys") {
-  const DecoderConfig c = small_decoder(2, 1);
-  compare(c, pack_of(c, mixed()), {.cp = 2});
-  compare(c, pack_of(c, mixed()), {.cp = 3});
-  compare(without_text(c), pack_of(without_text(c), {{3, 3, 3}}), {.cp = 4});
-  compare(c, pack_of(c, mixed()), {.cp = 2, .compute = DType::bf16});
+  const DecoderConfig c = uneven_decoder(2, 1);
+  compare(c, code_pack(c, code_samples()), {.cp = 2});
+  compare(c, code_pack(c, code_samples()), {.cp = 3});
+  compare(without_text(c), code_pack(without_text(c), {{3, 3, 3}}), {.cp = 4});
+  compare(c, code_pack(c, code_samples()), {.cp = 2, .compute = DType::bf16});
 }
 
 TEST_CASE("ranks share a decoder's tokens, and exchange them for heads") {
-  const DecoderConfig two = small_decoder(4, 2), three = small_decoder(6, 3);
-  compare(two, pack_of(two, mixed()), {.cp = 2, .kind = CpKind::all_to_all});
-  compare(three, pack_of(three, mixed()), {.cp = 3, .kind = CpKind::all_to_all});
-  compare(without_text(two), pack_of(without_text(two), mixed()),
+  const DecoderConfig two = uneven_decoder(4, 2), three = uneven_decoder(6, 3);
+  compare(two, code_pack(two, code_samples()), {.cp = 2, .kind = CpKind::all_to_all});
+  compare(three, code_pack(three, code_samples()), {.cp = 3, .kind = CpKind::all_to_all});
+  compare(without_text(two), code_pack(without_text(two), code_samples()),
           {.cp = 2, .kind = CpKind::all_to_all, .compute = DType::bf16});
 }
 
 TEST_CASE("ranks share all of a decoder, whatever is computed again") {
-  const DecoderConfig c = small_decoder(8, 4);
+  const DecoderConfig c = uneven_decoder(8, 4);
   for (const CpKind kind : {CpKind::gather, CpKind::all_to_all})
     for (const Recompute recompute : {Recompute::none, Recompute::elementwise,
                                       Recompute::block_but_attention, Recompute::block})
-      compare(c, pack_of(c, mixed()), {.tp = 2, .cp = 2, .kind = kind, .recompute = recompute});
-  compare(c, pack_of(c, mixed()),
+      compare(c, code_pack(c, code_samples()),
+              {.tp = 2, .cp = 2, .kind = kind, .recompute = recompute});
+  compare(c, code_pack(c, code_samples()),
           {.tp = 2, .cp = 2, .recompute = Recompute::block_but_attention, .offload = true});
-  compare(c, pack_of(c, mixed()),
+  compare(c, code_pack(c, code_samples()),
           {.tp = 2, .cp = 2, .compute = DType::bf16, .recompute = Recompute::elementwise});
 }
 
@@ -224,8 +203,8 @@ TEST_CASE("what ranks of a decoder send is what the formulas say") {
                           {2, 2, CpKind::all_to_all},
                           {3, 1, CpKind::gather},
                           {1, 3, CpKind::gather}}) {
-    const DecoderConfig c = way.tp == 3 ? small_decoder(6, 3) : small_decoder(8, 4);
-    const CodeBatch batch = pack_of(c, {{2, 4, 4, 3}});
+    const DecoderConfig c = way.tp == 3 ? uneven_decoder(6, 3) : uneven_decoder(8, 4);
+    const CodeBatch batch = code_pack(c, {{2, 4, 4, 3}});
     const std::int64_t t = way.tp, p = way.cp, width = c.width(), layers = c.num_layers;
     dist::thread_worlds(way.tp * way.cp, [&](dist::World& world) {
       dist::Layout sizes;
@@ -305,25 +284,25 @@ TEST_CASE("a layout that a decoder cannot have is refused with the nearest one")
       CHECK_THROWS_WITH(CausalDecoder(config, 1, DType::f32, Device::cpu, true, layout),
                         Catch::Contains(nearest));
     };
-    refused(small_decoder(4, 2), {&all, nullptr}, "the nearest is parallel.tp=2");
-    refused(small_decoder(6, 2), {&all, nullptr},
+    refused(uneven_decoder(4, 2), {&all, nullptr}, "the nearest is parallel.tp=2");
+    refused(uneven_decoder(6, 2), {&all, nullptr},
             "2 heads of keys and values are not shared by 3 ranks");
-    refused(small_decoder(4, 2), {nullptr, &all, CpKind::all_to_all},
+    refused(uneven_decoder(4, 2), {nullptr, &all, CpKind::all_to_all},
             "parallel.cp_kind=gather can be");
-    refused(small_decoder(6, 3), {nullptr, &all, CpKind::ring},
+    refused(uneven_decoder(6, 3), {nullptr, &all, CpKind::ring},
             "parallel.cp_kind=gather and all_to_all");
-    DecoderConfig few = small_decoder(6, 3);
+    DecoderConfig few = uneven_decoder(6, 3);
     few.vocabulary = 2;
     refused(few, {&all, nullptr}, "a vocabulary of 2 is not shared by 3 ranks");
-    few = small_decoder(6, 3);
+    few = uneven_decoder(6, 3);
     few.mlp_ratio = 0.02;
     refused(few, {&all, nullptr}, "the nearest is parallel.tp=1");
-    const DecoderConfig c = small_decoder(6, 3);
+    const DecoderConfig c = uneven_decoder(6, 3);
     const CausalDecoder decoder(c, 1, DType::f32, Device::cpu, true, {&all, nullptr});
     CHECK_THROWS_WITH(models::CodeWriter(decoder, {1, 1, 2, 1}, Tensor::zeros({1, 6})),
                       Catch::Contains("that one rank has"));
     ops::Tape silent(false);
-    CHECK_THROWS_WITH(decoder.forward(silent, pack_of(c, {{1, 1, 2, 1}})),
+    CHECK_THROWS_WITH(decoder.forward(silent, code_pack(c, {{1, 1, 2, 1}})),
                       Catch::Contains("too short"));
   });
 }
