@@ -309,7 +309,8 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_running_options(const Group& group) {
     group.add("--parallel", parallel_, "AXIS=N,...",
-              "of mpirun's ranks so many share each clip: cfg=2, cp=N, tp=N; or auto");
+              "of mpirun's ranks so many share each clip: cfg=2, cp=N, tp=N, "
+              "cp_kind=NAME, hybrid; or auto");
     group.add_flag("--shard", shard_,
                    "with --parallel: each of these keeps a part of the network's weights");
     group.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing");

@@ -52,7 +52,6 @@ class Estimate {
   void share(const ClipParallel& parallel, int per_node);
   /// From now on with these parts in FP8, of those that the job has; at first all of these.
   void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
-  models::Fp8Parts fp8() const { return fp8_; }
 
   /// The clip, and the latent that it is made of.
   struct Clip {

@@ -34,6 +34,9 @@ struct KernelRate {
   }
 };
 
+/// What a run may use of a GPU's memory: 95 % less 2 GiB for the driver and cuDNN's plans.
+double usable_gpu_memory(double total, double free);
+
 /// Rates are in FLOP/s and bytes/s. Operations of attention are those of matrices: two products
 /// forward, five backward.
 struct Gpu {

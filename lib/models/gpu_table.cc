@@ -271,14 +271,6 @@ Json to_json(const Link& link) {
 
 }  // namespace
 
-double usable_gpu_memory(double total, double free) {
-  return std::min(0.95 * total, free) - 2.0 * (1 << 30);
-}
-double Gpu::usable() const {
-  if (cpu) return 0.8 * memory;
-  return usable_gpu_memory(memory, memory);
-}
-
 const Gpu& find_gpu(std::string_view name) {
   if (name.find('/') != std::string_view::npos || name.ends_with(".json"))
     return read_gpu(std::string(name));

@@ -14,9 +14,6 @@
 
 namespace vfm::models {
 
-/// What a run may use of a GPU's memory: 95 % less 2 GiB for the driver and cuDNN's plans.
-double usable_gpu_memory(double total, double free);
-
 /// That of the table; or of a file, whose name has a '/' or ends in ".json" (vfm-train(1)), which
 /// then stays for the life of the program. Throws Error{usage} naming those that there are, or what
 /// is wrong in the file.

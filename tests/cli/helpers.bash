@@ -126,6 +126,20 @@ subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subpr
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 }
 
+# own_memory COMMAND...: the most bytes that it had of its own, with its output thrown away.
+own_memory() {
+  "${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}/tests/cli/own-memory" memory "$@" >/dev/null && cut -d' ' -f1 memory
+}
+
+# first_folder: one picture in one.tar, and the folder of its latents, "first", from which tests/bench/many_packed
+# copies the options.
+first_folder() {
+  mkdir one
+  quiet_ffmpeg -f lavfi -i color=red:size=16x16 -frames:v 1 one/k.png
+  tar --format=ustar -C one -cf one.tar k.png
+  vfm-pack --size 16 -o first one.tar >/dev/null
+}
+
 # other_program FILE: one that writes FILE and does not come to an end; let_go, and it has died.
 other_program() {
   mkdir -p "$(dirname "$1")"

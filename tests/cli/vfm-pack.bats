@@ -500,15 +500,11 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
 # many COUNT IN_SHARD: the folder COUNT, of so many samples in shards that all are finished: COUNT/out, whose input is
 # COUNT/shards.jsonl.
 many() {
-  if [ ! -e first ]; then
-    make_shard one k=pic.png
-    vfm-pack --size 16 -o first one.tar >/dev/null
-  fi
+  [ -e first ] || first_folder
   mkdir "$1"
   cp -r first "$1/first"
   "${VFM_BUILD:?}/tests/bench/many_packed" "$1" "$1" "$2"
 }
-own_memory() { "$BATS_TEST_DIRNAME/own-memory" memory "$@" >/dev/null && cut -d' ' -f1 memory; }
 
 @test "of finished shards little stays in memory, and the files over them are those of all samples" {
   local count begin end

@@ -37,7 +37,7 @@ struct DecoderConfig {
   double rope_theta = 500000;
   double yarn_scale = 1;  ///< how many times longer than yarn_frames videos may be; 1: no YaRN
   int yarn_frames = 3;    ///< latent frames that rotations are counted in
-  int yarn_rows = 0;      ///< the same in height and width; 0: these are not stretched
+  int yarn_rows = 0;      ///< the same in height and width; 0, or a scale of 1: not stretched
   std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow: rotations kept, and stretched
   bool start_token = true;                    ///< else the first code is always given
   bool read_positions = false;      ///< a token is where the code is that it reads, not the next

@@ -191,9 +191,10 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
   const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
-  const bool in_hybrid = context.from_pixels && reach != Reach::sample;  // all is here, in order
-  if (!context.fp8_attention &&
-      (in_hybrid || (reach != Reach::pixel && !context.exchanges.any_of_cp())))
+  // A frame or pixel of a hybrid, or a sample that is not cut along cp: all is here, in order.
+  const bool alone = (context.from_pixels && reach != Reach::sample) ||
+                     (reach != Reach::pixel && !context.exchanges.any_of_cp());
+  if (alone && !context.fp8_attention)
     return ops::normed_self_attention(tape, projected, layout, pack);
   const auto attend_all = [&](Tensor qkv) {
     if (reach == Reach::pixel && !moved) qkv = ops::reorder_rows(tape, qkv, packs.pixel_order);
@@ -203,7 +204,7 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
   };
   const TokenExchanges& exchanges = context.exchanges;
   const Tensor qkv = ops::qk_norm_rope(tape, projected, layout);
-  if (in_hybrid) return ops::self_attention_fp8(tape, qkv, pack);
+  if (alone) return ops::self_attention_fp8(tape, qkv, pack);
   // The scales of a sample are those of attention within it, and not within frames and pixels.
   if (context.fp8_attention && exchanges.any_of_cp() && reach == Reach::sample)
     return shared_attention_fp8(tape, qkv, exchanges, pack);

@@ -219,7 +219,7 @@ TEST_CASE("attention in parts refuses what does not fit") {
   CHECK_THROWS_WITH(sum.add(c.q.rows(0, 6), c.kv_parts[1], other), Catch::Contains("does not add"));
   PartOfAttention low = attend_part(c.q, c.kv_parts[1], c.packs[1]);
   low.out = low.out.to(DType::bf16);
-  CHECK_THROWS_WITH(sum.add(low, c.packs[1]), Catch::Contains("a part of bf16 is rounded"));
+  CHECK_THROWS_WITH(sum.add(low, c.packs[1]), Catch::Contains("a part of BF16 is rounded"));
   CHECK_THROWS_WITH(attend_part_backward(c.q, c.kv_parts[0], c.packs[0], sum.out().rows(0, 6),
                                          sum.log_sum_exp(), c.dout),
                     Catch::Contains("do not fit queries"));

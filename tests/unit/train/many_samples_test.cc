@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <fstream>
 #include <set>
 
+#include "support/private_bytes.h"
 #include "support/temporary_folder.h"
 #include "train/blend.h"
 #include "train/diffusion/latents.h"
@@ -19,28 +19,11 @@ using namespace vfm::train;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define VFM_SLOW 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define VFM_SLOW 1
-#endif
-#endif
 #ifdef VFM_SLOW
 constexpr std::uint64_t kSamples = 100'000;  // sanitizers have memory of their own, and take long
 #else
 constexpr std::uint64_t kSamples = 10'000'000;
 #endif
-
-/// Bytes of this process that are in no file: anonymous pages, and those that were written to.
-double private_bytes() {
-  std::ifstream file("/proc/self/smaps_rollup");
-  double kib = 0;
-  for (std::string line; std::getline(file, line);)
-    for (const char* name : {"Private_Dirty:", "Swap:"})
-      if (line.starts_with(name)) kib += std::stod(line.substr(std::string(name).size()));
-  return 1024 * kib;
-}
 
 double seconds_of(const std::function<void()>& act) {
   const auto begin = std::chrono::steady_clock::now();
