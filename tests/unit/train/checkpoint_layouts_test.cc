@@ -269,17 +269,19 @@ TEST_CASE("trained models: saved on one rank, loaded and saved by ranks that sha
     trainer.train_step();
     const std::string saved = write(trainer, folder / "one");
     const auto expected = files_of(saved);
-    for (const auto& [tp, cp, ranks, shard] : {std::tuple(2, 1, 2, "none"),
-                                               {4, 1, 4, "none"},
-                                               {2, 2, 4, "none"},
-                                               {2, 1, 4, "none"},
-                                               {1, 1, 2, "optimizer"},
-                                               {1, 1, 3, "optimizer"},
-                                               {1, 2, 4, "optimizer"},
-                                               {2, 1, 4, "optimizer"},
-                                               {1, 1, 2, "full"},
-                                               {1, 2, 4, "full"},
-                                               {2, 1, 4, "full"}}) {
+    for (const auto& [tp, cp, ranks, shard, all] : {std::tuple(2, 1, 2, "none", false),
+                                                    {4, 1, 4, "none", true},
+                                                    {2, 2, 4, "none", false},
+                                                    {2, 1, 4, "none", false},
+                                                    {1, 1, 2, "optimizer", false},
+                                                    {1, 1, 3, "optimizer", false},
+                                                    {1, 2, 4, "optimizer", true},
+                                                    {2, 1, 4, "optimizer", false},
+                                                    {1, 1, 2, "full", false},
+                                                    {1, 2, 4, "full", false},
+                                                    {2, 1, 4, "full", true}}) {
+      if (!all && model != std::string_view("dit"))
+        continue;  // what types differ in is in one of a kind
       CAPTURE(model, tp, cp, ranks, shard);
       const Recipe recipe = recipe_for(tp, cp, shard);
       CHECK(on_ranks(ranks, [&](dist::World& world) {
