@@ -126,10 +126,9 @@ data::Entry EncodedClips::planned(const data::Clip& clip) const {
   entry.height = bucket.height / encoders_->space_factor();
   entry.width = bucket.width / encoders_->space_factor();
   if (frames > 1) entry.fps = available < facts.frames ? clip_.fps.value() : facts.fps;
-  const std::int64_t width = text_width(info_);
-  if (clip.embedding_bytes > 0 && width > 0)
-    entry.text_tokens = static_cast<int>(
-        std::clamp<std::int64_t>((clip.embedding_bytes - kNpyHead) / (2 * width), 0, 1 << 20));
+  if (clip.embedding_bytes > 0 && text_width_ > 0)
+    entry.text_tokens = static_cast<int>(std::clamp<std::int64_t>(
+        (clip.embedding_bytes - kNpyHead) / (2 * text_width_), 0, 1 << 20));
   if (encoders_->has_text() && entry.text_tokens == 0) {  // at most
     const std::int64_t bytes = clip.caption_bytes > 0 ? clip.caption_bytes + 1 : 1 << 20;
     entry.text_tokens = static_cast<int>(std::min<std::int64_t>(encoders_->most_tokens(), bytes));
@@ -160,6 +159,7 @@ void EncodedClips::find_text_encoder() {
     if (found.is_null()) found = own;
   }
   text_identity_ = identity_of(found);
+  text_width_ = text_width({{"text_encoder", found}});
   if (options_.recipe.takes_text())
     info_["text_encoder"] = found;
   else

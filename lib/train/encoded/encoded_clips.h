@@ -68,6 +68,7 @@ class EncodedClips final : public Dataset {
   std::unique_ptr<data::SampleIndex> index_;
   std::set<std::size_t> unknown_;  ///< clips whose sizes the index does not say
   Json info_, text_identity_;      ///< the latter null where there is no text
+  int text_width_ = 0;             ///< of the clips' texts, whether they are taken or not
 
   mutable std::mutex mutex_;  // guards what follows
   // What validation reads again and again, as far as there is room.
