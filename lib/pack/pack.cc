@@ -354,7 +354,7 @@ class Run {
 
   // The shard being written, and what all before it had.
   Begun shard_;
-  std::map<std::string, Part> parts_;  // by split
+  std::map<std::string, Part> parts_;   // by split
   std::optional<io::FirstNames> keys_;  // of all samples; no names
   Json text_encoder_;
   bool any_shard_ = false;
