@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What vfm-pack keeps in memory of ten times as many samples: a tenth more, and the table of keys that came before, at
-# most. VFM_NIGHTLY_SAMPLES: how many; default: ten million.
+# most. VFM_NIGHTLY_SAMPLES: how many; default: ten million. With fewer samples than some shards hold the bounds
+# do not hold: twenty thousand show that the script works.
 # SPDX-License-Identifier: Apache-2.0
 load ../cli/helpers
 bats_require_minimum_version 1.5.0
