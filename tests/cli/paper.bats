@@ -120,7 +120,7 @@ END
   echo 'a process could not map shared memory' >fails
   experiments fsdp
   [ "$status" -eq 1 ]
-  [[ $stderr == *"could not map shared memory"* ]]
+  [[ $stderr == *"could not map shared memory"*"the run for the row 'FSDP, recompute none' ended with status 1: vfm-train "* ]]
   STEPS=3 experiments fsdp
   [ "$status" -eq 2 ]
   [ "$stderr" = "experiments: STEPS is '3': 4 or more, as the first three do not count" ]
