@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <set>
 #include <string>
 #include <thread>
@@ -30,10 +32,12 @@ void rest(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
 
-/// Standard output, in a file.
+/// Standard output, in a file, but for what the framework has said before.
 class Captured {
  public:
   Captured() : before_(::dup(STDOUT_FILENO)) {
+    std::cout.flush();
+    std::fflush(stdout);
     const io::File file(::open(path().c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), "");
     ::dup2(file.fd(), STDOUT_FILENO);
   }
