@@ -96,12 +96,16 @@ struct SiluBack {
 struct Relu {
   static __device__ __forceinline__ float of(float x) { return x < 0 ? 0.f : x; }
 };
-struct GatedGelu {
-  static __device__ __forceinline__ float of(float x, float factor) {
-    // (1 + tanh(u)) / 2 = 1 / (1 + e^-2u)
-    const float u2 = kTwoSqrt2OverPi * (x + 0.044715f * x * x * x);
-    return x / (1.f + expf(-u2)) * factor;
+struct TanhGelu {  // (1 + tanh(u)) / 2 = 1 / (1 + e^-2u)
+  static __device__ __forceinline__ float of(float x) {
+    return x / (1.f + expf(-kTwoSqrt2OverPi * (x + 0.044715f * x * x * x)));
   }
+};
+struct QuickGelu {
+  static __device__ __forceinline__ float of(float x) { return x / (1.f + expf(-1.702f * x)); }
+};
+struct GatedGelu {
+  static __device__ __forceinline__ float of(float x, float by) { return TanhGelu::of(x) * by; }
 };
 struct Sum {
   static __device__ __forceinline__ float of(float a, float b) { return a + b; }
@@ -149,6 +153,14 @@ int each(std::int64_t n, cudaStream_t stream, Y* y, const X*... x) {
   const bool many = aligned_to_16(y, x...);
   const auto kernel = many ? each_kernel<kMany, F, Y, X...> : each_kernel<1, F, Y, X...>;
   return launch_all<kMany>(kernel, many, n, stream, y, x...);
+}
+
+// The same where all are of one type.
+template <class F, class... X>
+int each_of(Type type, std::int64_t n, cudaStream_t stream, void* y, const X*... x) {
+  if (type == Type::bf16)
+    return each<F>(n, stream, static_cast<Bf16*>(y), static_cast<const Bf16*>(x)...);
+  return each<F>(n, stream, static_cast<float*>(y), static_cast<const float*>(x)...);
 }
 
 template <int kCount, class T>
@@ -305,9 +317,7 @@ int scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std
 }  // namespace
 
 int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream) {
-  if (type == Type::bf16)
-    return each<Gelu>(n, stream, static_cast<Bf16*>(y), static_cast<const Bf16*>(x));
-  return each<Gelu>(n, stream, static_cast<float*>(y), static_cast<const float*>(x));
+  return each_of<Gelu>(type, n, stream, y, x);
 }
 
 int gelu_backward(Type type, const void* x, const void* dy, void* dx, void* y, std::int64_t n,
@@ -337,17 +347,17 @@ int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int
 }
 
 int relu(Type type, void* x, std::int64_t n, CUstream_st* stream) {
-  if (type == Type::bf16)
-    return each<Relu>(n, stream, static_cast<Bf16*>(x), static_cast<const Bf16*>(x));
-  return each<Relu>(n, stream, static_cast<float*>(x), static_cast<const float*>(x));
+  return each_of<Relu>(type, n, stream, x, x);
+}
+
+int gelu_in_place(Type type, GeluKind kind, void* x, std::int64_t n, CUstream_st* stream) {
+  return kind == GeluKind::tanh  ? each_of<TanhGelu>(type, n, stream, x, x)
+         : kind == GeluKind::erf ? each_of<Gelu>(type, n, stream, x, x)
+                                 : each_of<QuickGelu>(type, n, stream, x, x);
 }
 
 int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream) {
-  if (type == Type::bf16)
-    return each<GatedGelu>(n, stream, static_cast<Bf16*>(x), static_cast<const Bf16*>(x),
-                           static_cast<const Bf16*>(factor));
-  return each<GatedGelu>(n, stream, static_cast<float*>(x), static_cast<const float*>(x),
-                         static_cast<const float*>(factor));
+  return each_of<GatedGelu>(type, n, stream, x, x, factor);
 }
 
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n,

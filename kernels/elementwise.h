@@ -6,6 +6,7 @@
 //   silu(x) = x / (1 + e^-x)
 //   swiglu(a, b) = silu(a) b                                     a and b beside each other in a row
 //   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+//   gelu_quick(x) = x / (1 + e^(-1.702 x))
 //
 // Computed in f32; bf16 is rounded to the nearest, ties to even, and NaN stays NaN. Sources:
 // Hendrycks and Gimpel, "Gaussian error linear units" (2016); Elfwing et al., "Sigmoid-weighted
@@ -52,6 +53,10 @@ int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int
 
 /// x = max(x, 0).
 int relu(Type type, void* x, std::int64_t n, CUstream_st* stream);
+
+/// x = gelu_tanh(x), gelu(x) or gelu_quick(x).
+enum class GeluKind { tanh, erf, quick };
+int gelu_in_place(Type type, GeluKind kind, void* x, std::int64_t n, CUstream_st* stream);
 
 /// x = gelu_tanh(x) factor; both of `type`.
 int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream);

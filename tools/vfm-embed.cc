@@ -31,8 +31,12 @@ class EmbedTool : public vfm::cli::Tool {
   void add_options(CLI::App& app) override {
     columns_.add(app);
     app.add_option("--video", video_, "how clips become vectors")
-        ->type_name("builtin:look|none")
-        ->check(CLI::IsMember({"builtin:look", "none"}))
+        ->type_name("builtin:look|DIR|none")
+        ->check(vfm::cli::not_empty)
+        ->capture_default_str();
+    app.add_option("--video-frames", embed_.frames, "of a clip, that the model of --video DIR sees")
+        ->type_name("N")
+        ->check(CLI::Range(1, vfm::columns::kMostClipFrames))
         ->capture_default_str();
     app.add_option("--text", text_,
                    "how captions become vectors; given, a shard without captions is an error")
@@ -48,7 +52,7 @@ class EmbedTool : public vfm::cli::Tool {
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
     device_.add(app);
-    app.add_option("--compute", compute_, "of a text encoder in DIR; auto: f32, bf16 on a GPU")
+    app.add_option("--compute", compute_, "of an encoder in DIR; auto: f32, bf16 on a GPU")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
         ->capture_default_str();
@@ -88,7 +92,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.video = video_ != "none";
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
-    choose_text_encoder();
+    choose_encoders();
     if (dry_run_) {
       return vfm::cli::tell_estimate(
           {.inputs = embed_.inputs,
@@ -107,14 +111,18 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
  private:
-  void choose_text_encoder() {
+  void choose_encoders() {
     embed_.text_encoder = {.name = "builtin:hash", .dim = text_dim_, .max_tokens = text_tokens_};
-    if (text_.empty() || text_ == "none" || text_ == "builtin:hash") return;
+    const bool text = !text_.empty() && text_ != "none" && text_ != "builtin:hash";
+    const bool video = video_ != "none" && video_ != "builtin:look";
+    if (!text && !video) return;
     embed_.device = vfm::choose_device(device_.device);
     const bool low =
         compute_ == "bf16" || (compute_ == "auto" && embed_.device == vfm::Device::cuda);
-    embed_.text_encoder = vfm::models::text_encoder_config(
-        text_, text_tokens_, low ? vfm::DType::bf16 : vfm::DType::f32);
+    const vfm::DType compute = low ? vfm::DType::bf16 : vfm::DType::f32;
+    if (video) embed_.picture_encoder = video_;
+    embed_.picture_compute = compute;
+    if (text) embed_.text_encoder = vfm::models::text_encoder_config(text_, text_tokens_, compute);
   }
 
   vfm::cli::ColumnOptions columns_;

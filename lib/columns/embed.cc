@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/embed.h"
 
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "columns/clip_vector.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
 #include "curate/look.h"
@@ -42,12 +44,28 @@ Json known_facts(const shard::Sample& sample) {
 /// Captions that go through the text encoder together.
 constexpr std::size_t kTogether = 256;
 
+/// What makes vectors of clips: the encoder of pictures, or without one their look.
+struct ClipEncoder {
+  std::unique_ptr<models::PictureEncoder> pictures;
+  int frames = 0;
+
+  int dim() const { return pictures ? pictures->dim() : curate::kLookDim; }
+  Json config() const {
+    return pictures ? clip_vector_config(*pictures, frames) : curate::look_config();
+  }
+};
+
 /// Embeds the samples of one shard: push() each, then flush().
 class Embedder {
  public:
-  Embedder(const EmbedOptions& options, const text::Encoder* encoder, const io::Record& record,
-           ColumnNotes& notes, shard::Writer& writer)
-      : options_(options), encoder_(encoder), record_(record), notes_(notes), writer_(writer) {}
+  Embedder(const EmbedOptions& options, const ClipEncoder& clips, const text::Encoder* encoder,
+           const io::Record& record, ColumnNotes& notes, shard::Writer& writer)
+      : options_(options),
+        clips_(clips),
+        encoder_(encoder),
+        record_(record),
+        notes_(notes),
+        writer_(writer) {}
 
   void push(const shard::Sample& sample) {
     const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
@@ -57,27 +75,28 @@ class Embedder {
     if (options_.need_text && !with_text_)
       fail("has no captions; run vfm-caption on it first, or leave --text out");
     if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
-    shard::Sample out{sample.key, {}};
-    Seen seen;
-    if (options_.video) {
-      seen = see(sample);
-      const std::vector<float> look = curate::look(seen.glimpse);
-      out.members.push_back({"video.npy", io::make_npy_half({curate::kLookDim}, look)});
-    }
+    Waiting waiting{{sample.key, {}}, caption != nullptr, Json::object(), {}, 0};
+    if (options_.video) see(sample, waiting);
     if (with_text_ && !caption) note(sample, "has no caption, unlike other samples of its shard");
     if (caption) captions_.push_back(text::to_utf8(*caption));
-    waiting_.push_back({std::move(out), caption != nullptr, std::move(seen.facts)});
+    waiting_.push_back(std::move(waiting));
+    if (clips_.pictures && prepared_.size() >= clips_.pictures->together()) encode_frames();
     if (waiting_.size() == kTogether) flush();
   }
 
-  /// Writes what waits for its text.
+  /// Writes what waits for its text or its frames.
   void flush() {
+    if (clips_.pictures) encode_frames();
     std::vector<text::TokenEmbeddings> texts;
     if (encoder_) texts = encoder_->encode_all(captions_);
     std::size_t next = 0;
     for (Waiting& sample : waiting_) {
       Json encoders = Json::object();
-      if (options_.video) encoders["video_encoder"] = curate::look_config();
+      if (options_.video) {
+        encoders["video_encoder"] = clip_config_;
+        const auto dim = static_cast<std::int64_t>(sample.vector.size());
+        sample.out.members.push_back({"video.npy", io::make_npy_half({dim}, sample.vector)});
+      }
       if (with_text_) {
         const text::TokenEmbeddings tokens = sample.has_caption
                                                  ? usable(sample.out, std::move(texts[next++]))
@@ -110,33 +129,68 @@ class Embedder {
     }
   }
 
-  Seen see(const shard::Sample& sample) {
+  struct Waiting {
+    shard::Sample out;
+    bool has_caption;
+    Json facts;                 // measured, where the sample's json lacks them
+    std::vector<float> vector;  // of its video
+    std::size_t frames;         // of it that are prepared, and not encoded yet
+  };
+
+  /// The vector of the sample's video, or what it will be made of.
+  void see(const shard::Sample& sample, Waiting& waiting) {
+    waiting.vector.assign(static_cast<std::size_t>(clips_.dim()), 0.0f);
     const shard::Member* member = shard::media_member(sample);
-    if (member == nullptr) {
-      note(sample, shard::no_media(sample));
-      return {};
-    }
+    if (member == nullptr) return note(sample, shard::no_media(sample));
+    const std::string where = fmt::format("{}.{}", sample.key, member->extension);
     try {
-      return see_member(*member, fmt::format("{}.{}", sample.key, member->extension),
-                        known_facts(sample), options_.hardware);
+      if (!clips_.pictures) {
+        Seen seen = see_member(*member, where, known_facts(sample), options_.hardware);
+        waiting.vector = curate::look(seen.glimpse);
+        waiting.facts = std::move(seen.facts);
+        return;
+      }
+      PreparedClip clip = prepare_clip(*member, where, known_facts(sample), *clips_.pictures,
+                                       clips_.frames, options_.hardware);
+      waiting.frames = clip.frames.size();
+      waiting.facts = std::move(clip.facts);
+      std::move(clip.frames.begin(), clip.frames.end(), std::back_inserter(prepared_));
     } catch (const Error& error) {
       note(sample, error.what());
-      return {};
+    }
+  }
+
+  /// Makes vectors of the frames that are prepared.
+  void encode_frames() {
+    std::vector<std::vector<float>> encoded = clips_.pictures->encode_prepared(prepared_);
+    prepared_.clear();
+    auto next = encoded.begin();
+    for (Waiting& sample : waiting_) {
+      if (sample.frames == 0) continue;
+      const auto end = next + static_cast<std::ptrdiff_t>(std::exchange(sample.frames, 0));
+      try {
+        std::vector<float> vector =
+            pool_vectors({std::move_iterator(next), std::move_iterator(end)}, clips_.dim());
+        io::check_halves(vector,
+                         fmt::format("its vector by {}", clip_config_["name"].get<std::string>()));
+        sample.vector = std::move(vector);
+      } catch (const Error& error) {
+        note(sample.out, error.what());
+      }
+      next = end;
     }
   }
 
   const EmbedOptions& options_;
+  const ClipEncoder& clips_;
   const text::Encoder* encoder_;
   const io::Record& record_;
   ColumnNotes& notes_;
   shard::Writer& writer_;
-  struct Waiting {
-    shard::Sample out;
-    bool has_caption;
-    Json facts;  // measured, where the sample's json lacks them
-  };
+  const Json clip_config_ = options_.video ? clips_.config() : Json();
   std::vector<Waiting> waiting_;
-  std::vector<std::string> captions_;  // of those that have one
+  std::vector<std::string> captions_;         // of those that have one
+  std::vector<std::vector<float>> prepared_;  // frames that wait for the encoder of pictures
   bool first_ = true, with_text_ = false;
 };
 
@@ -149,6 +203,11 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
   encoder_options.device = options.device;
   const auto encoder =
       options.text ? models::make_text_encoder(options.text_encoder, encoder_options) : nullptr;
+  ClipEncoder clips;
+  clips.frames = options.frames;
+  if (options.video && !options.picture_encoder.empty())
+    clips.pictures = models::make_picture_encoder(options.picture_encoder, options.device,
+                                                  options.picture_compute);
   progress.start("samples", shard::count_samples(options.inputs));
   ColumnJob job;
   job.tool = "vfm-embed";
@@ -159,14 +218,14 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
   job.limits = options.limits;
   job.settings = [&](const io::Record&) {
     Json settings = {{"version", 1}};
-    settings["video_encoder"] = options.video ? curate::look_config() : Json();
+    settings["video_encoder"] = options.video ? clips.config() : Json();
     settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
     settings["need_text"] = options.need_text;
     return settings;
   };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
-    Embedder embedder(options, encoder.get(), record, notes, writer);
+    Embedder embedder(options, clips, encoder.get(), record, notes, writer);
     shard::Sample sample;
     while (reader.next(sample)) {
       check_stop();

@@ -1,6 +1,7 @@
 // vfm-embed: vectors for every sample of every shard, as the column X.embed.tar.
 //
-// KEY.video.npy is the look of the clip (fp16, one vector of length 1); KEY.text.npy the tokens of
+// KEY.video.npy is the look of the clip, or what an encoder of pictures makes of its frames
+// (columns/clip_vector.h), fp16, one vector of length 1; KEY.text.npy the tokens of
 // its caption (fp16, tokens x dim, unpadded, absent if the shard has no captions); KEY.json the
 // encoders' configs: {"video_encoder":{…},"text_encoder":{…}}.
 // SPDX-License-Identifier: Apache-2.0
@@ -11,6 +12,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "columns/clip_vector.h"
 #include "io/manifest.h"
 #include "media/hardware.h"
 #include "shard/reader.h"
@@ -24,11 +26,14 @@ struct EmbedOptions {
   std::string directory;  ///< of the columns; empty: beside their shards
   bool force = false;
   shard::ReadLimits limits;
-  bool video = true;       ///< builtin:look
-  bool text = true;        ///< the encoder of text_encoder, where there are captions
-  bool need_text = false;  ///< a shard without captions is an error
+  bool video = true;                   ///< builtin:look, or:
+  std::string picture_encoder;         ///< a folder (models/encoder/picture_encoder.h)
+  DType picture_compute = DType::f32;  ///< f32 or bf16
+  int frames = kClipFrames;            ///< of a clip, that it sees
+  bool text = true;                    ///< the encoder of text_encoder, where there are captions
+  bool need_text = false;              ///< a shard without captions is an error
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
-  Device device = Device::cpu;  ///< of the text encoder
+  Device device = Device::cpu;  ///< of encoders from folders
   /// Decodes the clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

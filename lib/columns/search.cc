@@ -13,7 +13,7 @@
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "columns/column_job.h"
-#include "columns/glimpse.h"
+#include "columns/file_query.h"
 #include "curate/look.h"
 #include "io/file.h"
 #include "io/manifest.h"
@@ -37,7 +37,7 @@ constexpr double kSameWord = 0.6;
 struct Match {
   std::vector<float> scores;  // one per word of the query; one for a look
   double score = 0;
-  Json encoder;  // of the text: models::encoder_identity()
+  Json encoder;  // of the vector: models::encoder_identity()
   std::string key;
   std::string base;  // the tar with the clip itself, and the sample's row there
   std::int64_t row = 0;
@@ -123,7 +123,7 @@ class Searcher {
   explicit Searcher(const SearchOptions& options) : limits_(options.limits), text_(options.query) {
     const std::string& query = options.query;
     if (io::file_exists(query) && shard::is_media_name(query)) {
-      look_ = curate::look(glimpse_of_file(query, options.hardware));
+      file_.emplace(query, options.hardware);
     } else if (shard::is_media_name(query) && query.find(' ') == std::string::npos) {
       fail_usage("cannot open '{}': there is no such video or picture", query);
     } else if (text::make_encoder({.name = "builtin:hash"})->encode(query).tokens == 0) {
@@ -153,9 +153,8 @@ class Searcher {
       }
       found.errors = reader.faults();
       if (without > 0 && found.matches.empty())
-        fail("has no {}", look_.empty()
-                              ? "text embeddings; run vfm-caption, then vfm-embed on it first"
-                              : "video embeddings; run vfm-embed on it first");
+        fail("has no {}", !file_ ? "text embeddings; run vfm-caption, then vfm-embed on it first"
+                                 : "video embeddings; run vfm-embed on it first");
       log_debug("{}: {} of {} samples searched", path, found.matches.size(),
                 found.matches.size() + without);
     } catch (const Error& error) {
@@ -177,18 +176,18 @@ class Searcher {
     const std::string* json = sample.find("json");
     const Json facts = json ? parse_json(*json, where) : Json::object();
     Match match;
-    if (!look_.empty()) {
+    if (file_) {
       const std::string* vector = sample.find("video.npy");
       if (vector == nullptr) return std::nullopt;
       const auto config = facts.find("video_encoder");
-      if (config != facts.end() && *config != curate::look_config())
-        fail("{} was embedded by {}, not by {}", sample.key, dump_json(*config),
-             dump_json(curate::look_config()));
+      match.encoder = config == facts.end() ? curate::look_config() : *config;
+      const std::vector<float>& query = file_->vector(match.encoder, sample.key);
+      match.encoder = models::encoder_identity(match.encoder);
       const std::vector<float> other = io::npy_floats(*vector, sample.key + ".video.npy");
       // Stored in half precision, it is of length 1 only nearly.
       const double length = std::sqrt(curate::dot(other, other));
       match.scores = {
-          static_cast<float>(length > 0 ? std::min(1.0, curate::dot(look_, other) / length) : 0)};
+          static_cast<float>(length > 0 ? std::min(1.0, curate::dot(query, other) / length) : 0)};
     } else {
       const std::string* tokens = sample.find("text.npy");
       if (tokens == nullptr) return std::nullopt;
@@ -205,7 +204,7 @@ class Searcher {
   }
 
   shard::ReadLimits limits_;
-  std::vector<float> look_;  // empty: a text is searched for
+  std::optional<FileQuery> file_;  // else a text is searched for
   TextQuery text_;
 };
 

@@ -94,7 +94,7 @@ ModelShape Estimate::shape_of_model() const {
   }
   shape.flow = own_sampling_.flow();
   if (text_)
-    shape.encoder_width = text_->config.width;
+    shape.encoder_width = text_->width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)
     shape.encoder_width = shape.text_width;
   else if (facts_.text_encoder && shape.text_width > 0)
@@ -238,11 +238,8 @@ ModelPart Estimate::text_part() const {
   if (!text_) return part;
   part.file_bytes = text_->file_bytes;
   // Of the embedding only the rows of the text are touched.
-  part.mapped_bytes =
-      std::max(0.0, part.file_bytes - static_cast<double>(dtype_size(text_->stored)) *
-                                          text_->config.vocabulary * text_->config.width);
-  part.cost =
-      models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
+  part.mapped_bytes = std::max(0.0, part.file_bytes - text_->table_bytes);
+  part.cost = text_->cost(clip_.text_tokens, job_.device);
   const bool second = clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.negative.empty());
   part.cost.repeat(second ? 2 : 1);
   part.held_bytes = part.cost.held_bytes;

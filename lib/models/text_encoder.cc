@@ -10,7 +10,10 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "models/encoder/sentence_encoder.h"
+#include "models/encoder/sentence_folder.h"
 #include "models/folder/hf_folder.h"
+#include "models/folder/load_tensors.h"
 #include "models/folder/model_layout.h"
 #include "tensor/device.h"
 #include "text/tokenizer.h"
@@ -142,15 +145,23 @@ DType parse_compute(const std::string& name) {
   fail_usage("a text encoder computes in f32 or bf16, not '{}'", name);
 }
 
+bool is_sentence(const text::EncoderConfig& config) {
+  return config.name.starts_with("sentence:");
+}
+
 void need_known(const text::EncoderConfig& config) {
-  if (config.name != "t5" && config.name != "umt5")
-    fail_usage("there is no text encoder '{}'; this program has builtin:hash, t5 and umt5",
-               config.name);
+  if (config.name != "t5" && config.name != "umt5" && !is_sentence(config))
+    fail_usage(
+        "there is no text encoder '{}'; this program has builtin:hash, t5, umt5 and sentence:...",
+        config.name);
 }
 
 std::unique_ptr<HfComponent> open_model(const std::string& folder) {
   auto component = std::make_unique<HfComponent>(folder);
-  component->need_type({"t5", "umt5"});
+  component->need_type({"t5", "umt5", "bert", "roberta", "xlm-roberta", "clip", "siglip"});
+  if (component->type() != "t5" && component->type() != "umt5")
+    fail_usage("'{}' is of type {}, which gives one vector a text: T5 is needed", folder,
+               component->type());
   return component;
 }
 
@@ -164,11 +175,11 @@ text::EncoderConfig describe(const HfComponent& component, const std::string& pa
           .compute = compute == DType::bf16 ? "bf16" : "f32"};
 }
 
-/// What a configuration names, checked, but for the weights.
-struct Opened {
-  Opened(const text::EncoderConfig& config, const TextEncoderOptions& options)
+/// The settings of a configuration, and the folder that it names, which is there.
+struct Settings {
+  Settings(const text::EncoderConfig& config, const TextEncoderOptions& options)
       : path(options.folder.empty() ? config.path : options.folder),
-        max_tokens(config.max_tokens.value_or(512)) {
+        max_tokens(static_cast<int>(config.max_tokens.value_or(512))) {
     if (!config.unknown.empty())
       fail_usage("text encoder {} has no setting '{}'", config.name, config.unknown);
     if (options.folder.empty() && !io::file_exists(path))
@@ -176,13 +187,22 @@ struct Opened {
                  options.folder_option.empty()
                      ? ""
                      : "; say with " + options.folder_option + " where it is");
-    folders = text_encoder_folders(path);
-    component = open_model(folders.model);
-    if (max_tokens < 1 || max_tokens > (1 << 20))
-      fail_usage("a text encoder of at most {} tokens", max_tokens);
+    const std::int64_t most = config.max_tokens.value_or(512);
+    if (most < 1 || most > (1 << 20)) fail_usage("a text encoder of at most {} tokens", most);
     compute =
         options.compute.value_or(parse_compute(config.compute.empty() ? "f32" : config.compute));
   }
+  std::string path;
+  int max_tokens;
+  DType compute = DType::f32;
+};
+
+/// Those of a T5, with its model, but for the weights.
+struct Opened : Settings {
+  Opened(const text::EncoderConfig& config, const TextEncoderOptions& options)
+      : Settings(config, options),
+        folders(text_encoder_folders(path)),
+        component(open_model(folders.model)) {}
   /// Of model and tokenizer, which must be that of `config` if that has one.
   std::string hash(const text::EncoderConfig& config) const {
     std::string own = hash_of(*component, folders.tokenizer);
@@ -190,22 +210,31 @@ struct Opened {
       fail_usage("'{}' is not the text encoder that the embeddings were made with", path);
     return own;
   }
-  std::string path;
   Folders folders;
   std::unique_ptr<HfComponent> component;
-  std::int64_t max_tokens;
-  DType compute = DType::f32;
 };
+
+/// Of one with a rule, which must be the folder's own.
+std::unique_ptr<text::Encoder> make_sentence(const text::EncoderConfig& config,
+                                             const TextEncoderOptions& options) {
+  const Settings settings(config, options);
+  auto encoder = make_sentence_encoder(settings.path, settings.max_tokens, settings.compute,
+                                       options.device, config.hash);
+  const text::EncoderConfig own = encoder->config();
+  if (own.name != config.name || (!config.rule.empty() && own.rule != config.rule))
+    fail_usage("'{}' holds {} ({}), not {} ({})", settings.path, own.name, own.rule, config.name,
+               config.rule);
+  return encoder;
+}
 
 std::unique_ptr<text::Encoder> make_t5(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options) {
   Opened opened(config, options);
   const std::string hash = opened.hash(config);
-  const int max_tokens = static_cast<int>(opened.max_tokens);
   const text::EncoderConfig own =
-      describe(*opened.component, opened.path, hash, max_tokens, opened.compute);
+      describe(*opened.component, opened.path, hash, opened.max_tokens, opened.compute);
   return std::make_unique<T5TextEncoder>(opened.folders, std::move(opened.component), own,
-                                         max_tokens, opened.compute, options.device);
+                                         opened.max_tokens, opened.compute, options.device);
 }
 
 }  // namespace
@@ -221,6 +250,7 @@ TextFolders text_encoder_folders(const std::string& folder) {
 }
 
 text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
+  if (is_sentence_folder(folder)) return sentence_encoder_config(folder, max_tokens, compute);
   return as_usage([&] {
     const Folders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
@@ -239,22 +269,39 @@ std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& conf
                                                  const TextEncoderOptions& options) {
   if (config.path.empty()) return text::make_encoder(config);
   need_known(config);
-  return as_usage([&] { return make_t5(config, options); });
+  return as_usage([&] {
+    return is_sentence(config) ? make_sentence(config, options) : make_t5(config, options);
+  });
 }
 
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options) {
   need_known(config);
   return as_usage([&] {
+    TextEncoderFolder folder;
+    if (is_sentence(config)) {
+      const Settings settings(config, options);
+      SentenceModelFacts facts =
+          inspect_sentence_encoder(settings.path, settings.max_tokens, settings.compute);
+      folder.width = facts.dim;
+      folder.file_bytes = facts.file_bytes;
+      folder.table_bytes = facts.table_bytes;
+      folder.cost = [facts](std::int64_t, Device device) { return facts.cost(device); };
+      return folder;
+    }
     const Opened opened(config, options);
     open_tokenizer(opened.folders.tokenizer);
     const io::TensorSet& weights = opened.component->weights();
-    TextEncoderFolder folder{config_of(*opened.component), DType::f32, opened.compute};
-    check_t5(folder.config, weights);
+    const T5Config t5 = config_of(*opened.component);
+    check_t5(t5, weights);
     if (!config.hash.empty()) opened.hash(config);
-    const std::string& dtype = weights.tensors().front().dtype;
-    if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
+    const DType stored = float_type(weights.tensors().front().dtype);
+    folder.width = t5.width;
     folder.file_bytes = static_cast<double>(weights.bytes());
+    folder.table_bytes = static_cast<double>(dtype_size(stored)) * t5.vocabulary * t5.width;
+    folder.cost = [t5, stored, compute = opened.compute](std::int64_t tokens, Device device) {
+      return t5_cost(t5, tokens, stored, compute, device);
+    };
     return folder;
   });
 }

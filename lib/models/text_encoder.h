@@ -1,5 +1,6 @@
 // Text encoders by their configuration, as latents.json and train.json hold it: builtin:hash
-// (text/hash_encoder.h), or T5 from a folder.
+// (text/hash_encoder.h), T5 from a folder, or a sentence encoder from one, which gives one vector
+// for a whole text (models/encoder/sentence_encoder.h).
 //
 //   {"name": "t5", "path": "/models/t5-11b", "hash": "...", "dim": 1024, "max_tokens": 512,
 //    "compute": "bf16"}
@@ -10,16 +11,20 @@
 //   a pipeline   text_encoder/ with config.json and weights, tokenizer/ with the tokenizer's files
 //   a model      config.json, weights and the tokenizer's files beside each other; text_encoder/ of
 //                a pipeline will do, too
-// The tokenizer is tokenizer.json, or spiece.model where there is none.
+//   sentences    models/encoder/sentence_folder.h
+// T5's tokenizer is tokenizer.json, or spiece.model where there is none.
 // Thread-safety: free functions, any thread; encoders as text/encoder.h says.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/json_fwd.h"
+#include "models/part_cost.h"
 #include "models/t5/t5.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
@@ -50,9 +55,11 @@ std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& conf
 
 /// What the headers of an encoder's folder say.
 struct TextEncoderFolder {
-  T5Config config;
-  DType stored = DType::f32, compute = DType::f32;
-  double file_bytes = 0;  ///< of the weights
+  int width = 0;           ///< of a vector
+  double file_bytes = 0;   ///< of the weights
+  double table_bytes = 0;  ///< of the embedding among them, of which only a text's rows are read
+  /// Of a text of so many tokens; of a sentence encoder, which gives one, always of the longest.
+  std::function<PartCost(std::int64_t tokens, Device device)> cost;
 };
 
 /// Of a configuration with a folder. Throws what make_text_encoder() throws; but the hash, for

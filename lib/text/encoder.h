@@ -16,10 +16,13 @@ namespace vfm::text {
 
 /// Which encoder, as latents.json and train.json hold it. What is not said is empty.
 struct EncoderConfig {
-  std::string name;                  ///< "builtin:hash", "t5", "umt5", or another program's
+  /// "builtin:hash", "t5", "umt5", "sentence:bert" and the like (one vector for the whole text), or
+  /// another program's.
+  std::string name;
   std::string path = {}, hash = {};  ///< of an encoder from a folder
   std::optional<std::int64_t> dim = {}, max_tokens = {};
   std::string compute = {};                  ///< "f32", "bf16"; of an encoder from a folder
+  std::string rule = {};                     ///< "mean, normalised"; of a sentence encoder
   std::optional<std::int64_t> version = {};  ///< of a built-in one
   std::string unknown = {};  ///< a key that no encoder of the name has: who makes one refuses it
 

@@ -100,7 +100,8 @@ EncoderConfig HashEncoder::config() const {
 }
 
 bool EncoderConfig::foreign() const {
-  return name != "t5" && name != "umt5" && !name.starts_with("builtin:");
+  return name != "t5" && name != "umt5" && !name.starts_with("builtin:") &&
+         !name.starts_with("sentence:");
 }
 
 EncoderConfig EncoderConfig::from_json(const Json& json) {
@@ -112,13 +113,16 @@ EncoderConfig EncoderConfig::from_json(const Json& json) {
     if (config.foreign()) return config;
     config.max_tokens = get_integer(json, "max_tokens");
     const bool built_in = config.name.starts_with("builtin:");
+    const bool sentence = config.name.starts_with("sentence:");
+    if (sentence) config.rule = text("rule");
     if (built_in)
       config.version = get_integer(json, "version");
     else
       config.compute = text("compute");
     for (const auto& [key, value] : json.items())
       if (config.unknown.empty() && key != "name" && key != "dim" && key != "max_tokens" &&
-          !(built_in ? key == "version" : key == "path" || key == "hash" || key == "compute"))
+          !(built_in ? key == "version" : key == "path" || key == "hash" || key == "compute") &&
+          !(sentence && key == "rule"))
         config.unknown = key;
     return config;
   });
@@ -137,6 +141,7 @@ Json EncoderConfig::to_json() const {
   add_number("dim", dim);
   add_number("max_tokens", max_tokens);
   add_text("compute", compute);
+  add_text("rule", rule);
   add_number("version", version);
   return json;
 }

@@ -2,6 +2,7 @@
 #include "text/unicode.h"
 
 #include <unicode/brkiter.h>
+#include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/ucnv.h>
@@ -49,6 +50,11 @@ const char* sixteen_or_more(std::string_view bytes) {
 
 bool is_blank(UChar32 c) {
   return u_isUWhiteSpace(c) || u_charType(c) == U_CONTROL_CHAR;
+}
+
+/// What Python's str.strip() takes away: white space, and four separators of ASCII.
+bool is_python_space(UChar32 c) {
+  return u_isUWhiteSpace(c) || (c >= 0x1c && c <= 0x1f);
 }
 
 bool is_word_part(UChar32 c) {
@@ -118,6 +124,38 @@ std::string first_characters(std::string_view utf8, std::size_t count) {
   while (word_end > 0 && is_blank(text.char32At(text.moveIndex32(word_end, -1))))
     --word_end;
   return utf8_of(text.tempSubString(0, word_end));
+}
+
+std::string lower_case(std::string_view utf8) {
+  return utf8_of(from_utf8(utf8).toLower(icu::Locale::getRoot()));
+}
+
+std::string trimmed(std::string_view utf8) {
+  const icu::UnicodeString text = from_utf8(utf8);
+  std::int32_t begin = 0, end = text.length();
+  while (begin < end && is_python_space(text.char32At(begin)))
+    begin = text.moveIndex32(begin, 1);
+  while (end > begin && is_python_space(text.char32At(text.moveIndex32(end, -1))))
+    end = text.moveIndex32(end, -1);
+  return utf8_of(text.tempSubStringBetween(begin, end));
+}
+
+std::string without_punctuation(std::string_view utf8) {
+  const icu::UnicodeString text = from_utf8(utf8);
+  icu::UnicodeString out;
+  bool space = false;
+  for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
+    const UChar32 c = text.char32At(i);
+    if (c > ' ' && c < 0x7f && !u_isalnum(c)) continue;
+    if (is_python_space(c)) {
+      space = true;
+      continue;
+    }
+    if (space && !out.isEmpty()) out.append(UChar32{' '});
+    space = false;
+    out.append(c);
+  }
+  return utf8_of(out);
 }
 
 std::vector<std::string> words(std::string_view utf8, std::size_t limit) {

@@ -29,6 +29,16 @@ std::string clean_line(std::string_view utf8);
 /// of a word unless that would lose more than half. Never cuts inside a character.
 std::string first_characters(std::string_view utf8, std::size_t count);
 
+/// In lower case, as the Unicode standard has it for no language in particular.
+std::string lower_case(std::string_view utf8);
+
+/// Without white space at the ends.
+std::string trimmed(std::string_view utf8);
+
+/// Without ASCII punctuation; white space becomes single spaces, none at the ends. What SigLIP's
+/// texts went through (big_vision's "canonicalize").
+std::string without_punctuation(std::string_view utf8);
+
 /// The words of a text in order, at most `limit` of them: NFKC, case folded. Punctuation and spaces
 /// are no words; numbers, symbols and emoji are.
 std::vector<std::string> words(std::string_view utf8, std::size_t limit);

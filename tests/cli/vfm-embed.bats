@@ -100,6 +100,87 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   [[ "$output" == *'"key":"k1"'* ]]
 }
 
+@test "an encoder of pictures from a folder: any -j, resumed, searched by a file" {
+  three a
+  make_shard b bt=smaller=
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/clip" model
+  run --separate-stderr vfm-embed --video model --device cpu -j1 a.tar b.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "$(npy a.embed.tar ar.video.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (12,), }" ]
+  [[ "$(tar -xOf a.embed.tar ar.json)" == '{"video_encoder":{"name":"clip","path":"'*'/model","hash":"'*'","dim":12,"compute":"f32","input":{"shortest_edge":24,"resample":"bicubic",'*'},"frames":8,"pool":"mean"},"text_encoder":{"name":"builtin:hash"'*'"frames":8}' ]]
+  tar -xOf a.embed.tar ar.video.npy | tail -c 24 | python3 -c '
+import struct, sys
+length = sum(v * v for v in struct.unpack("<12e", sys.stdin.buffer.read())) ** 0.5
+assert abs(length - 1) < 1e-3, length'
+  first=$(stat -c %i:%Y a.embed.tar)
+  vfm-embed --video model --device cpu a.tar b.tar >embedded.jsonl
+  [ "$(stat -c %i:%Y a.embed.tar)" = "$first" ]
+  vfm-embed --video model --device cpu -j4 -o again a.tar b.tar
+  cmp a.embed.tar again/a.embed.tar
+  # A copy is found, and by what it was embedded with.
+  [ "$(vfm-embed --search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | keys)" = "at bt " ]
+  vfm-embed --search "$CLIPS/test.mp4" --top 1 embedded.jsonl | records | jq -e '.score > 0.999'
+  # Other settings, other columns.
+  vfm-embed --video model --video-frames 2 --compute bf16 --device cpu a.tar
+  [[ "$(tar -xOf a.embed.tar ar.json)" == *'"compute":"bf16","input":'*'"frames":2,"pool":"mean"}'* ]]
+}
+
+@test "vectors of two encoders of clips are not compared" {
+  three a
+  three b
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" model
+  vfm-embed a.tar >embedded.jsonl
+  vfm-embed --video model --device cpu b.tar >>embedded.jsonl
+  run --separate-stderr vfm-embed --search "$CLIPS/red.mp4" embedded.jsonl
+  only_records
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 3 ]
+  [[ "$stderr" == *"b.tar: 3 samples were embedded by"*"search them apart"* ]]
+  [ "$(vfm-embed --search "$CLIPS/red.mp4" --top 1 b.tar | records | keys)" = "br " ]
+  # The folder holds another model now.
+  rm -r model
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2_own" model
+  run --separate-stderr vfm-embed --search "$CLIPS/red.mp4" b.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"br was embedded by"*"which is not what"* ]]
+}
+
+@test "a clip that cannot be decoded, and vectors that are no numbers, cost their samples" {
+  three a
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" model
+  head -c 200 /dev/urandom >a.d/clip/as.mp4
+  tar --format=ustar --sort=name -C a.d/clip -cf a.tar .
+  run --separate-stderr vfm-embed --video model --device cpu a.tar
+  [ "$status" -eq 1 ]
+  [ "$(tar -tf a.embed.tar | grep -c video.npy)" -eq 3 ]
+  [ "$(tar -xOf a.embed.tar as.video.npy | tail -c 32 | tr -d '\0' | wc -c)" -eq 0 ]
+  [ "$(tar -xOf a.embed.tar at.video.npy | tail -c 32 | tr -d '\0' | wc -c)" -gt 16 ]
+  "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
+  run --separate-stderr vfm-embed --video model --device cpu --force a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"ar of 'a.tar': its vector by dinov2 has values that are not finite"* ]]
+}
+
+@test "folders that are no encoder of pictures are refused before any work" {
+  three a
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/siglip" model
+  refused() {
+    run --separate-stderr vfm-embed --video "$1" --device cpu a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == "vfm-embed: "*"$2"* ]]
+    [ ! -e a.embed.tar ]
+  }
+  refused nowhere "no such model folder: 'nowhere'"
+  refused "$VFM_ROOT/tests/golden/t5/v1_1" "it has no preprocessor_config.json"
+  sed -i 's/"do_resize"/"do_pad": true, "do_resize"/' model/preprocessor_config.json
+  refused model '"do_pad" is true, which is not supported here'
+  sed -i 's/"do_pad": true, //; s/27/28/g' model/preprocessor_config.json
+  refused model "takes pictures of 27x27, its preprocessing makes them 28x28"
+  sed -i 's/"model_type": "siglip"/"model_type": "siglip2"/' model/config.json
+  refused model "NaFlex"
+}
+
 @test "text embeddings that are no numbers, or none of half precision, cost their samples" {
   make_shard a "k1=red=a red fox" "k2=blue=a blue boat"
   cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
@@ -301,7 +382,7 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
 @test "exit status 2 before any work" {
   three a
   export CUDA_VISIBLE_DEVICES=
-  for bad in '--video clip' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' '--top 0 --search x' '-j x' '--hwaccel vaapi' '--hwaccel cuda'; do
+  for bad in '--video clip' '--video-frames 0' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' '--top 0 --search x' '-j x' '--hwaccel vaapi' '--hwaccel cuda'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-embed $bad a.tar
     [ "$status" -eq 2 ]

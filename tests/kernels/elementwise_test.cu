@@ -12,6 +12,8 @@ using vfm::kernels::add_into;
 using vfm::kernels::convert;
 using vfm::kernels::gelu_backward;
 using vfm::kernels::gelu_forward;
+using vfm::kernels::gelu_in_place;
+using vfm::kernels::GeluKind;
 using vfm::kernels::silu_backward;
 using vfm::kernels::silu_forward;
 using vfm::kernels::Type;
@@ -149,6 +151,35 @@ void test_gelu(Checker& checker, Case c, bool in_place) {
   };
   checker.check(named<T>("gelu and its backward at once, the same bits"),
                 same(again.host(checker), y.host(checker)) && same(both, dx.host(checker)));
+}
+
+double gelu_tanh(double x) {
+  return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double gelu_quick(double x) {
+  return x / (1 + std::exp(-1.702 * x));
+}
+
+struct OneGelu {
+  GeluKind kind;
+  double (*of)(double);
+  const char* name;
+};
+
+template <class T>
+void test_gelus_in_place(Checker& checker, Case c) {
+  const auto inputs = numbers(c.n, 5);
+  const std::vector<double> in = doubles<T>(inputs);
+  for (const auto& [kind, of, name] :
+       {OneGelu{GeluKind::tanh, gelu_tanh, "tanh gelu"}, OneGelu{GeluKind::erf, gelu, "erf gelu"},
+        OneGelu{GeluKind::quick, gelu_quick, "quick gelu"}}) {
+    const Shifted<T> x(inputs, c.shift);
+    need(gelu_in_place(type_of<T>(), kind, x.get(), static_cast<std::int64_t>(c.n), nullptr), name);
+    std::vector<double> values;
+    for (const double v : in)
+      values.push_back(of(v));
+    each_close(checker, named<T>(name), x.host(checker), values, tolerance<T>());
+  }
 }
 
 void test_silu(Checker& checker, Case c, bool in_place) {
@@ -344,6 +375,9 @@ void test_refusals(Checker& checker) {
                     swiglu_forward(Type::f32, p, p, -1, 4, nullptr) == invalid &&
                     add_columns(p, p, p, -1, 4, 4, nullptr) == invalid &&
                     add_columns(p, p, p, 1, -1, 4, nullptr) == invalid);
+  checker.check("gelu in place refuses the same",
+                gelu_in_place(Type::f32, GeluKind::quick, p, -1, nullptr) == invalid &&
+                    gelu_in_place(Type::bf16, GeluKind::tanh, nullptr, 0, nullptr) == 0);
   checker.check("too large a size is refused",
                 silu_forward(p, p, (1l << 38) + 1, nullptr) == invalid);
   checker.check("columns that b lacks are refused",
@@ -359,6 +393,12 @@ void time_all() {
   const DeviceArray<Bf16> low(as<Bf16>(noise(kHidden, 3))), other(as<Bf16>(noise(kHidden, 4)));
   time_launch("gelu bf16", 4. * kHidden, 0,
               [&] { return gelu_forward(Type::bf16, low.get(), other.get(), kHidden, nullptr); });
+  time_launch("tanh gelu in place bf16", 4. * kHidden, 0, [&] {
+    return gelu_in_place(Type::bf16, GeluKind::tanh, low.get(), kHidden, nullptr);
+  });
+  time_launch("quick gelu in place bf16", 4. * kHidden, 0, [&] {
+    return gelu_in_place(Type::bf16, GeluKind::quick, low.get(), kHidden, nullptr);
+  });
   time_launch("gelu backward bf16", 6. * kHidden, 0, [&] {
     return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), nullptr, kHidden,
                          nullptr);
@@ -406,6 +446,8 @@ void tests(Checker& checker) {
       test_gelu<Bf16>(checker, c, in_place);
       test_silu(checker, c, in_place);
     }
+    test_gelus_in_place<float>(checker, c);
+    test_gelus_in_place<Bf16>(checker, c);
     test_add_into<float, float>(checker, c);
     test_add_into<float, Bf16>(checker, c);
     test_add_into<Bf16, float>(checker, c);

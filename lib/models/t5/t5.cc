@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "models/encoder/encoder_folder.h"
+#include "models/encoder/encoder_stack.h"
 #include "models/folder/load_tensors.h"
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"
@@ -53,19 +53,6 @@ std::vector<TensorTarget> targets_of(const T5Config& c) {
   }
   return targets;
 }
-
-/// The tensors of a file that is not there.
-class Headers final : public io::TensorSet {
- public:
-  Headers(const T5Config& config, DType stored) {
-    const auto* const nowhere = reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 60);
-    for (const TensorTarget& target : targets_of(config)) {
-      io::TensorView view{target.name, std::string(dtype_name(stored)), target.shape, {}};
-      view.data = {nowhere, view.bytes()};
-      add(view);
-    }
-  }
-};
 
 }  // namespace
 
@@ -140,42 +127,12 @@ T5::T5(const T5Config& config, const io::TensorSet& weights, DType compute, Devi
 }
 
 Tensor T5::weight(const std::string& name, DType dtype) const {
-  const io::TensorView& view = *weights_.find(name);
-  const DType stored = view.dtype == "F32"    ? DType::f32
-                       : view.dtype == "BF16" ? DType::bf16
-                                              : DType::f16;
-  // As it lies on disk where that is what is asked for; data of other programs may begin anywhere.
-  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data.data()) % 4 == 0;
-  if (device_ == Device::meta && layout_device(device_) == Device::cuda)  // goes there at each use
-    return Tensor::borrow(view.data.data(), view.shape, dtype, nullptr).to(device_);
-  if (device_ == Device::meta && stored != dtype) return Tensor(view.shape, dtype, device_);
-  Tensor tensor = Tensor::borrow(view.data.data(), view.shape, stored, nullptr,
-                                 device_ == Device::meta ? device_ : Device::cpu);
-  if (!aligned) {
-    const Tensor copied(view.shape, stored);
-    std::memcpy(copied.raw(), view.data.data(), view.data.size());
-    tensor = copied;
-  }
-  return tensor.to(dtype).to(device_);
+  return use_weight(*weights_.find(name), dtype, device_);
 }
 
 /// The rows of `ids` alone are read: the embedding of umT5 is as large as a third of the model.
 Tensor T5::embed(std::span<const std::int32_t> ids) const {
-  if (device_ == Device::meta)
-    return Tensor({static_cast<std::int64_t>(ids.size()), config_.width}, DType::f32, device_);
-  const io::TensorView& table = *weights_.find("shared.weight");
-  const std::size_t row_bytes = table.data.size() / static_cast<std::size_t>(config_.vocabulary);
-  std::vector<std::byte> rows(ids.size() * row_bytes);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= config_.vocabulary)
-      fail("token {} is not in the vocabulary of {}: do the tokenizer and '{}' belong together?",
-           ids[i], config_.vocabulary, weights_.path());
-    std::memcpy(rows.data() + i * row_bytes,
-                table.data.data() + static_cast<std::size_t>(ids[i]) * row_bytes, row_bytes);
-  }
-  io::TensorView gathered{table.name, table.dtype, {}, rows};
-  gathered.shape = {static_cast<std::int64_t>(ids.size()), config_.width};
-  return read_floats(gathered).clone().to(device_);
+  return table_rows(*weights_.find("shared.weight"), ids, device_, weights_.path());
 }
 
 Tensor T5::bias(int layer, std::int64_t longest) const {
@@ -229,10 +186,7 @@ void T5::feed_forward(Pack& pack, int layer) const {
 }
 
 Tensor T5::encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const {
-  if (std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) !=
-          static_cast<std::int64_t>(ids.size()) ||
-      std::ranges::any_of(lengths, [](auto n) { return n < 1; }))
-    fail("T5: {} tokens do not fit {} texts", ids.size(), lengths.size());
+  need_lengths(ids.size(), lengths, "T5");
   if (ids.empty()) return Tensor({0, config_.width});
   Pack pack;
   pack.attention.query_lengths.assign(lengths.begin(), lengths.end());
@@ -255,7 +209,7 @@ Tensor T5::encode(std::span<const std::int32_t> ids, std::span<const std::int64_
 PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DType compute,
                  Device device) {
   const MetaAccount account(device);
-  const Headers headers(config, stored);
+  const HeaderSet headers(targets_of(config), stored);
   const T5 model(config, headers, compute, Device::meta);
   model.encode(std::vector<std::int32_t>(static_cast<std::size_t>(tokens)), {{tokens}});
   PartCost cost;

@@ -21,6 +21,11 @@ void relu_in_place(Tape& tape, const Tensor& x) {
   VFM_RUN(Touching(x, x), relu, x.dtype(), x.raw(), x.elements());
 }
 
+void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind) {
+  check(tape, x, "gelu in place");
+  VFM_RUN(Touching(x, x), gelu_in_place, x.dtype(), kind, x.raw(), x.elements());
+}
+
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {
   check(tape, x, "gated gelu in place");
   if (factor.dtype() != x.dtype() || factor.device() != x.device() ||

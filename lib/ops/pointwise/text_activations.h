@@ -1,13 +1,18 @@
-// The activations of text encoders, in place and without gradient: for inference.
+// The activations of encoders, in place and without gradient: for inference.
 //
-//   relu(x) = max(x, 0)
-//   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), "gelu_new"
+//   relu(x)        max(x, 0)
+//   tanh gelu      x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))   "gelu_new",
+//                                                                      "gelu_pytorch_tanh"
+//   erf gelu       x / 2 (1 + erf(x / sqrt(2)))                        "gelu"
+//   quick gelu     x / (1 + exp(-1.702 x))                             "quick_gelu"
 //
-// Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), for the approximation;
-// Shazeer, "GLU variants improve transformer" (2020).
+// with the names that Hugging Face's configs have for them. Of minus infinity each gelu is NaN.
+// Sources: Hendrycks and Gimpel, "Gaussian error linear units" (2016), for all three; Shazeer, "GLU
+// variants improve transformer" (2020).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/pointwise/gelu_kind.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
@@ -17,7 +22,10 @@ namespace vfm::ops {
 /// x = relu(x).
 void relu_in_place(Tape& tape, const Tensor& x);
 
-/// x = gelu_tanh(x) factor; both of one dtype and as many elements.
+/// x = gelu(x). On the CPU `erf` gives the bits of ops/pointwise/gelu.h.
+void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind);
+
+/// x = gelu(x) factor, of the kind tanh; both of one dtype and as many elements.
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor);
 
 }  // namespace vfm::ops

@@ -6,6 +6,7 @@ namespace vfm::ops::VFM_ISA {
 namespace {
 
 constexpr float kTwoSqrt2OverPi = 1.59576912f;
+constexpr float kRootHalf = 0.70710678f;
 
 template <class T>
 void relu_all(T* x, std::int64_t n) {
@@ -17,20 +18,51 @@ void relu_all(T* x, std::int64_t n) {
 }
 
 // (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
+struct TanhGelu {
+  VFM_INLINE float of(float v) {
+    const float u2 = kTwoSqrt2OverPi * (v + 0.044715f * v * v * v);
+    return v / (1.f + exp_f(-u2));
+  }
+};
+struct ErfGelu {
+  VFM_INLINE float of(float v) { return 0.5f * v * (1.f + erf_f(v * kRootHalf)); }
+};
+struct QuickGelu {
+  VFM_INLINE float of(float v) { return v / (1.f + exp_f(-1.702f * v)); }
+};
+
+template <class F, class T>
+void activate_all(T* x, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i)
+    store(x + i, F::of(load(x + i)));
+}
+
 template <class T>
 void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
 #pragma omp parallel for simd schedule(static) if (n > kAlone)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float v = load(x + i);
-    const float u2 = kTwoSqrt2OverPi * (v + 0.044715f * v * v * v);
-    store(x + i, v / (1.f + exp_f(-u2)) * load(factor + i));
-  }
+  for (std::int64_t i = 0; i < n; ++i)
+    store(x + i, TanhGelu::of(load(x + i)) * load(factor + i));
 }
 
 }  // namespace
 
 void relu(DType type, void* x, std::int64_t n) {
   by_type(type, [&](auto t) { relu_all(static_cast<decltype(t)*>(x), n); });
+}
+
+void gelu_in_place(DType type, Gelu kind, void* x, std::int64_t n) {
+  by_type(type, [&](auto t) {
+    auto* const values = static_cast<decltype(t)*>(x);
+    switch (kind) {
+      case Gelu::tanh:
+        return activate_all<TanhGelu>(values, n);
+      case Gelu::erf:
+        return activate_all<ErfGelu>(values, n);
+      case Gelu::quick:
+        return activate_all<QuickGelu>(values, n);
+    }
+  });
 }
 
 void gated_gelu(DType type, void* x, const void* factor, std::int64_t n) {

@@ -10,6 +10,13 @@ void relu(DType type, void* x, std::int64_t n) {
   check_gpu(kernels::relu(kernel_type(type), x, n, compute_stream()), "run relu");
 }
 
+void gelu_in_place(DType type, Gelu kind, void* x, std::int64_t n) {
+  const kernels::GeluKind which = kind == Gelu::tanh  ? kernels::GeluKind::tanh
+                                  : kind == Gelu::erf ? kernels::GeluKind::erf
+                                                      : kernels::GeluKind::quick;
+  check_gpu(kernels::gelu_in_place(kernel_type(type), which, x, n, compute_stream()), "run gelu");
+}
+
 void gated_gelu(DType type, void* x, const void* factor, std::int64_t n) {
   check_gpu(kernels::gated_gelu(kernel_type(type), x, factor, n, compute_stream()),
             "run gated gelu");

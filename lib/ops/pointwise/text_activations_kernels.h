@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "ops/kernel.h"
+#include "ops/pointwise/gelu_kind.h"
 
 namespace vfm::ops {
 
-// x = max(x, 0); x = gelu_tanh(x) factor; all of `type`
+// x = max(x, 0); x = gelu(x); x = gelu(x) factor, of the kind tanh; all of `type`
 VFM_ISA_KERNEL(void, relu, DType type, void* x, std::int64_t n)
+VFM_ISA_KERNEL(void, gelu_in_place, DType type, Gelu kind, void* x, std::int64_t n)
 VFM_ISA_KERNEL(void, gated_gelu, DType type, void* x, const void* factor, std::int64_t n)
 
 }  // namespace vfm::ops

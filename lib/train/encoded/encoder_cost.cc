@@ -66,8 +66,7 @@ EncoderCost cost_of_text(const Encoders& encoders, const data::SampleIndex& inde
   }
   const models::TextEncoderFolder folder =
       models::inspect_text_encoder(config, {.device = encoders.device()});
-  cost.cost =
-      models::t5_cost(folder.config, most, folder.stored, folder.compute, encoders.device());
+  cost.cost = folder.cost(most, encoders.device());
   cost.cost.repeat(tokens / static_cast<double>(index.size()) / most);
   return cost;
 }

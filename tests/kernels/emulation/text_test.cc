@@ -1,4 +1,4 @@
-// The T5 encoder and its ops on the GPU, as the emulation runs it, against the CPU.
+// The T5 encoder and the ops of encoders on the GPU, as the emulation runs it, against the CPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include "models/folder/hf_folder.h"
 #include "models/t5/t5.h"
 #include "ops/attention/attention.h"
+#include "ops/norm/layer_norm.h"
 #include "ops/pointwise/text_activations.h"
 #include "tensors.h"
 
@@ -43,6 +44,26 @@ TEST_CASE("the activations of text encoders on the GPU are the CPU's") {
   ops::relu_in_place(tape, relu_cpu);
   CHECK(apart(gelu, gelu_cpu) < (dtype == DType::f32 ? 1e-6 : 8e-3));
   CHECK(apart(relu, relu_cpu) == 0);
+  for (const ops::Gelu kind : {ops::Gelu::tanh, ops::Gelu::erf, ops::Gelu::quick}) {
+    const Tensor there = x.to(Device::cuda), here = x.clone();
+    ops::gelu_in_place(tape, there, kind);
+    ops::gelu_in_place(tape, here, kind);
+    INFO("kind " << static_cast<int>(kind));
+    CHECK(apart(there, here) < (dtype == DType::f32 ? 1e-6 : 8e-3));
+  }
+}
+
+TEST_CASE("layer norm on the GPU is the CPU's") {
+  ops::Tape tape(false);
+  const std::int64_t rows = GENERATE(0, 1, 5), width = GENERATE(1, 7, 96, 768, 4100);
+  const Tensor x = noise_tensor({rows, width}, 1), weight = noise_tensor({width}, 2),
+               bias = noise_tensor({width}, 3);
+  const auto gpu = [](const Tensor& t) { return t.to(Device::cuda); };
+  const Tensor there = ops::layer_norm(tape, gpu(x), gpu(weight), gpu(bias), 1e-5f);
+  const Tensor here = ops::layer_norm(tape, x, weight, bias, 1e-5f);
+  CHECK(there.device() == Device::cuda);
+  CHECK(there.shape() == here.shape());
+  if (rows > 0) CHECK(apart(there, here) < 1e-6);
 }
 
 TEST_CASE("T5 and umT5 on the GPU are the CPU's") {

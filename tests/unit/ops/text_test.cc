@@ -1,11 +1,16 @@
 // What only text encoders need: attention with a relative bias, activations in place.
 // SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/check.h"
+#include "ops/pointwise/gelu.h"
 #include "ops/pointwise/text_activations.h"
 
 using namespace vfm;
@@ -137,4 +142,124 @@ TEST_CASE("activations in place") {
   CHECK_THROWS_AS(relu_in_place(recording, one), Error);
   CHECK_THROWS_AS(gated_gelu_in_place(recording, one, one.clone()), Error);
   CHECK_THROWS_AS(gated_gelu_in_place(tape, one, noise_tensor({19}, 7)), Error);
+}
+
+namespace {
+
+double gelu_in_double(Gelu kind, double v) {
+  switch (kind) {
+    case Gelu::tanh:
+      return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+    case Gelu::erf:
+      return 0.5 * v * std::erfc(-v / std::sqrt(2.));
+    case Gelu::quick:
+      return v / (1 + std::exp(-1.702 * v));
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("the three gelus are their formulas, between -12 and 12 and far beyond") {
+  Tape tape(false);
+  std::vector<float> values;
+  for (int i = -12000; i <= 12000; ++i)
+    values.push_back(static_cast<float>(i) * 1e-3f);
+  for (const float v :
+       {0.f, -0.f, 1e-30f, -1e-30f, 1e-40f, 50.f, -50.f, 1e4f, -1e4f, 1e20f, -1e20f, 3e38f, -3e38f})
+    values.push_back(v);
+  const auto n = static_cast<std::int64_t>(values.size());
+  each_isa([&] {
+    for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+      const Tensor x = Tensor::from(values, {n});
+      gelu_in_place(tape, x, kind);
+      double worst = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double expected = gelu_in_double(kind, values[i]), error = x.floats()[i] - expected;
+        worst = std::max(worst, std::abs(error) / std::max(1., std::abs(expected)));
+      }
+      INFO("kind " << static_cast<int>(kind));
+      CHECK(worst < 1e-6);
+    }
+  });
+}
+
+TEST_CASE("the three gelus of every bf16: rounded once, NaN stays NaN") {
+  Tape tape(false);
+  const std::int64_t n = 1 << 16;
+  each_isa([&] {
+    for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+      const Tensor x({n}, DType::bf16);
+      auto* const bits = static_cast<std::uint16_t*>(x.raw());
+      for (std::int64_t i = 0; i < n; ++i)
+        bits[i] = static_cast<std::uint16_t>(i);
+      const Tensor before = x.to(DType::f32);
+      gelu_in_place(tape, x, kind);
+      const Tensor after = x.to(DType::f32), in_f32 = before.clone();
+      gelu_in_place(tape, in_f32, kind);
+      const Tensor rounded = in_f32.to(DType::bf16).to(DType::f32);
+      std::int64_t wrong = 0;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        const float v = before.floats()[i], got = after.floats()[i];
+        if (std::isnan(v)) {
+          // That with all mantissa bits set is none that arithmetic makes (ops/cpu/simd.h).
+          wrong += !std::isnan(got) && (i & 0x7f) != 0x7f;
+          continue;
+        }
+        const bool same =
+            std::isnan(got) ? std::isnan(rounded.floats()[i]) : got == rounded.floats()[i];
+        const double expected = gelu_in_double(kind, v);
+        const bool close =
+            std::isinf(v) || std::abs(got - expected) <= 4e-3 * std::abs(expected) + 1e-6;
+        wrong += !same || !close;
+      }
+      INFO("kind " << static_cast<int>(kind));
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+TEST_CASE("gelu in place: erf has the bits of gelu, and any number of threads those of one") {
+  Tape tape(false);
+  const int threads = omp_get_max_threads();
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+  };
+  each_isa([&] {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Tensor x = noise_tensor({37, 1001}, 8, dtype), erf = x.clone();
+      gelu_in_place(tape, erf, Gelu::erf);
+      CHECK(same(erf, gelu(tape, x)));
+      for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+        const Tensor once = x.clone(), gated = x.clone();
+        gelu_in_place(tape, once, kind);
+        for (const int n : {1, 3, 8}) {
+          omp_set_num_threads(n);
+          const Tensor again = x.clone();
+          gelu_in_place(tape, again, kind);
+          CHECK(same(again, once));
+        }
+        omp_set_num_threads(threads);
+        gated_gelu_in_place(tape, gated,
+                            Tensor::from(std::vector<float>(37 * 1001, 1.f), {37, 1001}).to(dtype));
+        CHECK(same(gated, once) == (kind == Gelu::tanh));
+      }
+    }
+  });
+}
+
+TEST_CASE("gelu in place keeps infinity, has no gradient, and is of f32 and bf16") {
+  Tape tape(false), recording;
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+    const Tensor x = Tensor::from(std::vector<float>{inf, std::nanf(""), 1.f, -inf}, {4});
+    const Tensor none({0, 5});
+    gelu_in_place(tape, x, kind);
+    CHECK(x.floats()[0] == inf);
+    CHECK(std::isnan(x.floats()[1]));
+    CHECK(x.floats()[2] == Approx(gelu_in_double(kind, 1)));
+    CHECK(std::isnan(x.floats()[3]));
+    CHECK_NOTHROW(gelu_in_place(tape, none, kind));
+    CHECK_THROWS_WITH(gelu_in_place(recording, x, kind), Catch::Contains("no gradient"));
+  }
 }

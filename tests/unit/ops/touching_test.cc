@@ -14,6 +14,7 @@
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/quantize.h"
 #include "ops/matmul/recompute_linear.h"
+#include "ops/norm/layer_norm.h"
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/optim/adamw.h"
@@ -22,6 +23,7 @@
 #include "ops/pointwise/gelu.h"
 #include "ops/pointwise/silu.h"
 #include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/text_activations.h"
 #include "ops/position/qk_norm_rope.h"
 #include "tensor/allocator.h"
 #include "tensor/meta.h"
@@ -168,6 +170,24 @@ TEST_CASE("bytes of gelu, silu, swiglu and rmsnorm") {
   CHECK(bytes_of(counted([&] { y = rmsnorm(tape, g, weight, 1e-6f); }), "rmsnorm_forward") ==
         8 * kElements + 4 * kWidth);
   CHECK(bytes_of(back(tape, y), "rmsnorm_backward") == 12 * kElements + 8 * kWidth);
+}
+
+TEST_CASE("bytes of layer norm and of gelu in place") {
+  Tape silent(false);
+  const Tensor x = blank({kTokens, kWidth}), weight = blank({kWidth}), bias = blank({kWidth});
+  Tensor y;
+  const Kernels norm = counted([&] { y = layer_norm(silent, x, weight, bias, 1e-5f); });
+  CHECK(y.shape() == x.shape());
+  CHECK(y.device() == Device::meta);
+  CHECK(bytes_of(norm, "layer_norm_forward") == 8 * kElements + 8 * kWidth);
+  CHECK(norm.size() == 1);
+  for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Tensor z = blank({kTokens, kWidth}, dtype);
+      const Kernels gelu = counted([&] { gelu_in_place(silent, z, kind); });
+      CHECK(bytes_of(gelu, "gelu_in_place") == (dtype == DType::f32 ? 8 : 4) * kElements);
+      CHECK(gelu.size() == 1);
+    }
 }
 
 TEST_CASE("bytes of queries' and keys' norms and rotation: values pass") {

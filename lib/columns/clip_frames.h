@@ -1,0 +1,42 @@
+// Some of the frames of a clip, by their numbers: it is decoded once, and what its json lacks is
+// counted on the way. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "media/decoder.h"
+#include "media/hardware.h"
+#include "shard/sample.h"
+
+namespace vfm::columns {
+
+/// Who wants frames of one clip.
+class FrameTaker {
+ public:
+  virtual ~FrameTaker() = default;
+  /// The clip has so many frames, at least 1, a still picture one. Returns the number of the last
+  /// one that is wanted. Called anew, with fewer, if the container promised more than decode: what
+  /// was taken is void.
+  virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
+  /// Each frame up to that one, from 0 on.
+  virtual void take(std::int64_t number, const media::Frame& frame,
+                    const media::StreamInfo& info) = 0;
+  /// Even then there were fewer: what was taken is void.
+  virtual void give_up() = 0;
+};
+
+/// Of a sample's member. Returns the facts that its json, `known`, lacks: "width" and "height" as
+/// shown, and of a video "seconds", "fps" and "frames", all of them counted. Throws Error, naming
+/// `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `hardware` decodes it, with the
+/// same result; null: software.
+Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
+                 const media::HardwareDecoder* hardware, FrameTaker& taker);
+
+/// Of a file or URL.
+void take_file_frames(const std::string& path, const media::HardwareDecoder* hardware,
+                      FrameTaker& taker);
+
+}  // namespace vfm::columns

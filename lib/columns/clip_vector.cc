@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/clip_vector.h"
+
+#include <algorithm>
+
+#include "columns/clip_frames.h"
+#include "media/scaler.h"
+
+namespace vfm::columns {
+namespace {
+
+class PictureTaker final : public FrameTaker {
+ public:
+  PictureTaker(const models::PictureEncoder& encoder, int count,
+               std::vector<std::vector<float>>& taken)
+      : encoder_(encoder), count_(count), taken_(taken) {}
+
+  std::int64_t begin(std::int64_t frames, double /*fps*/) override {
+    plan_ = plan_clip_frames(frames, count_);
+    taken_.clear();
+    return plan_.back();
+  }
+
+  void take(std::int64_t number, const media::Frame& frame,
+            const media::StreamInfo& info) override {
+    if (taken_.size() == plan_.size() || plan_[taken_.size()] != number) return;
+    scaler_.to_rgb(frame,
+                   {.rotation = info.rotation,
+                    .mirror = info.mirror,
+                    .width = info.display_width,
+                    .height = info.display_height},
+                   image_);
+    taken_.push_back(encoder_.prepare({image_.width, image_.height, image_.pixels}));
+  }
+
+  void give_up() override { taken_.clear(); }
+
+ private:
+  const models::PictureEncoder& encoder_;
+  int count_;
+  std::vector<std::vector<float>>& taken_;
+  std::vector<std::int64_t> plan_;
+  media::Scaler scaler_;
+  media::RgbImage image_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count) {
+  std::vector<std::int64_t> plan;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t middle = (2 * i + 1) * frames / (2 * count);
+    if (plan.empty() || plan.back() != middle) plan.push_back(middle);
+  }
+  return plan;
+}
+
+PreparedClip prepare_clip(const shard::Member& member, const std::string& where, const Json& known,
+                          const models::PictureEncoder& encoder, int count,
+                          const media::HardwareDecoder* hardware) {
+  PreparedClip clip;
+  PictureTaker taker(encoder, count, clip.frames);
+  clip.facts = take_frames(member, where, known, hardware, taker);
+  return clip;
+}
+
+PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
+                          const media::HardwareDecoder* hardware) {
+  PreparedClip clip;
+  PictureTaker taker(encoder, count, clip.frames);
+  take_file_frames(path, hardware, taker);
+  return clip;
+}
+
+std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim) {
+  std::vector<float> sum(static_cast<std::size_t>(dim), 0.0f);
+  for (std::vector<float>& vector : vectors) {
+    models::normalise(vector);
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] += vector[i];
+  }
+  models::normalise(sum);
+  return sum;
+}
+
+Json clip_vector_config(const models::PictureEncoder& encoder, int count) {
+  Json config = encoder.config();
+  config["frames"] = count;
+  config["pool"] = "mean";
+  return config;
+}
+
+}  // namespace vfm::columns

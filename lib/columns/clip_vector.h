@@ -1,0 +1,45 @@
+// The vector of a clip, made of some of its frames by an encoder of pictures: the frame in the
+// middle of each of N equal parts (each frame once, if there are fewer; of a still picture the
+// one), upright and in the shape that is shown, encoded; the mean of their vectors of length 1,
+// again of length 1.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "media/hardware.h"
+#include "models/encoder/picture_encoder.h"
+#include "shard/sample.h"
+
+namespace vfm::columns {
+
+inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
+
+/// The numbers of those frames of `frames`, at least 1, ascending.
+std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
+
+/// The frames as the encoder's prepare() makes them, one at a time in full size; none if nothing
+/// can be decoded. `facts` as take_frames() returns them, and what it throws.
+struct PreparedClip {
+  std::vector<std::vector<float>> frames;
+  Json facts = Json::object();
+};
+PreparedClip prepare_clip(const shard::Member& member, const std::string& where, const Json& known,
+                          const models::PictureEncoder& encoder, int count,
+                          const media::HardwareDecoder* hardware);
+
+/// Of a file or URL.
+PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
+                          const media::HardwareDecoder* hardware);
+
+/// The mean of vectors that are first brought to length 1, itself so; of none, `dim` zeros.
+std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim);
+
+/// The encoder's config(), with {"frames": 8, "pool": "mean"} of this rule.
+Json clip_vector_config(const models::PictureEncoder& encoder, int count);
+
+}  // namespace vfm::columns

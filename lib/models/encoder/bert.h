@@ -1,0 +1,71 @@
+// The encoder of BERT, RoBERTa and XLM-RoBERTa: text tokens in, one vector per token out. Inference
+// only.
+//
+//   x = norm(word[ids] + position[0, 1, ...] + type[0])
+//   for each layer, as models/encoder/encoder_stack.h has it, norms behind:
+//     x = norm(x + attention), x = norm(x + feed-forward)
+//
+// RoBERTa's first position is not 0 but the one after the number of its padding token.
+// Sources: Devlin et al., "BERT: Pre-training of deep bidirectional transformers for language
+// understanding" (2019); Liu et al., "RoBERTa" (2019); Conneau et al., "Unsupervised cross-lingual
+// representation learning at scale" (2020); transformers' BertModel, RobertaModel and
+// XLMRobertaModel for names and details.
+// Shape letters: S tokens of the pack, D width.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "io/tensor_set.h"
+#include "models/encoder/encoder_folder.h"
+#include "models/encoder/encoder_stack.h"
+#include "tensor/tensor.h"
+
+namespace vfm::models {
+
+struct BertConfig {
+  EncoderStackConfig stack;
+  int vocabulary = 0, positions = 0, token_types = 0;
+  int first_position = 0;
+
+  /// Of the config of an HfComponent of the type "bert", "roberta" or "xlm-roberta"; fields that it
+  /// leaves out are those of transformers 5.23. Throws Error{usage} naming `what` for values that
+  /// are impossible or not supported.
+  static BertConfig from_json(const Json& config, std::string_view type, std::string_view what);
+  /// The longest text that has a position for each token.
+  int most_tokens() const { return positions - first_position; }
+  /// Of the encoder, without what else a file may have: check_tensors() of these.
+  std::vector<TensorTarget> tensors() const;
+};
+
+/// The encoder's tensors of a file that may have a prefix ("bert.", "roberta."), a pooler, heads
+/// and tables of numbers, which are left out. `file` must outlive it.
+SelectedSet bert_tensors(const io::TensorSet& file);
+
+class Bert {
+ public:
+  /// `weights` must outlive it, and hold config.tensors() and nothing else, or Error lists what
+  /// does not fit.
+  Bert(const BertConfig& config, const io::TensorSet& weights, DType compute, Device device);
+
+  const BertConfig& config() const { return config_; }
+
+  /// `ids` of texts behind each other, `lengths` of each; returns [S, D], f32, on the CPU (or on
+  /// Device::meta, if it is there). Throws Error for an id that is not in the vocabulary, or a text
+  /// that is too long; Stopped between layers.
+  Tensor encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const;
+
+ private:
+  BertConfig config_;
+  const io::TensorSet& weights_;
+  Device device_;
+  EncoderStack stack_;
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,80 @@
+// The layers that BERT, CLIP, SigLIP and DINOv2 have in common: a stack of transformer layers with
+// layer norms and biases. Inference only.
+//
+//   norm_first                                    else (BERT)
+//   x += s1 * (O attention(Q n, K n, V n) + o)    x = norm(x + O attention(Q x, K x, V x) + o)
+//       with n = norm1(x)
+//   x += s2 * (W2 gelu(W1 n + b1) + b2)           x = norm(x + W2 gelu(W1 x + b1) + b2)
+//       with n = norm2(x)
+//
+// s1 and s2 are vectors of DINOv2 alone. Samples of a pack do not see each other, so a sample's
+// result does not depend on what else is in the pack.
+// Weights stay on disk, mapped, and are converted (and put on the GPU) layer by layer while they
+// are used. x and norms are f32; the products compute in f32 or bf16.
+// Sources: Devlin et al., "BERT" (2019); Radford et al., "Learning transferable visual models from
+// natural language supervision" (2021); Zhai et al., "Sigmoid loss for language image pre-training"
+// (2023); Oquab et al., "DINOv2" (2023).
+// Shape letters: S tokens of the pack, D width.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/tensor_set.h"
+#include "models/folder/load_tensors.h"
+#include "ops/pointwise/text_activations.h"
+#include "tensor/tensor.h"
+
+namespace vfm::models {
+
+struct EncoderStackConfig {
+  int width = 0, heads = 0, feed_forward = 0, layers = 0;
+  float epsilon = 0;
+  ops::Gelu activation = ops::Gelu::erf;
+  bool norm_first = true;
+  bool causal = false;       ///< a token sees those before it, and itself
+  bool layer_scale = false;  ///< s1 and s2
+
+  /// Throws Error{usage} naming `what` for what no model has.
+  void check(const std::string& what) const;
+};
+
+/// The parts of a layer. Each but the scales has a ".weight" and a ".bias".
+enum class EncoderPart { query, key, value, out, norm1, norm2, up, down, scale1, scale2 };
+
+/// The name of a part of layer `layer` in the file, without ".weight" and ".bias"; of scales whole.
+using EncoderNames = std::function<std::string(int layer, EncoderPart part)>;
+
+class EncoderStack {
+ public:
+  /// `weights` must outlive it, and hold what tensors() lists.
+  EncoderStack(const EncoderStackConfig& config, EncoderNames names, const io::TensorSet& weights,
+               DType compute, Device device);
+
+  const EncoderStackConfig& config() const { return config_; }
+  /// Every tensor of the layers, with its shape, for check_tensors().
+  static std::vector<TensorTarget> tensors(const EncoderStackConfig& config,
+                                           const EncoderNames& names);
+
+  /// x [S, D], f32, on the device: tokens of samples behind each other, `lengths` of each. Returns
+  /// the last layer's [S, D]. Throws Stopped between layers.
+  Tensor forward(Tensor x, std::span<const std::int64_t> lengths) const;
+
+ private:
+  EncoderStackConfig config_;
+  EncoderNames names_;
+  const io::TensorSet& weights_;
+  DType compute_;
+  Device device_;
+};
+
+/// A tensor of the file as a model uses it: in `dtype`, on `device`; as it lies on disk where that
+/// is what is asked for. On Device::meta its shape alone.
+Tensor use_weight(const io::TensorView& view, DType dtype, Device device);
+
+}  // namespace vfm::models

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/encoder/sentence_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "models/encoder/bert.h"
+#include "models/encoder/sentence_folder.h"
+#include "models/encoder/text_tower.h"
+#include "tensor/device.h"
+#include "tensor/meta.h"
+#include "text/unicode.h"
+
+namespace vfm::models {
+namespace {
+
+/// Tokens that go through the model at once.
+constexpr std::size_t kTokensAtOnce = 4096;
+
+/// One of the two kinds of models, with the weights that it reads.
+class SentenceModel {
+ public:
+  /// `file` must outlive it, as it is, or, `headers`, the shapes of what it ought to have alone.
+  SentenceModel(const HfComponent& component, DType compute, Device device,
+                std::optional<DType> headers = {}) {
+    const std::string what = fmt::format("'{}'", component.config_path());
+    const auto weights_of = [&](const std::vector<TensorTarget>& targets, auto select) {
+      parameters_ = std::accumulate(
+          targets.begin(), targets.end(), std::int64_t{0},
+          [](std::int64_t sum, const TensorTarget& t) { return sum + element_count(t.shape); });
+      table_ = element_count(targets.front().shape);
+      if (headers)
+        weights_ = std::make_unique<HeaderSet>(targets, *headers);
+      else
+        weights_ = std::make_unique<SelectedSet>(select(component.weights()));
+    };
+    if (is_tower(component.type())) {
+      const auto config = TextTowerConfig::from_json(component.config(), component.type(), what);
+      weights_of(config.tensors(), text_tower_tensors);
+      dim_ = config.dim;
+      tower_.emplace(config, *weights_, compute, device);
+    } else {
+      const auto config = BertConfig::from_json(component.config(), component.type(), what);
+      weights_of(config.tensors(), bert_tensors);
+      dim_ = config.stack.width;
+      bert_.emplace(config, *weights_, compute, device);
+    }
+  }
+
+  static bool is_tower(std::string_view type) {
+    return type.starts_with("clip") || type.starts_with("siglip");
+  }
+  int dim() const { return dim_; }
+  std::int64_t parameters() const { return parameters_; }
+  std::int64_t table_elements() const { return table_; }
+  DType stored() const { return float_type(weights_->tensors().front().dtype); }
+  double bytes() const { return static_cast<double>(weights_->bytes()); }
+
+  /// One vector a text [N, dim], as `pooling` has it.
+  Tensor encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths,
+                Pooling pooling) const {
+    if (tower_) return tower_->encode(ids, lengths);
+    const Tensor states = bert_->encode(ids, lengths);
+    if (states.device() == Device::meta) return states;
+    Tensor pooled = Tensor::zeros({static_cast<std::int64_t>(lengths.size()), dim_});
+    const float* from = states.data<float>();
+    float* to = pooled.data<float>();
+    for (const std::int64_t length : lengths) {
+      const std::int64_t rows = pooling == Pooling::cls ? 1 : length;
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (int i = 0; i < dim_; ++i)
+          to[i] += from[row * dim_ + i];
+      for (int i = 0; i < dim_; ++i)
+        to[i] /= static_cast<float>(rows);
+      from += length * dim_;
+      to += dim_;
+    }
+    return pooled;
+  }
+
+ private:
+  std::unique_ptr<io::TensorSet> weights_;
+  std::optional<Bert> bert_;
+  std::optional<TextTower> tower_;
+  int dim_ = 0;
+  std::int64_t parameters_ = 0, table_ = 0;
+};
+
+void scale_to_length_one(float* vector, int dim) {
+  double squares = 0;
+  for (int i = 0; i < dim; ++i)
+    squares += double{vector[i]} * double{vector[i]};
+  if (squares == 0) return;
+  const auto scale = static_cast<float>(1 / std::sqrt(squares));
+  for (int i = 0; i < dim; ++i)
+    vector[i] *= scale;
+}
+
+class SentenceEncoder : public text::Encoder {
+ public:
+  SentenceEncoder(SentenceFolder folder, text::EncoderConfig config, DType compute, Device device)
+      : folder_(std::move(folder)),
+        config_(std::move(config)),
+        device_(device),
+        model_(*folder_.component, compute, device) {}
+
+  std::string name() const override { return config_.name; }
+  int dim() const override { return model_.dim(); }
+  text::EncoderConfig config() const override { return config_; }
+
+  text::TokenEmbeddings encode(std::string_view utf8) const override {
+    return std::move(encode_all({std::string(utf8)}).front());
+  }
+
+  int tokens_left_out(std::string_view utf8) const override {
+    const std::size_t all =
+        folder_.tokenizer->encode(prepared(utf8), std::numeric_limits<std::size_t>::max()).size();
+    return static_cast<int>(all - std::min(all, most_tokens()));
+  }
+
+  std::vector<text::TokenEmbeddings> encode_all(
+      const std::vector<std::string>& texts) const override {
+    std::vector<text::TokenEmbeddings> all;
+    std::vector<std::int32_t> ids;
+    std::vector<std::int64_t> lengths;
+    for (const std::string& utf8 : texts) {
+      const std::vector<std::int32_t> found = tokens(utf8);
+      if (!ids.empty() && ids.size() + found.size() > kTokensAtOnce) flush(ids, lengths, all);
+      ids.insert(ids.end(), found.begin(), found.end());
+      lengths.push_back(static_cast<std::int64_t>(found.size()));
+    }
+    flush(ids, lengths, all);
+    return all;
+  }
+
+ private:
+  std::size_t most_tokens() const { return static_cast<std::size_t>(*config_.max_tokens); }
+
+  std::string prepared(std::string_view utf8) const {
+    const SentenceRule& rule = folder_.rule;
+    std::string text = text::trimmed(rule.prompt + std::string(utf8));
+    if (rule.lower_case) text = text::lower_case(text);
+    return rule.canonical ? text::without_punctuation(text) : text;
+  }
+
+  std::vector<std::int32_t> tokens(const std::string& utf8) const {
+    const SentenceRule& rule = folder_.rule;
+    std::vector<std::int32_t> ids = folder_.tokenizer->encode(prepared(utf8), most_tokens());
+    if (ids.empty())
+      fail("the tokenizer '{}' gives an empty text no token", folder_.tokenizer_file);
+    if (const auto length = static_cast<std::size_t>(rule.padded_to); ids.size() < length)
+      ids.insert(rule.pad_left ? ids.begin() : ids.end(), length - ids.size(), rule.padding);
+    return ids;
+  }
+
+  /// Encodes what waits, and appends it to `all`.
+  void flush(std::vector<std::int32_t>& ids, std::vector<std::int64_t>& lengths,
+             std::vector<text::TokenEmbeddings>& all) const {
+    Tensor values;
+    {
+      // In this order: who holds the GPU's turn may encode.
+      const auto turn = take_turn(device_);
+      const std::lock_guard one(mutex_);  // of it all threads compute
+      values = model_.encode(ids, lengths, folder_.rule.pooling);
+    }
+    const float* from = values.data<float>();
+    for (std::size_t i = 0; i < lengths.size(); ++i, from += dim()) {
+      all.push_back({{from, from + dim()}, 1, dim()});
+      if (folder_.rule.normalised) scale_to_length_one(all.back().values.data(), dim());
+    }
+    ids.clear();
+    lengths.clear();
+  }
+
+  SentenceFolder folder_;
+  text::EncoderConfig config_;
+  Device device_;
+  SentenceModel model_;
+  mutable std::mutex mutex_;
+};
+
+/// "sentence:bert", "sentence:clip", "sentence:siglip".
+std::string encoder_name(std::string_view type) {
+  return fmt::format("sentence:{}",
+                     SentenceModel::is_tower(type) ? type.substr(0, type.find('_')) : type);
+}
+
+text::EncoderConfig describe_sentence(const SentenceFolder& folder, const std::string& path,
+                                      int max_tokens, int dim, DType compute) {
+  return {.name = encoder_name(folder.component->type()),
+          .path = path,
+          .hash = folder.hash,
+          .dim = dim,
+          .max_tokens = std::min(max_tokens, folder.rule.most_tokens),
+          .compute = compute == DType::bf16 ? "bf16" : "f32",
+          .rule = folder.rule.words()};
+}
+
+int dim_of(const HfComponent& component) {
+  const std::string what = fmt::format("'{}'", component.config_path());
+  return SentenceModel::is_tower(component.type())
+             ? TextTowerConfig::from_json(component.config(), component.type(), what).dim
+             : BertConfig::from_json(component.config(), component.type(), what).stack.width;
+}
+
+}  // namespace
+
+text::EncoderConfig sentence_encoder_config(const std::string& folder, int max_tokens,
+                                            DType compute) {
+  const SentenceFolder opened = open_sentence_folder(folder, true);
+  return describe_sentence(opened, std::filesystem::canonical(folder).string(), max_tokens,
+                           dim_of(*opened.component), compute);
+}
+
+std::unique_ptr<text::Encoder> make_sentence_encoder(const std::string& folder, int max_tokens,
+                                                     DType compute, Device device,
+                                                     const std::string& hash) {
+  SentenceFolder opened = open_sentence_folder(folder, true);
+  if (!hash.empty() && hash != opened.hash)
+    fail_usage("'{}' is not the text encoder that the embeddings were made with", folder);
+  if (max_tokens < 2) fail_usage("a sentence encoder of at most {} tokens", max_tokens);
+  text::EncoderConfig config =
+      describe_sentence(opened, folder, max_tokens, dim_of(*opened.component), compute);
+  return as_usage([&] {
+    return std::make_unique<SentenceEncoder>(std::move(opened), std::move(config), compute, device);
+  });
+}
+
+SentenceModelFacts inspect_sentence_encoder(const std::string& folder, int max_tokens,
+                                            DType compute) {
+  auto opened = std::make_shared<const SentenceFolder>(open_sentence_folder(folder, false));
+  return as_usage([&] {
+    const SentenceModel model(*opened->component, compute, Device::cpu);  // compares shapes
+    SentenceModelFacts facts;
+    facts.dim = model.dim();
+    facts.stored = model.stored();
+    facts.file_bytes = model.bytes();
+    facts.table_bytes =
+        static_cast<double>(model.table_elements()) * static_cast<double>(dtype_size(facts.stored));
+    const int tokens = opened->rule.padded_to > 0 ? opened->rule.padded_to
+                                                  : std::min(max_tokens, opened->rule.most_tokens);
+    facts.cost = [=, stored = facts.stored](Device device) {
+      const MetaAccount account(device);
+      const SentenceModel headers(*opened->component, compute, Device::meta, stored);
+      const std::int64_t length = tokens;
+      headers.encode(std::vector<std::int32_t>(static_cast<std::size_t>(tokens)), {&length, 1},
+                     opened->rule.pooling);
+      PartCost cost;
+      cost.parameters = headers.parameters();
+      cost.take(account, 0);
+      return cost;
+    };
+    return facts;
+  });
+}
+
+}  // namespace vfm::models

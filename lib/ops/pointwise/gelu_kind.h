@@ -1,0 +1,10 @@
+// Which of the functions that are called gelu.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace vfm::ops {
+
+/// Formulas in text_activations.h.
+enum class Gelu { tanh, erf, quick };
+
+}  // namespace vfm::ops

@@ -1,0 +1,172 @@
+// Layer norm against double, under each instruction set.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/norm/layer_norm.h"
+
+#include <omp.h>
+
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/check.h"
+#include "tensor/meta.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+constexpr float kEpsilon = 1e-5f;
+
+/// The textbook, in double.
+std::vector<double> layer_norm_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                         double epsilon) {
+  const auto n = static_cast<std::size_t>(x.size(1));
+  std::vector<double> y;
+  for (std::size_t row = 0; row < x.floats().size(); row += n) {
+    double mean = 0, variance = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      mean += x.floats()[row + i] / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i)
+      variance += std::pow(x.floats()[row + i] - mean, 2) / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i)
+      y.push_back((x.floats()[row + i] - mean) / std::sqrt(variance + epsilon) *
+                      weight.floats()[i] +
+                  bias.floats()[i]);
+  }
+  return y;
+}
+
+double layer_norm_error(const Tensor& x, float epsilon) {
+  const Tensor weight = noise_tensor({x.size(1)}, 71), bias = noise_tensor({x.size(1)}, 72);
+  Tape silent(false);
+  const Tensor y = layer_norm(silent, x, weight, bias, epsilon);
+  CHECK(y.shape() == x.shape());
+  const std::vector<double> expected = layer_norm_in_double(x, weight, bias, epsilon);
+  double worst = 0, largest = 1;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (!std::isfinite(y.floats()[i])) return std::numeric_limits<double>::infinity();
+    worst = std::max(worst, std::abs(y.floats()[i] - expected[i]));
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return worst / largest;
+}
+
+Tensor scaled_noise(Shape shape, std::uint64_t key, float mean, float deviation) {
+  const Tensor x = noise_tensor(std::move(shape), key);
+  for (float& v : x.floats())
+    v = mean + deviation * v;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("layer norm is (x - mean) / sqrt(variance + epsilon) weight + bias") {
+  each_isa([&] {
+    for (const std::int64_t width : {1, 2, 5, 15, 16, 17, 31, 33, 64, 384, 768, 1027, 4096})
+      for (const std::int64_t rows : {0, 1, 3}) {
+        INFO(rows << " x " << width);
+        CHECK(layer_norm_error(noise_tensor({rows, width}, 1), kEpsilon) < 1e-6);
+        // An epsilon as large as the variance.
+        CHECK(layer_norm_error(scaled_noise({rows, width}, 2, 0.5f, 1e-3f), 1e-6f) < 1e-6);
+      }
+  });
+}
+
+TEST_CASE("layer norm is as exact where the mean is far larger than the deviation") {
+  each_isa([&] {
+    for (const std::int64_t width : {7, 16, 257, 1024, 3072})
+      for (const float mean : {1e4f, -1e4f, 1e6f, 3e7f}) {
+        INFO(width << " about " << mean);
+        // Of 3e7 the neighbours are 2 away.
+        const float deviation = mean > 1e7f ? 100.f : 1.f;
+        CHECK(layer_norm_error(scaled_noise({4, width}, 3, mean, deviation), 1e-6f) < 1e-6);
+        // Nor does it matter which number is the first.
+        const Tensor x = scaled_noise({4, width}, 4, mean, deviation);
+        for (std::int64_t row = 0; row < 4; ++row)
+          x.data<float>()[row * width] = -3 * mean;
+        CHECK(layer_norm_error(x, 1e-6f) < 1e-6);
+      }
+  });
+}
+
+TEST_CASE("layer norm of equal numbers is the bias, to the bit") {
+  Tape silent(false);
+  each_isa([&] {
+    for (const std::int64_t width : {1, 3, 16, 19, 1000})
+      for (const float constant : {0.f, 0.1f, -12345.678f, 1e30f, 1e-30f}) {
+        INFO(width << " times " << constant);
+        const Tensor x({2, width}), weight = noise_tensor({width}, 5),
+                                    bias = noise_tensor({width}, 6);
+        for (float& v : x.floats())
+          v = constant;
+        const Tensor y = layer_norm(silent, x, weight, bias, 1e-12f);
+        for (std::size_t i = 0; i < y.floats().size(); ++i)
+          CHECK(y.floats()[i] == bias.floats()[i % static_cast<std::size_t>(width)]);
+      }
+  });
+}
+
+TEST_CASE("a NaN or an infinity makes its row of a layer norm NaN, and no other") {
+  Tape silent(false);
+  each_isa([&] {
+    for (const std::int64_t width : {5, 40})
+      for (const float hard :
+           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+            -std::numeric_limits<float>::infinity()})
+        for (const std::int64_t column : {std::int64_t{0}, std::int64_t{2}, width - 1}) {
+          const Tensor clean = noise_tensor({3, width}, 7), weight = noise_tensor({width}, 8),
+                       bias = noise_tensor({width}, 9), x = clean.clone();
+          x.data<float>()[width + column] = hard;
+          const Tensor y = layer_norm(silent, x, weight, bias, kEpsilon);
+          const Tensor expected = layer_norm(silent, clean, weight, bias, kEpsilon);
+          for (std::int64_t i = 0; i < 3 * width; ++i)
+            if (i / width == 1)
+              CHECK(std::isnan(y.data<float>()[i]));
+            else
+              CHECK(y.data<float>()[i] == expected.data<float>()[i]);
+        }
+  });
+}
+
+TEST_CASE("layer norm has the same bits on any number of threads, and for a row alone") {
+  Tape silent(false);
+  const std::int64_t rows = 67, width = 771;
+  const Tensor x = noise_tensor({rows, width}, 10), weight = noise_tensor({width}, 11),
+               bias = noise_tensor({width}, 12);
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+  };
+  const int threads = omp_get_max_threads();
+  each_isa([&] {
+    const Tensor y = layer_norm(silent, x, weight, bias, kEpsilon);
+    for (const int n : {1, 3, 8}) {
+      omp_set_num_threads(n);
+      CHECK(same(layer_norm(silent, x, weight, bias, kEpsilon), y));
+    }
+    omp_set_num_threads(threads);
+    for (const std::int64_t row : {0, 40, 66})
+      CHECK(same(layer_norm(silent, x.rows(row, row + 1), weight, bias, kEpsilon),
+                 y.rows(row, row + 1)));
+  });
+}
+
+TEST_CASE("layer norm refuses what does not fit, and has no gradient") {
+  Tape silent(false), recording;
+  const Tensor x = noise_tensor({3, 8}, 13), w = noise_tensor({8}, 14), b = noise_tensor({8}, 15);
+  CHECK_NOTHROW(layer_norm(silent, x, w, b, kEpsilon));
+  CHECK_THROWS_WITH(layer_norm(recording, x, w, b, kEpsilon), Catch::Contains("no gradient"));
+  const auto refused = [&](const Tensor& of, const Tensor& weight, const Tensor& bias,
+                           const char* why) {
+    CHECK_THROWS_WITH(layer_norm(silent, of, weight, bias, kEpsilon), Catch::Contains(why));
+  };
+  refused(x, noise_tensor({7}, 1), b, "do not fit");
+  refused(x, w, noise_tensor({9}, 1), "do not fit");
+  refused(x, noise_tensor({1, 8}, 1), b, "do not fit");
+  refused(noise_tensor({24}, 1), w, b, "not a matrix");
+  refused(x.to(DType::bf16), w, b, "all are f32");
+  refused(x, w.to(DType::bf16), b, "all are f32");
+  refused(x, w, b.to(DType::bf16), "all are f32");
+  refused(x, Tensor({8}, DType::f32, Device::meta), b, "different devices");
+  refused(x, w, Tensor({8}, DType::f32, Device::meta), "different devices");
+}
