@@ -3,8 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "base/error.h"
@@ -245,6 +245,29 @@ TEST_CASE("gelu in place: erf has the bits of gelu, and any number of threads th
         CHECK(same(gated, once) == (kind == Gelu::tanh));
       }
     }
+  });
+}
+
+TEST_CASE("activations in place leave what is beside them") {
+  Tape tape(false);
+  each_isa([&] {
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const std::int64_t n : {1, 8, 31, 70}) {
+        const Tensor whole = noise_tensor({n + 2}, 9, dtype), factor = noise_tensor({n}, 10, dtype);
+        const auto check_within = [&](const std::function<void(const Tensor&)>& act) {
+          const Tensor some = whole.clone(), apart = whole.rows(1, n + 1).clone();
+          act(some.rows(1, n + 1));
+          act(apart);
+          const Tensor before = whole.to(DType::f32), after = some.to(DType::f32);
+          for (const std::int64_t beside : {std::int64_t{0}, n + 1})
+            CHECK(after.data<float>()[beside] == before.data<float>()[beside]);
+          CHECK(distance(some.rows(1, n + 1), apart) == 0);
+        };
+        check_within([&](const Tensor& x) { relu_in_place(tape, x); });
+        check_within([&](const Tensor& x) { gated_gelu_in_place(tape, x, factor); });
+        for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick})
+          check_within([&](const Tensor& x) { gelu_in_place(tape, x, kind); });
+      }
   });
 }
 
