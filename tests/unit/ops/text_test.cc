@@ -284,5 +284,6 @@ TEST_CASE("gelu in place keeps infinity, has no gradient, and is of f32 and bf16
     CHECK(std::isnan(x.floats()[3]));
     CHECK_NOTHROW(gelu_in_place(tape, none, kind));
     CHECK_THROWS_WITH(gelu_in_place(recording, x, kind), Catch::Contains("no gradient"));
+    CHECK_THROWS_WITH(gelu_in_place(tape, Tensor({3}, DType::f16), kind), Catch::Contains("F16"));
   }
 }
