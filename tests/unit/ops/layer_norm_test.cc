@@ -4,11 +4,13 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "base/error.h"
 #include "ops/check.h"
+#include "ops/norm/layer_norm_kernels.h"
 #include "tensor/meta.h"
 
 using namespace vfm;
@@ -148,6 +150,29 @@ TEST_CASE("layer norm has the same bits on any number of threads, and for a row 
     for (const std::int64_t row : {0, 40, 66})
       CHECK(same(layer_norm(silent, x.rows(row, row + 1), weight, bias, kEpsilon),
                  y.rows(row, row + 1)));
+  });
+}
+
+TEST_CASE("layer norm's kernel writes its rows alone, which may be x") {
+  each_isa([&] {
+    for (const std::int64_t rows : {0, 1, 3})
+      for (const std::int64_t width : {0, 1, 16, 37}) {
+        INFO(rows << " x " << width);
+        const Tensor whole = noise_tensor({rows * width + 2}, 16),
+                     weight = noise_tensor({width}, 17), bias = noise_tensor({width}, 18);
+        const Tensor some = whole.clone();
+        LayerNormArgs args;
+        args.rows = rows, args.width = width, args.epsilon = kEpsilon;
+        args.weight = weight.data<float>(), args.bias = bias.data<float>();
+        args.x = args.y = some.data<float>() + 1;
+        cpu::layer_norm_forward(args);
+        CHECK(some.floats().front() == whole.floats().front());
+        CHECK(some.floats().back() == whole.floats().back());
+        Tape silent(false);
+        const Tensor x = whole.rows(1, rows * width + 1).clone().reshape({rows, width});
+        const Tensor y = layer_norm(silent, x, weight, bias, kEpsilon);
+        CHECK(std::equal(y.floats().begin(), y.floats().end(), some.floats().begin() + 1));
+      }
   });
 }
 

@@ -3,8 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "base/error.h"
@@ -248,6 +248,29 @@ TEST_CASE("gelu in place: erf has the bits of gelu, and any number of threads th
   });
 }
 
+TEST_CASE("activations in place leave what is beside them") {
+  Tape tape(false);
+  each_isa([&] {
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const std::int64_t n : {1, 8, 31, 70}) {
+        const Tensor whole = noise_tensor({n + 2}, 9, dtype), factor = noise_tensor({n}, 10, dtype);
+        const auto check_within = [&](const std::function<void(const Tensor&)>& act) {
+          const Tensor some = whole.clone(), apart = whole.rows(1, n + 1).clone();
+          act(some.rows(1, n + 1));
+          act(apart);
+          const Tensor before = whole.to(DType::f32), after = some.to(DType::f32);
+          for (const std::int64_t beside : {std::int64_t{0}, n + 1})
+            CHECK(after.data<float>()[beside] == before.data<float>()[beside]);
+          CHECK(distance(some.rows(1, n + 1), apart) == 0);
+        };
+        check_within([&](const Tensor& x) { relu_in_place(tape, x); });
+        check_within([&](const Tensor& x) { gated_gelu_in_place(tape, x, factor); });
+        for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick})
+          check_within([&](const Tensor& x) { gelu_in_place(tape, x, kind); });
+      }
+  });
+}
+
 TEST_CASE("gelu in place keeps infinity, has no gradient, and is of f32 and bf16") {
   Tape tape(false), recording;
   const float inf = std::numeric_limits<float>::infinity();
@@ -261,5 +284,6 @@ TEST_CASE("gelu in place keeps infinity, has no gradient, and is of f32 and bf16
     CHECK(std::isnan(x.floats()[3]));
     CHECK_NOTHROW(gelu_in_place(tape, none, kind));
     CHECK_THROWS_WITH(gelu_in_place(recording, x, kind), Catch::Contains("no gradient"));
+    CHECK_THROWS_WITH(gelu_in_place(tape, Tensor({3}, DType::f16), kind), Catch::Contains("F16"));
   }
 }
