@@ -181,6 +181,59 @@ assert abs(length - 1) < 1e-3, length'
   refused model "NaFlex"
 }
 
+@test "sentence encoders from folders: one vector a caption, any -j, resumed, searched" {
+  make_shard a "k1=red=a red fox" "k2=blue=" "k3=test=A red fox crosses a snowy road in the morning light."
+  cp a.tar b.tar
+  cp a.caption.tar b.caption.tar
+  cp -r "$VFM_ROOT/tests/golden/sentences" .
+  for model in bert siglip; do
+    run --separate-stderr vfm-embed --video none --text sentences/$model --device cpu -j1 --force a.tar b.tar
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    cmp a.embed.tar b.embed.tar
+    for key in k1 k2 k3; do
+      [[ "$(npy a.embed.tar $key.text.npy)" == "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1"[26]"), }" ]]
+    done
+  done
+  [[ "$(tar -xOf a.embed.tar k1.json)" == '{"text_encoder":{"name":"sentence:siglip","path":"'*'/sentences/siglip","hash":"'*'","dim":12,"max_tokens":24,"compute":"f32","rule":"last of 24, normalised"}'*'}' ]]
+  # Of length 1, as transformers has them.
+  python3 - a.embed.tar "$VFM_ROOT/tests/golden/sentences/outputs.safetensors" <<'END'
+import json, struct, sys, tarfile
+def halves(key):
+    data = tarfile.open(sys.argv[1]).extractfile(key + ".text.npy").read()
+    return [v for (v,) in struct.iter_unpack("<e", data[-24:])]
+data = open(sys.argv[2], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+begin, _ = json.loads(data[8:8 + size])["siglip.vectors"]["data_offsets"]
+for key, text in (("k3", 0), ("k2", 2)):
+    at = 8 + size + begin + 48 * text
+    golden = struct.unpack("<12f", data[at:at + 48])
+    assert max(abs(a - b) for a, b in zip(halves(key), golden, strict=True)) < 1e-3, key
+    assert abs(sum(v * v for v in halves(key)) - 1) < 2e-3
+END
+  first=$(stat -c %i:%Y a.embed.tar)
+  vfm-embed --video none --text sentences/siglip --device cpu a.tar b.tar
+  [ "$(stat -c %i:%Y a.embed.tar)" = "$first" ]
+  mkdir again
+  vfm-embed --video none --text sentences/siglip --device cpu -j2 -o again a.tar b.tar
+  cmp a.embed.tar again/a.embed.tar
+  # The whole text counts, and the same one is all alike.
+  run --separate-stderr vfm-embed --search 'a red fox' --top 2 a.tar
+  only_records
+  [ "$status" -eq 0 ]
+  [[ "${lines[0]}" == *'"score":'[01]*'"key":"k1"'* ]]
+  python3 -c 'import json, sys; assert json.loads(sys.argv[1])["score"] > 0.999' "${lines[0]}"
+  # Another rule is another encoder.
+  sed -i 's/"pooling_mode_mean_tokens": true/"pooling_mode_mean_tokens": false/; s/"pooling_mode_cls_token": false/"pooling_mode_cls_token": true/' sentences/bert/1_Pooling/config.json
+  vfm-embed --video none --text sentences/bert --text-tokens 9 --compute bf16 a.tar
+  [[ "$(tar -xOf a.embed.tar k1.json)" == *'"name":"sentence:bert"'*'"max_tokens":9,"compute":"bf16","rule":"cls, normalised"}'* ]]
+  sed -i 's/models.Normalize/models.Dense/' sentences/bert/modules.json
+  run --separate-stderr vfm-embed --text sentences/bert -o none a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"modules.json': module 2 is 'Dense'; what works here is Transformer, Pooling, and Normalize or not"* ]]
+  [ ! -e none ]
+}
+
 @test "text embeddings that are no numbers, or none of half precision, cost their samples" {
   make_shard a "k1=red=a red fox" "k2=blue=a blue boat"
   cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
@@ -207,9 +260,9 @@ assert abs(length - 1) < 1e-3, length'
   }
   refused nowhere "no such model folder: 'nowhere'"
   refused empty "'empty' is no model folder: it has no config.json"
-  sed -i 's/"model_type": "t5"/"model_type": "clip"/' t5/config.json
-  refused t5 "clip"
-  sed -i 's/"model_type": "clip"/"model_type": "t5"/; s/"gated-gelu"/"gated-silu"/' t5/config.json
+  sed -i 's/"model_type": "t5"/"model_type": "mpnet"/' t5/config.json
+  refused t5 "holds a model of type mpnet; what works here: t5, umt5, bert"
+  sed -i 's/"model_type": "mpnet"/"model_type": "t5"/; s/"gated-gelu"/"gated-silu"/' t5/config.json
   refused t5 "feed_forward_proj 'gated-silu' is not supported"
   sed -i 's/"gated-silu"/"gated-gelu"/; s/"d_ff": 40/"d_ff": 41/' t5/config.json
   refused t5 "/t5/model.safetensors' are not those of the model: 6 of another shape"

@@ -11,6 +11,7 @@ setup() {
   cp "$VFM_ROOT"/examples/recipes/*.yaml .
   cp -r "$VFM_ROOT/tests/golden/t5/v1_0" t5-11b
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/siglip" siglip2-base-patch16-224
+  cp -r "$VFM_ROOT/tests/golden/sentences/bert" all-MiniLM-L6-v2
 }
 
 # examples PAGE: the indented lines of its EXAMPLES section, scdoc escapes undone.

@@ -7,7 +7,8 @@
 //   a plain BERT            no modules.json: mean pooling, normalised
 //   CLIP, SigLIP            the text tower's own vector, normalised
 //
-// What is not known here is an Error{usage} that names it, never a guess.
+// Texts lose the white space at their ends first, as sentence-transformers and SigLIP's training
+// have it. What is not known here is an Error{usage} that names it, never a guess.
 // Source: sentence-transformers 5 (Transformer, Pooling, Normalize) for the files.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0

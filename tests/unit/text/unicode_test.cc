@@ -51,6 +51,22 @@ TEST_CASE("captions are cut between characters, preferably between words") {
   CHECK(first_characters("", 3) == "");
 }
 
+TEST_CASE("texts as encoders want them") {
+  using vfm::text::lower_case;
+  using vfm::text::trimmed;
+  using vfm::text::without_punctuation;
+  // Python's str.lower() and str.strip().
+  CHECK(lower_case("A RED Fox, ΣΊΣΥΦΟΣ İ Ǆ") == "a red fox, σίσυφος i\xcc\x87 ǆ");
+  CHECK(trimmed(" \t\x1f\xc2\xa0 a  b\xe3\x80\x80\n") == "a  b");
+  CHECK(trimmed("👍🏽 ") == "👍🏽");
+  CHECK(trimmed(" \n").empty());
+  CHECK(trimmed("").empty());
+  // Its punctuation is ASCII's; other scripts keep theirs.
+  CHECK(without_punctuation(" It's late... (at night)! ") == "Its late at night");
+  CHECK(without_punctuation("a_b-c\t\n d . e “f” 1,234.5 naïve 👍") == "abc d e “f” 12345 naïve 👍");
+  CHECK(without_punctuation("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~").empty());
+}
+
 TEST_CASE("words of every script") {
   CHECK(words("A red circle, moving LEFT.", 99) == Words{"a", "red", "circle", "moving", "left"});
   CHECK(words("", 99).empty());
