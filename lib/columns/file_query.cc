@@ -8,9 +8,16 @@
 #include "columns/clip_vector.h"
 #include "columns/glimpse.h"
 #include "curate/look.h"
+#include "models/folder/hf_folder.h"
 #include "models/text_encoder.h"
 
 namespace vfm::columns {
+namespace {
+
+/// More than any tower for texts takes: each cuts at its own.
+constexpr int kMostTextTokens = 512;
+
+}  // namespace
 
 FileQuery::FileQuery(std::string path, const media::HardwareDecoder* hardware)
     : path_(std::move(path)),
@@ -41,6 +48,29 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
          dump_json(own));
   const PreparedClip clip = prepare_file(path_, *encoder, count, hardware_);
   return pool_vectors(encoder->encode_prepared(clip.frames), encoder->dim());
+}
+
+bool has_texts(const Json& video_encoder) {
+  if (!video_encoder.is_object() || !get_string(video_encoder, "path")) return false;
+  const auto name = get_string(video_encoder, "name");
+  return name == "clip" || name == "siglip";
+}
+
+std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,
+                                            const std::string& key) {
+  const std::string folder = need_string(video_encoder, "path", "\"video_encoder\"");
+  const std::string hash = models::HfComponent(folder).hash();
+  if (get_string(video_encoder, "hash") != hash)
+    fail("{} was embedded by {}, and '{}' holds another model now", key, dump_json(video_encoder),
+         folder);
+  const auto encoder =
+      models::make_text_encoder(models::text_encoder_config(folder, kMostTextTokens, DType::f32));
+  const text::TokenEmbeddings tokens = encoder->encode(utf8);
+  if (tokens.tokens != 1 || tokens.dim != need_integer(video_encoder, "dim", "\"video_encoder\""))
+    fail("{}: '{}' gives a text no vector that could be compared with a clip's", key, folder);
+  std::vector<float> vector = tokens.values;
+  models::normalise(vector);
+  return vector;
 }
 
 }  // namespace vfm::columns

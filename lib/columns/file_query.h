@@ -1,5 +1,5 @@
-// A video or picture to search for: its vector, by whatever encoder the vectors that it is compared
-// with were made.
+// What is searched for among vectors of clips: a video or picture by whatever encoder those were
+// made with, or a text by its other tower.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,5 +33,14 @@ class FileQuery {
   std::mutex mutex_;
   std::map<std::string, std::vector<float>> encoded_;  // by configuration
 };
+
+/// Whether the vectors of clips of this "video_encoder" are of a space that texts have vectors in,
+/// too: those of CLIP and SigLIP are.
+bool has_texts(const Json& video_encoder);
+
+/// The vector of a text, of length 1, in that space. Throws Error, naming sample `key`: the folder
+/// is gone, holds another model now, or no tower or tokenizer for texts.
+std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,
+                                            const std::string& key);
 
 }  // namespace vfm::columns

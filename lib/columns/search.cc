@@ -88,6 +88,21 @@ class TextQuery {
     return out;
   }
 
+  /// Cosine of the query with a clip's vector, by a model of texts and pictures.
+  float clip_score(const Json& config, const std::string& key, const std::vector<float>& clip) {
+    const std::vector<float>* query = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      const std::string name = dump_json(config);
+      auto at = beside_clips_.find(name);
+      if (at == beside_clips_.end())
+        at = beside_clips_.emplace(name, encode_text_beside_clips(text_, config, key)).first;
+      query = &at->second;  // map nodes stay where they are
+    }
+    if (clip.size() != query->size()) fail("{}.video.npy has {} numbers", key, clip.size());
+    return static_cast<float>(cosine(query->data(), clip.data(), clip.size()));
+  }
+
  private:
   static double cosine(const float* a, const float* b, std::size_t n) {
     double ab = 0, aa = 0, bb = 0;
@@ -116,6 +131,7 @@ class TextQuery {
   std::string text_;
   std::mutex mutex_;
   std::map<std::string, text::TokenEmbeddings> queries_;
+  std::map<std::string, std::vector<float>> beside_clips_;
 };
 
 class Searcher {
@@ -188,12 +204,17 @@ class Searcher {
       const double length = std::sqrt(curate::dot(other, other));
       match.scores = {
           static_cast<float>(length > 0 ? std::min(1.0, curate::dot(query, other) / length) : 0)};
-    } else {
-      const std::string* tokens = sample.find("text.npy");
-      if (tokens == nullptr) return std::nullopt;
+    } else if (const std::string* tokens = sample.find("text.npy")) {
       const auto config = facts.find("text_encoder");
       if (config == facts.end()) fail("{} has no 'text_encoder'", where);
       match.scores = text_.scores(*config, io::npy_floats(*tokens, sample.key + ".text.npy"));
+      match.encoder = models::encoder_identity(*config);
+    } else {
+      const std::string* vector = sample.find("video.npy");
+      const auto config = facts.find("video_encoder");
+      if (vector == nullptr || config == facts.end() || !has_texts(*config)) return std::nullopt;
+      match.scores = {text_.clip_score(*config, sample.key,
+                                       io::npy_floats(*vector, sample.key + ".video.npy"))};
       match.encoder = models::encoder_identity(*config);
     }
     match.key = sample.key;

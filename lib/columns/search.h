@@ -1,7 +1,8 @@
 // vfm-embed --search: the samples of embedded shards that are nearest to a text, a video or a
 // picture.
 //
-// A video or picture file is compared by its look: cosine with video.npy. A text is compared word
+// A video or picture file is compared with video.npy by whatever made that: cosine. A text, where
+// there are no captions but vectors of clips by CLIP or SigLIP, is compared with these; else word
 // by word: each word of the query with the nearest word of the sample's caption (cosine of token
 // vectors, as in Khattab and Zaharia, "ColBERT", 2020), and the mean of these, weighted by how rare
 // the word is among the captions searched (idf). 1 is a perfect match; 0 is chance.

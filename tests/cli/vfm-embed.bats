@@ -146,6 +146,40 @@ assert abs(length - 1) < 1e-3, length'
   [[ "$stderr" == *"br was embedded by"*"which is not what"* ]]
 }
 
+@test "a text finds clips without captions, by a model of texts and pictures" {
+  three a
+  rm a.caption.tar
+  make_shard b "br=red=a red fox"
+  cp -r "$VFM_ROOT/tests/golden/sentences/clip" model
+  sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" >model/preprocessor_config.json
+  vfm-embed --video model --device cpu a.tar >embedded.jsonl
+  vfm-embed --video model --text model --device cpu b.tar
+  run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
+  only_records
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${#lines[@]}" -eq 3 ]
+  # The cosine of what the two towers give.
+  python3 - "$output" <<'END'
+import json, struct, sys, tarfile
+def halves(name):
+    data = tarfile.open("b.embed.tar").extractfile(name).read()
+    return [v for (v,) in struct.iter_unpack("<e", data[-24:])]
+expected = sum(a * b for a, b in zip(halves("br.video.npy"), halves("br.text.npy"), strict=True))
+scores = {line["key"]: line["score"] for line in map(json.loads, sys.argv[1].splitlines())}
+assert abs(scores["ar"] - expected) < 2e-3, (scores, expected)
+assert len(set(scores.values())) == 3
+END
+  rm model/tokenizer.json
+  run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"tokenizer"* ]]
+  cp "$VFM_ROOT"/tests/golden/picture_encoders/clip/*.{json,safetensors} model
+  run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"holds another model now"* ]]
+}
+
 @test "a clip that cannot be decoded, and vectors that are no numbers, cost their samples" {
   three a
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" model

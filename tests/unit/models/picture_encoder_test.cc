@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <span>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -99,6 +100,22 @@ TEST_CASE("a picture's vector has the same bits whatever pictures are encoded wi
       CHECK(encoder->encode(others).back() == together[0]);
     }
   CHECK(open("clip")->encode({}).empty());
+}
+
+TEST_CASE("tables of numbers in files of old releases are no weights") {
+  const ChangedFolder changed("clip");
+  const io::SafetensorsSet set(kPictureEncoders + "/clip", "model");
+  std::vector<io::TensorView> tensors = set.tensors();
+  const std::vector<std::int64_t> numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  for (const char* tower : {"vision_model", "text_model"})
+    tensors.push_back({std::string(tower) + ".embeddings.position_ids",
+                       "I64",
+                       {1, 10},
+                       std::as_bytes(std::span(numbers))});
+  io::write_safetensors(changed.path, "model", tensors);
+  const Pictures pictures;
+  CHECK(make_picture_encoder(changed.path, Device::cpu, DType::f32)->encode(pictures.views) ==
+        open("clip")->encode(pictures.views));
 }
 
 TEST_CASE("an encoder of pictures says what it is") {
