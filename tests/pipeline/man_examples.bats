@@ -10,8 +10,9 @@ setup() {
   echo "a caption" >a.txt
   cp "$VFM_ROOT"/examples/recipes/*.yaml .
   cp -r "$VFM_ROOT/tests/golden/t5/v1_0" t5-11b
-  cp -r "$VFM_ROOT/tests/golden/sentences/siglip" siglip-base-patch16-224
-  sed 's/27/8/g' "$VFM_ROOT/tests/golden/picture_encoders/siglip/preprocessor_config.json" \
+  # CLIP stands in for SigLIP: of the small models it has vectors of one width for texts and pictures.
+  cp -r "$VFM_ROOT/tests/golden/sentences/clip" siglip-base-patch16-224
+  sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" \
     >siglip-base-patch16-224/preprocessor_config.json
   cp -r "$VFM_ROOT/tests/golden/sentences/bert" all-MiniLM-L6-v2
 }
