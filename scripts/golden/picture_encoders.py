@@ -3,7 +3,7 @@
 """Writes tests/golden/picture_encoders/ from transformers' CLIP, SigLIP and DINOv2.
 
 Tiny models with random weights, as save_pretrained writes them, with their preprocessor_config.json: clip (both towers,
-f32), clip_vision (that of pictures alone, another activation, f16), siglip (both towers, f32; pictures whose size is no
+f32), clip_vision (that of pictures alone, another activation, f16), siglip (both towers, bf16; pictures whose size is no
 multiple of the patch), dinov2 (bf16; pictures of another size than the model's own, and not square) and dinov2_own (f32,
 of its own size). outputs.safetensors has what each computes in f32 for the pictures of noise that
 scripts/golden/pictures.py makes, through the processors that resize with Pillow.

@@ -11,7 +11,7 @@
 // null or false. Results have the bits of the processors that resize with Pillow; "Fast" ones
 // resize with torchvision, whose pixels differ by one here and there.
 // Pure but for reading the file. Thread-safety: const members from any thread.
-// Source: transformers 5.23, models/{clip,siglip,bit}/image_processing_*, image_transforms.py.
+// Source: transformers 5.24, models/{clip,siglip,bit}/image_processing_*, image_transforms.py.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
