@@ -8,12 +8,15 @@
 #include <cstring>
 #include <filesystem>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/encoder/bert.h"
+#include "models/encoder/encoder_stack.h"
 #include "models/encoder/sentence_folder.h"
 #include "models/encoder/text_tower.h"
 #include "models/folder/load_tensors.h"
@@ -81,6 +84,23 @@ struct ChangedFolder {
   std::string path = folder.path + "/model";
 };
 
+/// Tensors drawn from a rule.
+class DrawnSet final : public io::TensorSet {
+ public:
+  explicit DrawnSet(const std::vector<models::TensorTarget>& targets) {
+    for (const models::TensorTarget& target : targets) {
+      std::vector<float> values(static_cast<std::size_t>(element_count(target.shape)));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = 0.1F * std::cos(static_cast<float>((i * 7919 + values_.size()) % 1013));
+      values_.push_back(std::move(values));
+      add({target.name, "F32", target.shape, std::as_bytes(std::span(values_.back()))});
+    }
+  }
+
+ private:
+  std::vector<std::vector<float>> values_;
+};
+
 }  // namespace
 
 TEST_CASE("sentence encoders give transformers' vectors") {
@@ -99,7 +119,7 @@ TEST_CASE("sentence encoders give transformers' vectors") {
 
 TEST_CASE("the vector of a text does not depend on what comes with it") {
   std::vector<std::string> many;
-  for (int i = 0; i < 400; ++i)  // more than go through a model at once
+  for (int i = 0; i < 220; ++i)  // more than go through a model at once
     many.push_back(fmt::format("A red fox {} crosses the road {}", i, std::string(i % 90, 'o')));
   for (const std::string& name : kSentenceModels) {
     INFO(name);
@@ -187,6 +207,70 @@ TEST_CASE("CLIP's end of a text, by either rule") {
   CHECK_THROWS_WITH(encode(5, {5, 100000}), Catch::Contains("not in the vocabulary"));
 }
 
+TEST_CASE("what old and new files say in other words") {
+  // Names of TensorFlow, a prefix, a pooler, a head, a table of numbers.
+  const Shape one{1};
+  const models::HeaderSet file({{"bert.embeddings.LayerNorm.gamma", one, {}},
+                                {"bert.encoder.layer.0.output.LayerNorm.beta", one, {}},
+                                {"bert.embeddings.position_ids", one, {}},
+                                {"bert.pooler.dense.weight", one, {}},
+                                {"cls.predictions.bias", one, {}}},
+                               DType::f32);
+  const models::SelectedSet selected = models::bert_tensors(file);
+  REQUIRE(selected.tensors().size() == 2);
+  CHECK(selected.tensors()[0].name == "embeddings.LayerNorm.weight");
+  CHECK(selected.tensors()[1].name == "encoder.layer.0.output.LayerNorm.bias");
+
+  // text_config_dict stands for all of text_config.
+  const models::HfComponent component(kSentences + "/clip");
+  Json config = component.config();
+  config["text_config_dict"] = {{"hidden_size", 32}};
+  const auto tower = models::TextTowerConfig::from_json(config, "clip", "x");
+  CHECK(tower.stack.width == 32);
+  CHECK(tower.stack.layers == 12);
+  CHECK(tower.end == 49407);
+
+  const ChangedFolder siglip("siglip2");
+  siglip.set("tokenizer_config.json", "padding_side", "left");
+  const auto left = open_sentences(siglip.path), right = open_sentences(kSentences + "/siglip2");
+  CHECK(largest_difference(left->encode("a fox").values, right->encode("a fox").values) > 1e-2);
+  CHECK(left->config().hash != right->config().hash);
+  // The number of the token is that of tokenizer.json, too.
+  siglip.set("tokenizer_config.json", "padding_side", "right");
+  siglip.set("tokenizer_config.json", "added_tokens_decoder", nullptr);
+  siglip.set("tokenizer_config.json", "pad_token", {{"content", "<bos>"}});
+  CHECK(open_sentences(siglip.path)->encode("a fox").values != right->encode("a fox").values);
+}
+
+TEST_CASE("a feed-forward part too wide for memory goes in pieces, with the same result") {
+  models::EncoderStackConfig config;
+  config.width = 2;
+  config.heads = 1;
+  config.feed_forward = 1 << 18;
+  config.layers = 1;
+  config.epsilon = 1e-5F;
+  const models::EncoderNames names = [](int, models::EncoderPart part) {
+    return std::to_string(static_cast<int>(part));
+  };
+  for (const bool scaled : {false, true}) {
+    config.layer_scale = scaled;
+    config.norm_first = scaled;
+    const DrawnSet weights(models::EncoderStack::tensors(config, names));
+    const models::EncoderStack stack(config, names, weights, DType::f32, Device::cpu);
+    const std::int64_t count = 70;
+    Tensor x({count, 2});
+    for (std::size_t i = 0; i < x.floats().size(); ++i)
+      x.floats()[i] = std::sin(static_cast<float>(i));
+    const std::vector<std::int64_t> lengths(count, 1), half(count / 2, 1);
+    const Tensor all = stack.forward(x, lengths);
+    CHECK(x.floats()[1] == std::sin(1.F));
+    const Tensor first = stack.forward(x.rows(0, 35), half);
+    const Tensor last = stack.forward(x.rows(35, 70), half);
+    CHECK(distance(all.rows(0, 35).floats(), first.floats()) < 1e-4);
+    CHECK(distance(all.rows(35, 70).floats(), last.floats()) < 1e-4);
+  }
+}
+
 TEST_CASE("folders of sentence encoders that are not supported") {
   const auto refused = [](const char* model, const std::string& file, const char* member,
                           const Json& value) {
@@ -251,5 +335,7 @@ TEST_CASE("sentence encoders by their configuration") {
     CHECK(facts.file_bytes > facts.table_bytes);
     CHECK(facts.cost(5, Device::cpu).flops > 1e5);
     CHECK(facts.cost(5, Device::cpu).flops == facts.cost(9, Device::cpu).flops);
+    // On a GPU the weights go there as they are used.
+    CHECK(facts.cost(5, Device::cuda).flops == facts.cost(5, Device::cpu).flops);
   }
 }
