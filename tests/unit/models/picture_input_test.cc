@@ -60,8 +60,9 @@ TEST_CASE("pictures are resized to the bits that Pillow gives") {
   check_resizes(cases);
 }
 
-// VFM_PYTHON: an interpreter with what scripts/golden/pictures.py needs.
-TEST_CASE("pictures of sizes by chance are resized as by Pillow itself", "[.pillow]") {
+// VFM_PYTHON: an interpreter with what scripts/golden/pictures.py needs. [long], as a run of all
+// but these would take it.
+TEST_CASE("pictures of sizes by chance are resized as by Pillow itself", "[.pillow][long]") {
   const char* python = std::getenv("VFM_PYTHON");
   REQUIRE(python != nullptr);
   const TemporaryFolder folder;
