@@ -268,6 +268,19 @@ END
   [ ! -e none ]
 }
 
+@test "a sentence encoder's column is a text of one token to vfm-shard and vfm-pack" {
+  three a
+  vfm-embed --text "$VFM_ROOT/tests/golden/sentences/clip" --device cpu a.tar | vfm-shard -o dataset |
+    vfm-pack --size 32 --frames 1 -o latents >packed.jsonl
+  python3 -c 'import json
+encoder = json.load(open("latents/latents.json"))["text_encoder"]
+assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["rule"] == "end of text, normalised", encoder'
+  shard=$(records packed.jsonl | sed -n 's/.*"path":"\([^"]*\)".*/\1/p' | head -n 1)
+  key=$(tar -tf "$shard" | sed -n 's/\.text\.npy$//p' | head -n 1)
+  [ "$(npy "$shard" "$key.text.npy")" = "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 12), }" ]
+  [[ "$(tar -xOf "$shard" "$key.json")" == *'"text_tokens":1,'* ]]
+}
+
 @test "text embeddings that are no numbers, or none of half precision, cost their samples" {
   make_shard a "k1=red=a red fox" "k2=blue=a blue boat"
   cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
