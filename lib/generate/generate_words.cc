@@ -39,7 +39,7 @@ std::string generation_words(const Json& cost) {
                                    {"tokenizer", "tokenizer"}}) {
     const Json& p = cost[part];
     line(name,
-         fmt::format("{}: {} parameters, {} on disk, {} FLOPs, {} besides the weights",
+         fmt::format("{}: {} parameters, {} on disk, {}FLOPs, {} besides the weights",
                      p["type"].get<std::string>(), count(p["parameters"]), bytes(p["file_bytes"]),
                      count(p["flops"]), bytes(p["activation_bytes"])));
   }

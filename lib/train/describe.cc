@@ -305,7 +305,7 @@ std::string training_words(const Json& cost) {
   line("FLOPs of the run", count(cost["flops"]));
   for (const Json& encoder : cost.value("encoders", Json::array()))
     line(fmt::format("  {}", encoder["part"].get<std::string>()).c_str(),
-         fmt::format("{}: {} FLOPs per step besides, for encoding clips",
+         fmt::format("{}: {}FLOPs per step besides, for encoding clips",
                      encoder["name"].get<std::string>(), count(encoder["flops_per_step"])));
   line("memory per rank",
        fmt::format("{} ({} usable)", bytes(memory["total"]), bytes(memory["usable"])));
@@ -333,7 +333,7 @@ std::string training_words(const Json& cost) {
   line("work per step, rank", "of packs like the fullest, with what is recomputed");
   for (const auto& [kind, work] : cost["work_per_step"].items())
     line(fmt::format("  {}", kind).c_str(),
-         (work["flops"] == 0 ? "" : count(work["flops"]) + " FLOPs, ") + bytes(work["bytes"]) +
+         (work["flops"] == 0 ? "" : count(work["flops"]) + "FLOPs, ") + bytes(work["bytes"]) +
              " of memory read and written");
   if (const Json& sent = cost["sent_bytes_per_step"]; !sent.empty()) {
     line("sent per step, rank", "of the first rank, without samples");
