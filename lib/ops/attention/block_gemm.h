@@ -9,28 +9,33 @@
 
 namespace vfm::ops::VFM_ISA {
 
+// As wide as the processor's registers: of Lanes, which are wider than most have, GCC would keep
+// the sums in memory.
 #if defined(__AVX512F__)
-inline constexpr int kRegisters = 24;  // accumulators, in units of Lanes
+inline constexpr int kWidth = 16, kRegisters = 24;  // accumulators
+#elif defined(__AVX__)
+inline constexpr int kWidth = 8, kRegisters = 12;
 #else
-inline constexpr int kRegisters = 6;
+inline constexpr int kWidth = 4, kRegisters = 8;
 #endif
+typedef float Native __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 
-// R rows by V * 16 columns of C (+)= A B; A(i, p) = a[i * ai + p * ap], B and C have rows of ldb,
-// ldc.
+// R rows by V * kWidth columns of C (+)= A B; A(i, p) = a[i * ai + p * ap], B and C have rows of
+// ldb, ldc.
 template <int R, int V>
 VFM_INLINE void block_tile(std::int64_t depth, const float* a, std::int64_t ai, std::int64_t ap,
                            const float* b, std::int64_t ldb, float* c, std::int64_t ldc, bool add) {
-  Lanes sum[R][V];
+  Native sum[R][V];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < V; ++j)
-      sum[i][j] = add ? *reinterpret_cast<const Lanes*>(c + i * ldc + 16 * j) : Lanes{};
+      sum[i][j] = add ? *reinterpret_cast<const Native*>(c + i * ldc + kWidth * j) : Native{};
   for (std::int64_t p = 0; p < depth; ++p) {
-    Lanes row[V];
+    Native row[V];
 #pragma GCC unroll 4
     for (int j = 0; j < V; ++j)
-      row[j] = *reinterpret_cast<const Lanes*>(b + p * ldb + 16 * j);
+      row[j] = *reinterpret_cast<const Native*>(b + p * ldb + kWidth * j);
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       const float value = a[i * ai + p * ap];
@@ -43,7 +48,7 @@ VFM_INLINE void block_tile(std::int64_t depth, const float* a, std::int64_t ai, 
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < V; ++j)
-      *reinterpret_cast<Lanes*>(c + i * ldc + 16 * j) = sum[i][j];
+      *reinterpret_cast<Native*>(c + i * ldc + kWidth * j) = sum[i][j];
 }
 
 template <int V>
@@ -67,10 +72,11 @@ static __attribute__((noinline, unused)) void block_gemm(std::int64_t rows, std:
                                                          std::int64_t ai, std::int64_t ap,
                                                          const float* b, std::int64_t ldb, float* c,
                                                          std::int64_t ldc, bool add) {
+  constexpr int kSixteen = 16 / kWidth;  // registers
   constexpr int kWide = kRegisters >= 24 ? 4 : 1;
   std::int64_t j = 0;
   for (; j + 16 * kWide <= columns; j += 16 * kWide)
-    block_columns<kWide>(rows, depth, a, ai, ap, b + j, ldb, c + j, ldc, add);
+    block_columns<kSixteen * kWide>(rows, depth, a, ai, ap, b + j, ldb, c + j, ldc, add);
   if constexpr (kWide > 1) {
     if (columns - j == 48)
       return block_columns<3>(rows, depth, a, ai, ap, b + j, ldb, c + j, ldc, add);
