@@ -17,11 +17,8 @@ class ClipVision final : public PictureTower {
  public:
   ClipVision(const PictureTowerConfig& config, int dim, const HfComponent& folder, DType compute,
              Device device)
-      : config_(config),
-        dim_(dim),
-        selected_(folder.weights(), vision_names(folder)),
-        weights_{selected_, compute, device},
-        stack_(config.stack, vision_layer_name, selected_, compute, device) {
+      : PictureTower(config, folder, vision_names(folder), vision_layer_name, compute, device),
+        dim_(dim) {
     const std::int64_t d = config.stack.width;
     std::vector<TensorTarget> targets = EncoderStack::tensors(config.stack, vision_layer_name);
     targets.push_back({"embeddings.class_embedding", {d}, {}});
@@ -38,25 +35,22 @@ class ClipVision final : public PictureTower {
   int dim() const override { return dim_; }
   std::int64_t tokens() const override { return std::int64_t{config_.side()} * config_.side() + 1; }
 
-  Tensor encode(const Tensor& pixels) const override {
-    const std::int64_t pictures = pixels.size(0);
-    ops::Tape tape(false);
+ protected:
+  Tensor begin(ops::Tape& tape, const Tensor& pixels) const override {
     const PatchEmbedding embedding{"embeddings.patch_embedding", config_.patch,
                                    weights_.floats("embeddings.class_embedding"),
                                    weights_.floats("embeddings.position_embedding.weight")};
-    Tensor x = embed_pictures(tape, pixels, embedding, weights_);
-    x = weights_.norm(tape, x, "pre_layrnorm", config_.stack.epsilon);
-    x = stack_.forward(x, std::vector<std::int64_t>(static_cast<std::size_t>(pictures), tokens()));
-    x = weights_.norm(tape, first_tokens(x, pictures), "post_layernorm", config_.stack.epsilon);
-    return weights_.linear(tape, x, kProjection).to(Device::cpu);
+    const Tensor x = embed_pictures(tape, pixels, embedding, weights_);
+    return weights_.norm(tape, x, "pre_layrnorm", config_.stack.epsilon);
+  }
+  Tensor end(ops::Tape& tape, const Tensor& x) const override {
+    const Tensor first = first_tokens(x, tokens());
+    return weights_.linear(
+        tape, weights_.norm(tape, first, "post_layernorm", config_.stack.epsilon), kProjection);
   }
 
  private:
-  PictureTowerConfig config_;
-  int dim_;
-  SelectedSet selected_;
-  TowerWeights weights_;
-  EncoderStack stack_;
+  const int dim_;
 };
 
 }  // namespace

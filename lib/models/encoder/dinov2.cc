@@ -36,11 +36,7 @@ class Dinov2 final : public PictureTower {
  public:
   Dinov2(const PictureTowerConfig& config, PictureSize size, const HfComponent& folder,
          DType compute, Device device)
-      : config_(config),
-        size_(size),
-        selected_(folder.weights(), dino_name),
-        weights_{selected_, compute, device},
-        stack_(config.stack, dino_layer_name, selected_, compute, device) {
+      : PictureTower(config, folder, dino_name, dino_layer_name, compute, device), size_(size) {
     const std::int64_t d = config.stack.width, own = std::int64_t{config.side()} * config.side();
     std::vector<TensorTarget> targets = EncoderStack::tensors(config.stack, dino_layer_name);
     targets.push_back({"embeddings.cls_token", {1, 1, d}, {}});
@@ -57,15 +53,14 @@ class Dinov2 final : public PictureTower {
   int dim() const override { return config_.stack.width; }
   std::int64_t tokens() const override { return std::int64_t{down()} * across() + 1; }
 
-  Tensor encode(const Tensor& pixels) const override {
-    const std::int64_t pictures = pixels.size(0);
-    ops::Tape tape(false);
+ protected:
+  Tensor begin(ops::Tape& tape, const Tensor& pixels) const override {
     const PatchEmbedding embedding{"embeddings.patch_embeddings.projection", config_.patch,
                                    weights_.floats("embeddings.cls_token"), places_};
-    Tensor x = embed_pictures(tape, pixels, embedding, weights_);
-    x = stack_.forward(x, std::vector<std::int64_t>(static_cast<std::size_t>(pictures), tokens()));
-    return weights_.norm(tape, first_tokens(x, pictures), "layernorm", config_.stack.epsilon)
-        .to(Device::cpu);
+    return embed_pictures(tape, pixels, embedding, weights_);
+  }
+  Tensor end(ops::Tape& tape, const Tensor& x) const override {
+    return weights_.norm(tape, first_tokens(x, tokens()), "layernorm", config_.stack.epsilon);
   }
 
  private:
@@ -84,11 +79,7 @@ class Dinov2 final : public PictureTower {
     return places.to(weights_.device);
   }
 
-  PictureTowerConfig config_;
-  PictureSize size_;
-  SelectedSet selected_;
-  TowerWeights weights_;
-  EncoderStack stack_;
+  const PictureSize size_;
   Tensor places_;
 };
 

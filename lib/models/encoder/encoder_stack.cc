@@ -71,13 +71,25 @@ struct LayerWeights {
   }
 };
 
-/// What goes through the layers.
+/// What goes through a layer's products at once.
 struct EncoderRun {
-  ops::Tape tape{false};
+  ops::Tape& tape;
   ops::AttentionPack attention;
   ops::RowMap rows;  // all row 0, for the scales
   Tensor x;          // [S, D] f32
 
+  EncoderRun(ops::Tape& inference, const EncoderStackConfig& c, const Tensor& tokens,
+             std::span<const std::int64_t> lengths, Device device)
+      : tape(inference), x(tokens.clone()) {  // layers add to it
+    attention.query_lengths.assign(lengths.begin(), lengths.end());
+    attention.key_lengths = attention.query_lengths;
+    attention.heads = attention.key_heads = c.heads;
+    attention.head_dim = c.width / c.heads;
+    attention.causal = c.causal;
+    ops::prepare(attention, device);
+    if (c.layer_scale)
+      rows = ops::RowMap(std::vector<std::int32_t>(static_cast<std::size_t>(x.size(0))), device);
+  }
   Tensor normed(const EncoderStackConfig& c, const LayerWeights& w, EncoderPart part) {
     return ops::layer_norm(tape, x, w.vector(part, ".weight"), w.vector(part), c.epsilon);
   }
@@ -97,36 +109,41 @@ struct EncoderRun {
   }
 };
 
-void attend_layer(EncoderRun& run, const EncoderStackConfig& c, const LayerWeights& w) {
-  const Tensor n = c.norm_first ? run.normed(c, w, EncoderPart::norm1) : run.x;
-  const Tensor qkv = ops::linear(run.tape, n.to(w.compute), w.joined(".weight", w.compute),
-                                 w.joined(".bias", DType::f32), w.compute);
-  const Tensor a = ops::self_attention(run.tape, qkv, run.attention);
-  run.add(
-      c, w, EncoderPart::scale1,
-      ops::linear(run.tape, a, w.matrix(EncoderPart::out), w.vector(EncoderPart::out), DType::f32));
-  if (!c.norm_first) run.x = run.normed(c, w, EncoderPart::norm1);
+// Of a layer, a matrix is read, and converted where it is stored otherwise, once for all runs.
+
+void attend_layer(std::span<EncoderRun> runs, const EncoderStackConfig& c, const LayerWeights& w) {
+  const Tensor in = w.joined(".weight", w.compute), in_bias = w.joined(".bias", DType::f32);
+  const Tensor out = w.matrix(EncoderPart::out), out_bias = w.vector(EncoderPart::out);
+  for (EncoderRun& run : runs) {
+    const Tensor n = c.norm_first ? run.normed(c, w, EncoderPart::norm1) : run.x;
+    const Tensor qkv = ops::linear(run.tape, n.to(w.compute), in, in_bias, w.compute);
+    const Tensor a = ops::self_attention(run.tape, qkv, run.attention);
+    run.add(c, w, EncoderPart::scale1, ops::linear(run.tape, a, out, out_bias, DType::f32));
+    if (!c.norm_first) run.x = run.normed(c, w, EncoderPart::norm1);
+  }
 }
 
-void feed_layer(EncoderRun& run, const EncoderStackConfig& c, const LayerWeights& w) {
-  const Tensor n = (c.norm_first ? run.normed(c, w, EncoderPart::norm2) : run.x).to(w.compute);
+void feed_layer(std::span<EncoderRun> runs, const EncoderStackConfig& c, const LayerWeights& w) {
   const Tensor up = w.matrix(EncoderPart::up), up_bias = w.vector(EncoderPart::up);
   const Tensor down = w.matrix(EncoderPart::down), down_bias = w.vector(EncoderPart::down);
-  const std::int64_t count = run.x.size(0);
   const std::int64_t step = std::max<std::int64_t>(64, kInnerAtOnce / c.feed_forward);
-  Tensor branch(run.x.shape(), DType::f32, w.device);
-  for (std::int64_t begin = 0; begin < count; begin += step) {
-    const std::int64_t end = std::min(count, begin + step);
-    const Tensor inner = ops::linear(run.tape, n.rows(begin, end), up, up_bias, w.compute);
-    ops::gelu_in_place(run.tape, inner, c.activation);
-    const Tensor out = ops::linear(run.tape, inner, down, down_bias, DType::f32);
-    if (step >= count)
-      branch = out;
-    else
-      copy(out, branch.rows(begin, end));
+  for (EncoderRun& run : runs) {
+    const Tensor n = (c.norm_first ? run.normed(c, w, EncoderPart::norm2) : run.x).to(w.compute);
+    const std::int64_t count = run.x.size(0);
+    Tensor branch(run.x.shape(), DType::f32, w.device);
+    for (std::int64_t begin = 0; begin < count; begin += step) {
+      const std::int64_t end = std::min(count, begin + step);
+      const Tensor inner = ops::linear(run.tape, n.rows(begin, end), up, up_bias, w.compute);
+      ops::gelu_in_place(run.tape, inner, c.activation);
+      const Tensor out = ops::linear(run.tape, inner, down, down_bias, DType::f32);
+      if (step >= count)
+        branch = out;
+      else
+        copy(out, branch.rows(begin, end));
+    }
+    run.add(c, w, EncoderPart::scale2, branch);
+    if (!c.norm_first) run.x = run.normed(c, w, EncoderPart::norm2);
   }
-  run.add(c, w, EncoderPart::scale2, branch);
-  if (!c.norm_first) run.x = run.normed(c, w, EncoderPart::norm2);
 }
 
 }  // namespace
@@ -165,30 +182,37 @@ std::vector<TensorTarget> EncoderStack::tensors(const EncoderStackConfig& config
   return targets;
 }
 
-Tensor EncoderStack::forward(Tensor x, std::span<const std::int64_t> lengths) const {
+Tensor EncoderStack::forward(const Tensor& x, std::span<const std::int64_t> lengths,
+                             bool apart) const {
   if (x.dims() != 2 || x.size(1) != config_.width || x.dtype() != DType::f32 ||
       std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) != x.size(0) ||
       std::any_of(lengths.begin(), lengths.end(), [](auto n) { return n < 1; }))
     fail("an encoder of width {}: {} {} does not fit {} samples", config_.width,
          dtype_name(x.dtype()), to_string(x.shape()), lengths.size());
   if (x.size(0) == 0) return x;
-  EncoderRun run;
-  run.attention.query_lengths.assign(lengths.begin(), lengths.end());
-  run.attention.key_lengths = run.attention.query_lengths;
-  run.attention.heads = run.attention.key_heads = config_.heads;
-  run.attention.head_dim = config_.width / config_.heads;
-  run.attention.causal = config_.causal;
-  ops::prepare(run.attention, device_);
-  if (config_.layer_scale)
-    run.rows = ops::RowMap(std::vector<std::int32_t>(static_cast<std::size_t>(x.size(0))), device_);
-  run.x = x.clone();  // layers add to it
+  ops::Tape tape(false);
+  std::vector<EncoderRun> runs;
+  const std::size_t each = apart ? 1 : lengths.size();
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < lengths.size(); i += each) {
+    const auto own = lengths.subspan(i, each);
+    const std::int64_t end = std::accumulate(own.begin(), own.end(), row);
+    runs.emplace_back(tape, config_, x.rows(row, end), own, device_);
+    row = end;
+  }
   for (int layer = 0; layer < config_.layers; ++layer) {
     check_stop();
     const LayerWeights weights{names_, weights_, layer, compute_, device_};
-    attend_layer(run, config_, weights);
-    feed_layer(run, config_, weights);
+    attend_layer(runs, config_, weights);
+    feed_layer(runs, config_, weights);
   }
-  return run.x;
+  if (runs.size() == 1) return runs.front().x;
+  const Tensor all(x.shape(), DType::f32, device_);
+  for (std::int64_t begin = 0; const EncoderRun& run : runs) {
+    copy(run.x, all.rows(begin, begin + run.x.size(0)));
+    begin += run.x.size(0);
+  }
+  return all;
 }
 
 Tensor use_weight(const io::TensorView& view, DType dtype, Device device) {

@@ -10,7 +10,8 @@
 // s1 and s2 are vectors of DINOv2 alone. Samples of a pack do not see each other, so a sample's
 // result does not depend on what else is in the pack.
 // Weights stay on disk, mapped, and are converted (and put on the GPU) layer by layer while they
-// are used. x and norms are f32; the products compute in f32 or bf16.
+// are used: once a call, so samples that come together share this. x and norms are f32; the
+// products compute in f32 or bf16.
 // Sources: Devlin et al., "BERT" (2019); Radford et al., "Learning transferable visual models from
 // natural language supervision" (2021); Zhai et al., "Sigmoid loss for language image pre-training"
 // (2023); Oquab et al., "DINOv2" (2023).
@@ -62,8 +63,10 @@ class EncoderStack {
                                            const EncoderNames& names);
 
   /// x [S, D], f32, on the device: tokens of samples behind each other, `lengths` of each. Returns
-  /// the last layer's [S, D]. Throws Stopped between layers.
-  Tensor forward(Tensor x, std::span<const std::int64_t> lengths) const;
+  /// the last layer's [S, D]. How a product is summed may depend on its number of rows: `apart`,
+  /// each sample has products of its own, and so the bits that it would have alone. Throws Stopped
+  /// between layers.
+  Tensor forward(const Tensor& x, std::span<const std::int64_t> lengths, bool apart = false) const;
 
  private:
   EncoderStackConfig config_;

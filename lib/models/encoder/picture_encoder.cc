@@ -21,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tokens that go through a GPU at once.
-constexpr std::int64_t kGpuTokens = 8192;
+/// Tokens that go through the layers together. More would share the reading of the weights among
+/// more, but hold more memory.
+constexpr std::int64_t kGpuTokens = 8192, kCpuTokens = 2048;
 
 std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, PictureSize size, DType compute,
                                          Device device) {
@@ -67,11 +68,9 @@ class FolderPictureEncoder final : public PictureEncoder {
     return vectors;
   }
 
-  /// How a product is summed may depend on its number of rows: so packs have one size, and what is
-  /// left of it stays empty.
   std::size_t together() const override {
-    if (device_ != Device::cuda) return 1;
-    return static_cast<std::size_t>(std::max<std::int64_t>(1, kGpuTokens / tower_->tokens()));
+    const std::int64_t most = device_ == Device::cuda ? kGpuTokens : kCpuTokens;
+    return static_cast<std::size_t>(std::max<std::int64_t>(1, most / tower_->tokens()));
   }
 
   Json config() const override {
@@ -87,9 +86,12 @@ class FolderPictureEncoder final : public PictureEncoder {
   void encode_pack(std::span<const std::vector<float>> prepared,
                    std::vector<std::vector<float>>& vectors) const {
     const PictureSize size = input_.size();
+    // How a product is summed may depend on its number of rows: so on a GPU packs have one size,
+    // and what is left of it stays empty.
+    const std::size_t count = device_ == Device::cuda ? together() : prepared.size();
     const Tensor pixels =
-        Tensor::zeros({static_cast<std::int64_t>(together()), 3, size.height, size.width});
-    const std::size_t each = pixels.floats().size() / together();
+        Tensor::zeros({static_cast<std::int64_t>(count), 3, size.height, size.width});
+    const std::size_t each = pixels.floats().size() / count;
     for (std::size_t i = 0; i < prepared.size(); ++i) {
       if (prepared[i].size() != each)
         fail("{} numbers are no picture of {}x{}", prepared[i].size(), size.width, size.height);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "models/encoder/encoder_folder.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/layer_norm.h"
 #include "ops/pointwise/add.h"
@@ -93,6 +92,39 @@ Tensor TowerWeights::norm(ops::Tape& tape, const Tensor& x, const std::string& n
   return ops::layer_norm(tape, x, floats(name + ".weight"), floats(name + ".bias"), epsilon);
 }
 
+PictureTower::PictureTower(const PictureTowerConfig& config, const HfComponent& folder,
+                           const std::function<std::string(const std::string&)>& select,
+                           const EncoderNames& layer_names, DType compute, Device device)
+    : config_(config),
+      selected_(folder.weights(), select),
+      weights_{selected_, compute, device},
+      stack_(config.stack, layer_names, selected_, compute, device) {}
+
+Tensor PictureTower::encode(const Tensor& pixels) const {
+  // On the CPU products of a picture's rows are as fast as those of many pictures'.
+  const bool apart = weights_.device == Device::cpu;
+  const std::int64_t pictures = pixels.size(0), each = apart ? 1 : pictures;
+  ops::Tape tape(false);
+  const auto join = [&](std::int64_t rows, const auto& make) {
+    if (each == pictures) return make(0, pictures);
+    Tensor all;
+    for (std::int64_t n = 0; n < pictures; ++n) {
+      const Tensor one = make(n, n + 1);
+      if (n == 0) all = Tensor({pictures * rows, one.size(1)}, DType::f32, one.device());
+      copy(one, all.rows(n * rows, (n + 1) * rows));
+    }
+    return all;
+  };
+  const std::int64_t t = tokens();
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(pictures), t);
+  Tensor x = join(
+      t, [&](std::int64_t from, std::int64_t to) { return begin(tape, pixels.rows(from, to)); });
+  x = stack_.forward(x, lengths, apart);
+  return join(1, [&](std::int64_t from,
+                     std::int64_t to) { return end(tape, x.rows(from * t, to * t)); })
+      .to(Device::cpu);
+}
+
 Tensor cut_patches(const Tensor& pixels, int patch) {
   if (pixels.dims() != 4 || pixels.size(1) != kChannels || pixels.size(2) < patch ||
       pixels.size(3) < patch)
@@ -152,8 +184,8 @@ Tensor embed_pictures(ops::Tape& tape, const Tensor& pixels, const PatchEmbeddin
   return x;
 }
 
-Tensor first_tokens(const Tensor& x, std::int64_t pictures) {
-  const std::int64_t each = x.size(0) / pictures;
+Tensor first_tokens(const Tensor& x, std::int64_t each) {
+  const std::int64_t pictures = x.size(0) / each;
   const Tensor first({pictures, x.size(1)}, DType::f32, x.device());
   for (std::int64_t n = 0; n < pictures; ++n)
     copy(x.rows(n * each, n * each + 1), first.rows(n, n + 1));

@@ -10,31 +10,21 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/json.h"
 #include "io/tensor_set.h"
+#include "models/encoder/encoder_folder.h"
 #include "models/encoder/encoder_stack.h"
 #include "models/encoder/picture_input.h"
+#include "models/folder/hf_folder.h"
 #include "ops/tape.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
-
-/// Pictures of one size in, one vector of each out. Inference only.
-class PictureTower {
- public:
-  virtual ~PictureTower() = default;
-  virtual int dim() const = 0;
-  /// Of a picture.
-  virtual std::int64_t tokens() const = 0;
-  /// pixels [N, 3, height, width], f32, on the CPU, of the size that the tower was made for; [N,
-  /// dim()], f32, on the CPU. Not normalised to length 1. Throws Error for another size; Stopped
-  /// between layers.
-  virtual Tensor encode(const Tensor& pixels) const = 0;
-};
 
 /// What the weights of a tower are used with.
 struct TowerWeights {
@@ -63,6 +53,37 @@ struct PictureTowerConfig {
   void need_size(PictureSize size, std::string_view what) const;
 };
 
+/// Pictures of one size in, one vector of each out. Inference only.
+class PictureTower {
+ public:
+  virtual ~PictureTower() = default;
+  PictureTower(const PictureTower&) = delete;
+  virtual int dim() const = 0;
+  /// Of a picture.
+  virtual std::int64_t tokens() const = 0;
+  /// pixels [N, 3, height, width], f32, on the CPU, of the size that the tower was made for; [N,
+  /// dim()], f32, on the CPU. Not normalised to length 1. On the CPU a picture's vector has the
+  /// same bits whatever others come with it. Throws Error for another size; Stopped between layers.
+  Tensor encode(const Tensor& pixels) const;
+
+ protected:
+  /// `folder` must outlive it. `select` gives a tensor's name here, or "" (SelectedSet).
+  PictureTower(const PictureTowerConfig& config, const HfComponent& folder,
+               const std::function<std::string(const std::string&)>& select,
+               const EncoderNames& layer_names, DType compute, Device device);
+  /// What goes into the layers: [N T, D], f32, on the device.
+  virtual Tensor begin(ops::Tape& tape, const Tensor& pixels) const = 0;
+  /// [N, dim()] of what comes out of them.
+  virtual Tensor end(ops::Tape& tape, const Tensor& x) const = 0;
+
+  const PictureTowerConfig config_;
+  const SelectedSet selected_;
+  const TowerWeights weights_;
+
+ private:
+  const EncoderStack stack_;
+};
+
 /// pixels [N, 3, height, width] to [N height/P width/P, 3 P P], patches row by row; what is left
 /// over at the right and below is not used.
 Tensor cut_patches(const Tensor& pixels, int patch);
@@ -83,6 +104,6 @@ Tensor embed_pictures(ops::Tape& tape, const Tensor& pixels, const PatchEmbeddin
                       const TowerWeights& weights);
 
 /// The first token of each picture: x [N T, D] to [N, D].
-Tensor first_tokens(const Tensor& x, std::int64_t pictures);
+Tensor first_tokens(const Tensor& x, std::int64_t each);
 
 }  // namespace vfm::models

@@ -44,39 +44,35 @@ class SiglipVision final : public PictureTower {
  public:
   SiglipVision(const PictureTowerConfig& config, const HfComponent& folder, DType compute,
                Device device)
-      : config_(config),
-        selected_(folder.weights(), vision_names(folder)),
-        weights_{selected_, compute, device},
-        stack_(config.stack, vision_layer_name, selected_, compute, device) {
+      : PictureTower(config, folder, vision_names(folder), vision_layer_name, compute, device) {
     check_tensors(selected_, siglip_targets(config));
   }
 
   int dim() const override { return config_.stack.width; }
   std::int64_t tokens() const override { return std::int64_t{config_.side()} * config_.side(); }
 
-  Tensor encode(const Tensor& pixels) const override {
-    const std::vector<std::int64_t> lengths(static_cast<std::size_t>(pixels.size(0)), tokens());
-    ops::Tape tape(false);
+ protected:
+  Tensor begin(ops::Tape& tape, const Tensor& pixels) const override {
     const PatchEmbedding embedding{"embeddings.patch_embedding",
                                    config_.patch,
                                    {},
                                    weights_.floats("embeddings.position_embedding.weight")};
-    Tensor x = embed_pictures(tape, pixels, embedding, weights_);
-    x = stack_.forward(x, lengths);
-    x = weights_.norm(tape, x, "post_layernorm", config_.stack.epsilon);
-    const Tensor h = attend_with_probe(tape, x, lengths);
+    return embed_pictures(tape, pixels, embedding, weights_);
+  }
+  Tensor end(ops::Tape& tape, const Tensor& x) const override {
+    const Tensor normed = weights_.norm(tape, x, "post_layernorm", config_.stack.epsilon);
+    const Tensor h = attend_with_probe(tape, normed);
     const Tensor n = weights_.norm(tape, h, "head.layernorm", config_.stack.epsilon);
     const Tensor inner = weights_.linear(tape, n, "head.mlp.fc1");
     ops::gelu_in_place(tape, inner, config_.stack.activation);
     ops::add_in_place(h, weights_.linear(tape, inner, "head.mlp.fc2"));
-    return h.to(Device::cpu);
+    return h;
   }
 
  private:
   /// x [N T, D] to [N, D]: a query, the same for each picture, over its tokens.
-  Tensor attend_with_probe(ops::Tape& tape, const Tensor& x,
-                           const std::vector<std::int64_t>& lengths) const {
-    const std::int64_t d = dim(), pictures = static_cast<std::int64_t>(lengths.size());
+  Tensor attend_with_probe(ops::Tape& tape, const Tensor& x) const {
+    const std::int64_t d = dim(), pictures = x.size(0) / tokens();
     const Tensor matrix = use_weight(*selected_.find("head.attention.in_proj_weight"),
                                      weights_.compute, weights_.device);
     const Tensor bias = weights_.floats("head.attention.in_proj_bias");
@@ -89,19 +85,14 @@ class SiglipVision final : public PictureTower {
     const Tensor keys_values = ops::linear(tape, x.to(weights_.compute), matrix.rows(d, 3 * d),
                                            bias.rows(d, 3 * d), weights_.compute);
     ops::AttentionPack pack;
-    pack.query_lengths.assign(lengths.size(), 1);
-    pack.key_lengths = lengths;
+    pack.query_lengths.assign(static_cast<std::size_t>(pictures), 1);
+    pack.key_lengths.assign(static_cast<std::size_t>(pictures), tokens());
     pack.heads = pack.key_heads = config_.stack.heads;
     pack.head_dim = config_.stack.width / config_.stack.heads;
     ops::prepare(pack, weights_.device);
     const Tensor a = ops::cross_attention(tape, queries, keys_values, pack);
     return weights_.linear(tape, a.to(DType::f32), "head.attention.out_proj");
   }
-
-  PictureTowerConfig config_;
-  SelectedSet selected_;
-  TowerWeights weights_;
-  EncoderStack stack_;
 };
 
 }  // namespace
