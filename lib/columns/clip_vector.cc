@@ -2,6 +2,9 @@
 #include "columns/clip_vector.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
 
 #include "columns/clip_frames.h"
 #include "media/scaler.h"
@@ -70,6 +73,32 @@ PreparedClip prepare_file(const std::string& path, const models::PictureEncoder&
   PictureTaker taker(encoder, count, clip.frames);
   take_file_frames(path, hardware, taker);
   return clip;
+}
+
+void ClipVectors::push(std::vector<std::vector<float>> frames) {
+  frames_.push_back(frames.size());
+  std::move(frames.begin(), frames.end(), std::back_inserter(prepared_));
+}
+
+std::vector<std::vector<float>> ClipVectors::take(bool rest) {
+  const std::size_t together = encoder_.together();
+  const std::size_t count = rest ? prepared_.size() : prepared_.size() / together * together;
+  std::vector<std::vector<float>> made =
+      encoder_.encode_prepared(std::span(prepared_).first(count));
+  std::move(made.begin(), made.end(), std::back_inserter(encoded_));
+  prepared_.erase(prepared_.begin(), prepared_.begin() + static_cast<std::ptrdiff_t>(count));
+  std::vector<std::vector<float>> vectors;
+  auto next = encoded_.begin();
+  while (!frames_.empty()) {
+    const auto frames = static_cast<std::ptrdiff_t>(frames_.front());
+    if (encoded_.end() - next < frames) break;
+    vectors.push_back(pool_vectors({std::move_iterator(next), std::move_iterator(next + frames)},
+                                   encoder_.dim()));
+    next += frames;
+    frames_.pop_front();
+  }
+  encoded_.erase(encoded_.begin(), next);
+  return vectors;
 }
 
 std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim) {

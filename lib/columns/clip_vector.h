@@ -6,7 +6,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,23 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
 /// Of a file or URL.
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
+
+/// Frames of clips that wait for the encoder: it gets them in packs as it likes them
+/// (PictureEncoder::together()), whichever clips they are of. One thread.
+class ClipVectors {
+ public:
+  explicit ClipVectors(const models::PictureEncoder& encoder) : encoder_(encoder) {}
+  /// Those of one clip, as its PreparedClip has them.
+  void push(std::vector<std::vector<float>> frames);
+  /// The vectors of the clips whose frames are all encoded and that were not taken yet, in order:
+  /// with `rest` of all, else of those that packs are full of.
+  std::vector<std::vector<float>> take(bool rest);
+
+ private:
+  const models::PictureEncoder& encoder_;
+  std::vector<std::vector<float>> prepared_, encoded_;
+  std::deque<std::size_t> frames_;  // of each clip that was not taken
+};
 
 /// The mean of vectors that are first brought to length 1, itself so; of none, `dim` zeros.
 std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/embed.h"
 
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -65,7 +65,9 @@ class Embedder {
         encoder_(encoder),
         record_(record),
         notes_(notes),
-        writer_(writer) {}
+        writer_(writer) {
+    if (clips.pictures) frames_.emplace(*clips.pictures);
+  }
 
   void push(const shard::Sample& sample) {
     const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
@@ -75,18 +77,18 @@ class Embedder {
     if (options_.need_text && !with_text_)
       fail("has no captions; run vfm-caption on it first, or leave --text out");
     if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
-    Waiting waiting{{sample.key, {}}, caption != nullptr, Json::object(), {}, 0};
+    Waiting waiting{{sample.key, {}}, caption != nullptr, Json::object(), {}, false};
     if (options_.video) see(sample, waiting);
     if (with_text_ && !caption) note(sample, "has no caption, unlike other samples of its shard");
     if (caption) captions_.push_back(text::to_utf8(*caption));
     waiting_.push_back(std::move(waiting));
-    if (clips_.pictures && prepared_.size() >= clips_.pictures->together()) encode_frames();
+    if (frames_) take_vectors(false);
     if (waiting_.size() == kTogether) flush();
   }
 
   /// Writes what waits for its text or its frames.
   void flush() {
-    if (clips_.pictures) encode_frames();
+    if (frames_) take_vectors(true);
     std::vector<text::TokenEmbeddings> texts;
     if (encoder_) texts = encoder_->encode_all(captions_);
     std::size_t next = 0;
@@ -134,7 +136,7 @@ class Embedder {
     bool has_caption;
     Json facts;                 // measured, where the sample's json lacks them
     std::vector<float> vector;  // of its video
-    std::size_t frames;         // of it that are prepared, and not encoded yet
+    bool in_frames;             // it will come from frames_
   };
 
   /// The vector of the sample's video, or what it will be made of.
@@ -152,32 +154,28 @@ class Embedder {
       }
       PreparedClip clip = prepare_clip(*member, where, known_facts(sample), *clips_.pictures,
                                        clips_.frames, options_.hardware);
-      waiting.frames = clip.frames.size();
+      waiting.in_frames = true;
       waiting.facts = std::move(clip.facts);
-      std::move(clip.frames.begin(), clip.frames.end(), std::back_inserter(prepared_));
+      frames_->push(std::move(clip.frames));
     } catch (const Error& error) {
       note(sample, error.what());
     }
   }
 
-  /// Makes vectors of the frames that are prepared.
-  void encode_frames() {
-    std::vector<std::vector<float>> encoded = clips_.pictures->encode_prepared(prepared_);
-    prepared_.clear();
-    auto next = encoded.begin();
-    for (Waiting& sample : waiting_) {
-      if (sample.frames == 0) continue;
-      const auto end = next + static_cast<std::ptrdiff_t>(std::exchange(sample.frames, 0));
+  /// Gives the samples, in order, the vectors that there are by now.
+  void take_vectors(bool rest) {
+    auto sample = waiting_.begin();
+    for (std::vector<float>& vector : frames_->take(rest)) {
+      while (!sample->in_frames)
+        ++sample;
+      sample->in_frames = false;
       try {
-        std::vector<float> vector =
-            pool_vectors({std::move_iterator(next), std::move_iterator(end)}, clips_.dim());
         io::check_halves(vector,
                          fmt::format("its vector by {}", clip_config_["name"].get<std::string>()));
-        sample.vector = std::move(vector);
+        sample->vector = std::move(vector);
       } catch (const Error& error) {
-        note(sample.out, error.what());
+        note(sample->out, error.what());
       }
-      next = end;
     }
   }
 
@@ -187,10 +185,10 @@ class Embedder {
   const io::Record& record_;
   ColumnNotes& notes_;
   shard::Writer& writer_;
+  std::optional<ClipVectors> frames_;  // of the encoder of pictures
   const Json clip_config_ = options_.video ? clips_.config() : Json();
   std::vector<Waiting> waiting_;
-  std::vector<std::string> captions_;         // of those that have one
-  std::vector<std::vector<float>> prepared_;  // frames that wait for the encoder of pictures
+  std::vector<std::string> captions_;  // of those that have one
   bool first_ = true, with_text_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "columns/clip_vector.h"
 #include "columns/glimpse.h"
@@ -43,7 +44,7 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
   const auto encoder = models::make_picture_encoder(*folder, Device::cpu, compute);
   const int count = static_cast<int>(*frames);
   const Json own = clip_vector_config(*encoder, count);
-  if (models::encoder_identity(own) != models::encoder_identity(config))
+  if (encoder_identity(own) != encoder_identity(config))
     fail("{} was embedded by {}, which is not what '{}' holds: {}", key, dump_json(config), *folder,
          dump_json(own));
   const PreparedClip clip = prepare_file(path_, *encoder, count, hardware_);

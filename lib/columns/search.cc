@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
@@ -37,7 +38,7 @@ constexpr double kSameWord = 0.6;
 struct Match {
   std::vector<float> scores;  // one per word of the query; one for a look
   double score = 0;
-  Json encoder;  // of the vector: models::encoder_identity()
+  Json encoder;  // of the vector: encoder_identity()
   std::string key;
   std::string base;  // the tar with the clip itself, and the sample's row there
   std::int64_t row = 0;
@@ -88,19 +89,14 @@ class TextQuery {
     return out;
   }
 
-  /// Cosine of the query with a clip's vector, by a model of texts and pictures.
-  float clip_score(const Json& config, const std::string& key, const std::vector<float>& clip) {
-    const std::vector<float>* query = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      const std::string name = dump_json(config);
-      auto at = beside_clips_.find(name);
-      if (at == beside_clips_.end())
-        at = beside_clips_.emplace(name, encode_text_beside_clips(text_, config, key)).first;
-      query = &at->second;  // map nodes stay where they are
-    }
-    if (clip.size() != query->size()) fail("{}.video.npy has {} numbers", key, clip.size());
-    return static_cast<float>(cosine(query->data(), clip.data(), clip.size()));
+  /// Beside vectors of clips, by a model of texts and pictures; of length 1.
+  const std::vector<float>& vector(const Json& config, const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const std::string name = dump_json(config);
+    auto at = beside_clips_.find(name);
+    if (at == beside_clips_.end())
+      at = beside_clips_.emplace(name, encode_text_beside_clips(text_, config, key)).first;
+    return at->second;  // map nodes stay where they are
   }
 
  private:
@@ -187,6 +183,18 @@ class Searcher {
     return columns.contains("embed") ? tars_without(record, "clip") : io::column_tars(record);
   }
 
+  /// Cosine of a query's vector, of length 1, with a clip's.
+  static float clip_score(const std::vector<float>& query, const std::string& npy,
+                          const std::string& key) {
+    const std::vector<float> clip = io::npy_floats(npy, key + ".video.npy");
+    if (clip.size() != query.size())
+      fail("{}.video.npy has {} numbers, its encoder makes {}", key, clip.size(), query.size());
+    // Stored in half precision, it is of length 1 only nearly; another program's may be anything.
+    const double length = std::sqrt(curate::dot(clip, clip));
+    if (!(length > 0) || std::isinf(length)) return 0;
+    return static_cast<float>(std::min(1.0, curate::dot(query, clip) / length));
+  }
+
   std::optional<Match> compare(const shard::Sample& sample, const std::string& path) {
     const std::string where = fmt::format("{}.json of '{}'", sample.key, path);
     const std::string* json = sample.find("json");
@@ -197,25 +205,19 @@ class Searcher {
       if (vector == nullptr) return std::nullopt;
       const auto config = facts.find("video_encoder");
       match.encoder = config == facts.end() ? curate::look_config() : *config;
-      const std::vector<float>& query = file_->vector(match.encoder, sample.key);
-      match.encoder = models::encoder_identity(match.encoder);
-      const std::vector<float> other = io::npy_floats(*vector, sample.key + ".video.npy");
-      // Stored in half precision, it is of length 1 only nearly.
-      const double length = std::sqrt(curate::dot(other, other));
-      match.scores = {
-          static_cast<float>(length > 0 ? std::min(1.0, curate::dot(query, other) / length) : 0)};
+      match.scores = {clip_score(file_->vector(match.encoder, sample.key), *vector, sample.key)};
+      match.encoder = encoder_identity(match.encoder);
     } else if (const std::string* tokens = sample.find("text.npy")) {
       const auto config = facts.find("text_encoder");
       if (config == facts.end()) fail("{} has no 'text_encoder'", where);
       match.scores = text_.scores(*config, io::npy_floats(*tokens, sample.key + ".text.npy"));
-      match.encoder = models::encoder_identity(*config);
+      match.encoder = encoder_identity(*config);
     } else {
       const std::string* vector = sample.find("video.npy");
       const auto config = facts.find("video_encoder");
       if (vector == nullptr || config == facts.end() || !has_texts(*config)) return std::nullopt;
-      match.scores = {text_.clip_score(*config, sample.key,
-                                       io::npy_floats(*vector, sample.key + ".video.npy"))};
-      match.encoder = models::encoder_identity(*config);
+      match.scores = {clip_score(text_.vector(*config, sample.key), *vector, sample.key)};
+      match.encoder = encoder_identity(*config);
     }
     match.key = sample.key;
     match.json = {{"key", sample.key}, {"path", path}};
@@ -244,6 +246,9 @@ long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& be
   if (others > 0)
     log_warning("{}: {} samples were embedded by {}, the first ones by {}: search them apart", path,
                 others, dump_json(other), dump_json(first));
+  // Only the first match's is asked for again.
+  for (std::size_t i = before.empty() ? 1 : 0; i < found.size(); ++i)
+    found[i].encoder = nullptr;
   return static_cast<long>(others);
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -168,8 +169,9 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options) {
   if (const std::string_view npy = sample.find("video.npy"); npy.data()) {
     item.embedding = io::npy_floats(npy, fmt::format("'{}.video.npy'", item.key));
     const auto encoder = sample.meta.find("video_encoder");
-    item.encoder = random_key(fmt::format("{} {}", item.embedding.size(),
-                                          encoder == sample.meta.end() ? "" : dump_json(*encoder)));
+    item.encoder = random_key(
+        fmt::format("{} {}", item.embedding.size(),
+                    encoder == sample.meta.end() ? "" : dump_json(encoder_identity(*encoder))));
   }
   // Read in any case: a damaged one is an error of its sample.
   if (options.keep_duplicates || !options.duplicate_threshold) item.embedding = {};

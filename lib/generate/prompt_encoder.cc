@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -62,7 +63,7 @@ PromptEncoder::PromptEncoder(const models::ModelFacts& facts, std::string cache,
   encoder_ = models::make_text_encoder(*facts.text_encoder, options);
   if (encoder_->name().starts_with("builtin:")) cache_.clear();
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
-  Json identity = models::encoder_identity(encoder_->config().to_json());
+  Json identity = encoder_identity(encoder_->config().to_json());
   if (options.device == Device::cuda) identity["device"] = "cuda";  // which rounds otherwise
   identity_ = dump_json(identity);
 }

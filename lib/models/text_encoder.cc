@@ -259,12 +259,6 @@ text::EncoderConfig text_encoder_config(const std::string& folder, int max_token
   });
 }
 
-Json encoder_identity(Json text_encoder_config) {
-  if (text_encoder_config.is_object() && text_encoder_config.contains("hash"))
-    text_encoder_config.erase("path");
-  return text_encoder_config;
-}
-
 std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,
                                                  const TextEncoderOptions& options) {
   if (config.path.empty()) return text::make_encoder(config);

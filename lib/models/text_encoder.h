@@ -23,7 +23,6 @@
 #include <optional>
 #include <string>
 
-#include "base/json_fwd.h"
 #include "models/part_cost.h"
 #include "models/t5/t5.h"
 #include "tensor/tensor.h"
@@ -66,10 +65,5 @@ struct TextEncoderFolder {
 /// which values would be read, is not compared.
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options);
-
-/// What the encoder of a configuration is, wherever its folder lies: equal for two if they make the
-/// same embeddings. Without a hash, its path decides. As it came: another program's may have keys
-/// that text::EncoderConfig does not know. Pure.
-Json encoder_identity(Json text_encoder_config);
 
 }  // namespace vfm::models

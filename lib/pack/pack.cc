@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/one_thread.h"
@@ -16,7 +17,6 @@
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/manifest.h"
-#include "models/text_encoder.h"
 #include "models/tokenizer.h"
 #include "pack/feed.h"
 #include "pack/folder.h"
@@ -241,7 +241,7 @@ class Run {
     if (!outcome.latent) return refuse(outcome.failure);
     LatentOutput& latent = *outcome.latent;
     if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
-        models::encoder_identity(latent.text_encoder) != models::encoder_identity(text_encoder_))
+        encoder_identity(latent.text_encoder) != encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
     if (keys_->find(key)) return refuse("its key was there before");

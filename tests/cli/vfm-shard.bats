@@ -238,6 +238,20 @@ EOF
   [ "$(keys f | wc -l)" = 5 ]
 }
 
+@test "near duplicates: one encoder in two folders is one, of another model or without a hash it is not" {
+  cat >s.jsonl <<'EOF'
+{"shard":"a","key":"a","bytes":"1","json":{"video_encoder":{"name":"clip","path":"/a","hash":"1"}},"video":[1.0,0.1]}
+{"shard":"b","key":"b","bytes":"22","json":{"video_encoder":{"name":"clip","path":"/b","hash":"1"}},"video":[1.0,0.1]}
+{"shard":"c","key":"c","bytes":"333","json":{"video_encoder":{"name":"clip","path":"/a","hash":"2"}},"video":[1.0,0.1]}
+{"shard":"d","key":"d","bytes":"4444","json":{"video_encoder":{"name":"own","path":"/a"}},"video":[1.0,0.1]}
+{"shard":"e","key":"e","bytes":"55555","json":{"video_encoder":{"name":"own","path":"/b"}},"video":[1.0,0.1]}
+EOF
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard -o d <m.jsonl >/dev/null
+  [ "$(keys d | paste -sd' ')" = "b c d e" ]
+  jq -e '.key == "a" and .duplicate_of == "b" and .kind == "near"' d/duplicates.jsonl >/dev/null
+}
+
 @test "bins have no gaps, and edges of one's own" {
   python3 - <<'EOF' >s.jsonl
 import json

@@ -3,11 +3,32 @@
 #include "columns/clip_vector.h"
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "support/distance.h"
 
 using namespace vfm;
 using namespace vfm::columns;
+
+namespace {
+
+/// Likes five frames together; a frame's vector is the frame. Remembers its packs.
+class FivesEncoder final : public models::PictureEncoder {
+ public:
+  int dim() const override { return 2; }
+  std::vector<float> prepare(const models::PictureView&) const override { return {}; }
+  std::vector<std::vector<float>> encode_prepared(
+      std::span<const std::vector<float>> prepared) const override {
+    if (!prepared.empty()) calls.push_back(prepared.size());
+    return {prepared.begin(), prepared.end()};
+  }
+  std::size_t together() const override { return 5; }
+  Json config() const override { return Json::object(); }
+
+  mutable std::vector<std::size_t> calls;
+};
+
+}  // namespace
 
 TEST_CASE("the frames of a clip are the middles of equal parts, each once") {
   using Frames = std::vector<std::int64_t>;
@@ -26,4 +47,30 @@ TEST_CASE("vectors weigh the same in their mean, whatever their length") {
   CHECK(largest_difference(pool_vectors({{3, 0, 0}, {0, 0, 0}}, 3), std::vector<float>{1, 0, 0}) <
         1e-6);
   CHECK(pool_vectors({}, 3) == std::vector<float>(3));
+}
+
+TEST_CASE("frames of several clips fill the packs of an encoder, and each clip gets its own mean") {
+  const FivesEncoder encoder;
+  ClipVectors clips(encoder);
+  std::vector<std::vector<float>> expected, got;
+  std::vector<std::size_t> there;  // after each clip
+  float number = 0;
+  for (const int frames : {3, 8, 0, 1, 4, 5, 2}) {
+    std::vector<std::vector<float>> some;
+    for (int i = 0; i < frames; ++i)
+      some.push_back({1, ++number});
+    expected.push_back(pool_vectors(some, 2));
+    clips.push(std::move(some));
+    for (std::vector<float>& vector : clips.take(false))
+      got.push_back(std::move(vector));
+    there.push_back(got.size());
+  }
+  // Of 3, 11, 11, 12, 16, 21 and 23 frames those that fill packs.
+  CHECK(encoder.calls == std::vector<std::size_t>{10, 5, 5});
+  CHECK(there == std::vector<std::size_t>{0, 1, 1, 1, 4, 5, 5});
+  for (std::vector<float>& vector : clips.take(true))
+    got.push_back(std::move(vector));
+  CHECK(encoder.calls == std::vector<std::size_t>{10, 5, 5, 3});
+  CHECK(got == expected);
+  CHECK(clips.take(true).empty());
 }

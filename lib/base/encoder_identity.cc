@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/encoder_identity.h"
+
+#include "base/json.h"
+
+namespace vfm {
+
+Json encoder_identity(Json config) {
+  if (config.is_object() && config.contains("hash")) config.erase("path");
+  return config;
+}
+
+}  // namespace vfm
