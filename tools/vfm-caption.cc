@@ -8,8 +8,7 @@
 #include "cli/runner.h"
 #include "columns/caption.h"
 #include "media/version.h"
-#include "shard/input_totals.h"
-#include "shard/shard_input.h"
+#include "tools/shard_estimate.h"
 
 namespace {
 
@@ -69,18 +68,11 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
     if (dry_run_) {
       options_.report.clear();
-      return vfm::cli::tell_estimate(
-          {.inputs = options_.inputs,
-           .folder = options_.directory,
-           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(options_.inputs),
-           .kind = "shard",
-           .jobs = slots.threads(),
-           .work =
-               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                 return vfm::columns::caption(options_, slots, progress, manifest);
-               },
-           .seconds = vfm::shard::video_seconds,
-           .samples = vfm::shard::sample_count});
+      return tell_shard_estimate(options_.inputs, options_.directory, slots.threads(),
+                                 [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                                   return vfm::columns::caption(options_, slots, progress,
+                                                                manifest);
+                                 });
     }
     return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }

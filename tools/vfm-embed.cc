@@ -10,9 +10,8 @@
 #include "columns/search.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
-#include "shard/input_totals.h"
-#include "shard/shard_input.h"
 #include "tensor/device.h"
+#include "tools/shard_estimate.h"
 
 namespace {
 
@@ -94,18 +93,10 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.need_text = !text_.empty() && text_ != "none";
     choose_encoders();
     if (dry_run_) {
-      return vfm::cli::tell_estimate(
-          {.inputs = embed_.inputs,
-           .folder = embed_.directory,
-           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(embed_.inputs),
-           .kind = "shard",
-           .jobs = slots.threads(),
-           .work =
-               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                 return vfm::columns::embed(embed_, slots, progress, manifest);
-               },
-           .seconds = vfm::shard::video_seconds,
-           .samples = vfm::shard::sample_count});
+      return tell_shard_estimate(embed_.inputs, embed_.directory, slots.threads(),
+                                 [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                                   return vfm::columns::embed(embed_, slots, progress, manifest);
+                                 });
     }
     return vfm::columns::embed(embed_, slots, context.progress, context.manifest);
   }

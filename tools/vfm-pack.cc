@@ -13,9 +13,8 @@
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
 #include "pack/pack.h"
-#include "shard/input_totals.h"
-#include "shard/shard_input.h"
 #include "tensor/device.h"
+#include "tools/shard_estimate.h"
 
 namespace {
 
@@ -121,18 +120,10 @@ class PackTool : public vfm::cli::Tool {
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (dry_run_) {
       options_.report.clear();
-      return vfm::cli::tell_estimate(
-          {.inputs = options_.inputs,
-           .folder = options_.output,
-           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(options_.inputs),
-           .kind = "shard",
-           .jobs = slots.threads(),
-           .work =
-               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                 return vfm::pack::run(options_, slots, progress, manifest);
-               },
-           .seconds = vfm::shard::video_seconds,
-           .samples = vfm::shard::sample_count});
+      return tell_shard_estimate(options_.inputs, options_.output, slots.threads(),
+                                 [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                                   return vfm::pack::run(options_, slots, progress, manifest);
+                                 });
     }
     return vfm::pack::run(options_, slots, context.progress, context.manifest);
   }

@@ -9,9 +9,8 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dataset/dataset.h"
-#include "shard/input_totals.h"
-#include "shard/shard_input.h"
 #include "shard/where.h"
+#include "tools/shard_estimate.h"
 
 namespace {
 
@@ -92,19 +91,12 @@ class ShardTool : public vfm::cli::Tool {
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (dry_run_) {
       options_.report.clear();
-      return vfm::cli::tell_estimate(
-          {.inputs = options_.inputs,
-           .folder = options_.output,
-           .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(options_.inputs),
-           .kind = "shard",
-           .jobs = slots.threads(),
-           .work =
-               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                 return vfm::dataset::run(options_, slots, progress, manifest);
-               },
-           .phases = true,
-           .seconds = vfm::shard::video_seconds,
-           .samples = vfm::shard::sample_count});
+      return tell_shard_estimate(
+          options_.inputs, options_.output, slots.threads(),
+          [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+            return vfm::dataset::run(options_, slots, progress, manifest);
+          },
+          /*phases=*/true);
     }
     return vfm::dataset::run(options_, slots, context.progress, context.manifest);
   }

@@ -1,0 +1,28 @@
+// --dry-run of the tools whose input is shards.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/estimate.h"
+#include "shard/input_totals.h"
+#include "shard/shard_input.h"
+
+/// As cli::tell_estimate(): of the tool's inputs, its folder for outputs, and its work, which may
+/// have several phases.
+inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
+                                std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
+                                bool phases = false) {
+  return vfm::cli::tell_estimate({.inputs = inputs,
+                                  .folder = folder,
+                                  .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(inputs),
+                                  .kind = "shard",
+                                  .jobs = jobs,
+                                  .work = std::move(work),
+                                  .phases = phases,
+                                  .seconds = vfm::shard::video_seconds,
+                                  .samples = vfm::shard::sample_count});
+}
