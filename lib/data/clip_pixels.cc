@@ -20,8 +20,9 @@ struct Draw {  // of the place of a crop, each in [0, 1]
 Draw draw(const std::string& key, const ClipOptions& options) {
   if (options.crop == CropMode::centre) return {};
   const Random random(options.seed, Purpose::crop, options.step, random_key(key));
-  return {random.uniform(0), random.uniform(1), random.uniform(2),
-          random.uniform(3) < options.flip};
+  const std::uint64_t first = std::uint64_t{4} * options.again;
+  return {random.uniform(first), random.uniform(first + 1), random.uniform(first + 2),
+          random.uniform(first + 3) < options.flip};
 }
 
 /// Every frame's timestamp, and the end of the last.

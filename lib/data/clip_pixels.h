@@ -25,11 +25,12 @@ struct ClipOptions {
   int frames = 17;     ///< at most
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
   CropMode crop = CropMode::centre;
-  std::uint64_t seed = 0;  ///< of random crops
-  std::uint32_t step = 0;  ///< of training, or epoch; random crops are others at each
-  double flip = 0;         ///< of random crops: how probable it is that the picture is mirrored
-  int time_step = 8;       ///< 1 + k * time_step frames: the tokenizer's time factor
-  int multiple = 16;       ///< of both sides of the picture
+  std::uint64_t seed = 0;   ///< of random crops
+  std::uint32_t step = 0;   ///< of training, or epoch; random crops are others at each
+  std::uint32_t again = 0;  ///< how often the clip came in that step before: others, too
+  double flip = 0;          ///< of random crops: how probable it is that the picture is mirrored
+  int time_step = 8;        ///< 1 + k * time_step frames: the tokenizer's time factor
+  int multiple = 16;        ///< of both sides of the picture
   /// Not empty: the picture gets this shape, and not that of its own bucket: one that was planned.
   Bucket bucket = {};
   /// Decodes the clip, with the same result; null: software.

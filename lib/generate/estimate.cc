@@ -143,7 +143,8 @@ void Estimate::plan_clip() {
   c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
              (c.latent.width / patch[2]);
   const bool text = facts_.text_encoder.has_value();
-  c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
+  const bool tokens = text && !facts_.text_encoder->one_token();
+  c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : tokens ? kUsualText : 1;
   if (request.embedding) c.text_tokens = std::max(facts_.text_padding, request.embedding->tokens);
   if (request.negative_embedding)
     c.text_tokens = std::max<std::int64_t>(c.text_tokens, request.negative_embedding->tokens);

@@ -145,12 +145,8 @@ DType parse_compute(const std::string& name) {
   fail_usage("a text encoder computes in f32 or bf16, not '{}'", name);
 }
 
-bool is_sentence(const text::EncoderConfig& config) {
-  return config.name.starts_with("sentence:");
-}
-
 void need_known(const text::EncoderConfig& config) {
-  if (config.name != "t5" && config.name != "umt5" && !is_sentence(config))
+  if (config.name != "t5" && config.name != "umt5" && !config.one_token())
     fail_usage(
         "there is no text encoder '{}'; this program has builtin:hash, t5, umt5 and sentence:...",
         config.name);
@@ -264,7 +260,7 @@ std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& conf
   if (config.path.empty()) return text::make_encoder(config);
   need_known(config);
   return as_usage([&] {
-    return is_sentence(config) ? make_sentence(config, options) : make_t5(config, options);
+    return config.one_token() ? make_sentence(config, options) : make_t5(config, options);
   });
 }
 
@@ -273,7 +269,7 @@ TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
   need_known(config);
   return as_usage([&] {
     TextEncoderFolder folder;
-    if (is_sentence(config)) {
+    if (config.one_token()) {
       const Settings settings(config, options);
       SentenceModelFacts facts =
           inspect_sentence_encoder(settings.path, settings.max_tokens, settings.compute);

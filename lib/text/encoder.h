@@ -32,6 +32,8 @@ struct EncoderConfig {
   Json to_json() const;
   /// Whether another program made the embeddings: no encoder of that name is here.
   bool foreign() const;
+  /// Whether it is a sentence encoder: whatever a text is, its embedding has one token.
+  bool one_token() const { return name.starts_with("sentence:"); }
   bool operator==(const EncoderConfig&) const = default;
 };
 

@@ -100,8 +100,7 @@ EncoderConfig HashEncoder::config() const {
 }
 
 bool EncoderConfig::foreign() const {
-  return name != "t5" && name != "umt5" && !name.starts_with("builtin:") &&
-         !name.starts_with("sentence:");
+  return name != "t5" && name != "umt5" && !name.starts_with("builtin:") && !one_token();
 }
 
 EncoderConfig EncoderConfig::from_json(const Json& json) {
@@ -113,7 +112,7 @@ EncoderConfig EncoderConfig::from_json(const Json& json) {
     if (config.foreign()) return config;
     config.max_tokens = get_integer(json, "max_tokens");
     const bool built_in = config.name.starts_with("builtin:");
-    const bool sentence = config.name.starts_with("sentence:");
+    const bool sentence = config.one_token();
     if (sentence) config.rule = text("rule");
     if (built_in)
       config.version = get_integer(json, "version");

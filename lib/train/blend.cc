@@ -161,9 +161,17 @@ class BlendData final : public Dataset {
   }
   std::span<const DataSource> sources() const override { return sources_; }
   bool tells_repeats() const override { return index_.with_names(); }
-  /// Noise follows from keys, so a run goes on with those that it began with.
+  /// Noise follows from keys, so a run goes on with the names that it began with, wherever its
+  /// folders lie now.
   void settle(dist::World& /*world*/, const Json& kept) override {
-    index_.set_names(!kept.is_object() || kept.value(kNamedKeys, false));
+    if (!kept.is_object()) return;
+    const Json names = kept.value(kNamedKeys, Json(false));
+    index_.set_names(names != false);
+    if (!names.is_array()) return;
+    if (names.size() != sources_.size())
+      fail("train.json has {} names of {} folders", names.size(), sources_.size());
+    for (std::size_t i = 0; i < sources_.size(); ++i)
+      sources_[i].name = names[i].is_string() ? names[i].get<std::string>() : "";
   }
   std::vector<std::string> remarks() const override {
     std::vector<std::string> all;
@@ -212,7 +220,7 @@ class BlendData final : public Dataset {
   }
 
   const std::vector<std::unique_ptr<Dataset>> parts_;
-  const std::vector<DataSource> sources_;
+  std::vector<DataSource> sources_;
   const data::BlendShares shares_;
   BlendIndex index_;
 };

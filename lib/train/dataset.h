@@ -28,6 +28,7 @@ namespace vfm::train {
 /// When a sample is seen in training: pixels are taken at other places each time.
 struct SeenAt {
   std::uint32_t step = 0, epoch = 0;
+  std::uint32_t again = 0;  ///< how often it came in the step before (Dataset::tells_repeats())
 };
 
 /// One of the sets that a blend is of.

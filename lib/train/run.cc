@@ -317,7 +317,9 @@ Json Run::train_json() const {
   train.update({{"data_fingerprint", data_->fingerprint()},
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
-  if (data_->tells_repeats()) train[kNamedKeys] = true;
+  if (data_->tells_repeats())
+    for (const DataSource& source : data_->sources())
+      train[kNamedKeys].push_back(source.name);
   if (!stages_.empty()) train["stages"] = stages_;
   return train;
 }

@@ -153,7 +153,8 @@ void StepReader::read(const Planned& planned) {
   if (shared_) {
     std::vector<SeenAt> seen;
     for (const StepPlan::Pack& pack : planned.plan.packs)
-      seen.resize(seen.size() + pack.samples.size(), {step, pack.epoch});
+      for (std::size_t i = 0; i < pack.samples.size(); ++i)
+        seen.push_back({step, pack.epoch, pack.came_before(i)});
     for (const ReadingPart& part :
          planned.own.parts[static_cast<std::size_t>(parallel_.sharers().rank())]) {
       const std::size_t sample = planned.own.samples[part.sample];
@@ -165,9 +166,10 @@ void StepReader::read(const Planned& planned) {
     return;
   }
   for (const StepPlan::Pack& pack : planned.plan.packs)
-    for (const std::size_t sample : pack.samples)
-      if (!add(bytes_of(sample), [&] {
-            return ReadPart{try_to_read(data_, sample, SeenAt{step, pack.epoch}), {}, true};
+    for (std::size_t i = 0; i < pack.samples.size(); ++i)
+      if (!add(bytes_of(pack.samples[i]), [&] {
+            const SeenAt seen{step, pack.epoch, pack.came_before(i)};
+            return ReadPart{try_to_read(data_, pack.samples[i], seen), {}, true};
           }))
         return;
 }

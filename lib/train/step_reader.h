@@ -39,6 +39,8 @@ struct StepPlan {
     std::vector<std::uint32_t> again;
     std::uint32_t epoch = 0;
     double flops = 0;
+
+    std::uint32_t came_before(std::size_t i) const { return again.empty() ? 0 : again[i]; }
   };
   std::uint32_t step = 0;
   std::vector<Pack> packs;  ///< of this rank and its sharers

@@ -241,8 +241,7 @@ Trainer::StepData Trainer::build(ReadStep step) {
       ReadSample one = shared ? std::move(step.shared.samples[next++]) : reader_.take();
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
-        samples.push_back(
-            {std::move(one.sample), pack.place + i, pack.again.empty() ? 0 : pack.again[i]});
+        samples.push_back({std::move(one.sample), pack.place + i, pack.came_before(i)});
       else
         data.failures.emplace_back(one.sample.key, one.failure);
     }

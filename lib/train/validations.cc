@@ -25,17 +25,17 @@ void add_weighted(Json& sum, const std::string& key, const Json& value, double w
 }  // namespace
 
 Validations::Validations(const RunOptions& options, const Recipe& recipe, const Dataset& data,
-                         bool tell) {
+                         bool tell)
+    : data_(data) {
   if (recipe.validation.every == 0) return;
   if (!options.synthetic.empty()) {
-    all_.push_back({"", 1, Validation(recipe, data, "train")});
+    all_.push_back({1, Validation(recipe, data, "train")});
     return;
   }
   const Kind& kind = kind_of(recipe.model.type);
   const bool blend = !data.sources().empty();
   for (std::size_t i = 0; i < std::max<std::size_t>(1, data.sources().size()); ++i) {
     const RunOptions own = blend ? options_of_folder(options, data, i) : options;
-    const std::string name = blend ? data.sources()[i].name : "";
     const double share = blend ? data.sources()[i].share : 1;
     const bool split = kind.has_split(own.data, "val");
     if (!split && tell)
@@ -47,7 +47,7 @@ Validations::Validations(const RunOptions& options, const Recipe& recipe, const 
       of->fit(fitted);
       if (tell && split) warn_of_data(*of, data.remarks());
     }
-    all_.push_back({name, share, Validation(recipe, *of, split ? "val" : "train")});
+    all_.push_back({share, Validation(recipe, *of, split ? "val" : "train")});
   }
 }
 
@@ -64,7 +64,7 @@ Json Validations::run(const Objective& objective, const Parallel& parallel) {
   Json means = Json::object(), folders = Json::object();
   std::string split;
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    folders[all_[i].name] = records[i]["val_loss"];
+    folders[data_.sources()[i].name] = records[i]["val_loss"];
     samples += records[i]["val_samples"].get<std::int64_t>();
     const std::string own = records[i]["val_split"].get<std::string>();
     split = split.empty() || split == own ? own : "val, train";
@@ -81,9 +81,9 @@ Json Validations::run(const Objective& objective, const Parallel& parallel) {
 
 std::map<std::string, std::string> Validations::failures() const {
   std::map<std::string, std::string> all;
-  for (const One& one : all_)
-    for (const auto& [key, message] : one.validation.failures())
-      all.emplace(one.name.empty() ? key : one.name + "/" + key, message);  // as in train/blend.h
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    for (const auto& [key, message] : all_[i].validation.failures())  // as in train/blend.h
+      all.emplace(all_.size() == 1 ? key : data_.sources()[i].name + "/" + key, message);
   return all;
 }
 

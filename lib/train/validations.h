@@ -32,12 +32,12 @@ class Validations {
 
  private:
   struct One {
-    std::string name;
     double share = 1;
     Validation validation;
   };
+  const Dataset& data_;  // whose folders have their names when it is settled
   std::vector<std::unique_ptr<Dataset>> held_out_;
-  std::deque<One> all_;
+  std::deque<One> all_;  // of a blend one for each folder
 };
 
 }  // namespace vfm::train

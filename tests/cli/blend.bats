@@ -105,6 +105,22 @@ PY
   [ "$(records out | wc -l)" -eq 1 ]
 }
 
+@test "a run whose folders are moved and renamed goes on with the names and the noise that it began with" {
+  mkdir first second
+  mv images first/latents
+  mv videos second/latents
+  train() { vfm-train tiny.yaml -j1 --data "$1" --data "$2" --out "$3" train.steps=12 train.checkpoint_every=6 >/dev/null; }
+  train first/latents second/latents whole
+  cp -r whole moved
+  rm -r moved/checkpoints/step-00000012
+  jq -e '.named_keys == ["first/latents", "second/latents"]' moved/checkpoints/step-00000006/train.json
+  mv first/latents pictures
+  train "$PWD/pictures" second/latents moved
+  cmp {whole,moved}/checkpoints/step-00000012/model/diffusion_pytorch_model.safetensors
+  cmp {whole,moved}/checkpoints/step-00000012/train.json
+  jq -s -e '[.[] | select(.val_folders) | .val_folders | keys] == [["first/latents", "second/latents"], ["first/latents", "second/latents"]]' moved/metrics.jsonl
+}
+
 @test "--dry-run says what a run sees of each folder, and counts what is read ahead" {
   vfm-train tiny.yaml --data images --data videos 'data.repeats=[1, 2]' --dry-run >cost 2>words
   jq -e '.folders[0] | .folder == "images" and .samples == 24 and (.share - 24 / 34 | fabs < 1e-9)' cost

@@ -279,6 +279,15 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   key=$(tar -tf "$shard" | sed -n 's/\.text\.npy$//p' | head -n 1)
   [ "$(npy "$shard" "$key.text.npy")" = "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 12), }" ]
   [[ "$(tar -xOf "$shard" "$key.json")" == *'"text_tokens":1,'* ]]
+  # So is a model that is trained on it, and its prompts.
+  quick_recipe run latents --device cpu
+  jq -e '.text_encoder.name == "sentence:clip"' run/checkpoints/step-00000001/train.json
+  made=(vfm-generate --model run --device cpu --size 32x32 --frames 1 --steps 1 --guidance 0)
+  [ "$("${made[@]}" --dry-run -q | jq .text_tokens)" -eq 1 ]
+  for prompt in 'a red square' 'a blue square'; do
+    "${made[@]}" --latents-only -o "$prompt" "$prompt" >/dev/null
+  done
+  run ! cmp 'a red square'/*.safetensors 'a blue square'/*.safetensors
 }
 
 @test "text embeddings that are no numbers, or none of half precision, cost their samples" {

@@ -75,9 +75,11 @@ bool HfComponent::take_published() {
   Json published = published_config(*weights);
   if (!published.is_object()) return false;
   type_ = type_in(published);
-  // What somebody wrote there goes before what was guessed. It names no type, or would be believed.
+  // What somebody wrote there goes before what was guessed. It names no type, or would be believed;
+  // and what is no field of the type makes no other model.
+  const Json fields = with_defaults(type_, published);
   for (const auto& [key, value] : said_.items())
-    if (key != "_class_name" && key != "model_type") published[key] = value;
+    if (!key.starts_with('_') && fields.contains(key)) published[key] = value;
   config_ = with_defaults(type_, std::move(published));
   weights_ = renamed(std::move(weights), type_, config_);
   return true;

@@ -81,6 +81,7 @@ Encoders::Encoders(const EncoderNames& names, Device device)
 Encoders::~Encoders() = default;
 
 int Encoders::most_tokens() const {
+  if (text_config_ && text_config_->one_token()) return 1;
   return static_cast<int>(text_config_ ? text_config_->max_tokens.value_or(kMostTokens) : 0);
 }
 

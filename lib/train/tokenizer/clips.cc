@@ -46,7 +46,11 @@ class ClipData final : public Dataset {
 
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
     data::ClipOptions options = options_;
-    if (seen) options.crop = data::CropMode::random, options.step = seen->step;
+    if (seen) {
+      options.crop = data::CropMode::random;
+      options.step = seen->step;
+      options.again = seen->again;
+    }
     data::ClipPixels clip = clips_.read(i, options);
     CleanSample sample{entry(i).key, clip.frames, clip.height, clip.width, clip.fps, {}, {}, {}};
     sample.pixels = std::move(clip.pixels);

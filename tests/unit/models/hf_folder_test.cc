@@ -256,10 +256,12 @@ TEST_CASE("hf: what a config.json beside NVIDIA's own checkpoint says goes befor
   CHECK(config()["_class_name"] == "CosmosTransformer3DModel");
   CHECK(config()["rope_scale"] == Json({1.0, 3.0, 3.0}));
   CHECK(config()["concat_padding_mask"] == false);
-  CHECK(config()["own"] == 1);
+  CHECK(!config().contains("own"));
   CHECK(config()["num_attention_heads"] == 2);  // of the tensors
   CHECK(config()["max_size"] == Json({128, 240, 240}));
   CHECK(HfComponent(folder.path).hash() != plain);  // it is another model
+  folder.write("config.json", R"({"architectures":["CosmosDiffusion"],"max_size":[128,240,240]})");
+  CHECK(HfComponent(folder.path).hash() == plain);  // which it is not by what is no field
 }
 
 TEST_CASE("hf: weights may be a torch checkpoint") {

@@ -328,6 +328,55 @@ TEST_CASE("what comes again in a step is told apart by the order of the step, on
   CHECK(most >= 1);
 }
 
+TEST_CASE("who reads a sample is told how often it came in the step before, also by parts") {
+  struct Watched final : Dataset {
+    explicit Watched(const Dataset& all) : data(all) {}
+    const data::SampleIndex& index() const override { return data.index(); }
+    const Json& info() const override { return data.info(); }
+    bool tells_repeats() const override { return true; }
+    std::unique_ptr<data::EpochOrder> order(std::uint64_t seed,
+                                            data::Packing packing) const override {
+      return data.order(seed, packing);
+    }
+    void fit_model(Recipe& recipe) const override { data.fit(recipe); }
+    CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
+      const std::lock_guard lock(mutex);
+      times[i].push_back(seen.value().again);
+      return data.read(i, seen);
+    }
+    const Dataset& data;
+    mutable std::mutex mutex;
+    mutable std::map<std::size_t, std::vector<std::uint32_t>> times;
+  };
+  const TwoFolders two;
+  for (const char* layout : {"", "parallel: {tp: 2}\n"}) {
+    const RunOptions options =
+        two.options("data: {repeats: [1, 9], packs: 6, ahead: 0}\n" + std::string(layout));
+    const auto blend = open_data(options);
+    Recipe recipe = options.recipe;
+    blend->fit(recipe);
+    const Watched watched(*blend);
+    dist::thread_worlds(2, [&](dist::World& world) {
+      const Parallel parallel(recipe, world);
+      StepReader reader(recipe, watched, parallel);
+      reader.seek(0, {}, 1);
+      const StepPlan plan = reader.next();
+      if (*layout != '\0') return void(reader.take_own());
+      for (const StepPlan::Pack& pack : plan.packs)
+        for (std::size_t i = 0; i < pack.samples.size(); ++i)
+          reader.take();
+    });
+    std::size_t most = 0;
+    for (auto& [sample, times] : watched.times) {
+      std::ranges::sort(times);
+      for (std::size_t i = 0; i < times.size(); ++i)
+        CHECK(times[i] == i);
+      most = std::max(most, times.size());
+    }
+    CHECK(most > 1);
+  }
+}
+
 TEST_CASE("a stage on one folder does without the numbers of a run on several") {
   const TwoFolders two;
   const auto settled = [&](const std::string& given, const std::vector<std::string>& folders) {

@@ -211,6 +211,18 @@ TEST_CASE("a mirrored clip is the same from right to left") {
   CHECK(mirrored.pixels == plain.pixels);
 }
 
+TEST_CASE("a tokenizer sees another part of a clip each step, and each time that it comes in one") {
+  const ClipFolder clips;
+  RunOptions options = options_of(clips, ", shorter_side: 0", "");
+  options.recipe.model.type = "tokenizer";
+  options.recipe.data.size = 16;
+  const auto data = open(options);
+  const std::vector<float> first = data->read(1, SeenAt{3}).pixels;
+  CHECK(data->read(1, SeenAt{3}).pixels == first);
+  CHECK(data->read(1, SeenAt{4}).pixels != first);
+  CHECK(data->read(1, SeenAt{3, 0, 1}).pixels != first);
+}
+
 TEST_CASE("captions without an embedding are encoded, to the bits of an embedding on disk") {
   const ClipFolder clips({.embeddings = false});
   RunOptions options = options_of(clips);
@@ -223,6 +235,9 @@ TEST_CASE("captions without an embedding are encoded, to the bits of an embeddin
   const CleanSample read = at_epoch(*data, 1, 0);
   CHECK(io::make_npy_half({3, 64}, read.text) == io::make_npy_half({3, 64}, values));
   CHECK(data->sizes(1).text_tokens >= 3);
+  RunOptions sentence = options;
+  sentence.encoders.text = std::string(VFM_GOLDEN) + "/sentences/bert";
+  CHECK(open(sentence)->sizes(1).text_tokens == 1);
   const ClipFolder embedded;
   options.data = embedded.folder.path;
   CHECK_THROWS_WITH(open(options), Contains("embeddings of another text encoder"));
