@@ -8,7 +8,7 @@
 #include "cli/runner.h"
 #include "columns/caption.h"
 #include "media/version.h"
-#include "tools/shard_estimate.h"
+#include "shard_estimate.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "media/version.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
-#include "tools/shard_estimate.h"
+#include "shard_estimate.h"
 
 namespace {
 

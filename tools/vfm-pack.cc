@@ -14,7 +14,7 @@
 #include "ops/gpu_options.h"
 #include "pack/pack.h"
 #include "tensor/device.h"
-#include "tools/shard_estimate.h"
+#include "shard_estimate.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "cli/runner.h"
 #include "dataset/dataset.h"
 #include "shard/where.h"
-#include "tools/shard_estimate.h"
+#include "shard_estimate.h"
 
 namespace {
 
