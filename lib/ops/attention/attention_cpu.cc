@@ -120,18 +120,18 @@ VFM_INLINE void mask(float* scores, std::int64_t columns, std::int64_t first_key
 // summed before must be multiplied with. top: the maximum so far; sum: of the exponentials.
 void soften(float* scores, float scale, std::int64_t keys, std::int64_t columns, float* top,
             float* sum, float* factor) {
-  for (std::int64_t i = 0; i < columns; i += 16) {
-    const Lanes before = load_as<Lanes>(top + i);
-    Lanes highest = before;
+  for (std::int64_t i = 0; i < columns; i += kWidth) {
+    const Native before = load_as<Native>(top + i);
+    Native highest = before;
     for (std::int64_t j = 0; j < keys; ++j) {
-      const Lanes s = load_as<Lanes>(scores + j * columns + i) * scale;
+      const Native s = load_as<Native>(scores + j * columns + i) * scale;
       highest = s > highest ? s : highest;
     }
-    const Lanes by = exp_of_negative(before - highest);
-    Lanes total = load_as<Lanes>(sum + i) * by;
+    const Native by = exp_of_negative(before - highest);
+    Native total = load_as<Native>(sum + i) * by;
     for (std::int64_t j = 0; j < keys; ++j) {
       float* at = scores + j * columns + i;
-      const Lanes e = exp_of_negative(load_as<Lanes>(at) * scale - highest);
+      const Native e = exp_of_negative(load_as<Native>(at) * scale - highest);
       store(at, e);
       total += e;
     }
@@ -238,13 +238,13 @@ VFM_INLINE BackwardScratch divide(float* at, std::int64_t padded, std::int64_t k
 void soften_back(float* scores, float* dscores, float scale, std::int64_t keys,
                  std::int64_t columns, const float* log_sum_exp, const float* delta) {
   for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t i = 0; i < columns; i += 16) {
+    for (std::int64_t i = 0; i < columns; i += kWidth) {
       float* score = scores + j * columns + i;
       float* dscore = dscores + j * columns + i;
-      const Lanes probability =
-          exp_of_negative(load_as<Lanes>(score) * scale - load_as<Lanes>(log_sum_exp + i));
+      const Native probability =
+          exp_of_negative(load_as<Native>(score) * scale - load_as<Native>(log_sum_exp + i));
       store(score, probability);
-      store(dscore, probability * (load_as<Lanes>(dscore) - load_as<Lanes>(delta + i)));
+      store(dscore, probability * (load_as<Native>(dscore) - load_as<Native>(delta + i)));
     }
 }
 

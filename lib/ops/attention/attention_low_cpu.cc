@@ -63,8 +63,8 @@ void copy_padded(const bf16* from, std::int64_t stride, std::int64_t rows, std::
 
 // Two rows of sixteen bf16 as sixteen words, the first row in the low halves.
 VFM_INLINE void store_pair(bf16* to, LowLanes first, LowLanes second) {
-  const LaneBits words =
-      __builtin_convertvector(first, LaneBits) | __builtin_convertvector(second, LaneBits) << 16;
+  const NativeBits words =
+      __builtin_convertvector(first, NativeBits) | __builtin_convertvector(second, NativeBits) << 16;
   __builtin_memcpy(to, &words, sizeof words);
 }
 VFM_INLINE LowLanes round_lanes(Lanes v) {

@@ -9,16 +9,14 @@
 
 namespace vfm::ops::VFM_ISA {
 
-// As wide as the processor's registers: of Lanes, which are wider than most have, GCC would keep
-// the sums in memory.
+// Accumulators.
 #if defined(__AVX512F__)
-inline constexpr int kWidth = 16, kRegisters = 24;  // accumulators
+inline constexpr int kRegisters = 24;
 #elif defined(__AVX__)
-inline constexpr int kWidth = 8, kRegisters = 12;
+inline constexpr int kRegisters = 12;
 #else
-inline constexpr int kWidth = 4, kRegisters = 8;
+inline constexpr int kRegisters = 8;
 #endif
-typedef float Native __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 
 // R rows by V * kWidth columns of C (+)= A B; A(i, p) = a[i * ai + p * ap], B and C have rows of
 // ldb, ldc.

@@ -28,21 +28,21 @@ VFM_INLINE float exp_f(float x) {
 }
 
 /// e^x for x <= 0 (a little above does no harm): what softmax needs, cheaper; 0 below -87.
-VFM_INLINE Lanes exp_of_negative(Lanes x) {
-  const Lanes clamped = x < -87.f ? Lanes{} - 87.f : x;  // a NaN stays
+VFM_INLINE Native exp_of_negative(Native x) {
+  const Native clamped = x < -87.f ? Native{} - 87.f : x;  // a NaN stays
   // 1.5 * 2^23 added and subtracted rounds to the nearest integer, which then stands in the low
   // bits.
-  const Lanes shifted = clamped * 1.44269504f + 12582912.f;
-  const Lanes n = shifted - 12582912.f;
-  const Lanes r = (clamped - n * 0.693145752f) - n * 1.42860677e-6f;
-  Lanes p = r * 1.38888889e-3f + 8.33333333e-3f;
+  const Native shifted = clamped * 1.44269504f + 12582912.f;
+  const Native n = shifted - 12582912.f;
+  const Native r = (clamped - n * 0.693145752f) - n * 1.42860677e-6f;
+  Native p = r * 1.38888889e-3f + 8.33333333e-3f;
   p = p * r + 4.16666667e-2f;
   p = p * r + 1.66666667e-1f;
   p = p * r + 0.5f;
   p = p * r + 1.f;
   p = p * r + 1.f;
-  const Lanes result = (Lanes)((LaneBits)p + ((LaneBits)shifted << 23));
-  return x < -87.f ? Lanes{} : result;
+  const Native result = (Native)((NativeBits)p + ((NativeBits)shifted << 23));
+  return x < -87.f ? Native{} : result;
 }
 
 /// erf(x) to 4e-7, relative: x P(x^2) / Q(x^2), fitted for the least relative error on |x| <= 3.92,

@@ -47,20 +47,31 @@ VFM_INLINE void by_type(DType type, Body body) {
   type == DType::bf16 ? body(bf16{}) : body(float{});
 }
 
-/// Sixteen floats: one AVX-512 register, two of AVX2. Unaligned in memory.
+/// Sixteen floats, whatever the processor's registers hold. Unaligned in memory.
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
-typedef std::uint32_t LaneBits __attribute__((vector_size(64), may_alias));
 typedef bf16 LowLanes __attribute__((vector_size(32), aligned(2), may_alias));
 
-/// Loads and stores of V = Lanes or V = float, so that one body serves the middle of a row and its
+/// As wide as the processor's registers: what is wider, GCC keeps in memory while it computes.
+#if defined(__AVX512F__)
+constexpr int kWidth = 16;
+#elif defined(__AVX__)
+constexpr int kWidth = 8;
+#else
+constexpr int kWidth = 4;
+#endif
+typedef float Native __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
+typedef std::uint32_t NativeBits __attribute__((vector_size(4 * kWidth), may_alias));
+typedef bf16 LowNative __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
+
+/// Loads and stores of V = Native or V = float, so that one body serves the middle of a row and its
 /// end.
 template <class V>
 VFM_INLINE V load_as(const float* p) {
-  // Lanes by name: template arguments lose the attribute that allows any alignment.
+  // Native by name: template arguments lose the attribute that allows any alignment.
   if constexpr (sizeof(V) == sizeof(float)) {
     return *p;
   } else {
-    return *reinterpret_cast<const Lanes*>(p);
+    return *reinterpret_cast<const Native*>(p);
   }
 }
 template <class V>
@@ -68,49 +79,62 @@ VFM_INLINE V load_as(const bf16* p) {
   if constexpr (sizeof(V) == sizeof(float)) {
     return load(p);
   } else {
-    return (Lanes)(__builtin_convertvector(*reinterpret_cast<const LowLanes*>(p), LaneBits) << 16);
+    const LowNative low = *reinterpret_cast<const LowNative*>(p);
+    return (Native)(__builtin_convertvector(low, NativeBits) << 16);
   }
 }
-VFM_INLINE void store(float* p, Lanes value) {
-  *reinterpret_cast<Lanes*>(p) = value;
+VFM_INLINE void store(float* p, Native value) {
+  *reinterpret_cast<Native*>(p) = value;
 }
-VFM_INLINE void store(bf16* p, Lanes value) {
-  const LaneBits bits = (LaneBits)value;
-  *reinterpret_cast<LowLanes*>(p) =
-      __builtin_convertvector((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, LowLanes);
-}
-
-/// The sum of all lanes, as a tree.
-VFM_INLINE float sum_of(Lanes v) {
-  v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-  v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-  v += __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-  return v[0];
-}
-VFM_INLINE float sum_of(float v) {
-  return v;
+VFM_INLINE void store(bf16* p, Native value) {
+  const NativeBits bits = (NativeBits)value;
+  *reinterpret_cast<LowNative*>(p) =
+      __builtin_convertvector((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, LowNative);
 }
 
-/// Calls body(V{}, i) for i in steps of sixteen, V = Lanes, then one by one, V = float.
+/// Calls body(V{}, i) for sixteen elements at a time, V = Native, then one by one, V = float.
 template <class Body>
 VFM_INLINE void for_lanes(std::int64_t n, Body body) {
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16)
-    body(Lanes{}, i);
+#pragma GCC unroll 4
+    for (int k = 0; k < 16; k += kWidth)
+      body(Native{}, i + k);
   for (; i < n; ++i)
     body(0.f, i);
+}
+
+/// Sixteen sums, in registers. The same ones whatever these hold.
+struct Sums {
+  // Aligned, as references to a type with the attribute of Native would lose it.
+  typedef float Aligned __attribute__((vector_size(4 * kWidth)));
+  Aligned part[16 / kWidth] = {};
+};
+/// Of all sixteen, as a tree.
+VFM_INLINE float total_of(const Sums& sums) {
+  float room[16];
+#pragma GCC unroll 4
+  for (int k = 0; k < 16 / kWidth; ++k)
+    store(room + k * kWidth, sums.part[k]);
+#pragma GCC unroll 4
+  for (int half = 8; half > 0; half /= 2)
+#pragma GCC unroll 8
+    for (int i = 0; i < half; ++i)
+      room[i] += room[i + half];
+  return room[0];
 }
 
 /// The sum of body(V{}, i) over a row. (A reduction clause of OpenMP adds the lanes one after the
 /// other.)
 template <class Body>
 VFM_INLINE float sum_lanes(std::int64_t n, Body body) {
-  Lanes total{};
+  Sums sums;
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16)
-    total += body(Lanes{}, i);
-  float sum = sum_of(total);
+#pragma GCC unroll 4
+    for (int k = 0; k < 16 / kWidth; ++k)
+      sums.part[k] += body(Native{}, i + k * kWidth);
+  float sum = total_of(sums);
   for (; i < n; ++i)
     sum += body(0.f, i);
   return sum;
@@ -122,13 +146,13 @@ struct TwoSums {
 /// The same with body(V{}, i, first, second), which adds to both.
 template <class Body>
 VFM_INLINE TwoSums two_sums(std::int64_t n, Body body) {
-  // Bound to references whose type has lost the attribute of Lanes: these must be aligned.
-  typedef float Aligned __attribute__((vector_size(64)));
-  Aligned first{}, second{};
+  Sums first, second;
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16)
-    body(Lanes{}, i, first, second);
-  TwoSums sums{sum_of(first), sum_of(second)};
+#pragma GCC unroll 4
+    for (int k = 0; k < 16 / kWidth; ++k)
+      body(Native{}, i + k * kWidth, first.part[k], second.part[k]);
+  TwoSums sums{total_of(first), total_of(second)};
   for (; i < n; ++i)
     body(0.f, i, sums.first, sums.second);
   return sums;

@@ -34,7 +34,7 @@ Known known_here(const CrossEntropyArgs& a, std::int64_t token) {
     if constexpr (sizeof(lanes) == sizeof(float))
       return exp_f(row[v] - largest);
     else
-      return exp_of_negative(load_as<Lanes>(row + v) - largest);
+      return exp_of_negative(load_as<Native>(row + v) - largest);
   });
   const std::int64_t target = target_column(a, token);
   return {largest + log_of(sum), is_here(a, target) ? row[target] : 0.f};
