@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <mutex>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "models/encoder/packed_text_encoder.h"
 #include "models/encoder/sentence_encoder.h"
 #include "models/encoder/sentence_folder.h"
 #include "models/folder/hf_folder.h"
@@ -23,9 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tokens that go through the model at once. More would share the reading of the weights among
-/// more, but hold more memory.
-constexpr std::size_t kPackTokens = 4096;
 /// T5's, where the tokenizer does not say.
 constexpr int kSentinels = 100;
 
@@ -71,11 +68,12 @@ T5Config config_of(const HfComponent& component) {
                              fmt::format("'{}'", component.config_path()));
 }
 
-class T5TextEncoder : public text::Encoder {
+class T5TextEncoder final : public PackedTextEncoder {
  public:
   T5TextEncoder(const Folders& folders, std::unique_ptr<HfComponent> component,
                 text::EncoderConfig config, int max_tokens, DType compute, Device device)
-      : component_(std::move(component)),
+      : PackedTextEncoder(device),
+        component_(std::move(component)),
         config_(std::move(config)),
         max_tokens_(static_cast<std::size_t>(max_tokens)),
         tokenizer_(open_tokenizer(folders.tokenizer)),
@@ -85,58 +83,35 @@ class T5TextEncoder : public text::Encoder {
   int dim() const override { return model_.config().width; }
   text::EncoderConfig config() const override { return config_; }
 
-  text::TokenEmbeddings encode(std::string_view utf8) const override {
-    return std::move(encode_all({std::string(utf8)}).front());
-  }
-
   int tokens_left_out(std::string_view utf8) const override {
     const std::size_t all =
         tokenizer_->encode(utf8, std::numeric_limits<std::size_t>::max()).size();
     return static_cast<int>(all - std::min(all, max_tokens_));
   }
 
-  std::vector<text::TokenEmbeddings> encode_all(
-      const std::vector<std::string>& texts) const override {
-    std::vector<text::TokenEmbeddings> all;
-    std::vector<std::int32_t> ids;
-    std::vector<std::int64_t> lengths;
-    for (const std::string& utf8 : texts) {
-      const std::vector<std::int32_t> found = tokenizer_->encode(utf8, max_tokens_);
-      if (!ids.empty() && ids.size() + found.size() > kPackTokens) flush(ids, lengths, all);
-      ids.insert(ids.end(), found.begin(), found.end());
-      lengths.push_back(static_cast<std::int64_t>(found.size()));
-    }
-    flush(ids, lengths, all);
-    return all;
+ protected:
+  std::vector<std::int32_t> tokens(std::string_view utf8) const override {
+    return tokenizer_->encode(utf8, max_tokens_);
   }
-
- private:
-  /// Encodes what waits, and appends it to `all`.
-  void flush(std::vector<std::int32_t>& ids, std::vector<std::int64_t>& lengths,
-             std::vector<text::TokenEmbeddings>& all) const {
-    Tensor values;
-    {
-      // In this order: who holds the GPU's turn may encode.
-      const auto turn = take_turn(model_.device());
-      const std::lock_guard one(mutex_);  // of it all threads compute
-      values = model_.encode(ids, lengths);
-    }
+  std::vector<text::TokenEmbeddings> encode_pack(
+      std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const override {
+    const Tensor values = model_.encode(ids, lengths);
     const float* from = values.data<float>();
+    std::vector<text::TokenEmbeddings> all;
     for (const std::int64_t length : lengths) {
       const std::int64_t count = length * dim();
       all.push_back({{from, from + count}, static_cast<int>(length), dim()});
       from += count;
     }
-    ids.clear();
-    lengths.clear();
+    return all;
   }
 
+ private:
   std::unique_ptr<HfComponent> component_;
   text::EncoderConfig config_;
   std::size_t max_tokens_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
   T5 model_;
-  mutable std::mutex mutex_;
 };
 
 DType parse_compute(const std::string& name) {

@@ -196,15 +196,18 @@ END
   [[ "$stderr" == *"ar of 'a.tar': its vector by dinov2 has values that are not finite"* ]]
 }
 
+# refuses OPTION FOLDER WORDS: vfm-embed does, before any work.
+refuses() {
+  run --separate-stderr vfm-embed "$1" "$2" --device cpu a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == "vfm-embed: "*"$3"* ]]
+  [ ! -e a.embed.tar ]
+}
+
 @test "folders that are no encoder of pictures are refused before any work" {
   three a
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/siglip" model
-  refused() {
-    run --separate-stderr vfm-embed --video "$1" --device cpu a.tar
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == "vfm-embed: "*"$2"* ]]
-    [ ! -e a.embed.tar ]
-  }
+  refused() { refuses --video "$@"; }
   refused nowhere "no such model folder: 'nowhere'"
   refused "$VFM_ROOT/tests/golden/t5/v1_1" "it has no preprocessor_config.json"
   sed -i 's/"do_resize"/"do_pad": true, "do_resize"/' model/preprocessor_config.json
@@ -308,12 +311,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   three a
   cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
   mkdir empty
-  refused() {
-    run --separate-stderr vfm-embed --text "$1" a.tar
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == "vfm-embed: "*"$2"* ]]
-    [ ! -e a.embed.tar ]
-  }
+  refused() { refuses --text "$@"; }
   refused nowhere "no such model folder: 'nowhere'"
   refused empty "'empty' is no model folder: it has no config.json"
   sed -i 's/"model_type": "t5"/"model_type": "mpnet"/' t5/config.json

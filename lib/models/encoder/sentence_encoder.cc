@@ -5,13 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "models/encoder/bert.h"
+#include "models/encoder/packed_text_encoder.h"
 #include "models/encoder/sentence_folder.h"
 #include "models/encoder/text_tower.h"
 #include "tensor/device.h"
@@ -20,9 +20,6 @@
 
 namespace vfm::models {
 namespace {
-
-/// Tokens that go through the model at once.
-constexpr std::size_t kTokensAtOnce = 4096;
 
 /// One of the two kinds of models, with the weights that it reads.
 class SentenceModel {
@@ -103,21 +100,17 @@ void scale_to_length_one(float* vector, int dim) {
     vector[i] *= scale;
 }
 
-class SentenceEncoder : public text::Encoder {
+class SentenceEncoder final : public PackedTextEncoder {
  public:
   SentenceEncoder(SentenceFolder folder, text::EncoderConfig config, DType compute, Device device)
-      : folder_(std::move(folder)),
+      : PackedTextEncoder(device),
+        folder_(std::move(folder)),
         config_(std::move(config)),
-        device_(device),
         model_(*folder_.component, compute, device) {}
 
   std::string name() const override { return config_.name; }
   int dim() const override { return model_.dim(); }
   text::EncoderConfig config() const override { return config_; }
-
-  text::TokenEmbeddings encode(std::string_view utf8) const override {
-    return std::move(encode_all({std::string(utf8)}).front());
-  }
 
   int tokens_left_out(std::string_view utf8) const override {
     const std::size_t all =
@@ -125,18 +118,26 @@ class SentenceEncoder : public text::Encoder {
     return static_cast<int>(all - std::min(all, most_tokens()));
   }
 
-  std::vector<text::TokenEmbeddings> encode_all(
-      const std::vector<std::string>& texts) const override {
+ protected:
+  std::vector<std::int32_t> tokens(std::string_view utf8) const override {
+    const SentenceRule& rule = folder_.rule;
+    std::vector<std::int32_t> ids = folder_.tokenizer->encode(prepared(utf8), most_tokens());
+    if (ids.empty())
+      fail("the tokenizer '{}' gives an empty text no token", folder_.tokenizer_file);
+    if (const auto length = static_cast<std::size_t>(rule.padded_to); ids.size() < length)
+      ids.insert(rule.pad_left ? ids.begin() : ids.end(), length - ids.size(), rule.padding);
+    return ids;
+  }
+
+  std::vector<text::TokenEmbeddings> encode_pack(
+      std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const override {
+    const Tensor values = model_.encode(ids, lengths, folder_.rule.pooling);
+    const float* from = values.data<float>();
     std::vector<text::TokenEmbeddings> all;
-    std::vector<std::int32_t> ids;
-    std::vector<std::int64_t> lengths;
-    for (const std::string& utf8 : texts) {
-      const std::vector<std::int32_t> found = tokens(utf8);
-      if (!ids.empty() && ids.size() + found.size() > kTokensAtOnce) flush(ids, lengths, all);
-      ids.insert(ids.end(), found.begin(), found.end());
-      lengths.push_back(static_cast<std::int64_t>(found.size()));
+    for (std::size_t i = 0; i < lengths.size(); ++i, from += dim()) {
+      all.push_back({{from, from + dim()}, 1, dim()});
+      if (folder_.rule.normalised) scale_to_length_one(all.back().values.data(), dim());
     }
-    flush(ids, lengths, all);
     return all;
   }
 
@@ -150,40 +151,9 @@ class SentenceEncoder : public text::Encoder {
     return rule.canonical ? text::without_punctuation(text) : text;
   }
 
-  std::vector<std::int32_t> tokens(const std::string& utf8) const {
-    const SentenceRule& rule = folder_.rule;
-    std::vector<std::int32_t> ids = folder_.tokenizer->encode(prepared(utf8), most_tokens());
-    if (ids.empty())
-      fail("the tokenizer '{}' gives an empty text no token", folder_.tokenizer_file);
-    if (const auto length = static_cast<std::size_t>(rule.padded_to); ids.size() < length)
-      ids.insert(rule.pad_left ? ids.begin() : ids.end(), length - ids.size(), rule.padding);
-    return ids;
-  }
-
-  /// Encodes what waits, and appends it to `all`.
-  void flush(std::vector<std::int32_t>& ids, std::vector<std::int64_t>& lengths,
-             std::vector<text::TokenEmbeddings>& all) const {
-    Tensor values;
-    {
-      // In this order: who holds the GPU's turn may encode.
-      const auto turn = take_turn(device_);
-      const std::lock_guard one(mutex_);  // of it all threads compute
-      values = model_.encode(ids, lengths, folder_.rule.pooling);
-    }
-    const float* from = values.data<float>();
-    for (std::size_t i = 0; i < lengths.size(); ++i, from += dim()) {
-      all.push_back({{from, from + dim()}, 1, dim()});
-      if (folder_.rule.normalised) scale_to_length_one(all.back().values.data(), dim());
-    }
-    ids.clear();
-    lengths.clear();
-  }
-
   SentenceFolder folder_;
   text::EncoderConfig config_;
-  Device device_;
   SentenceModel model_;
-  mutable std::mutex mutex_;
 };
 
 /// "sentence:bert", "sentence:clip", "sentence:siglip".
