@@ -7,6 +7,7 @@
 #include "ops/attention/attention_kernels.h"
 #include "ops/attention/block_gemm.h"
 #include "ops/cpu/elementary.h"
+#include "ops/cpu/row_loops.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

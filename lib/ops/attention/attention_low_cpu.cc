@@ -10,9 +10,12 @@
 #include "ops/attention/block_gemm.h"
 #include "ops/attention/low_gemm.h"
 #include "ops/cpu/elementary.h"
+#include "ops/cpu/row_loops.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
+
+typedef bf16 LowLanes __attribute__((vector_size(32), aligned(2), may_alias));
 
 constexpr std::int64_t kQ = kQueryBlock, kK = kKeyBlock;
 
@@ -63,8 +66,8 @@ void copy_padded(const bf16* from, std::int64_t stride, std::int64_t rows, std::
 
 // Two rows of sixteen bf16 as sixteen words, the first row in the low halves.
 VFM_INLINE void store_pair(bf16* to, LowLanes first, LowLanes second) {
-  const NativeBits words =
-      __builtin_convertvector(first, NativeBits) | __builtin_convertvector(second, NativeBits) << 16;
+  const NativeBits words = __builtin_convertvector(first, NativeBits) |
+                           __builtin_convertvector(second, NativeBits) << 16;
   __builtin_memcpy(to, &words, sizeof words);
 }
 VFM_INLINE LowLanes round_lanes(Lanes v) {

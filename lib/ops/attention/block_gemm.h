@@ -9,6 +9,9 @@
 
 namespace vfm::ops::VFM_ISA {
 
+// Sixteen floats, whatever the processor's registers hold. Unaligned in memory.
+typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
+
 // Accumulators.
 #if defined(__AVX512F__)
 inline constexpr int kRegisters = 24;

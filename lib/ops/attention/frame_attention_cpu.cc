@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/frame_attention_kernels.h"
 #include "ops/cpu/elementary.h"
+#include "ops/cpu/row_loops.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

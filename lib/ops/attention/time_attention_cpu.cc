@@ -3,6 +3,7 @@
 
 #include "ops/attention/time_attention_kernels.h"
 #include "ops/cpu/elementary.h"
+#include "ops/cpu/row_loops.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

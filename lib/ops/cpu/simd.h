@@ -1,5 +1,5 @@
-// What CPU kernels (files compiled once per instruction set, see ops/cpu/isa.h) share: sixteen
-// lanes, loads and stores of f32 and bf16, sums over a row. Include it in x_cpu.cc only.
+// What CPU kernels (files compiled once per instruction set, see ops/cpu/isa.h) share: vectors,
+// loads and stores of f32 and bf16. Include it in x_cpu.cc only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -47,11 +47,8 @@ VFM_INLINE void by_type(DType type, Body body) {
   type == DType::bf16 ? body(bf16{}) : body(float{});
 }
 
-/// Sixteen floats, whatever the processor's registers hold. Unaligned in memory.
-typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
-typedef bf16 LowLanes __attribute__((vector_size(32), aligned(2), may_alias));
-
 /// As wide as the processor's registers: what is wider, GCC keeps in memory while it computes.
+/// Unaligned in memory.
 #if defined(__AVX512F__)
 constexpr int kWidth = 16;
 #elif defined(__AVX__)
@@ -90,72 +87,6 @@ VFM_INLINE void store(bf16* p, Native value) {
   const NativeBits bits = (NativeBits)value;
   *reinterpret_cast<LowNative*>(p) =
       __builtin_convertvector((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, LowNative);
-}
-
-/// Calls body(V{}, i) for sixteen elements at a time, V = Native, then one by one, V = float.
-template <class Body>
-VFM_INLINE void for_lanes(std::int64_t n, Body body) {
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-#pragma GCC unroll 4
-    for (int k = 0; k < 16; k += kWidth)
-      body(Native{}, i + k);
-  for (; i < n; ++i)
-    body(0.f, i);
-}
-
-/// Sixteen sums, in registers. The same ones whatever these hold.
-struct Sums {
-  // Aligned, as references to a type with the attribute of Native would lose it.
-  typedef float Aligned __attribute__((vector_size(4 * kWidth)));
-  Aligned part[16 / kWidth] = {};
-};
-/// Of all sixteen, as a tree.
-VFM_INLINE float total_of(const Sums& sums) {
-  float room[16];
-#pragma GCC unroll 4
-  for (int k = 0; k < 16 / kWidth; ++k)
-    store(room + k * kWidth, sums.part[k]);
-#pragma GCC unroll 4
-  for (int half = 8; half > 0; half /= 2)
-#pragma GCC unroll 8
-    for (int i = 0; i < half; ++i)
-      room[i] += room[i + half];
-  return room[0];
-}
-
-/// The sum of body(V{}, i) over a row. (A reduction clause of OpenMP adds the lanes one after the
-/// other.)
-template <class Body>
-VFM_INLINE float sum_lanes(std::int64_t n, Body body) {
-  Sums sums;
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-#pragma GCC unroll 4
-    for (int k = 0; k < 16 / kWidth; ++k)
-      sums.part[k] += body(Native{}, i + k * kWidth);
-  float sum = total_of(sums);
-  for (; i < n; ++i)
-    sum += body(0.f, i);
-  return sum;
-}
-
-struct TwoSums {
-  float first, second;
-};
-/// The same with body(V{}, i, first, second), which adds to both.
-template <class Body>
-VFM_INLINE TwoSums two_sums(std::int64_t n, Body body) {
-  Sums first, second;
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-#pragma GCC unroll 4
-    for (int k = 0; k < 16 / kWidth; ++k)
-      body(Native{}, i + k * kWidth, first.part[k], second.part[k]);
-  TwoSums sums{total_of(first), total_of(second)};
-  for (; i < n; ++i)
-    body(0.f, i, sums.first, sums.second);
-  return sums;
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/block_gemm.h"
+#include "ops/cpu/row_loops.h"
 #include "ops/matmul/gemm_plain_kernels.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/elementary.h"
+#include "ops/cpu/row_loops.h"
 #include "ops/norm/frame_norm_kernels.h"
 
 namespace vfm::ops::VFM_ISA {

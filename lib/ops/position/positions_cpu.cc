@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cpu/simd.h"
+#include "ops/cpu/row_loops.h"
 #include "ops/position/positions_kernels.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -213,9 +213,10 @@ TEST_CASE("a mirrored clip is the same from right to left") {
 
 TEST_CASE("a tokenizer sees another part of a clip each step, and each time that it comes in one") {
   const ClipFolder clips;
-  RunOptions options = options_of(clips, ", shorter_side: 0", "");
-  options.recipe.model.type = "tokenizer";
-  options.recipe.data.size = 16;
+  RunOptions options;
+  options.recipe = make_recipe(
+      parse_yaml("model: {type: tokenizer}\ndata: {size: 16, shorter_side: 0}\n", "cropped"));
+  options.data = clips.folder.path;
   const auto data = open(options);
   const std::vector<float> first = data->read(1, SeenAt{3}).pixels;
   CHECK(data->read(1, SeenAt{3}).pixels == first);
