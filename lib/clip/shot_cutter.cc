@@ -21,7 +21,7 @@ ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int
                        Progress& progress, ClipOutput& output)
     : ClipCutter(source, options, threads, progress, output),
       detector_(options.recipe.shots),
-      late_(path_, decode_) {}
+      late_(path_, decode_, options.most_seconds) {}
 
 void ShotCutter::cut() {
   media::Frame frame;
