@@ -22,8 +22,9 @@ namespace {
 
 constexpr int kFrames = 24;
 
-/// Two shots, the second one from frame `cut` on, in pixels that are not square.
-void draw_video(const std::string& path, int cut, int rotation = 0) {
+/// Two shots, the second one from frame `cut` on, in pixels that are not square. `bars`: rows above
+/// and below that are black.
+void draw_video(const std::string& path, int cut, int rotation = 0, int bars = 0) {
   media::Encoder encoder({.width = 96,
                           .height = 64,
                           .time_base = {1, 12},
@@ -32,7 +33,10 @@ void draw_video(const std::string& path, int cut, int rotation = 0) {
                           .rotation = rotation});
   const drawing::Texture one(1), two(2);
   for (int i = 0; i < kFrames; ++i) {
-    media::Frame frame = drawing::frame(96, 64, (i < cut ? one : two).shifted(i, 0));
+    const auto picture = (i < cut ? one : two).shifted(i, 0);
+    media::Frame frame = drawing::frame(96, 64, [&](int x, int y) {
+      return y < bars || y >= 64 - bars ? drawing::Yuv{0, 128, 128} : picture(x, y);
+    });
     frame.pts = i;
     frame.duration = 1;
     encoder.add(frame);
@@ -48,12 +52,14 @@ struct Cut {
 };
 
 /// vfm-clip of `folder`/video.mp4.
-Cut cut_video(const TemporaryFolder& folder, clip::PictureVectors vectors, double threshold) {
+Cut cut_video(const TemporaryFolder& folder, clip::PictureVectors vectors, double threshold,
+              bool crop = false) {
   clip::ClipOptions options;
   options.inputs = {folder / "video.mp4"};
   options.directory = folder / "clips";
   options.format = clip::ClipFormat::files;
   options.recipe.min_seconds = 0;
+  options.recipe.crop = crop;
   options.recipe.stitch_model = {{"name", "clip"}, {"hash", "1a2b"}, {"rule", "cosine"}};
   options.recipe.stitch_threshold = threshold;
   options.stitch_vectors = std::move(vectors);
@@ -102,6 +108,21 @@ TEST_CASE("the frames where shots meet have the vectors that clips have of them,
     CHECK(cut.video["cuts"][0]["likeness"].get<double>() ==
           Approx(curate::vector_likeness(met[0], met[1])).margin(1e-6));
   }
+}
+
+TEST_CASE("a model sees no bars that are cut off") {
+  const int rotation = GENERATE(0, 90);
+  const TemporaryFolder folder;
+  draw_video(folder / "video.mp4", 12, rotation, 10);
+  std::vector<std::pair<int, int>> sizes;
+  const auto vectors = [&](std::span<const media::RgbImage> pictures) {
+    for (const media::RgbImage& picture : pictures)
+      sizes.emplace_back(picture.width, picture.height);
+    return std::vector<std::vector<float>>{{1, 0}, {1, 0}};
+  };
+  cut_video(folder, vectors, 1, true);
+  const std::pair<int, int> shown = rotation == 0 ? std::pair(128, 44) : std::pair(44, 128);
+  CHECK(sizes == std::vector{shown, shown});
 }
 
 TEST_CASE("shots are stitched from the threshold on, and clips say by what") {
