@@ -1,7 +1,10 @@
 // vfm-clip: cuts videos into clips of one shot each.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <span>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
@@ -9,6 +12,8 @@
 #include "clip/clip.h"
 #include "media/decoder.h"
 #include "media/version.h"
+#include "models/encoder/picture_encoder.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -31,6 +36,7 @@ class ClipTool : public vfm::cli::Tool {
     input_limits_.add(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
+    add_stitch_options(app);
     add_clip_options(app);
     add_place_options(app);
     app.add_option("--format", format_,
@@ -55,6 +61,7 @@ class ClipTool : public vfm::cli::Tool {
     if (!fps_.empty()) recipe.rate = vfm::clip::parse_clip_rate(fps_);
     recipe.crop = crop_ == "auto";
     recipe.keep_hdr = hdr_ == "keep";
+    check_stitching();
     check_cutting();
     check_format();
     if (shots_only_ && !report_.path.empty())
@@ -79,6 +86,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.report = report_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
+    if (!stitch_model_.empty()) open_stitch_model();
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
@@ -136,16 +144,55 @@ class ClipTool : public vfm::cli::Tool {
         ->check(CLI::NonNegativeNumber);
   }
 
-  void add_clip_options(CLI::App& app) {
+  void add_stitch_options(CLI::App& app) {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     app.add_flag("--stitch,!--no-stitch", recipe.stitch,
                  "join neighbouring shots whose end and start look the same (default), or not");
-    app.add_option("--stitch-threshold", recipe.stitch_threshold,
-                   "likeness from which shots are joined; 1 is the same picture")
-        ->type_name("LIKENESS")
-        ->check(CLI::Range(0.0, 1.0))
-        ->check(vfm::cli::not_nan)
+    auto* model = app.add_option("--stitch-model", stitch_model_,
+                                 "what says so: a CLIP, SigLIP or DINOv2, not the built-in look");
+    model->type_name("DIR")->check(vfm::cli::not_empty);
+    stitch_threshold_ =
+        app.add_option("--stitch-threshold", recipe.stitch_threshold,
+                       "likeness from which shots are joined; 1 is the same picture (default: "
+                       "0.6, of --stitch-model 0.82)")
+            ->type_name("LIKENESS")
+            ->check(CLI::Range(0.0, 1.0))
+            ->check(vfm::cli::not_nan);
+    device_.add(app);
+    app.get_option("--device")->needs(model);
+    app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+        ->needs(model)
         ->capture_default_str();
+  }
+
+  void check_stitching() {
+    if (stitch_model_.empty()) return;
+    if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
+    if (!options_.recipe.stitch)
+      vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-model");
+    if (stitch_threshold_->count() == 0)
+      options_.recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
+  }
+
+  void open_stitch_model() {
+    const vfm::Device device = vfm::choose_device(device_.device);
+    const bool low = compute_ == "bf16" || (compute_ == "auto" && device == vfm::Device::cuda);
+    encoder_ = vfm::models::make_picture_encoder(stitch_model_, device,
+                                                 low ? vfm::DType::bf16 : vfm::DType::f32);
+    options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
+    options_.recipe.stitch_model["rule"] = "cosine of the last and the first frame";
+    options_.stitch_vectors = [this](std::span<const vfm::media::RgbImage> pictures) {
+      std::vector<vfm::models::PictureView> views;
+      for (const vfm::media::RgbImage& picture : pictures)
+        views.push_back({picture.width, picture.height, picture.pixels});
+      return encoder_->encode(views);
+    };
+  }
+
+  void add_clip_options(CLI::App& app) {
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
     min_length_ =
         vfm::cli::add_seconds_option(app, "--min-length", recipe.min_seconds,
                                      "leave out shorter clips, unless a video has just that one");
@@ -212,7 +259,7 @@ class ClipTool : public vfm::cli::Tool {
     stride->excludes(spans)->excludes(max_length_);
     stride_ = stride;
     for (const char* detection : {"--detector", "--threshold", "--gradual", "--strictness",
-                                  "--stitch", "--stitch-threshold"})
+                                  "--stitch", "--stitch-threshold", "--stitch-model"})
       for (CLI::Option* given : {spans, stride})
         given->excludes(app.get_option(detection));
   }
@@ -240,6 +287,10 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
+  CLI::Option* stitch_threshold_ = nullptr;
+  vfm::cli::DeviceOptions device_;
+  std::string stitch_model_, compute_ = "auto";
+  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
   std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash";

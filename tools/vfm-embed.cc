@@ -10,8 +10,8 @@
 #include "columns/search.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
-#include "tensor/device.h"
 #include "shard_estimate.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -37,6 +37,17 @@ class EmbedTool : public vfm::cli::Tool {
         ->type_name("N")
         ->check(CLI::Range(1, vfm::columns::kMostClipFrames))
         ->capture_default_str();
+    app.add_option("--aesthetic", embed_.scores.aesthetic,
+                   "score clips by LAION's aesthetic head in a file, with a CLIP in --video DIR")
+        ->type_name("FILE")
+        ->check(vfm::cli::not_empty);
+    app.add_flag("--text-image", embed_.scores.text_image,
+                 "say how well captions fit, with a CLIP or SigLIP in --video DIR");
+    app.add_option("--concept", concepts_,
+                   "say how well NAME's prompt fits clips, with a CLIP or SigLIP in --video DIR")
+        ->type_name("NAME=PROMPT")
+        ->check(vfm::cli::not_empty)
+        ->allow_extra_args(false);
     app.add_option("--text", text_,
                    "how captions become vectors; given, a shard without captions is an error")
         ->type_name("builtin:hash|DIR|none")
@@ -60,6 +71,8 @@ class EmbedTool : public vfm::cli::Tool {
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
             ->type_name("TEXT|FILE");
+    for (const char* score : {"--aesthetic", "--text-image", "--concept"})
+      app.get_option(score)->excludes(search_option_);
     app.add_option("--top", search_.top, "how many samples --search prints")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000))
@@ -72,6 +85,11 @@ class EmbedTool : public vfm::cli::Tool {
       vfm::fail_usage("--video none and --text none leave nothing to do");
     if (dry_run_ && search_option_->count() > 0)
       vfm::fail_usage("--dry-run tells how long embeddings take; leave out --search");
+    embed_.scores.concepts = vfm::columns::parse_concepts(concepts_);
+    if (embed_.scores.any() && (video_ == "builtin:look" || video_ == "none"))
+      vfm::fail_usage(
+          "--aesthetic, --text-image and --concept ask for vectors of a model: name its folder "
+          "with --video DIR");
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -118,6 +136,7 @@ class EmbedTool : public vfm::cli::Tool {
 
   vfm::cli::ColumnOptions columns_;
   std::string video_ = "builtin:look", text_;
+  std::vector<std::string> concepts_;
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;
   std::string compute_ = "auto";

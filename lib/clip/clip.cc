@@ -194,6 +194,7 @@ Json ClipRecipe::json() const {
   if (given) j["spans"] = true;
   if (!deinterlace) j["deinterlace"] = "off";
   if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
+  if (!stitch_model.is_null()) j["stitch_model"] = stitch_model;
   return j;
 }
 

@@ -14,6 +14,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "io/manifest.h"
 #include "media/audio.h"
 #include "media/hardware.h"
+#include "media/scaler.h"
 
 namespace vfm::clip {
 
@@ -35,6 +38,9 @@ struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
+  /// What the model of ClipOptions::stitch_vectors is, wherever it lies, and the rule by which it
+  /// judges: an object with "name" and "hash" among others. Null: shots are stitched by their look.
+  Json stitch_model;
   double min_seconds = 0.5;  ///< shorter clips are left out, unless a video is one single shot
   double max_seconds = 60;   ///< longer shots are split; 0: never
   int stream = -1;           ///< container index; -1: the one a player would choose
@@ -54,6 +60,11 @@ struct ClipRecipe {
   Json json() const;
 };
 
+/// The vectors of pictures that are upright, in square pixels and SDR, in their order. Called from
+/// any thread.
+using PictureVectors =
+    std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
+
 /// What --shots-only prints (clip/list_shots.cc).
 enum class ShotFormat { json, csv, edl };
 
@@ -61,6 +72,7 @@ struct ClipOptions {
   ClipRecipe recipe;
   std::vector<std::string> inputs;  ///< io::ManifestReader's arguments
   std::vector<std::string> spans;   ///< files of spans (clip/spans.h), with recipe.given
+  PictureVectors stitch_vectors;    ///< with recipe.stitch_model
   std::string directory;
   ClipFormat format = ClipFormat::shards;
   bool readable_names = false;                           ///< keys of clip/names.h

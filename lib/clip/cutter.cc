@@ -127,6 +127,11 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   }
   Json facts = clip->facts(mp4.size(), audio.codec());
   if (options_.recipe.crop) facts["crop"] = crop_json(decoder_.info(), picture_);
+  if (const Json& model = options_.recipe.stitch_model; !model.is_null())
+    facts["stitch_model"] = {{"name", model.at("name")},
+                             {"hash", model.at("hash")},
+                             {"rule", model.at("rule")},
+                             {"threshold", options_.recipe.stitch_threshold}};
   facts["start_type"] = begin_.type;
   facts["start_score"] = six_digits(begin_.score);
   facts["end_type"] = end.type;
@@ -146,11 +151,31 @@ media::AudioTrack ClipCutter::sound_of(const Span& span) {
     sound_corrupt_ += track.corrupt();
     return track;
   } catch (const Error& error) {
-    const std::string message = fmt::format("clips are silent: {}", error.what());
-    if (std::find(errors_.begin(), errors_.end(), message) == errors_.end())
-      errors_.push_back(message);
+    note_once(fmt::format("clips are silent: {}", error.what()));
     return {};
   }
+}
+
+void ClipCutter::note_once(const std::string& error) {
+  if (std::find(errors_.begin(), errors_.end(), error) == errors_.end()) errors_.push_back(error);
+}
+
+media::RgbImage ClipCutter::shown(const media::Frame& frame) {
+  const media::StreamInfo& info = decoder_.info();
+  media::ScaleOptions scale{.rotation = info.rotation,
+                            .mirror = info.mirror,
+                            .width = info.display_width,
+                            .height = info.display_height};
+  if (picture_ && frame.width == picture_->picture.width &&
+      frame.height == picture_->picture.height) {
+    scale.width =
+        std::max(1, static_cast<int>(std::lround(frame.width * info.sample_aspect.value())));
+    scale.height = frame.height;
+    if (info.rotation % 180 != 0) std::swap(scale.width, scale.height);
+  }
+  media::RgbImage image;
+  scaler_.to_rgb(tone_mapper_.map(frame), scale, image);
+  return image;
 }
 
 std::int64_t ClipCutter::corrupt() const {

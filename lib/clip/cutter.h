@@ -24,6 +24,7 @@
 #include "curate/shot_detector.h"
 #include "media/audio.h"
 #include "media/decoder.h"
+#include "media/scaler.h"
 #include "media/tone_map.h"
 
 namespace vfm::clip {
@@ -70,6 +71,10 @@ class ClipCutter {
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
   void leave_out(const Span& span, const std::string& reason);
+  /// The frame as it is shown: upright, in square pixels and SDR, without bars.
+  media::RgbImage shown(const media::Frame& frame);
+  /// An error that costs no clip, once however often it comes.
+  void note_once(const std::string& error);
   std::int64_t corrupt() const;
 
   const std::string& path_;
@@ -82,6 +87,7 @@ class ClipCutter {
   std::int64_t frames_ = 0, first_pts_ = 0, end_pts_ = 0;
   curate::FrameFeatures features_;  // of the frame that was decoded last
   media::ToneMapper tone_mapper_;   // for features of HDR that is kept
+  media::Scaler scaler_;            // of shown()
   std::optional<Seen> last_;        // the frame before the one that is to be added
   std::unique_ptr<ClipEncoder> clip_;
   Boundary begin_;                    // of the clip that is open or comes next

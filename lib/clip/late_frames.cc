@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "clip/cutter.h"
 #include "curate/shot_detector.h"
 
 namespace vfm::clip {
@@ -21,8 +22,8 @@ std::int64_t bytes_of(const media::Frame& frame) {
 
 }  // namespace
 
-LateFrames::LateFrames(std::string path, const media::DecodeOptions& decode)
-    : path_(std::move(path)), decode_(decode) {}
+LateFrames::LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds)
+    : path_(std::move(path)), decode_(decode), most_seconds_(most_seconds) {}
 
 void LateFrames::spare(media::Frame& frame) {
   if (bytes_of(frame) * curate::kShotLag <= kMostWaiting) return;
@@ -32,7 +33,10 @@ void LateFrames::spare(media::Frame& frame) {
 }
 
 media::Frame LateFrames::fetch(std::int64_t index, std::int64_t pts) {
-  if (!decoder_) decoder_.emplace(path_, decode_);
+  if (!decoder_) {
+    decoder_.emplace(path_, decode_);
+    go_to_middle(*decoder_, most_seconds_);
+  }
   media::Frame frame;
   do {
     check_stop();

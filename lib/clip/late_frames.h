@@ -17,7 +17,8 @@ namespace vfm::clip {
 
 class LateFrames {
  public:
-  LateFrames(std::string path, const media::DecodeOptions& decode);
+  /// `most_seconds`: ClipOptions::most_seconds, where the frames begin.
+  LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds);
 
   /// Frees the pixels of `frame` if the waiting frames together would take more than 512 MiB.
   void spare(media::Frame& frame);
@@ -30,6 +31,7 @@ class LateFrames {
  private:
   std::string path_;
   media::DecodeOptions decode_;
+  double most_seconds_;
   std::optional<media::Decoder> decoder_;  // opened when the first is needed
 };
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/shot_cutter.h"
 
+#include <array>
+#include <cmath>
 #include <utility>
 
+#include "base/rounding.h"
 #include "clip/shot_lists.h"
 
 namespace vfm::clip {
@@ -18,7 +21,7 @@ ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int
                        Progress& progress, ClipOutput& output)
     : ClipCutter(source, options, threads, progress, output),
       detector_(options.recipe.shots),
-      late_(path_, decode_) {}
+      late_(path_, decode_, options.most_seconds) {}
 
 void ShotCutter::cut() {
   media::Frame frame;
@@ -54,32 +57,53 @@ void ShotCutter::take_changes() {
 /// Gives the frames that are settled their places.
 void ShotCutter::place_settled() {
   while (!queue_.empty() && queue_.front().frame.index < detector_.settled()) {
-    media::Frame& frame = queue_.front().frame;
-    if (LateFrames::is_spared(frame)) {
-      frame = late_.fetch(frame.index, frame.pts);
-      if (picture_) frame = picture_->of(frame);
-    }
+    fetch_until(queue_.front().frame.index);
     place(queue_.front());
     last_ = std::move(queue_.front());
     queue_.pop_front();
   }
 }
 
-const curate::SmallPicture* ShotCutter::picture_of(std::int64_t index) const {
-  if (last_ && last_->frame.index == index) return &last_->picture;
+/// The pixels of frames up to this number, where they were freed.
+void ShotCutter::fetch_until(std::int64_t index) {
+  for (Seen& seen : queue_) {
+    media::Frame& frame = seen.frame;
+    if (frame.index > index) break;
+    if (!LateFrames::is_spared(frame)) continue;
+    frame = late_.fetch(frame.index, frame.pts);
+    if (picture_) frame = picture_->of(frame);
+  }
+}
+
+const ShotCutter::Seen* ShotCutter::seen_at(std::int64_t index) const {
+  if (last_ && last_->frame.index == index) return &*last_;
   for (const Seen& seen : queue_)
-    if (seen.frame.index == index) return &seen.picture;
+    if (seen.frame.index == index) return &seen;
   return nullptr;
 }
 
-bool ShotCutter::stitches(const curate::ShotChange& change) const {
+bool ShotCutter::stitches(const curate::ShotChange& change) {
   const ClipRecipe& recipe = options_.recipe;
   if (!recipe.stitch || !clip_ || change.begin - change.end > kLongestBridge) return false;
-  const curate::SmallPicture* before = picture_of(change.end - 1);
-  const curate::SmallPicture* after = picture_of(change.begin);
-  return before && after &&
-         curate::look_similarity(curate::scene_look(*before), curate::scene_look(*after)) >=
-             recipe.stitch_threshold;
+  if (options_.stitch_vectors) fetch_until(change.begin);
+  const Seen* before = seen_at(change.end - 1);
+  const Seen* after = seen_at(change.begin);
+  if (!before || !after) return false;
+  if (options_.stitch_vectors) return model_likeness(*before, *after) >= recipe.stitch_threshold;
+  return curate::look_similarity(curate::scene_look(before->picture),
+                                 curate::scene_look(after->picture)) >= recipe.stitch_threshold;
+}
+
+/// Of the first of the changes, noted with it. NaN, and an error, where there is none.
+double ShotCutter::model_likeness(const Seen& before, const Seen& after) {
+  const std::array pictures{shown(before.frame), shown(after.frame)};
+  const std::vector<std::vector<float>> vectors = options_.stitch_vectors(pictures);
+  const double likeness = curate::vector_likeness(vectors.at(0), vectors.at(1));
+  if (std::isnan(likeness))
+    note_once("shots are not stitched where the vectors of --stitch-model are no numbers");
+  else
+    cuts_.at(change_)["likeness"] = six_digits(likeness);
+  return likeness;
 }
 
 /// Into the open clip, into a new one, or into the gap between two shots.
@@ -92,6 +116,7 @@ void ShotCutter::place(const Seen& seen) {
       clip_->joined();
     else
       change_shot({curate::name_of(change.type), change.score}, change.begin, frame);
+    if (change.end > 0) ++change_;
   }
   // The change that ends a long fade is not known yet, but its frames belong to no shot.
   const std::optional<std::int64_t> fade = detector_.open_fade();

@@ -1,8 +1,9 @@
-// Clips of one shot each. A frame waits until it is certain to which shot it belongs, about a
-// hundred frames long (curate::kShotLag).
+// Clips of one shot each, or of several that look the same where they meet. A frame waits until it
+// is certain to which shot it belongs, about a hundred frames long (curate::kShotLag).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -25,8 +26,10 @@ class ShotCutter final : public ClipCutter {
   void take_changes();
   void place_settled();
   void place(const Seen& seen);
-  bool stitches(const curate::ShotChange& change) const;
-  const curate::SmallPicture* picture_of(std::int64_t index) const;
+  bool stitches(const curate::ShotChange& change);
+  double model_likeness(const Seen& before, const Seen& after);
+  const Seen* seen_at(std::int64_t index) const;
+  void fetch_until(std::int64_t index);
   void change_shot(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
   void end_gap(std::int64_t pts);
 
@@ -35,6 +38,7 @@ class ShotCutter final : public ClipCutter {
   std::deque<Seen> queue_;  // frames that wait for their place
   LateFrames late_;
   std::deque<curate::ShotChange> changes_;  // that are still ahead of the frames in the queue
+  std::size_t change_ = 0;                  // number in cuts_ of the first of them that parts shots
   std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
   std::optional<std::int64_t> gap_begin_;   // pts, while in a gap
   std::string gap_type_;

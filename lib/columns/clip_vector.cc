@@ -80,25 +80,37 @@ void ClipVectors::push(std::vector<std::vector<float>> frames) {
   std::move(frames.begin(), frames.end(), std::back_inserter(prepared_));
 }
 
-std::vector<std::vector<float>> ClipVectors::take(bool rest) {
+std::vector<ClipVector> ClipVectors::take(bool rest) {
   const std::size_t together = encoder_.together();
   const std::size_t count = rest ? prepared_.size() : prepared_.size() / together * together;
   std::vector<std::vector<float>> made =
       encoder_.encode_prepared(std::span(prepared_).first(count));
   std::move(made.begin(), made.end(), std::back_inserter(encoded_));
   prepared_.erase(prepared_.begin(), prepared_.begin() + static_cast<std::ptrdiff_t>(count));
-  std::vector<std::vector<float>> vectors;
+  std::vector<ClipVector> vectors;
   auto next = encoded_.begin();
   while (!frames_.empty()) {
     const auto frames = static_cast<std::ptrdiff_t>(frames_.front());
     if (encoded_.end() - next < frames) break;
-    vectors.push_back(pool_vectors({std::move_iterator(next), std::move_iterator(next + frames)},
-                                   encoder_.dim()));
+    vectors.push_back(pool({std::move_iterator(next), std::move_iterator(next + frames)}));
     next += frames;
     frames_.pop_front();
   }
   encoded_.erase(encoded_.begin(), next);
   return vectors;
+}
+
+ClipVector ClipVectors::pool(std::vector<std::vector<float>> frames) const {
+  ClipVector clip;
+  clip.frames = frames.size();
+  if (score_) {
+    for (std::vector<float> frame : frames) {
+      models::normalise(frame);
+      clip.score += score_(frame) / static_cast<double>(frames.size());
+    }
+  }
+  clip.vector = pool_vectors(std::move(frames), encoder_.dim());
+  return clip;
 }
 
 std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim) {

@@ -9,7 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -38,19 +41,33 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
+/// A number for the vector of a frame, of length 1.
+using FrameScore = std::function<double(std::span<const float> frame)>;
+
+struct ClipVector {
+  std::vector<float> vector;  ///< pool_vectors() of its frames
+  double score = 0;           ///< the mean of its frames'; without frames or FrameScore 0
+  std::size_t frames = 0;     ///< without any the vector is zeros
+};
+
 /// Frames of clips that wait for the encoder: it gets them in packs as it likes them
 /// (PictureEncoder::together()), whichever clips they are of. One thread.
 class ClipVectors {
  public:
-  explicit ClipVectors(const models::PictureEncoder& encoder) : encoder_(encoder) {}
+  /// `score`: empty, or what frames are scored by.
+  explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
+      : encoder_(encoder), score_(std::move(score)) {}
   /// Those of one clip, as its PreparedClip has them.
   void push(std::vector<std::vector<float>> frames);
   /// The vectors of the clips whose frames are all encoded and that were not taken yet, in order:
   /// with `rest` of all, else of those that packs are full of.
-  std::vector<std::vector<float>> take(bool rest);
+  std::vector<ClipVector> take(bool rest);
 
  private:
+  ClipVector pool(std::vector<std::vector<float>> frames) const;
+
   const models::PictureEncoder& encoder_;
+  FrameScore score_;
   std::vector<std::vector<float>> prepared_, encoded_;
   std::deque<std::size_t> frames_;  // of each clip that was not taken
 };

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "columns/clip_scores.h"
 #include "columns/clip_vector.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
@@ -47,8 +48,10 @@ constexpr std::size_t kTogether = 256;
 /// What makes vectors of clips: the encoder of pictures, or without one their look.
 struct ClipEncoder {
   std::unique_ptr<models::PictureEncoder> pictures;
+  std::unique_ptr<ClipScores> scores;  // null: nobody asks
   int frames = 0;
 
+  bool text_image() const { return scores && scores->text_image(); }
   int dim() const { return pictures ? pictures->dim() : curate::kLookDim; }
   Json config() const {
     return pictures ? clip_vector_config(*pictures, frames) : curate::look_config();
@@ -66,20 +69,26 @@ class Embedder {
         record_(record),
         notes_(notes),
         writer_(writer) {
-    if (clips.pictures) frames_.emplace(*clips.pictures);
+    if (clips.pictures)
+      frames_.emplace(*clips.pictures, clips.scores ? clips.scores->frame_score() : FrameScore());
   }
 
   void push(const shard::Sample& sample) {
-    const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
+    const bool reads = encoder_ || clips_.text_image();
+    const std::string* caption = reads ? sample.find("txt") : nullptr;
     if (std::exchange(first_, false))
-      with_text_ = caption != nullptr ||
-                   (encoder_ && any_caption(tars_without(record_, "embed"), options_.limits));
-    if (options_.need_text && !with_text_)
-      fail("has no captions; run vfm-caption on it first, or leave --text out");
-    if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
-    Waiting waiting{{sample.key, {}}, caption != nullptr, Json::object(), {}, false};
+      with_captions_ = caption != nullptr ||
+                       (reads && any_caption(tars_without(record_, "embed"), options_.limits));
+    if ((options_.need_text || clips_.text_image()) && !with_captions_)
+      fail("has no captions; run vfm-caption on it first, or leave {} out",
+           options_.need_text ? "--text" : "--text-image");
+    if (!options_.video && !with_captions_) fail("there is nothing to embed: it has no captions");
+    Waiting waiting;
+    waiting.out.key = sample.key;
+    waiting.has_caption = caption != nullptr;
     if (options_.video) see(sample, waiting);
-    if (with_text_ && !caption) note(sample, "has no caption, unlike other samples of its shard");
+    if (with_captions_ && !caption)
+      note(sample, "has no caption, unlike other samples of its shard");
     if (caption) captions_.push_back(text::to_utf8(*caption));
     waiting_.push_back(std::move(waiting));
     if (frames_) take_vectors(false);
@@ -91,23 +100,31 @@ class Embedder {
     if (frames_) take_vectors(true);
     std::vector<text::TokenEmbeddings> texts;
     if (encoder_) texts = encoder_->encode_all(captions_);
+    std::vector<std::vector<float>> captions;
+    if (clips_.text_image()) captions = clips_.scores->encode(captions_);
     std::size_t next = 0;
     for (Waiting& sample : waiting_) {
+      const std::size_t caption = sample.has_caption ? next++ : 0;
       Json encoders = Json::object();
       if (options_.video) {
         encoders["video_encoder"] = clip_config_;
         const auto dim = static_cast<std::int64_t>(sample.vector.size());
         sample.out.members.push_back({"video.npy", io::make_npy_half({dim}, sample.vector)});
       }
-      if (with_text_) {
+      if (encoder_ && with_captions_) {
         const text::TokenEmbeddings tokens = sample.has_caption
-                                                 ? usable(sample.out, std::move(texts[next++]))
+                                                 ? usable(sample.out, std::move(texts[caption]))
                                                  : text::TokenEmbeddings{};
         sample.out.members.push_back(
             {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
         encoders["text_encoder"] = encoder_->config().to_json();
       }
       encoders.update(sample.facts);
+      if (!sample.scores.is_null()) {
+        encoders.update(sample.scores);
+        if (clips_.text_image() && sample.has_caption) compare(sample, captions[caption], encoders);
+        encoders["scored_by"] = clips_.scores->config();
+      }
       sample.out.members.push_back({"json", dump_json(encoders)});
       writer_.add(sample.out);
     }
@@ -133,11 +150,20 @@ class Embedder {
 
   struct Waiting {
     shard::Sample out;
-    bool has_caption;
-    Json facts;                 // measured, where the sample's json lacks them
-    std::vector<float> vector;  // of its video
-    bool in_frames;             // it will come from frames_
+    bool has_caption = false;
+    Json facts = Json::object();  // measured, where the sample's json lacks them
+    std::vector<float> vector;    // of its video
+    bool in_frames = false;       // it will come from frames_
+    Json scores;                  // of the vector; null: there is none, or nobody asks
   };
+
+  /// How well the caption fits the clip, or, noted, nothing where it has no vector.
+  void compare(const Waiting& sample, const std::vector<float>& caption, Json& fields) {
+    if (!caption.empty())
+      fields["text_image"] = ClipScores::fit(sample.vector, caption);
+    else
+      note(sample.out, "its caption's vector has values that are not finite: no text_image");
+  }
 
   /// The vector of the sample's video, or what it will be made of.
   void see(const shard::Sample& sample, Waiting& waiting) {
@@ -165,14 +191,15 @@ class Embedder {
   /// Gives the samples, in order, the vectors that there are by now.
   void take_vectors(bool rest) {
     auto sample = waiting_.begin();
-    for (std::vector<float>& vector : frames_->take(rest)) {
+    for (ClipVector& clip : frames_->take(rest)) {
       while (!sample->in_frames)
         ++sample;
       sample->in_frames = false;
       try {
-        io::check_halves(vector,
+        io::check_halves(clip.vector,
                          fmt::format("its vector by {}", clip_config_["name"].get<std::string>()));
-        sample->vector = std::move(vector);
+        if (clips_.scores && clip.frames > 0) sample->scores = clips_.scores->of_clip(clip);
+        sample->vector = std::move(clip.vector);
       } catch (const Error& error) {
         note(sample->out, error.what());
       }
@@ -189,7 +216,7 @@ class Embedder {
   const Json clip_config_ = options_.video ? clips_.config() : Json();
   std::vector<Waiting> waiting_;
   std::vector<std::string> captions_;  // of those that have one
-  bool first_ = true, with_text_ = false;
+  bool first_ = true, with_captions_ = false;
 };
 
 }  // namespace
@@ -206,6 +233,12 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
   if (options.video && !options.picture_encoder.empty())
     clips.pictures = models::make_picture_encoder(options.picture_encoder, options.device,
                                                   options.picture_compute);
+  if (options.scores.any()) {
+    if (!clips.pictures) fail_usage("clips are scored by the vectors of a model alone");
+    clips.scores =
+        std::make_unique<ClipScores>(options.scores, *clips.pictures, options.picture_encoder,
+                                     options.device, options.picture_compute);
+  }
   progress.start("samples", shard::count_samples(options.inputs));
   ColumnJob job;
   job.tool = "vfm-embed";
@@ -219,6 +252,9 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
     settings["video_encoder"] = options.video ? clips.config() : Json();
     settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
     settings["need_text"] = options.need_text;
+    // What is not asked for is not named: columns that were made before stay.
+    if (clips.scores)
+      settings["scores"] = {{"by", clips.scores->config()}, {"text_image", clips.text_image()}};
     return settings;
   };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,

@@ -3,7 +3,8 @@
 // KEY.video.npy is the look of the clip, or what an encoder of pictures makes of its frames
 // (columns/clip_vector.h), fp16, one vector of length 1; KEY.text.npy the tokens of
 // its caption (fp16, tokens x dim, unpadded, absent if the shard has no captions); KEY.json the
-// encoders' configs: {"video_encoder":{…},"text_encoder":{…}}.
+// encoders' configs: {"video_encoder":{…},"text_encoder":{…}}, and numbers for filters, if asked
+// for (columns/clip_scores.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "columns/clip_scores.h"
 #include "columns/clip_vector.h"
 #include "io/manifest.h"
 #include "media/hardware.h"
@@ -30,6 +32,7 @@ struct EmbedOptions {
   std::string picture_encoder;         ///< a folder (models/encoder/picture_encoder.h)
   DType picture_compute = DType::f32;  ///< f32 or bf16
   int frames = kClipFrames;            ///< of a clip, that it sees
+  ClipScoreOptions scores;             ///< with picture_encoder
   bool text = true;                    ///< the encoder of text_encoder, where there are captions
   bool need_text = false;              ///< a shard without captions is an error
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};

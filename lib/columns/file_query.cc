@@ -13,12 +13,6 @@
 #include "models/text_encoder.h"
 
 namespace vfm::columns {
-namespace {
-
-/// More than any tower for texts takes: each cuts at its own.
-constexpr int kMostTextTokens = 512;
-
-}  // namespace
 
 FileQuery::FileQuery(std::string path, const media::HardwareDecoder* hardware)
     : path_(std::move(path)),

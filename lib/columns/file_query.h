@@ -14,6 +14,9 @@
 
 namespace vfm::columns {
 
+/// More than any tower for texts takes: each cuts at its own.
+inline constexpr int kMostTextTokens = 512;
+
 class FileQuery {
  public:
   /// Decodes the file for its look. Throws Error.

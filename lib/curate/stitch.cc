@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 namespace vfm::curate {
 namespace {
@@ -71,6 +72,18 @@ float look_similarity(const SceneLook& a, const SceneLook& b) {
   for (std::size_t i = 0; i < a.colour.size(); ++i)
     apart += std::abs(a.colour[i] - b.colour[i]);
   return std::min(cosine(a.layout, b.layout, 16), cosine(a.edges, b.edges, 8)) - 0.2f * apart / 16;
+}
+
+double vector_likeness(const std::vector<float>& a, const std::vector<float>& b) {
+  double aa = 0, bb = 0, ab = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    aa += double{a[i]} * a[i];
+    bb += double{b[i]} * b[i];
+    ab += double{a[i]} * b[i];
+  }
+  if (a.size() != b.size() || !(aa > 0) || !(bb > 0) || !std::isfinite(aa * bb))
+    return std::numeric_limits<double>::quiet_NaN();
+  return std::clamp(ab / std::sqrt(aa * bb), -1.0, 1.0);
 }
 
 }  // namespace vfm::curate

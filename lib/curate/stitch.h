@@ -3,7 +3,8 @@
 // The idea is Panda-70M's (Chen et al., CVPR 2024, section 3.1): compare the look of a shot's end
 // with that of the next one's start. Here without a network: what is where (colour layout), which
 // way edges run, and how bright it is must all agree. Strict: shots that merely share a mood stay
-// apart. Pure functions. Thread-safety: none needed.
+// apart. Or with one, which is the caller's: by the cosine of the vectors that it makes of the two
+// pictures. Pure functions. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,5 +30,14 @@ float look_similarity(const SceneLook& a, const SceneLook& b);
 
 /// Above this two shots are joined.
 inline constexpr double kStitchThreshold = 0.6;
+
+/// The cosine of the vectors that a network makes of two pictures, of any length. NaN where there
+/// is none: of zeros, of numbers that are not finite, of vectors of different sizes.
+double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
+
+/// From this on two shots are joined by a network. Panda-70M joins where the vectors of ImageBind,
+/// which have length 1, are at most 0.6 apart, and a cosine is 1 - 0.6^2 / 2 then. What other
+/// networks need was not measured here.
+inline constexpr double kVectorStitchThreshold = 0.82;
 
 }  // namespace vfm::curate

@@ -108,6 +108,13 @@ estimated() {
   [[ $stderr == *"leave out --plan"* ]]
 }
 
+@test "frames whose pixels are freed while they wait come from the middle of the video, too" {
+  make_video large.mp4 14 "testsrc2=size=2688x1536:rate=2"
+  run --separate-stderr vfm-clip --dry-run large.mp4
+  [ "$status" -eq 0 ]
+  [[ $stderr != *"different frames"* ]]
+}
+
 @test "what cannot be read is said, and counted; nothing at all is an error" {
   echo no video >bad.mp4
   run --separate-stderr vfm-clip --dry-run 1.mp4 bad.mp4

@@ -314,6 +314,69 @@ PY
   [ "$(facts apart shots)" = "1 1 " ]
 }
 
+@test "stitching by a model: by the vectors of vfm-embed, any -j, resumed" {
+  local model="$VFM_ROOT/tests/golden/picture_encoders/clip"
+  cp -r "$model" model
+  by_model() { vfm-clip --stitch-model model --device cpu --min-length 0 "$@" >/dev/null; }
+  by_model shots.mp4 wide.mp4 -j1 -o one
+  by_model shots.mp4 wide.mp4 -j4 -o four
+  [ "$(tree_hash one)" = "$(tree_hash four)" ]
+  # Frames 17 and 18 of the video, each as a clip of its own without loss.
+  mkdir frames
+  for n in 17 18; do
+    quiet_ffmpeg -i shots.mp4 -vf "select=eq(n\,$n)" -frames:v 1 -c:v libx264 -qp 0 -pix_fmt yuv420p "frames/$n.mp4"
+  done
+  tar --format=ustar -C frames -cf frames.tar 17.mp4 18.mp4
+  vfm-embed --video model --video-frames 1 --device cpu frames.tar
+  by_model shots.mp4 -o shots
+  python3 - "$(jq '.cuts[0].likeness' shots/*.json)" <<'END'
+import struct, sys, tarfile
+def halves(key):
+    return struct.unpack("<12e", tarfile.open("frames.embed.tar").extractfile(f"{key}.video.npy").read()[-24:])
+expected = sum(a * b for a, b in zip(halves(17), halves(18)))
+assert abs(float(sys.argv[1]) - expected) < 2e-3, (sys.argv[1], expected)
+END
+  # The same model elsewhere is the same one; other options, or none, make other clips.
+  mv model moved
+  before=$(stat -c '%Y %i' shots/*.tar)
+  vfm-clip --stitch-model moved --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  [ "$(stat -c '%Y %i' shots/*.tar)" = "$before" ]
+  jq -e '.settings.recipe | .stitch == 0.82 and .stitch_model.name == "clip" and (.stitch_model | has("path") | not)
+    and .stitch_model.rule == "cosine of the last and the first frame"' shots/*.json
+  key=$(facts shots key)
+  vfm-clip --stitch-model moved --compute bf16 --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  [ "$(facts shots key)" != "$key" ]
+  vfm-clip --stitch-model "$model/../dinov2" --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  tar -xOf "$(echo shots/*.tar)" --wildcards '*.json' | jq -e '.stitch_model.name == "dinov2"'
+  vfm-clip --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --min-length 0 shots.mp4 -o look >/dev/null
+  [ "$(facts shots key)" = "$(facts look key)" ]
+}
+
+@test "a model that is none is refused before any work, and one that gives no numbers stitches nothing" {
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" model
+  refused() {
+    run --separate-stderr vfm-clip shots.mp4 -o out "${@:2}"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"$1"* ]]
+    [ ! -e out ]
+  }
+  refused "no such model folder: 'nowhere'" --stitch-model nowhere
+  refused "it has no preprocessor_config.json" --stitch-model "$VFM_ROOT/tests/golden/t5/v1_1"
+  refused "leave out --stitch-model" --stitch-model model --no-stitch
+  refused "leave out --stitch-model" --stitch-model model --shots-only
+  refused "--stitch-model" --stitch-model model --stride 1s
+  refused "--stitch-model" --compute f32
+  "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
+  run --separate-stderr vfm-clip --stitch-model model --device cpu --stitch-threshold 0 shots.mp4 -o out
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"shots are not stitched where the vectors of --stitch-model are no numbers"* ]]
+  [ "$(facts out shots)" = "1 1 1 " ]
+  rm -r out
+  head -c 9000 "$VFM_ROOT/tests/golden/picture_encoders/dinov2/model.safetensors" >model/model.safetensors
+  refused "model.safetensors" --stitch-model model
+}
+
 @test "shards end before they grow over --shard-size" {
   vfm-clip shots.mp4 -o one >one.jsonl
   run --separate-stderr vfm-clip shots.mp4 -o many --shard-size 9000

@@ -61,16 +61,32 @@ TEST_CASE("frames of several clips fill the packs of an encoder, and each clip g
       some.push_back({1, ++number});
     expected.push_back(pool_vectors(some, 2));
     clips.push(std::move(some));
-    for (std::vector<float>& vector : clips.take(false))
-      got.push_back(std::move(vector));
+    for (ClipVector& clip : clips.take(false))
+      got.push_back(std::move(clip.vector));
     there.push_back(got.size());
   }
   // Of 3, 11, 11, 12, 16, 21 and 23 frames those that fill packs.
   CHECK(encoder.calls == std::vector<std::size_t>{10, 5, 5});
   CHECK(there == std::vector<std::size_t>{0, 1, 1, 1, 4, 5, 5});
-  for (std::vector<float>& vector : clips.take(true))
-    got.push_back(std::move(vector));
+  for (ClipVector& clip : clips.take(true))
+    got.push_back(std::move(clip.vector));
   CHECK(encoder.calls == std::vector<std::size_t>{10, 5, 5, 3});
   CHECK(got == expected);
   CHECK(clips.take(true).empty());
+}
+
+TEST_CASE("a clip's score is the mean of its frames', whose vectors have length 1 then") {
+  const FivesEncoder encoder;
+  ClipVectors clips(encoder, [](std::span<const float> frame) { return 10.0 * frame[0]; });
+  clips.push({{3, 4}, {0, 2}, {-10, 0}});
+  clips.push({});
+  clips.push({{8, 6}});
+  const std::vector<ClipVector> got = clips.take(true);
+  REQUIRE(got.size() == 3);
+  CHECK(got[0].score == Approx((6.0 + 0 - 10) / 3));
+  CHECK(got[0].vector == pool_vectors({{3, 4}, {0, 2}, {-10, 0}}, 2));
+  CHECK(got[1].score == 0);
+  CHECK(got[1].frames == 0);
+  CHECK(got[0].frames == 3);
+  CHECK(got[2].score == Approx(8));
 }

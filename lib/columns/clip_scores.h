@@ -1,0 +1,79 @@
+// Numbers of a clip that filters ask for, made of vectors: how much people like its frames
+// (--aesthetic), how well its caption fits it (--text-image), how much of a concept it has
+// (--concept). They stand in KEY.json:
+//
+//   "aesthetic": 5.61            the mean of the scores of the frames that were encoded
+//   "concept_fox": 0.24          cosine of the clip's vector and the prompt's
+//   "text_image": 0.27           cosine of the clip's vector and the caption's
+//   "scored_by": {"aesthetic": {"head": "mlp", "hash": ...}, "texts": {"name": "sentence:clip",
+//                 "hash": ..., ...}, "concepts": {"fox": "a photo of a fox"}}
+//
+// Numbers are rounded to six digits. Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "columns/clip_vector.h"
+#include "models/encoder/aesthetic_head.h"
+#include "models/encoder/picture_encoder.h"
+#include "tensor/tensor.h"
+#include "text/encoder.h"
+
+namespace vfm::columns {
+
+struct Concept {
+  std::string name;  ///< a to z, 0 to 9 and '_', at most 40
+  std::string prompt;
+};
+
+/// Parses "NAME=PROMPT", each of another name. Throws Error{usage}.
+std::vector<Concept> parse_concepts(const std::vector<std::string>& texts);
+
+struct ClipScoreOptions {
+  std::string aesthetic;  ///< the file of a head; empty: none
+  bool text_image = false;
+  std::vector<Concept> concepts;
+
+  bool any() const { return !aesthetic.empty() || text_image || !concepts.empty(); }
+  /// Whether clips are compared with texts.
+  bool texts() const { return text_image || !concepts.empty(); }
+};
+
+class ClipScores {
+ public:
+  /// `folder`, of `encoder`, has a tower and a tokenizer for texts if these are compared; they run
+  /// on `device` in `compute`. Throws Error{usage}: it has none, or a head that does not fit.
+  ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
+             const std::string& folder, Device device, DType compute);
+
+  bool text_image() const { return text_image_; }
+  /// Of the vector of a frame, of length 1. Empty: nobody asks.
+  FrameScore frame_score() const;
+  /// The fields of a clip but "text_image" and "scored_by".
+  Json of_clip(const ClipVector& clip) const;
+  /// Of captions, in order, their vectors of length 1; empty where that has numbers that are not
+  /// finite.
+  std::vector<std::vector<float>> encode(const std::vector<std::string>& captions) const;
+  /// "text_image".
+  static double fit(const std::vector<float>& clip, const std::vector<float>& caption);
+  /// "scored_by".
+  const Json& config() const { return config_; }
+
+ private:
+  void open_texts(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
+                  const std::string& folder, Device device, DType compute);
+
+  std::optional<models::AestheticHead> head_;
+  bool text_image_ = false;
+  std::unique_ptr<text::Encoder> texts_;
+  std::vector<Concept> concepts_;
+  std::vector<std::vector<float>> prompts_;  // of the concepts, of length 1
+  Json config_ = Json::object();
+};
+
+}  // namespace vfm::columns

@@ -1,0 +1,44 @@
+// LAION's aesthetic heads: how much people like a picture, from about 1 to 10, by the vector of
+// length 1 that a CLIP, mostly ViT-L/14, has of it. As published, by the names of their tensors:
+//
+//   linear    weight [1, D], bias [1]                                     (aesthetic-predictor)
+//   mlp       layers.0, .2, .4, .6, .7, each .weight [N, M] and .bias [N], without activations
+//             between them                                      (improved-aesthetic-predictor)
+//   mlp:relu  layers.0, .3, .6, .9, .11 likewise, with a ReLU between any two     (the same)
+//
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::models {
+
+class AestheticHead {
+ public:
+  /// Of a file: safetensors, or a PyTorch checkpoint (.pth). `dim`: of the vectors. Throws
+  /// Error{usage}: no such file, none of these heads, one for vectors of another length, or weights
+  /// that are no numbers.
+  AestheticHead(const std::string& file, int dim);
+
+  /// Of a vector of `dim` numbers and of length 1.
+  double score(std::span<const float> vector) const;
+
+  /// {"head": "mlp", "hash": "..."}: the hash is of all values.
+  const Json& config() const { return config_; }
+
+ private:
+  struct Layer {
+    int in = 0, out = 0;
+    std::vector<float> weight, bias;  // [out, in], [out]
+  };
+  std::vector<Layer> layers_;
+  bool relu_ = false;
+  Json config_;
+};
+
+}  // namespace vfm::models
