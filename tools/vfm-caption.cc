@@ -28,7 +28,7 @@ class CaptionTool : public vfm::cli::Tool {
     columns_.add(app);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
-                   "existing:member|field|txt|json|srt, field:NAME, builtin:measure")
+                   "existing:member|field|txt|json|srt, field:NAME, model:DIR, builtin:measure")
         ->type_name("SOURCE,...")
         ->delimiter(',')
         ->allow_extra_args(false)
@@ -48,11 +48,19 @@ class CaptionTool : public vfm::cli::Tool {
         ->type_name("skip|keep")
         ->check(CLI::IsMember({"skip", "keep"}))
         ->capture_default_str();
+    add_model_options(app);
     report_.add(app, "write a page with clips and their captions");
     vfm::cli::add_dry_run(app, dry_run_);
   }
 
-  void check() override { vfm::columns::check_caption_sources(options_.from); }
+  void check() override {
+    vfm::columns::check_caption_sources(options_.from);
+    if (!vfm::columns::caption_model_folder(options_.from).empty()) return;
+    for (const CLI::Option* option : of_model_)
+      if (option->count() > 0)
+        vfm::fail_usage("{} is about a model, and --from names none: --from model:DIR",
+                        option->get_name());
+  }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
@@ -64,6 +72,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.limits.member = columns_.member.bytes;
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
+    set_model_options();
     options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
     if (dry_run_) {
@@ -78,9 +87,57 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
  private:
+  void add_model_options(CLI::App& app) {
+    vfm::columns::ModelCaptionOptions& model = options_.model;
+    const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
+      of_model_.push_back(app.add_option(name, value, help)->type_name(type));
+      return of_model_.back();
+    };
+    add("--prompt", prompt_, "what model:DIR is asked about each window of a clip", "TEXT")
+        ->default_str("to describe it in detail")
+        ->check(vfm::cli::not_empty);
+    add("--fps", model.fps, "frames a second that it sees", "N")
+        ->check(CLI::Range(0.01, 240.0))
+        ->capture_default_str();
+    add("--window", model.window, "frames of a clip that it is asked about at a time", "N")
+        ->check(CLI::Range(vfm::columns::kLeastWindow, 1 << 20))
+        ->capture_default_str();
+    add("--frame-tokens", model.frame_tokens, "what two frames may become, at most", "N")
+        ->check(CLI::Range(4, 16384))
+        ->capture_default_str();
+    add("--max-tokens", model.rule.most_tokens, "of a text; a longer one is cut", "N")
+        ->check(CLI::Range(1, 1 << 16))
+        ->capture_default_str();
+    add("--temperature", model.rule.choice.temperature,
+        "of the draw of the next token; 0: the likeliest", "T")
+        ->check(CLI::Range(0.0, 100.0))
+        ->capture_default_str();
+    add("--top-p", model.rule.choice.top_p,
+        "draw from the likeliest tokens that have this probability together", "P")
+        ->check(CLI::Range(1e-6, 1.0))
+        ->capture_default_str();
+    add("--repetition-penalty", model.rule.choice.repetition_penalty,
+        "of tokens that were there before; 1: none", "X")
+        ->check(CLI::Range(0.01, 100.0))
+        ->capture_default_str();
+    seed_.add(app);
+    of_model_.push_back(app.get_option("--seed"));
+    add("--compute", compute_, "what the model's products are computed in", "f32|bf16")
+        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->capture_default_str();
+  }
+
+  void set_model_options() {
+    options_.model.rule.seed = seed_.seed;
+    options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
+    if (!prompt_.empty()) options_.model.video_prompt = options_.model.picture_prompt = prompt_;
+  }
+
   vfm::cli::ColumnOptions columns_;
   vfm::cli::ReportOptions report_;
-  std::string empty_ = "skip";
+  std::string empty_ = "skip", prompt_, compute_ = "f32";
+  std::vector<CLI::Option*> of_model_;
+  vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;
   bool dry_run_ = false;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "base/error.h"
@@ -22,6 +23,12 @@ namespace {
 
 constexpr const char* kExisting[] = {"existing:member", "existing:field", "existing:txt",
                                      "existing:json", "existing:srt"};
+
+constexpr std::string_view kModel = "model:";
+
+bool is_model(const std::string& source) {
+  return source.starts_with(kModel) && source.size() > kModel.size();
+}
 
 bool is_field(const std::string& source) {
   return source.starts_with("field:") && source.size() > 6;
@@ -77,14 +84,23 @@ const Json* find_field(const Json& object, const std::string& name) {
 struct Caption {
   std::string text;
   std::string source;
-  Json facts = Json::object();  ///< measured on the way, where the sample's json lacks them
+  Json facts = Json::object();     ///< measured on the way, where the sample's json lacks them
+  Json by_model = Json::object();  ///< "caption_model" and what goes with it
+};
+
+/// The model of the source model:DIR, if there is one.
+struct SeeingModel {
+  std::unique_ptr<models::CaptionModel> model;
+  Json config;
 };
 
 /// Captions the samples of one shard.
 class Captioner {
  public:
-  Captioner(const CaptionOptions& options, const io::Record& record, ColumnNotes& notes)
+  Captioner(const CaptionOptions& options, const SeeingModel& seeing, const io::Record& record,
+            ColumnNotes& notes)
       : options_(options),
+        seeing_(seeing),
         sources_(expand(options.from)),
         record_(record),
         notes_(notes),
@@ -104,11 +120,13 @@ class Captioner {
       if (!text || (text->empty() && !options_.keep_empty)) continue;
       if (options_.max_characters > 0)
         text = text::first_characters(*text, options_.max_characters);
-      return {*text, source, std::move(measured_)};
+      const bool model = is_model(source);
+      return {*text, model ? "model" : source, std::move(measured_),
+              model ? std::move(by_model_) : Json::object()};
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
       notes_.errors.push_back({name_of(sample), "no source has a caption for it"});
-    return {"", "none", std::move(measured_)};
+    return {"", "none", std::move(measured_), Json::object()};
   }
 
  private:
@@ -132,6 +150,7 @@ class Captioner {
   std::optional<std::string> ask(const std::string& source, const shard::Sample& sample,
                                  const Json& facts) {
     if (source == "builtin:measure") return measured(sample, facts);
+    if (is_model(source)) return said(sample, facts);
     // A sample that names no span is its whole source.
     const double begin = get_number(facts, "begin").value_or(0);
     const double end = get_number(facts, "end").value_or(std::numeric_limits<double>::infinity());
@@ -150,6 +169,23 @@ class Captioner {
     }
     const std::string kind = source.substr(source.find(':') + 1);
     return sidecars_.caption(get_string(facts, "source").value_or(""), kind, begin, end);
+  }
+
+  /// What the model says.
+  std::optional<std::string> said(const shard::Sample& sample, const Json& known) {
+    const shard::Member* member = shard::media_member(sample);
+    if (member == nullptr) {
+      notes_.errors.push_back({name_of(sample), shard::no_media(sample)});
+      return std::nullopt;
+    }
+    ModelCaption caption =
+        caption_clip(*member, fmt::format("{}.{}", sample.key, member->extension), known,
+                     sample.key, *seeing_.model, options_.model, options_.hardware);
+    measured_ = std::move(caption.facts);
+    by_model_ = {{"caption_model", seeing_.config}};
+    if (!caption.windows.is_null()) by_model_["caption_windows"] = std::move(caption.windows);
+    if (caption.cut) by_model_["caption_cut"] = true;
+    return caption.text;
   }
 
   /// Nothing, if there is nothing to see and nothing is known: that is no caption.
@@ -174,15 +210,17 @@ class Captioner {
   }
 
   const CaptionOptions& options_;
+  const SeeingModel& seeing_;
   std::vector<std::string> sources_;
   const io::Record& record_;
   ColumnNotes& notes_;
   Sidecars sidecars_;
-  Json measured_;  // of the sample in hand
+  Json measured_, by_model_;  // of the sample in hand
 };
 
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
-Json settings_of(const CaptionOptions& options, const io::Record& record) {
+Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
+                 const io::Record& record) {
   Json settings = {{"version", 1},
                    {"from", options.from},
                    {"max_characters", options.max_characters},
@@ -190,6 +228,7 @@ Json settings_of(const CaptionOptions& options, const io::Record& record) {
   for (const std::string& source : expand(options.from))
     if (const auto name = field_of(source))
       if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
+  if (seeing.model) settings["model"] = seeing.config;
   settings["beside"] = sidecar_places(record, options.sidecars);
   return settings;
 }
@@ -198,22 +237,38 @@ Json settings_of(const CaptionOptions& options, const io::Record& record) {
 
 void check_caption_sources(const std::vector<std::string>& from) {
   if (from.empty()) fail_usage("--from needs at least one source");
+  if (std::count_if(from.begin(), from.end(), is_model) > 1)
+    fail_usage("--from names two models; a run has one");
   for (const std::string& source : from) {
     const bool known =
         source == "existing" || source == "builtin:measure" || is_field(source) ||
+        is_model(source) ||
         std::find(std::begin(kExisting), std::end(kExisting), source) != std::end(kExisting);
     if (!known)
       fail_usage(
           "there is no caption source '{}'; there are existing, existing:member, "
-          "existing:field, existing:txt, existing:json, existing:srt, field:NAME, "
+          "existing:field, existing:txt, existing:json, existing:srt, field:NAME, model:DIR, "
           "builtin:measure",
           source);
   }
 }
 
+std::string caption_model_folder(const std::vector<std::string>& from) {
+  const auto found = std::find_if(from.begin(), from.end(), is_model);
+  return found == from.end() ? "" : found->substr(kModel.size());
+}
+
 long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
              io::ManifestWriter& manifest) {
   check_caption_sources(options.from);
+  SeeingModel seeing;
+  if (const std::string folder = caption_model_folder(options.from); !folder.empty()) {
+    seeing.model = std::make_unique<models::CaptionModel>(folder, options.model.compute,
+                                                          options.model.frame_tokens);
+    seeing.model->check_prompt(options.model.video_prompt);
+    seeing.model->check_prompt(options.model.picture_prompt);
+    seeing.config = model_caption_config(*seeing.model, options.model);
+  }
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
   ColumnJob job;
@@ -223,15 +278,16 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.force = options.force;
   job.progress = &progress;
   job.limits = options.limits;
-  job.settings = [&](const io::Record& record) { return settings_of(options, record); };
+  job.settings = [&](const io::Record& record) { return settings_of(options, seeing, record); };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
-    Captioner captioner(options, record, notes);
+    Captioner captioner(options, seeing, record, notes);
     shard::Sample sample;
     while (reader.next(sample)) {
       check_stop();
       const Caption found = captioner.caption(sample);
       Json json = {{"caption", found.text}, {"caption_source", found.source}};
+      json.update(found.by_model);
       json.update(found.facts);
       writer.add(shard::Sample{sample.key, {{"txt", found.text}, {"json", dump_json(json)}}});
       progress.add();

@@ -9,6 +9,9 @@
 //   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
 //   existing:srt      x.srt: the cues that belong to the clip's span, joined
 //   field:NAME        any other member of KEY.json or of the record, "a.b.0" one inside of others
+//   model:DIR         what a model that sees the clip says of it (columns/model_caption.h), with
+//                     "caption_model" in KEY.json; of several windows "caption_windows",
+//                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
 // Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
 // they lie below a folder that the user names: what stands in a tar opens no file.
@@ -21,6 +24,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "columns/model_caption.h"
 #include "io/manifest.h"
 #include "media/hardware.h"
 #include "shard/reader.h"
@@ -39,13 +43,16 @@ struct CaptionOptions {
   /// An empty caption is a caption like another, and a sample may go without. Otherwise the next
   /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
   bool keep_empty = false;
-  std::string report;  ///< HTML file; empty: none
+  ModelCaptionOptions model;  ///< how that of model:DIR is asked
+  std::string report;         ///< HTML file; empty: none
   /// Decodes clips to measure, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Throws Error{usage} for a source that does not exist.
+/// Throws Error{usage} for a source that does not exist, or a second model.
 void check_caption_sources(const std::vector<std::string>& from);
+/// The folder of the model among the sources, or "".
+std::string caption_model_folder(const std::vector<std::string>& from);
 
 /// Returns the number of errors recorded. Throws Error; Stopped.
 long caption(const CaptionOptions& options, Slots& slots, Progress& progress,

@@ -1,0 +1,63 @@
+// The caption of a clip by a model that sees it (models/vlm/caption_model.h): window by window,
+// each a question of its own.
+//
+// A clip is cut into windows of `window` frames; what is left at the end is a window of its own
+// where it is half as long or longer, else it belongs to the one before it. Of each window frames
+// are taken at `fps`. A window's frames are in memory until it is answered, and no others. The
+// captions of windows are joined by a space. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "media/hardware.h"
+#include "models/vlm/caption_model.h"
+#include "shard/sample.h"
+#include "tensor/dtype.h"
+
+namespace vfm::columns {
+
+inline constexpr int kLeastWindow = 16;
+
+/// How a model is asked.
+struct ModelCaptionOptions {
+  DType compute = DType::f32;
+  double fps = 2;          ///< of the frames that it sees
+  int window = 256;        ///< frames of the clip
+  int frame_tokens = 768;  ///< of two frames, at most
+  std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
+  std::string picture_prompt = "Describe in detail what this picture shows.";
+  models::AnswerRule rule;
+};
+
+/// Frames of a clip, from `begin` to before `end`.
+struct FrameWindow {
+  std::int64_t begin = 0, end = 0;
+  bool operator==(const FrameWindow&) const = default;
+};
+/// Those of a clip of `frames`, at least 1.
+std::vector<FrameWindow> plan_windows(std::int64_t frames, int window);
+
+struct ModelCaption {
+  std::string text;
+  /// Of several windows {"start", "end", "caption"}, in seconds from the clip's begin, and "cut"
+  /// where a text reached its most tokens; else null.
+  Json windows;
+  bool cut = false;             ///< the text of the only window reached its most tokens
+  Json facts = Json::object();  ///< as take_frames() returns them
+};
+
+/// Of a sample's member. `key` is the sample's. Throws Error, naming `where`, for a clip that
+/// cannot be decoded or asked about; Stopped.
+ModelCaption caption_clip(const shard::Member& member, const std::string& where, const Json& known,
+                          const std::string& key, const models::CaptionModel& model,
+                          const ModelCaptionOptions& options,
+                          const media::HardwareDecoder* hardware);
+
+/// What decides the texts: the model's config() and the options.
+Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
+
+}  // namespace vfm::columns

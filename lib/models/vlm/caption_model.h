@@ -1,0 +1,73 @@
+// A model that says what a video shows: frames and a prompt in, a text out. From a folder as
+// Hugging Face has them: Qwen2.5-VL's config.json, weights, tokenizer.json, chat template and
+// preprocessor_config.json beside each other.
+//
+// Each question is computed by itself, by all threads that there are: so a text does not depend on
+// what else is asked, or in which order. On the CPU.
+// Thread-safety: const members from any thread; of several questions one is answered at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "models/encoder/picture_resize.h"
+#include "models/vlm/token_choice.h"
+#include "tensor/dtype.h"
+
+namespace vfm::models {
+
+/// How an answer is written.
+struct AnswerRule {
+  TokenChoice choice{.repetition_penalty = 1.05};
+  int most_tokens = 512;
+  std::uint64_t seed = 0;  ///< of what is drawn, with the question's key
+};
+
+/// Some frames of a video, as CaptionModel::prepare() made them, or one still picture.
+struct SeenFrames {
+  std::vector<std::vector<std::uint8_t>> frames;
+  int width = 0, height = 0;  ///< of the frames before prepare()
+  bool still = false;
+  double fps = 2;  ///< at which they were taken
+};
+
+struct Answer {
+  std::string text;
+  std::int64_t prompt_tokens = 0, tokens = 0;
+  bool cut = false;  ///< it did not end by itself
+};
+
+class CaptionModel {
+ public:
+  /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most. Throws
+  /// Error{usage} for a folder that is not there, or holds what is not supported.
+  CaptionModel(const std::string& folder, DType compute, int frame_tokens);
+  ~CaptionModel();
+
+  /// The numbers of the frames of `frames` at `rate` a second that it is shown at `fps`.
+  std::vector<std::int64_t> plan(std::int64_t frames, double rate, double fps) const;
+  /// What it is shown of one of `frames` frames, in little memory; of a still picture where that is
+  /// 0. Throws Error for a picture of an impossible shape.
+  std::vector<std::uint8_t> prepare(const PictureView& picture, std::size_t frames) const;
+  /// Throws Error{usage} if a prompt has no meaning in the model's chat.
+  void check_prompt(std::string_view prompt) const;
+  /// `key` names the question where the rule draws. Throws Error: what is seen does not fit, or
+  /// comes to more tokens than the model takes; Stopped.
+  Answer answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
+                std::string_view key) const;
+  /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
+  /// "compute": "f32", "input": {…}}. Two with the same, but for "path", write the same.
+  Json config() const;
+
+ private:
+  struct State;
+  std::unique_ptr<const State> state_;
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/vlm/chat_words.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "io/file.h"
+#include "models/folder/chat_format.h"
+#include "models/folder/hf_folder.h"
+#include "models/vlm/qwen_config.h"
+#include "text/decoding.h"
+#include "text/tokenizer.h"
+
+namespace vfm::models {
+namespace {
+
+std::string read_tokenizer(const std::string& path) {
+  if (!io::file_exists(path)) fail_usage("there is no '{}'", path);
+  return io::read_file(path);
+}
+
+std::vector<std::int32_t> end_tokens(const std::string& folder) {
+  const char* name = "generation_config.json";
+  const std::string path = io::join_path(folder, name);
+  if (!io::file_exists(path)) return {};
+  const Json config = read_config(folder, name);
+  const auto found = config.find("eos_token_id");
+  if (found == config.end() || found->is_null()) return {};
+  return token_ids(*found, fmt::format("'{}'", path));
+}
+
+/// A user's message: what is seen, and the text.
+std::string chat_text(const ChatFormat& format, std::string_view text, bool still) {
+  Json seen = Json::object(), said = Json::object(), message = Json::object();
+  seen["type"] = still ? "image" : "video";
+  said["type"] = "text";
+  said["text"] = text;
+  message["role"] = "user";
+  message["content"] = Json::array({seen, said});
+  Json messages = Json::array();
+  messages.push_back(message);
+  return format.prompt(messages);
+}
+
+}  // namespace
+
+struct ChatWords::State {
+  ChatFormat format;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::TokenBytes> pieces;
+  std::vector<std::int32_t> ends;
+  std::string hash;
+
+  State(const std::string& folder, const std::string& path, const std::string& bytes)
+      : format(read_chat_format(folder)),
+        tokenizer(text::make_json_tokenizer(bytes, fmt::format("'{}'", path))),
+        pieces(tokenizer->token_bytes()),
+        ends(end_tokens(folder)) {
+    Hasher hasher;
+    hasher.update(bytes).update(dump_json(Json(ends)));
+    for (const bool still : {false, true})
+      hasher.update(chat_text(format, "?", still)).update(std::string_view("\0", 1));
+    hash = hasher.hex128();
+  }
+};
+
+ChatWords::ChatWords(const std::string& folder)
+    : state_(as_usage([&] {
+        const std::string path = io::join_path(folder, "tokenizer.json");
+        return std::make_unique<State>(folder, path, read_tokenizer(path));
+      })) {}
+
+ChatWords::~ChatWords() = default;
+
+std::vector<std::int32_t> ChatWords::prompt(std::string_view text, bool still) const {
+  return state_->tokenizer->encode_prompt(chat_text(state_->format, text, still));
+}
+
+std::string ChatWords::text(std::span<const std::int32_t> ids) const {
+  return text::decode(state_->pieces, ids);
+}
+
+const std::vector<std::int32_t>& ChatWords::ends() const {
+  return state_->ends;
+}
+
+const std::string& ChatWords::hash() const {
+  return state_->hash;
+}
+
+}  // namespace vfm::models

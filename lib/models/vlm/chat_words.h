@@ -1,0 +1,40 @@
+// The words of a model that chats: prompts to tokens, by its chat template and its tokenizer.json,
+// and tokens to text.
+//
+// Template: models/folder/chat_format.h. Tokens that end an answer are "eos_token_id" of
+// generation_config.json.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfm::models {
+
+class ChatWords {
+ public:
+  /// Throws Error{usage}: a file is missing, or not supported.
+  explicit ChatWords(const std::string& folder);
+  ~ChatWords();
+
+  /// Of a user's message: a video, or a still picture, and after it the text; up to where the
+  /// answer begins. Throws Error{usage}, also what the template refuses.
+  std::vector<std::int32_t> prompt(std::string_view text, bool still) const;
+  /// Without special tokens.
+  std::string text(std::span<const std::int32_t> ids) const;
+  /// Empty, where the folder does not say.
+  const std::vector<std::int32_t>& ends() const;
+  /// Changes with what the template writes around a message, the tokenizer and the ends.
+  const std::string& hash() const;
+
+ private:
+  struct State;
+  std::unique_ptr<const State> state_;
+};
+
+}  // namespace vfm::models

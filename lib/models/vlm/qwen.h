@@ -1,0 +1,66 @@
+// Qwen2.5-VL from a folder: what it sees and a prompt in, the tokens of an answer out.
+//
+// One prompt is computed by itself, so what else a program does changes no bit of its answer.
+// On the CPU, in f32 or bf16.
+// Thread-safety: const members from any thread; a QwenAnswer, one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/encoder/encoder_folder.h"
+#include "models/folder/hf_folder.h"
+#include "models/vlm/qwen_config.h"
+#include "models/vlm/qwen_text.h"
+#include "models/vlm/qwen_vision.h"
+
+namespace vfm::models {
+
+/// What is seen, and its patches as QwenVision takes them.
+struct QwenPicture {
+  QwenSight sight;
+  Tensor patches;
+};
+
+class Qwen {
+ public:
+  /// `folder`, of the type kQwenType, must outlive it. Throws Error{usage} for a configuration that
+  /// is not supported; Error listing the tensors that do not fit.
+  Qwen(const HfComponent& folder, DType compute);
+
+  const QwenConfig& config() const { return config_; }
+
+ private:
+  friend class QwenAnswer;
+  QwenConfig config_;
+  SelectedSet selected_;
+  QwenWeights weights_;
+  QwenVision vision_;
+  QwenText text_;
+};
+
+/// The answer to a prompt, token by token.
+class QwenAnswer {
+ public:
+  /// `ids`: the prompt, in which each token of a picture has its image or video token; `pictures`
+  /// in that order; at most `most` tokens are written. Throws Error where they do not fit; Stopped.
+  QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
+             std::span<const QwenPicture> pictures, std::int64_t most);
+
+  /// Of the token after what is there: [V] f32.
+  Tensor logits() const;
+  /// Of each token of the prompt: [N, V] f32. Before write().
+  Tensor all_logits() const;
+  /// The next token is this one. Throws Error where no more fit; Stopped.
+  void write(std::int32_t token);
+
+ private:
+  const Qwen& model_;
+  QwenMemory memory_;
+  Tensor hidden_;
+  std::int32_t next_ = 0;
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,60 @@
+// The weights of a Qwen2.5-VL as they are used, and the sums that its two parts have in common.
+//
+// Matrices are in the type that products are computed in: mapped, where the file has them so, else
+// converted once, when the model is opened, and kept in memory. All else is f32. On the CPU.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "io/tensor_set.h"
+#include "ops/tape.h"
+#include "tensor/tensor.h"
+
+namespace vfm::models {
+
+/// y = W x + b of a file's matrix; without b where it has none.
+struct QwenLinear {
+  Tensor weight, bias;  ///< [O, I] in the type of products; [O] f32, or undefined
+
+  /// x [N, I] f32; [N, O] f32.
+  Tensor operator()(const Tensor& x) const;
+};
+
+class QwenWeights {
+ public:
+  /// `set` must outlive it, and hold the tensors that are asked for.
+  QwenWeights(const io::TensorSet& set, DType compute) : set_(set), compute_(compute) {}
+
+  DType compute() const { return compute_; }
+  /// NAME.weight, a matrix of its first dimension by all others, and NAME.bias.
+  QwenLinear linear(const std::string& name) const;
+  /// In f32.
+  Tensor vector(const std::string& name) const;
+
+ private:
+  const io::TensorSet& set_;
+  DType compute_;
+};
+
+/// W_down (silu(W_gate x) * (W_up x)), x [N, D] f32; some rows at a time.
+struct QwenFeedForward {
+  QwenLinear gate, up, down;
+  static QwenFeedForward from(const QwenWeights& weights, const std::string& prefix);
+  Tensor operator()(const Tensor& x) const;
+};
+
+/// x / rms(x) * weight, of rows.
+Tensor qwen_norm(const Tensor& x, const Tensor& weight, float epsilon);
+
+/// Rows of tensors [N, *] f32 beside each other.
+Tensor beside(const Tensor& left, const Tensor& right);
+
+/// Turns the first `heads` heads of each row of x [N, >= heads K] f32: (a, b), the halves of a
+/// head, become (a cos - b sin, b cos + a sin). cosines and sines [N, K / 2] f32.
+void turn_heads(const Tensor& x, int heads, const Tensor& cosines, const Tensor& sines);
+
+}  // namespace vfm::models

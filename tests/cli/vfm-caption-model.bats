@@ -1,0 +1,183 @@
+#!/usr/bin/env bats
+# vfm-caption --from model:DIR: captions by a model, their columns, resume, faults.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+# Two clips, of 36 and 8 frames, and a picture, made once.
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  clip c1 "testsrc2=size=64x48:rate=12" 3
+  clip c2 "color=gray:size=40x64:rate=8,drawbox=x=8:y=8:w=24:h=24:color=red:t=fill" 1
+  quiet_ffmpeg -f lavfi -i "mandelbrot=size=48x48" -frames:v 1 "$CLIPS/c3.png"
+}
+clip() {
+  quiet_ffmpeg -f lavfi -i "$2" -t "$3" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$CLIPS/$1.mp4"
+}
+setup() {
+  setup_tools
+  cp -r "$VFM_ROOT/tests/golden/qwen/untied" model
+}
+# ask ARG...: with small frames and short texts.
+ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens "${MOST:-6}" "$@"; }
+
+# make_shard NAME KEY...: NAME.tar with those of the clips.
+make_shard() {
+  local key
+  mkdir "src-$1"
+  for key in "${@:2}"; do cp "$CLIPS/$key".* "src-$1/"; done
+  tar --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 -C "src-$1" -cf "$1.tar" .
+}
+member() { tar -xOf "$1" "$2"; }
+field() { member "$1" "$2.json" | jq -r "$3"; }
+
+@test "a model captions clips and pictures, and the json says which model it was" {
+  make_shard a c1 c2 c3
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  local key
+  for key in c1 c2 c3; do
+    [ -n "$(member a.caption.tar "$key.txt")" ]
+    [ "$(member a.caption.tar "$key.txt")" = "$(field a.caption.tar "$key" .caption)" ]
+    [ "$(field a.caption.tar "$key" .caption_source)" = model ]
+    [ "$(field a.caption.tar "$key" '.caption_model.hash | length')" -eq 32 ]
+    [ "$(field a.caption.tar "$key" .caption_windows)" = null ]
+  done
+  [ "$(field a.caption.tar c1 .caption_model.name)" = qwen2_5_vl ]
+  [ "$(field a.caption.tar c1 .caption_model.path)" = "$PWD/model" ]
+  [ "$(field a.caption.tar c1 .caption_cut)" = true ]
+  [ "$(field a.caption.tar c1 .frames)" -eq 36 ]
+  [ "$(field a.caption.tar c1 .caption)" != "$(field a.caption.tar c2 .caption)" ]
+  # A longer text begins with the shorter one's.
+  MOST=2 ask -o short a.tar >/dev/null
+  [[ "$(field a.caption.tar c1 .caption)" == "$(field short/a.caption.tar c1 .caption | tr -d '\357\277\275')"* ]]
+  # Another question, another model, another answer.
+  ask --prompt "Where?" -o other a.tar >/dev/null
+  [ "$(field a.caption.tar c1 .caption)" != "$(field other/a.caption.tar c1 .caption)" ]
+  [ "$(field other/a.caption.tar c1 .caption_model.prompt)" = "Where?" ]
+  vfm-caption --from "model:$VFM_ROOT/tests/golden/qwen/tied" --frame-tokens 4 --max-tokens 6 -o tied a.tar >/dev/null
+  [ "$(field a.caption.tar c1 .caption)" != "$(field tied/a.caption.tar c1 .caption)" ]
+  [ "$(field a.caption.tar c1 .caption_model.hash)" != "$(field tied/a.caption.tar c1 .caption_model.hash)" ]
+  ask --compute bf16 -o low a.tar >/dev/null
+  [ "$(field low/a.caption.tar c1 .caption_model.compute)" = bf16 ]
+}
+
+@test "captions do not depend on -j or on what else is captioned, and are kept by a second run" {
+  make_shard a c1 c2 c3
+  make_shard b c2
+  make_shard c c3 c1
+  ask -j1 -o one a.tar b.tar c.tar >one.jsonl
+  ask -j2 -o two c.tar b.tar a.tar >two.jsonl
+  for shard in a b c; do cmp "one/$shard.caption.tar" "two/$shard.caption.tar"; done
+  [ "$(field one/a.caption.tar c2 .caption)" = "$(field one/b.caption.tar c2 .caption)" ]
+  cp -p one/a.caption.tar before.tar
+  run --separate-stderr ask -v -o one a.tar
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"'one/a.caption.tar' is there already"* ]]
+  # Another way to ask, or another model at the same place, is asked anew.
+  MOST=5 ask -o one a.tar >/dev/null
+  ! cmp -s one/a.caption.tar before.tar
+  sed -i 's/helpful/useful/' model/tokenizer_config.json
+  ask -o one a.tar >/dev/null
+  [ "$(field one/a.caption.tar c1 .caption_model.words)" != "$(field two/a.caption.tar c1 .caption_model.words)" ]
+}
+
+@test "a long clip is asked about window by window" {
+  make_shard a c1 c2
+  ask --window 16 --fps 4 a.tar >/dev/null
+  [ "$(field a.caption.tar c1 '.caption_windows | length')" -eq 2 ]
+  [ "$(field a.caption.tar c1 '.caption_windows[] | [.start, .end] | join("-")' | paste -sd' ')" = "0-1.333333 1.333333-3" ]
+  [ "$(field a.caption.tar c1 '[.caption_windows[].caption] | join(" ")')" = "$(field a.caption.tar c1 .caption)" ]
+  [ "$(field a.caption.tar c1 '.caption_windows[0].cut')" = true ]
+  [ "$(field a.caption.tar c1 '.caption_windows[0].caption')" != "$(field a.caption.tar c1 '.caption_windows[1].caption')" ]
+  [ "$(field a.caption.tar c2 .caption_windows)" = null ]
+}
+
+@test "what is drawn is drawn again by the same seed alone" {
+  make_shard a c1
+  for out in first again; do ask --temperature 1.5 --top-p 0.95 --seed 3 -o "$out" a.tar >/dev/null; done
+  cmp first/a.caption.tar again/a.caption.tar
+  ask --temperature 1.5 --top-p 0.95 --seed 4 -o other a.tar >/dev/null
+  [ "$(field first/a.caption.tar c1 .caption)" != "$(field other/a.caption.tar c1 .caption)" ]
+  [ "$(field first/a.caption.tar c1 .caption_model.seed)" -eq 3 ]
+}
+
+@test "a clip that cannot be asked about costs itself, and the next source is asked" {
+  make_shard good c1 c2 c3
+  ask good.tar >/dev/null
+  head -c 600 "$CLIPS/c2.mp4" >src-good/c2.mp4
+  quiet_ffmpeg -f lavfi -i "color=red:size=8x2000" -frames:v 1 src-good/c4.png
+  tar --format=ustar --sort=name -C src-good -cf a.tar .
+  FROM=model:model,builtin:measure run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  for key in c1 c3; do
+    [ "$(field a.caption.tar "$key" .caption)" = "$(field good.caption.tar "$key" .caption)" ]
+  done
+  [ "$(field a.caption.tar c4 .caption_source)" = builtin:measure ]
+  [ "$(field a.caption.tar c4 .caption_model)" = null ]
+  grep -q "c2 of" caption-errors.jsonl
+  grep -q "c4 of.*over 200 times as long as wide" caption-errors.jsonl
+  [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
+}
+
+@test "a prompt and a text that the model has no room for are an error of the clip" {
+  make_shard a c1
+  sed -i 's/"max_position_embeddings": 32768/"max_position_embeddings": 60/' model/config.json
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  grep -q "more than the 60 that the model takes" caption-errors.jsonl
+  [ "$(field a.caption.tar c1 .caption_source)" = none ]
+}
+
+# refused MESSAGE ARG...: vfm-caption exits with 2 before any work.
+refused() {
+  run --separate-stderr ask "${@:2}" a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"$1"* ]]
+  [ ! -e a.caption.tar ]
+  rm -rf model
+  cp -r "$VFM_ROOT/tests/golden/qwen/untied" model
+}
+
+@test "folders that are no such model are refused before any work" {
+  make_shard a c2
+  FROM=model:nowhere refused "no such model folder: 'nowhere'"
+  FROM="model:$VFM_ROOT/tests/golden/picture_encoders/clip" refused "holds a model of type clip"
+  FROM=model:model,model:other refused "names two models"
+  rm model/tokenizer.json
+  refused "there is no"
+  rm model/tokenizer_config.json
+  refused "has no chat template"
+  rm model/preprocessor_config.json
+  refused "preprocessor_config.json"
+  head -c 20000 model/model-00002-of-00002.safetensors >cut
+  mv cut model/model-00002-of-00002.safetensors
+  refused "model-00002-of-00002.safetensors"
+  sed -i 's/"intermediate_size": 40/"intermediate_size": 44/' model/config.json
+  refused "layers.0.mlp.gate_proj.weight"
+  sed -i 's/"hidden_size": 24/"hidden_size": 99999999/' model/config.json
+  refused '"hidden_size" is 99999999'
+  sed -i 's/<|video_pad|>/seen/' model/tokenizer_config.json
+  refused "has not one place for the video"
+  refused "has not one place for the video" --prompt "What is <|video_pad|>?"
+}
+
+@test "options of models without a model, and values that cannot be, are refused" {
+  make_shard a c2
+  for option in "--prompt x" "--fps 2" "--window 64" "--frame-tokens 9" "--max-tokens 9" "--temperature 1" "--top-p 0.5" \
+    "--repetition-penalty 1" "--seed 1" "--compute f32"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-caption $option a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"${option% *} is about a model, and --from names none"* ]]
+  done
+  for option in "--fps 0" "--window 3" "--frame-tokens 0" "--max-tokens 0" "--temperature -1" "--top-p 0" "--compute f16" \
+    "--seed -1"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-caption --from model:model $option a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"${option% *}: "* ]]
+  done
+}
