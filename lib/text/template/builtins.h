@@ -1,0 +1,63 @@
+// Inside lib/text only: what a chat template can use by name. Each as Jinja and Python have it; of
+// another name, or with arguments that are not supported, it is refused by name.
+//
+// Filters: abs capitalize count d default first float indent int items join last length list lower
+//   map reject rejectattr replace reverse safe select selectattr string title tojson trim upper
+// Tests: boolean defined divisibleby eq equalto even false float ge greaterthan gt in integer
+//   iterable le lessthan lt lower mapping ne none number odd sameas sequence string true undefined
+//   upper
+// Methods of strings: capitalize count endswith find isdigit isspace join lower lstrip removeprefix
+//   removesuffix replace rfind rsplit rstrip split splitlines startswith strip title upper
+// Methods of mappings: get items keys values
+// Functions: dict namespace raise_exception range
+// Thread-safety: any thread, of one Run one at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/template/value.h"
+
+namespace vfm::text::jinja {
+
+struct Arguments {
+  List values;
+  std::vector<std::string> names;  ///< of the last values
+
+  std::size_t plain() const { return values.size() - names.size(); }
+};
+
+/// The arguments by parameter; null: not given. Refuses, in the name of `of`, what has no
+/// parameter, and less than `least`.
+std::vector<const Value*> take(const Arguments& arguments, std::string_view of,
+                               std::initializer_list<std::string_view> parameters,
+                               std::size_t least, Run& run);
+
+Value apply_filter(const std::string& name, const Value& of, const Arguments& arguments, Run& run);
+bool test_holds(const std::string& name, const Value& of, const Arguments& arguments, Run& run);
+Value call_method(const Function& method, const Arguments& arguments, Run& run);
+/// Nothing if there is no function of that name.
+std::optional<Value> call_global(const std::string& name, const Arguments& arguments, Run& run);
+bool is_global(std::string_view name);
+
+/// `of.name`, and `of[key]`: undefined if there is none.
+Value attribute_of(const Value& of, const std::string& name, Run& run);
+Value item_of(const Value& of, const Value& key, Run& run);
+/// `of[begin:end:step]`; null: not given.
+Value slice_of(const Value& of, const Value* begin, const Value* end, const Value* step, Run& run);
+
+/// What a loop goes over: items, characters, keys.
+List items_of(const Value& value, Run& run);
+bool contains(const Value& container, const Value& value, Run& run);
+/// Less than 0, 0 or more, by Python's order of numbers and strings. Refuses others.
+int compare(const Value& a, const Value& b, Run& run);
+
+/// What needs a string, a whole number.
+const std::string& need_string(const Value& value, std::string_view of, Run& run);
+std::int64_t need_integer(const Value& value, std::string_view of, Run& run);
+
+}  // namespace vfm::text::jinja

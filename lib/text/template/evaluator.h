@@ -1,0 +1,63 @@
+// Inside lib/text only: runs the tree of a chat template. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "text/template/builtins.h"
+#include "text/template/syntax.h"
+
+namespace vfm::text::jinja {
+
+/// Variables, and those around them. A loop has a frame for each item, a macro one for each call:
+/// what is set there is gone behind it.
+struct Frame {
+  const Frame* outer = nullptr;
+  std::map<std::string, Value, std::less<>> names{};
+};
+
+class Evaluator {
+ public:
+  explicit Evaluator(Run& run) : run_(run) {}
+  /// What the template writes. Throws Error{usage}.
+  std::string render(const Template& of, Frame& variables);
+
+ private:
+  /// How statements ended: what a loop around them does next.
+  enum class Flow { on, leave, next };
+
+  /// Deeper than this (macros that call macros) is refused.
+  class Depth {
+   public:
+    explicit Depth(Evaluator& of);
+    ~Depth() { --of_.depth_; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+
+   private:
+    Evaluator& of_;
+  };
+
+  Flow run(const std::vector<Statement>& body, Frame& frame, std::string& out);
+  Flow run(const Statement& one, Frame& frame, std::string& out);
+  Flow loop(const Statement& one, Frame& frame, std::string& out);
+  void assign(const Statement& one, const Value& value, Frame& frame);
+  void unpack(const std::vector<std::string>& names, const Value& value, Frame& frame);
+  void write(std::string& out, std::string_view text);
+
+  Value value(const Expression& of, Frame& frame);
+  Value name(const Expression& of, Frame& frame);
+  Value container(const Expression& of, Frame& frame);
+  Value part(const Expression& of, Frame& frame);
+  Value call(const Expression& of, Frame& frame);
+  Value call_macro(const Function& function, const Arguments& arguments);
+  Value operation(const Expression& of, Frame& frame);
+  bool comparison(const Expression& of, Frame& frame);
+  Arguments arguments(const Expression& of, Frame& frame);
+
+  Run& run_;
+  int depth_ = 0;
+};
+
+}  // namespace vfm::text::jinja

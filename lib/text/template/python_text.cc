@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/template/python_text.h"
+
+#include <unicode/locid.h>
+#include <unicode/uchar.h>
+#include <unicode/unistr.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "text/characters.h"
+#include "text/unicode.h"
+
+namespace vfm::text::jinja {
+namespace {
+
+/// str.isspace() of a character: White_Space, and the four separators of ASCII.
+bool is_python_space(char32_t c) {
+  return is_space(c) || (c >= 0x1c && c <= 0x1f);
+}
+
+/// str.isprintable() of a character.
+bool is_printable(char32_t c) {
+  switch (u_charType(static_cast<UChar32>(c))) {
+    case U_CONTROL_CHAR:
+    case U_FORMAT_CHAR:
+    case U_SURROGATE:
+    case U_PRIVATE_USE_CHAR:
+    case U_UNASSIGNED:
+    case U_LINE_SEPARATOR:
+    case U_PARAGRAPH_SEPARATOR:
+      return false;
+    case U_SPACE_SEPARATOR:
+      return c == ' ';
+    default:
+      return true;
+  }
+}
+
+void append_escape(std::string& out, char32_t c) {
+  const auto code = static_cast<std::uint32_t>(c);
+  if (code < 0x100)
+    out += fmt::format("\\x{:02x}", code);
+  else if (code < 0x10000)
+    out += fmt::format("\\u{:04x}", code);
+  else
+    out += fmt::format("\\U{:08x}", code);
+}
+
+void append_string_repr(std::string& out, std::string_view text) {
+  const bool single = text.find('\'') == text.npos || text.find('"') != text.npos;
+  const char quote = single ? '\'' : '"';
+  out += quote;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const char32_t c = next_code_point(text, at);
+    if (c == U'\\' || c == static_cast<char32_t>(quote))
+      out += '\\', out += static_cast<char>(c);
+    else if (c == U'\n')
+      out += "\\n";
+    else if (c == U'\r')
+      out += "\\r";
+    else if (c == U'\t')
+      out += "\\t";
+    else if (is_printable(c))
+      out += text.substr(begin, at - begin);
+    else
+      append_escape(out, c);
+  }
+  out += quote;
+}
+
+/// repr() of a float: the shortest digits that read back as it.
+std::string real_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char digits[64];
+  const auto end = std::to_chars(digits, digits + 64, value, std::chars_format::scientific).ptr;
+  const std::string scientific(digits, end);
+  const int exponent = std::stoi(scientific.substr(scientific.find('e') + 1));
+  if (exponent < -4 || exponent >= 16) return scientific;
+  const auto plain = std::to_chars(digits, digits + 64, value, std::chars_format::fixed).ptr;
+  std::string text(digits, plain);
+  if (text.find('.') == text.npos) text += ".0";
+  return text;
+}
+
+void append_json_string(std::string& out, std::string_view text, bool ascii) {
+  out += '"';
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const char32_t c = next_code_point(text, at);
+    static constexpr std::string_view kNamed = "\"\\\n\r\t\f\b", kLetters = "\"\\nrtfb";
+    const std::size_t named = c < 0x80 ? kNamed.find(static_cast<char>(c)) : kNamed.npos;
+    if (named != kNamed.npos) {
+      out += '\\', out += kLetters[named];
+    } else if (c < 0x20 || (ascii && c >= 0x7f && c < 0x10000 && c != 0x7f)) {
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c));
+    } else if (ascii && c >= 0x10000) {
+      const auto rest = static_cast<std::uint32_t>(c) - 0x10000;
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (rest >> 10), 0xdc00 + (rest & 0x3ff));
+    } else {
+      out += text.substr(begin, at - begin);
+    }
+  }
+  out += '"';
+}
+
+class JsonWriter {
+ public:
+  JsonWriter(const JsonStyle& style, Run& run) : style_(style), run_(run) {}
+
+  void write(const Value& value, std::size_t level) {
+    if (out.size() > kLargest) run_.refuse("'tojson' writes more than 16 MiB");
+    if (value.string()) {
+      append_json_string(out, *value.string(), style_.ensure_ascii);
+    } else if (value.list()) {
+      const auto item = [&](std::size_t i) { write((*value.list())[i], level + 1); };
+      group('[', ']', value.list()->size(), level, item);
+    } else if (value.mapping()) {
+      Dict items = *value.mapping();
+      if (style_.sort_keys)
+        std::sort(items.begin(), items.end(),
+                  [](const auto& a, const auto& b) { return a.first < b.first; });
+      group('{', '}', items.size(), level, [&](std::size_t i) {
+        append_json_string(out, items[i].first, style_.ensure_ascii);
+        out += style_.after_key;
+        write(items[i].second, level + 1);
+      });
+    } else if (value.is_none()) {
+      out += "null";
+    } else if (value.is_bool()) {
+      out += value.truth() ? "true" : "false";
+    } else if (value.is_integer()) {
+      out += std::to_string(value.integer());
+    } else if (value.is_real() && std::isfinite(value.real())) {
+      out += real_text(value.real());
+    } else {
+      run_.refuse("'tojson' cannot write {}", value.is_real() ? "this number" : value.kind());
+    }
+  }
+
+  std::string out;
+
+ private:
+  template <class Item>
+  void group(char open, char close, std::size_t count, std::size_t level, Item item) {
+    const auto line = [&](std::size_t depth) {
+      if (!style_.indent) return;
+      out += '\n';
+      for (std::size_t i = 0; i < depth; ++i)
+        out += *style_.indent;
+    };
+    out += open;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) out += style_.between;
+      line(level + 1);
+      item(i);
+    }
+    if (count > 0) line(level);
+    out += close;
+  }
+
+  const JsonStyle& style_;
+  Run& run_;
+};
+
+std::string from_icu(const icu::UnicodeString& text) {
+  std::string out;
+  text.toUTF8String(out);
+  return out;
+}
+
+/// One character by itself, in title case.
+void append_title(std::string& out, std::string_view character) {
+  icu::UnicodeString one = icu::UnicodeString::fromUTF8(
+      icu::StringPiece(character.data(), static_cast<std::int32_t>(character.size())));
+  const UChar32 c = one.char32At(0);
+  // Title case but for characters whose title case is several ("ß", "ŉ").
+  if (u_totitle(c) != c)
+    append_code_point(out, static_cast<char32_t>(u_totitle(c)));
+  else
+    out += from_icu(one.toTitle(nullptr, icu::Locale::getRoot(), U_TITLECASE_NO_LOWERCASE));
+}
+
+}  // namespace
+
+void append_repr(std::string& out, const Value& value) {
+  if (value.string()) {
+    append_string_repr(out, *value.string());
+  } else if (value.list()) {
+    out += value.is_tuple() ? '(' : '[';
+    for (std::size_t i = 0; i < value.list()->size(); ++i) {
+      if (i > 0) out += ", ";
+      append_repr(out, (*value.list())[i]);
+    }
+    if (value.is_tuple() && value.list()->size() == 1) out += ',';
+    out += value.is_tuple() ? ')' : ']';
+  } else if (value.mapping()) {
+    out += '{';
+    bool first = true;
+    for (const auto& [key, item] : *value.mapping()) {
+      if (!first) out += ", ";
+      first = false;
+      append_string_repr(out, key);
+      out += ": ";
+      append_repr(out, item);
+    }
+    out += '}';
+  } else if (value.is_none()) {
+    out += "None";
+  } else if (value.is_bool()) {
+    out += value.truth() ? "True" : "False";
+  } else if (value.is_integer()) {
+    out += std::to_string(value.integer());
+  } else if (value.is_real()) {
+    out += real_text(value.real());
+  } else if (value.is_undefined()) {
+    out += "Undefined";
+  }
+}
+
+std::string to_json_text(const Value& value, const JsonStyle& style, Run& run) {
+  run.charge_bytes(value.weight());
+  JsonWriter writer(style, run);
+  writer.write(value, 0);
+  run.charge_bytes(writer.out.size());
+  return std::move(writer.out);
+}
+
+std::string strip(std::string_view text, const std::string* characters, bool left, bool right) {
+  std::u32string of;
+  for (std::size_t at = 0; characters && at < characters->size();)
+    of += next_code_point(*characters, at);
+  const auto goes = [&](char32_t c) {
+    return characters ? of.find(c) != of.npos : is_python_space(c);
+  };
+  while (left && !text.empty()) {
+    std::size_t at = 0;
+    if (!goes(next_code_point(text, at))) break;
+    text.remove_prefix(at);
+  }
+  while (right && !text.empty()) {
+    const std::size_t begin = previous_boundary(text, text.size());
+    std::size_t at = begin;
+    if (!goes(next_code_point(text, at))) break;
+    text = text.substr(0, begin);
+  }
+  return std::string(text);
+}
+
+std::string upper_case(std::string_view text) {
+  icu::UnicodeString all = icu::UnicodeString::fromUTF8(
+      icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
+  return from_icu(all.toUpper(icu::Locale::getRoot()));
+}
+
+std::string capitalized(std::string_view text) {
+  if (text.empty()) return {};
+  std::size_t at = 0;
+  next_code_point(text, at);
+  std::string out;
+  append_title(out, text.substr(0, at));
+  return out + lower_case(text.substr(at));
+}
+
+std::string title_case(std::string_view text) {
+  std::string out;
+  bool in_word = false;
+  for (const std::string_view character : code_points(text)) {
+    std::size_t at = 0;
+    const char32_t c = next_code_point(character, at);
+    if (in_word)
+      append_lower_case(out, c);
+    else
+      append_title(out, character);
+    in_word = u_isUAlphabetic(static_cast<UChar32>(c)) &&
+              (u_tolower(static_cast<UChar32>(c)) != static_cast<UChar32>(c) ||
+               u_toupper(static_cast<UChar32>(c)) != static_cast<UChar32>(c));
+  }
+  return out;
+}
+
+std::vector<std::string_view> code_points(std::string_view text) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    next_code_point(text, at);
+    all.push_back(text.substr(begin, at - begin));
+  }
+  return all;
+}
+
+namespace {
+
+/// Words between white space, from the left, at most `most` cuts.
+std::vector<std::string> split_words(std::string_view text, std::int64_t most) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::string rest = strip(text, nullptr, true, false);
+    text.remove_prefix(text.size() - rest.size());
+    if (text.empty()) return parts;
+    if (most >= 0 && static_cast<std::int64_t>(parts.size()) >= most) {
+      parts.emplace_back(text);
+      return parts;
+    }
+    std::size_t at = 0, end = 0;
+    while (at < text.size() && !is_python_space(next_code_point(text, at)))
+      end = at;
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+std::vector<std::string> split_words_from_right(std::string_view text, std::int64_t most) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::string rest = strip(text, nullptr, false, true);
+    text = text.substr(0, rest.size());
+    if (text.empty()) break;
+    if (most >= 0 && static_cast<std::int64_t>(parts.size()) >= most) {
+      parts.emplace_back(text);
+      break;
+    }
+    std::size_t begin = text.size();
+    while (begin > 0) {
+      std::size_t at = previous_boundary(text, begin);
+      const std::size_t before = at;
+      if (is_python_space(next_code_point(text, at))) break;
+      begin = before;
+    }
+    parts.emplace_back(text.substr(begin));
+    text = text.substr(0, begin);
+  }
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::string> split(std::string_view text, const std::string* separator,
+                               std::int64_t most, bool from_right) {
+  if (!separator) return from_right ? split_words_from_right(text, most) : split_words(text, most);
+  std::vector<std::string> parts;
+  while (most < 0 || static_cast<std::int64_t>(parts.size()) < most) {
+    const std::size_t at = from_right ? text.rfind(*separator) : text.find(*separator);
+    if (at == text.npos) break;
+    const std::size_t behind = at + separator->size();
+    parts.emplace_back(from_right ? text.substr(behind) : text.substr(0, at));
+    text = from_right ? text.substr(0, at) : text.substr(behind);
+  }
+  parts.emplace_back(text);
+  if (from_right) std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t before = at;
+    const char32_t c = next_code_point(text, at);
+    const bool ends = (c >= 0x0a && c <= 0x0d) || (c >= 0x1c && c <= 0x1e) || c == 0x85 ||
+                      c == 0x2028 || c == 0x2029;
+    if (!ends) continue;
+    lines.emplace_back(text.substr(begin, before - begin));
+    if (c == U'\r' && at < text.size() && text[at] == '\n') ++at;
+    begin = at;
+  }
+  if (begin < text.size()) lines.emplace_back(text.substr(begin));
+  return lines;
+}
+
+std::string replaced(std::string_view text, std::string_view old, std::string_view by,
+                     std::int64_t most, Run& run) {
+  std::string out;
+  const auto grow = [&](std::string_view part) {
+    if (out.size() + part.size() > kLargest) run.refuse("'replace' makes more than 16 MiB");
+    out += part;
+  };
+  std::int64_t done = 0;
+  if (old.empty()) {
+    for (const std::string_view character : code_points(text)) {
+      if (most < 0 || done++ < most) grow(by);
+      grow(character);
+    }
+    if (most < 0 || done < most) grow(by);
+  } else {
+    for (;;) {
+      const std::size_t at = most >= 0 && done++ >= most ? text.npos : text.find(old);
+      if (at == text.npos) break;
+      grow(text.substr(0, at));
+      grow(by);
+      text.remove_prefix(at + old.size());
+    }
+    grow(text);
+  }
+  run.charge_bytes(out.size());
+  return out;
+}
+
+}  // namespace vfm::text::jinja

@@ -1,0 +1,68 @@
+// Inside lib/text only: a chat template as a tree. Thread-safety: const from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/template/value.h"
+
+namespace vfm::text::jinja {
+
+struct Expression;
+using ExpressionPtr = std::unique_ptr<const Expression>;
+
+struct Expression {
+  enum class Kind {
+    constant,
+    name,
+    list,
+    tuple,
+    mapping,      ///< parts: key, value, key, value, ...
+    attribute,    ///< parts[0].name
+    item,         ///< parts[0][parts[1]]
+    slice,        ///< parts[0][parts[1]:parts[2]:parts[3]]; null: not given
+    call,         ///< parts[0](parts[1], ..., words[0]=...)
+    filter,       ///< parts[0]|name(parts[1], ...)
+    test,         ///< parts[0] is name(parts[1], ...)
+    unary,        ///< name: - + not
+    logic,        ///< name: and or
+    binary,       ///< name: + - * / // % ** ~
+    comparison,   ///< parts[0] words[0] parts[1] words[1] parts[2] ...
+    conditional,  ///< parts[1] if parts[0] else parts[2], which may be null
+  };
+  Kind kind = Kind::constant;
+  int line = 1;
+  std::string name;
+  Value value;
+  std::vector<ExpressionPtr> parts;
+  /// Of a call, filter or test: the names of its last arguments.
+  std::vector<std::string> words;
+  int depth = 1;
+};
+
+struct Statement {
+  enum class Kind { text, print, branch, loop, set, set_block, macro, group, leave, next };
+  Kind kind = Kind::text;
+  int line = 1;
+  std::string text;  ///< what is written; a macro's name
+  /// Names that get a value: one, or those of the parts of the value. A macro's parameters.
+  std::vector<std::string> names;
+  std::string attribute;                ///< set: of the namespace names[0]; empty: of no namespace
+  ExpressionPtr expression;             ///< printed, looped over, assigned; a branch's condition
+  ExpressionPtr condition;              ///< of a loop's items
+  std::vector<ExpressionPtr> defaults;  ///< of a macro's last parameters
+  std::vector<Statement> body, otherwise;
+};
+
+struct Template {
+  std::string what;
+  std::vector<Statement> body;
+};
+
+/// Throws Error{usage}, naming `what`, the line and the construct.
+Template parse_template(std::string_view source, std::string_view what);
+
+}  // namespace vfm::text::jinja
