@@ -113,17 +113,6 @@ class Digits : public PreTokenizer {
   Delimiter delimiter_;
 };
 
-/// Each byte as a visible character: printable Latin-1 as itself, the others from U+0100 on.
-std::array<std::string, 256> byte_characters() {
-  std::array<std::string, 256> characters;
-  char32_t next = 256;
-  for (char32_t byte = 0; byte < 256; ++byte) {
-    const bool visible = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
-    append_code_point(characters[byte], visible ? byte : next++);
-  }
-  return characters;
-}
-
 class ByteLevel : public PreTokenizer {
  public:
   ByteLevel(const Json& json, std::string_view what)
@@ -135,7 +124,7 @@ class ByteLevel : public PreTokenizer {
             what) {}
 
   std::vector<Piece> apply(std::vector<Piece> pieces) const override {
-    static const std::array<std::string, 256> kCharacters = byte_characters();
+    const std::array<std::string, 256>& characters = byte_characters();
     std::vector<Piece> out;
     for (Piece& piece : pieces) {
       if (prefix_space_ && !piece.text.starts_with(' ')) piece.text.insert(piece.text.begin(), ' ');
@@ -148,7 +137,7 @@ class ByteLevel : public PreTokenizer {
     for (Piece& piece : out) {
       std::string visible;
       for (const char byte : piece.text)
-        visible += kCharacters[static_cast<unsigned char>(byte)];
+        visible += characters[static_cast<unsigned char>(byte)];
       piece.text = std::move(visible);
     }
     return out;
@@ -254,6 +243,19 @@ class PreTokenizerSequence : public PreTokenizer {
 };
 
 }  // namespace
+
+const std::array<std::string, 256>& byte_characters() {
+  static const std::array<std::string, 256> kCharacters = [] {
+    std::array<std::string, 256> made;
+    char32_t next = 0x100;
+    for (char32_t byte = 0; byte < 256; ++byte) {
+      const bool visible = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+      append_code_point(made[byte], visible ? byte : next++);
+    }
+    return made;
+  }();
+  return kCharacters;
+}
 
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, std::string_view what) {
   if (json.is_null()) return nullptr;

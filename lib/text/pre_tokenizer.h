@@ -7,7 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,9 @@ class PreTokenizer {
 };
 
 /// Null for null. Throws Error{usage} for an unknown type or a malformed one, naming it and `what`.
+/// Each byte as a visible character: printable Latin-1 as itself, the others from U+0100 on.
+const std::array<std::string, 256>& byte_characters();
+
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, std::string_view what);
 
 }  // namespace vfm::text

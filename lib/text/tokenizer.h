@@ -6,7 +6,7 @@
 // and post-processors that published models use. A part that is not known here is an Error{usage}
 // that names it, never a guess.
 // Malformed UTF-8 becomes U+FFFD first, as Python's decode(errors="replace") has it.
-// Not here: which files a model folder has (models/text_encoder.h), decoding, pairs of sentences,
+// Not here: which files a model folder has (models/text_encoder.h), pairs of sentences,
 // and the truncation and padding that a tokenizer.json may ask for: the caller decides on lengths.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/decoding.h"
+
 namespace vfm::text {
 
 class Tokenizer {
@@ -26,6 +28,12 @@ class Tokenizer {
   /// The ids of a text, with the special tokens that go around it. At most `max_tokens`, those
   /// counted: what is too much is cut from the end of the text, the special tokens stay.
   virtual std::vector<std::int32_t> encode(std::string_view utf8, std::size_t max_tokens) const = 0;
+  /// The ids of a text that says itself which special tokens it has, as a chat template writes it:
+  /// none are added. Throws Error for a text of more than 16 MiB, and where this is not supported.
+  virtual std::vector<std::int32_t> encode_prompt(std::string_view utf8) const;
+  /// For the way back. Throws Error{usage} where that is not supported: tokenizer.json with the
+  /// decoder ByteLevel alone is.
+  virtual std::shared_ptr<const TokenBytes> token_bytes() const;
 };
 
 /// Of the bytes of a tokenizer.json, named `what` in errors. Throws Error{usage}.

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "text/added_tokens.h"
+#include "text/characters.h"
 #include "text/normalizer.h"
 #include "text/pre_tokenizer.h"
 #include "text/subword_model.h"
@@ -130,22 +131,71 @@ class JsonTokenizer : public Tokenizer {
       : normalizer_(make_normalizer(member(parsed.json, "normalizer"), what)),
         pre_tokenizer_(make_pre_tokenizer(member(parsed.json, "pre_tokenizer"), what)),
         model_(make_model(parsed, what)),
-        frame_(read_frame(member(parsed.json, "post_processor"), what)) {
+        frame_(read_frame(member(parsed.json, "post_processor"), what)),
+        what_(what),
+        decoder_(get_string(member(parsed.json, "decoder"), "type").value_or("")) {
     read_added_tokens(member(parsed.json, "added_tokens"), what);
   }
 
   std::vector<std::int32_t> encode(std::string_view utf8, std::size_t max_tokens) const override {
-    if (utf8.size() > kLongestText) fail("a text of more than 16 MiB cannot be tokenized");
     std::vector<std::int32_t> ids = frame_.before;
     const std::size_t special = frame_.before.size() + frame_.after.size();
-    encode_text(valid_utf8(utf8), ids);
+    encode_valid(utf8, ids);
     const std::size_t room = max_tokens > special ? max_tokens - special : 0;
     if (ids.size() > frame_.before.size() + room) ids.resize(frame_.before.size() + room);
     ids.insert(ids.end(), frame_.after.begin(), frame_.after.end());
     return ids;
   }
 
+  std::vector<std::int32_t> encode_prompt(std::string_view utf8) const override {
+    std::vector<std::int32_t> ids;
+    encode_valid(utf8, ids);
+    return ids;
+  }
+
+  std::shared_ptr<const TokenBytes> token_bytes() const override {
+    if (decoder_ != "ByteLevel")
+      fail_usage("{} has the decoder '{}'; ByteLevel alone is supported", what_, decoder_);
+    auto table = std::make_shared<TokenBytes>();
+    std::unordered_map<std::string_view, char> bytes;
+    for (std::size_t i = 0; i < 256; ++i)
+      bytes[byte_characters()[i]] = static_cast<char>(i);
+    const auto add = [&](const std::string& token, std::int32_t id, bool special) {
+      table->tokens[id] = {said_by(token, bytes), special};
+    };
+    for (const auto& [token, id] : model_->vocabulary())
+      add(token, id, false);
+    for (const Added& token : added_)
+      add(token.content, token.id, token.special);
+    return table;
+  }
+
  private:
+  struct Added {
+    std::string content;
+    std::int32_t id = 0;
+    bool special = false;
+  };
+
+  /// The bytes whose visible characters a token has; one with any other character is itself.
+  static std::string said_by(const std::string& token,
+                             const std::unordered_map<std::string_view, char>& bytes) {
+    std::string said;
+    for (std::size_t at = 0; at < token.size();) {
+      const std::size_t begin = at;
+      next_code_point(token, at);
+      const auto found = bytes.find(std::string_view(token).substr(begin, at - begin));
+      if (found == bytes.end()) return token;
+      said += found->second;
+    }
+    return said;
+  }
+
+  void encode_valid(std::string_view utf8, std::vector<std::int32_t>& ids) const {
+    if (utf8.size() > kLongestText) fail("a text of more than 16 MiB cannot be tokenized");
+    encode_text(valid_utf8(utf8), ids);
+  }
+
   void read_added_tokens(const Json& list, std::string_view what) {
     std::vector<AddedToken> raw, normalized;
     for (const Json& entry : list) {
@@ -155,6 +205,7 @@ class JsonTokenizer : public Tokenizer {
       // A token that the model has too has the model's id.
       const auto known = find(model_->vocabulary(), token.content);
       token.id = known ? *known : static_cast<std::int32_t>(need_integer(entry, "id", what));
+      added_.push_back({token.content, token.id, get_bool(entry, "special").value_or(false)});
       token.single_word = get_bool(entry, "single_word").value_or(false);
       token.lstrip = get_bool(entry, "lstrip").value_or(false);
       token.rstrip = get_bool(entry, "rstrip").value_or(false);
@@ -203,6 +254,8 @@ class JsonTokenizer : public Tokenizer {
   std::unique_ptr<SubwordModel> model_;
   Frame frame_;
   AddedTokens raw_tokens_, normalized_tokens_;
+  std::string what_, decoder_;
+  std::vector<Added> added_;  // all of them, as the file has them
 };
 
 }  // namespace
@@ -225,6 +278,15 @@ bool append_bytes(const Vocabulary& vocabulary, std::string_view text,
     ids.push_back(*id);
   }
   return true;
+}
+
+std::vector<std::int32_t> Tokenizer::encode_prompt(std::string_view) const {
+  fail_usage(
+      "a sentencepiece model has no special tokens in its texts; a tokenizer.json is needed");
+}
+
+std::shared_ptr<const TokenBytes> Tokenizer::token_bytes() const {
+  fail_usage("a sentencepiece model is not decoded here; a tokenizer.json is needed");
 }
 
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what) {

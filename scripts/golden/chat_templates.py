@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/golden/chat_templates.json: chat templates, conversations, and what transformers renders.
+"""Writes tests/golden/chat_templates.json: chat templates, conversations, and what transformers renders; and ids of
+the tokenizers in tests/golden/tokenizers.safetensors, with the text that the library tokenizers makes of them.
 
 The templates are written here. They have the constructs of those in public folders (models that see, chat
 models with tools, models that think before they answer), and every filter, test and method that
 lib/text/template/builtins.h lists.
 
-    python3 -m venv venv && venv/bin/pip install transformers==5.24.0 jinja2==3.1.6
+    python3 -m venv venv && venv/bin/pip install transformers==5.24.0 tokenizers==0.23.3 \\
+        jinja2==3.1.6 safetensors numpy
     venv/bin/python scripts/golden/chat_templates.py
 
 The same bytes at every run.
@@ -14,7 +16,10 @@ The same bytes at every run.
 import argparse
 import json
 import pathlib
+import random
 
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
 from transformers.utils.chat_template_utils import render_jinja_template
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -320,6 +325,21 @@ def rendered(template, variables):
         return {"error": type(error).__name__ + ": " + str(error)}
 
 
+def decoded():
+    rng = random.Random(3)
+    files = load_file(ROOT / "tests/golden/tokenizers.safetensors")
+    for name in ("qwen.json", "gpt2.json", "smol.json"):
+        # Those files have no decoder, as they are of tokenizers that only read.
+        contents = json.loads(bytes(files["file." + name].tobytes())) | {"decoder": {
+            "type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}}
+        tokenizer = Tokenizer.from_str(json.dumps(contents))
+        size = tokenizer.get_vocab_size()
+        whole = [tokenizer.encode(text).ids for text in ("A fox 👩‍🚀 — 的 ﷺ.", "<|im_start|>hi<|im_end|> a</s>")]
+        for ids in whole + [[rng.randrange(size + 3) for _ in range(40)] for _ in range(20)]:
+            yield {"file": name, "ids": ids, "text": tokenizer.decode(ids, skip_special_tokens=True),
+                   "with_special": tokenizer.decode(ids, skip_special_tokens=False)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=ROOT / "tests/golden/chat_templates.json", type=pathlib.Path)
@@ -335,7 +355,11 @@ def main():
         variables.setdefault("documents", None)
         places.append({"case": label, "template": name, "variables": variables,
                        "text": None if isinstance(result, dict) else result})
-    path.write_text(json.dumps({"templates": listed, "cases": places}, ensure_ascii=False, indent=0) + "\n")
+    lines = ",\n".join
+    compact = {"templates": "{" + lines(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in listed.items()) + "}",
+               "cases": "[" + lines(map(json.dumps, places)) + "]",
+               "decoded": "[" + lines(map(json.dumps, decoded())) + "]"}
+    path.write_text("{" + lines(f"{json.dumps(k)}: {v}" for k, v in compact.items()) + "}\n")
     print(f"{path}: {len(places)} cases")
 
 

@@ -16,6 +16,9 @@ namespace vfm::text::jinja {
 /// repr(): "'it\\'s'", "[1, None]", "{'a': True}", "1.5". Of what is none of these nothing.
 void append_repr(std::string& out, const Value& value);
 
+/// repr() of a float: the shortest digits that read back as it.
+std::string real_text(double value);
+
 /// json.dumps() as transformers' tojson calls it.
 struct JsonStyle {
   bool ensure_ascii = false, sort_keys = false;

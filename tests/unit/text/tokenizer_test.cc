@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/file.h"
 #include "io/safetensors.h"
 
 using namespace vfm;
@@ -173,4 +174,62 @@ TEST_CASE("an expression that backtracks without end is an error, not a hang") {
       "'slow.json'");
   CHECK_NOTHROW(slow->encode("aab", kAll));
   CHECK_THROWS_WITH(slow->encode(std::string(60, 'a'), kAll), Catch::Contains("'slow.json'"));
+}
+
+TEST_CASE("ids become the reference's text, at once and one by one") {
+  const Golden golden;
+  const std::string path = std::string(VFM_GOLDEN) + "/chat_templates.json";
+  const Json cases = parse_json(io::read_file(path), path)["decoded"];
+  REQUIRE(cases.size() > 60);
+  for (const Json& one : cases) {
+    const std::string file = one["file"];
+    Json contents = parse_json(golden.bytes("file." + file), file);
+    contents["decoder"] = {{"type", "ByteLevel"}};
+    const auto tokens = text::make_json_tokenizer(dump_json(contents), file)->token_bytes();
+    const auto ids = one["ids"].get<std::vector<std::int32_t>>();
+    CHECK(text::decode(tokens, ids) == one["text"].get<std::string>());
+    CHECK(text::decode(tokens, ids, true) == one["with_special"].get<std::string>());
+  }
+}
+
+TEST_CASE("text comes as soon as its characters are whole") {
+  const auto tokens = std::make_shared<text::TokenBytes>();
+  const char* parts[] = {"a",
+                         "\xf0\x9f",
+                         "\x91",
+                         "\xa9"
+                         "b",
+                         "\xe2\x82",
+                         "\xff",
+                         "\xed",
+                         "\xa0",
+                         "\xc3"};
+  for (int i = 0; i < 9; ++i)
+    tokens->tokens[i] = {parts[i]};
+  tokens->tokens[9] = {"<end>", true};
+  text::TextStream stream(tokens);
+  const char* said[] = {"a",
+                        "",
+                        "",
+                        "\xf0\x9f\x91\xa9"
+                        "b",
+                        "",
+                        "\ufffd\ufffd",
+                        "",
+                        "\ufffd\ufffd",
+                        "",
+                        ""};
+  for (int i = 0; i < 10; ++i)
+    CHECK(stream.add(i) == said[i]);
+  CHECK(stream.end() == "\ufffd");
+  CHECK(stream.end().empty());
+}
+
+TEST_CASE("a prompt has the special tokens that it names, and no others") {
+  const Golden golden;
+  const auto tokenizer = golden.tokenizer("gpt2.json");
+  const auto around = tokenizer->encode("a", kAll), bare = tokenizer->encode_prompt("a");
+  CHECK(around.size() == bare.size() + 2);
+  CHECK(tokenizer->encode_prompt("<s>a</s>") == around);
+  CHECK_THROWS_AS(golden.tokenizer("bert.json")->token_bytes(), Error);
 }
