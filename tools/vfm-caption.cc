@@ -6,7 +6,10 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "cli/secret.h"
 #include "columns/caption.h"
+#include "io/file.h"
+#include "io/http.h"
 #include "media/version.h"
 #include "shard_estimate.h"
 
@@ -22,17 +25,20 @@ class CaptionTool : public vfm::cli::Tool {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption > captioned.jsonl";
   }
 
-  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
+  std::string version_details() const override {
+    const std::string http = vfm::io::http_version();
+    return vfm::media::ffmpeg_version() + (http.empty() ? "" : "\n" + http);
+  }
 
   void add_options(CLI::App& app) override {
     columns_.add(app);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
-                   "existing:member|field|txt|json|srt, field:NAME, builtin:measure")
+                   "existing:member|field|txt|json|srt, field:NAME, builtin:measure, endpoint")
         ->type_name("SOURCE,...")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->default_str("existing,builtin:measure");
+        ->default_str("existing,builtin:measure; with --endpoint: endpoint");
     app.add_option("--sidecars", options_.sidecars,
                    "also read captions beside sources below these folders, which only shards name")
         ->type_name("DIR,...")
@@ -50,9 +56,29 @@ class CaptionTool : public vfm::cli::Tool {
         ->capture_default_str();
     report_.add(app, "write a page with clips and their captions");
     vfm::cli::add_dry_run(app, dry_run_);
+    add_endpoint_options(app);
   }
 
-  void check() override { vfm::columns::check_caption_sources(options_.from); }
+  void check() override {
+    vfm::columns::EndpointOptions& endpoint = options_.endpoint;
+    const bool from = app_->count("--from") > 0;
+    if (!endpoint.url.empty() && !from) options_.from = {"endpoint"};
+    vfm::columns::check_caption_sources(options_.from);
+    const bool used = options_.from.back() == "endpoint";
+    if (used && endpoint.url.empty()) vfm::fail_usage("the source 'endpoint' needs --endpoint URL");
+    if (!used && !endpoint.url.empty())
+      vfm::fail_usage("--endpoint is given, but --from does not name the source 'endpoint'");
+    if (!used) return;
+    if (endpoint.model.empty()) vfm::fail_usage("--endpoint needs --endpoint-model NAME");
+    if (dry_run_)
+      vfm::fail_usage("--dry-run would ask the server, which costs; it cannot be with --endpoint");
+    vfm::io::check_http_url(endpoint.url);
+    if (!prices_.empty()) {
+      endpoint.input_price = prices_[0];
+      endpoint.output_price = prices_[1];
+    }
+    endpoint.secret = vfm::cli::secret_from_environment(key_, app_->count("--endpoint-key") > 0);
+  }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
@@ -64,6 +90,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.limits.member = columns_.member.bytes;
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
+    if (!prompt_file_.empty()) options_.endpoint.prompt = read_prompt();
     options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
     if (dry_run_) {
@@ -78,11 +105,73 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
  private:
+  void add_endpoint_options(CLI::App& app) {
+    app_ = &app;
+    const std::string group = "Captions from a server";
+    vfm::columns::EndpointOptions& to = options_.endpoint;
+    to.prompt =
+        "Describe this video in one paragraph: what is in it, what happens in which order, and how "
+        "the camera moves.";
+    const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
+      return app.add_option(name, value, help)->type_name(type)->group(group);
+    };
+    add("--endpoint", to.url, "ask this OpenAI-compatible server (http://host:8000/v1)", "URL");
+    add("--endpoint-model", to.model, "the model's name there", "NAME");
+    add("--endpoint-key", key_, "environment variable with the key", "VARIABLE")
+        ->capture_default_str();
+    auto* prompt = add("--prompt", to.prompt, "what is asked about each clip", "TEXT")
+                       ->default_str("a description in one paragraph");
+    add("--prompt-file", prompt_file_, "take the prompt from a file", "FILE")
+        ->check(CLI::ExistingFile)
+        ->excludes(prompt);
+    add("--endpoint-frames", to.frames, "frames of a clip", "N")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    add("--endpoint-side", to.side, "longer side of a frame, in pixels", "N")
+        ->check(CLI::Range(16, 4096))
+        ->capture_default_str();
+    add("--endpoint-parallel", to.parallel, "requests at once", "N")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    add("--endpoint-retries", to.retries, "further tries of a request", "N")
+        ->check(CLI::Range(0, 100))
+        ->capture_default_str();
+    add("--endpoint-tokens", to.most_tokens, "tokens of a caption at most", "N")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    add("--endpoint-temperature", to.temperature, "how freely the model chooses", "X")
+        ->check(CLI::Range(0.0, 2.0))
+        ->capture_default_str();
+    add("--endpoint-price", prices_, "price of a million tokens in and out, to count cost",
+        "IN,OUT")
+        ->delimiter(',')
+        ->expected(2)
+        ->check(CLI::NonNegativeNumber);
+    vfm::cli::add_seconds_option(app, "--endpoint-wait", to.wait,
+                                 "before the second try; doubled for each further one")
+        ->group(group);
+    vfm::cli::add_seconds_option(app, "--endpoint-timeout", to.seconds, "for one try")
+        ->group(group);
+  }
+
+  std::string read_prompt() const {
+    std::string text = vfm::io::read_file(prompt_file_);
+    while (text.ends_with('\n') || text.ends_with('\r'))
+      text.pop_back();
+    if (text.empty()) vfm::fail_usage("'{}' has no prompt", prompt_file_);
+    if (text.size() > (std::size_t{1} << 20))
+      vfm::fail_usage("the prompt in '{}' is larger than 1 MiB", prompt_file_);
+    return text;
+  }
+
   vfm::cli::ColumnOptions columns_;
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip";
   vfm::columns::CaptionOptions options_;
   bool dry_run_ = false;
+  CLI::App* app_ = nullptr;
+  std::string key_ = "VFM_ENDPOINT_KEY", prompt_file_;
+  std::vector<double> prices_;
 };
 
 }  // namespace

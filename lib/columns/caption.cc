@@ -2,7 +2,9 @@
 #include "columns/caption.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "base/error.h"
@@ -10,8 +12,10 @@
 #include "columns/caption_report.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
+#include "columns/paid_answers.h"
 #include "columns/sidecar.h"
 #include "curate/describe.h"
+#include "shard/columns.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
 #include "text/captions.h"
@@ -78,13 +82,16 @@ struct Caption {
   std::string text;
   std::string source;
   Json facts = Json::object();  ///< measured on the way, where the sample's json lacks them
+  std::string request;          ///< what the endpoint is still to be asked; empty: nothing
 };
 
 /// Captions the samples of one shard.
 class Captioner {
  public:
-  Captioner(const CaptionOptions& options, const io::Record& record, ColumnNotes& notes)
+  Captioner(const CaptionOptions& options, const Endpoint* endpoint, const io::Record& record,
+            ColumnNotes& notes)
       : options_(options),
+        endpoint_(endpoint),
         sources_(expand(options.from)),
         record_(record),
         notes_(notes),
@@ -97,23 +104,36 @@ class Captioner {
     for (const std::string& source : sources_) {
       std::optional<std::string> text;
       try {
+        if (source == "endpoint") return to_ask(sample, facts);
         text = ask(source, sample, facts);
       } catch (const Error& error) {
         notes_.errors.push_back({name_of(sample), error.what()});
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
-      if (options_.max_characters > 0)
-        text = text::first_characters(*text, options_.max_characters);
-      return {*text, source, std::move(measured_)};
+      return {cut(*text), source, std::move(measured_), {}};
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
       notes_.errors.push_back({name_of(sample), "no source has a caption for it"});
-    return {"", "none", std::move(measured_)};
+    return {"", "none", std::move(measured_), {}};
+  }
+
+  std::string name_of(const shard::Sample& sample) const {
+    return fmt::format("{} of '{}'", sample.key, record_.path());
+  }
+
+  std::string cut(std::string text) const {
+    return options_.max_characters > 0 ? text::first_characters(text, options_.max_characters)
+                                       : text;
   }
 
  private:
-  std::string name_of(const shard::Sample& sample) const {
-    return fmt::format("{} of '{}'", sample.key, record_.path());
+  Caption to_ask(const shard::Sample& sample, const Json& known) {
+    const shard::Member* member = shard::media_member(sample);
+    if (member == nullptr) fail("{}", shard::no_media(sample));
+    Caption asked{"", "endpoint"};
+    asked.request = endpoint_->request(*member, fmt::format("{}.{}", sample.key, member->extension),
+                                       known, options_.hardware, asked.facts);
+    return asked;
   }
 
   Json facts_of(const shard::Sample& sample) {
@@ -174,11 +194,122 @@ class Captioner {
   }
 
   const CaptionOptions& options_;
+  const Endpoint* endpoint_;
   std::vector<std::string> sources_;
   const io::Record& record_;
   ColumnNotes& notes_;
   Sidecars sidecars_;
   Json measured_;  // of the sample in hand
+};
+
+bool uses_endpoint(const CaptionOptions& options) {
+  return !options.from.empty() && options.from.back() == "endpoint";
+}
+
+std::string answers_path(const CaptionOptions& options, const io::Record& record) {
+  std::string path = shard::column_tar_path(record.path(), "caption", options.directory);
+  path.resize(path.size() - std::string_view(".tar").size());
+  return path + ".answers.jsonl";
+}
+
+/// Writes samples in their order, while some wait for the endpoint.
+class CaptionQueue {
+ public:
+  CaptionQueue(const CaptionOptions& options, Endpoint* endpoint, const io::Record& record,
+               const Captioner& captioner, shard::Writer& writer, ColumnNotes& notes,
+               Progress& progress)
+      : options_(options),
+        endpoint_(endpoint),
+        captioner_(captioner),
+        writer_(writer),
+        notes_(notes),
+        progress_(progress) {
+    if (endpoint) paid_ = std::make_shared<PaidAnswers>(answers_path(options, record));
+  }
+
+  void push(const shard::Sample& sample, Caption caption) {
+    Waiting one{sample.key, captioner_.name_of(sample), std::move(caption), {}, {}};
+    if (!one.caption.request.empty()) {
+      const std::string hash = request_hash(one.caption.request);
+      one.paid = paid_->find(hash);
+      if (!one.paid)
+        one.answer = endpoint_->ask(std::move(one.caption.request),
+                                    [paid = paid_, hash](const EndpointAnswer& answer) {
+                                      if (!answer.text.empty()) paid->add(hash, answer);
+                                    });
+      one.caption.request.clear();
+    }
+    waiting_.push_back(std::move(one));
+    const std::size_t most =
+        endpoint_ ? 2 * static_cast<std::size_t>(options_.endpoint.parallel) : 0;
+    while (waiting_.size() > most)
+      write_first();
+  }
+
+  /// The rest. Notes what was used.
+  void finish() {
+    while (!waiting_.empty())
+      write_first();
+    if (!endpoint_) return;
+    Json usage = {{"answers", answers_},
+                  {"failed", failed_},
+                  {"prompt_tokens", prompt_tokens_},
+                  {"completion_tokens", completion_tokens_}};
+    if (options_.endpoint.input_price && options_.endpoint.output_price)
+      usage["cost"] = (static_cast<double>(prompt_tokens_) * *options_.endpoint.input_price +
+                       static_cast<double>(completion_tokens_) * *options_.endpoint.output_price) /
+                      1e6;
+    notes_.of_record["caption_usage"] = std::move(usage);
+  }
+
+ private:
+  struct Waiting {
+    std::string key, name;
+    Caption caption;
+    std::optional<EndpointAnswer> paid;
+    std::future<EndpointAnswer> answer;
+  };
+
+  void write_first() {
+    Waiting& one = waiting_.front();
+    if (one.paid || one.answer.valid()) take_answer(one);
+    Json json = {{"caption", one.caption.text}, {"caption_source", one.caption.source}};
+    if (one.caption.source == "endpoint") json["caption_model"] = options_.endpoint.model;
+    json.update(one.caption.facts);
+    writer_.add(shard::Sample{one.key, {{"txt", one.caption.text}, {"json", dump_json(json)}}});
+    waiting_.pop_front();
+    progress_.add();
+  }
+
+  void take_answer(Waiting& one) {
+    try {
+      while (one.answer.valid() &&
+             one.answer.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+        check_stop();
+      const EndpointAnswer answer = one.paid ? *one.paid : one.answer.get();
+      ++answers_;
+      prompt_tokens_ += answer.prompt_tokens;
+      completion_tokens_ += answer.completion_tokens;
+      if (answer.text.empty()) fail("the server's caption for it is empty");
+      one.caption.text = captioner_.cut(answer.text);
+    } catch (const EndpointDown&) {
+      throw;
+    } catch (const Error& error) {
+      notes_.errors.push_back({one.name, error.what()});
+      one.caption.source = "none";
+      ++failed_;
+    }
+  }
+
+  const CaptionOptions& options_;
+  Endpoint* endpoint_;
+  const Captioner& captioner_;
+  shard::Writer& writer_;
+  ColumnNotes& notes_;
+  Progress& progress_;
+  std::shared_ptr<PaidAnswers> paid_;
+  std::deque<Waiting> waiting_;
+  std::int64_t answers_ = 0, failed_ = 0, prompt_tokens_ = 0, completion_tokens_ = 0;
 };
 
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
@@ -191,6 +322,7 @@ Json settings_of(const CaptionOptions& options, const io::Record& record) {
     if (const auto name = field_of(source))
       if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
   settings["beside"] = sidecar_places(record, options.sidecars);
+  if (uses_endpoint(options)) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;
 }
 
@@ -200,14 +332,17 @@ void check_caption_sources(const std::vector<std::string>& from) {
   if (from.empty()) fail_usage("--from needs at least one source");
   for (const std::string& source : from) {
     const bool known =
-        source == "existing" || source == "builtin:measure" || is_field(source) ||
+        source == "existing" || source == "builtin:measure" || source == "endpoint" ||
+        is_field(source) ||
         std::find(std::begin(kExisting), std::end(kExisting), source) != std::end(kExisting);
     if (!known)
       fail_usage(
           "there is no caption source '{}'; there are existing, existing:member, "
           "existing:field, existing:txt, existing:json, existing:srt, field:NAME, "
-          "builtin:measure",
+          "builtin:measure, endpoint",
           source);
+    if (source == "endpoint" && &source != &from.back())
+      fail_usage("the source 'endpoint' must be the last one: nothing is asked after it");
   }
 }
 
@@ -216,6 +351,9 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   check_caption_sources(options.from);
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
+  std::optional<Endpoint> endpoint;
+  if (uses_endpoint(options)) endpoint.emplace(options.endpoint);
+  Endpoint* const server = endpoint ? &*endpoint : nullptr;
   ColumnJob job;
   job.tool = "vfm-caption";
   job.column = "caption";
@@ -226,18 +364,22 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.settings = [&](const io::Record& record) { return settings_of(options, record); };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
-    Captioner captioner(options, record, notes);
+    Captioner captioner(options, server, record, notes);
+    CaptionQueue queue(options, server, record, captioner, writer, notes, progress);
     shard::Sample sample;
     while (reader.next(sample)) {
       check_stop();
-      const Caption found = captioner.caption(sample);
-      Json json = {{"caption", found.text}, {"caption_source", found.source}};
-      json.update(found.facts);
-      writer.add(shard::Sample{sample.key, {{"txt", found.text}, {"json", dump_json(json)}}});
-      progress.add();
+      queue.push(sample, captioner.caption(sample));
     }
+    queue.finish();
   };
-  job.done = [&](const io::Record& record) { report.add(record); };
+  job.done = [&](const io::Record& record) {
+    report.add(record);
+    // The column is durable. Where clips failed, what was paid for the others stays for --force.
+    const auto usage = record.json.find("caption_usage");
+    const bool whole = usage != record.json.end() && usage->value("failed", 1) == 0;
+    if (server && whole) PaidAnswers::remove(answers_path(options, record));
+  };
   job.ended = [&](const std::string& broken_off) { report.write(broken_off); };
   return run_column_job(job, options.inputs, slots, manifest);
 }

@@ -10,6 +10,7 @@
 //   existing:srt      x.srt: the cues that belong to the clip's span, joined
 //   field:NAME        any other member of KEY.json or of the record, "a.b.0" one inside of others
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
+//   endpoint          a model on a server that sees frames (columns/endpoint.h); the last source
 // Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
 // they lie below a folder that the user names: what stands in a tar opens no file.
 // SPDX-License-Identifier: Apache-2.0
@@ -21,6 +22,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "columns/endpoint.h"
 #include "io/manifest.h"
 #include "media/hardware.h"
 #include "shard/reader.h"
@@ -39,7 +41,8 @@ struct CaptionOptions {
   /// An empty caption is a caption like another, and a sample may go without. Otherwise the next
   /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
   bool keep_empty = false;
-  std::string report;  ///< HTML file; empty: none
+  std::string report;        ///< HTML file; empty: none
+  EndpointOptions endpoint;  ///< of the source "endpoint"
   /// Decodes clips to measure, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
