@@ -6,7 +6,10 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "cli/secret.h"
 #include "columns/caption.h"
+#include "io/file.h"
+#include "io/http.h"
 #include "media/version.h"
 #include "shard_estimate.h"
 
@@ -22,17 +25,21 @@ class CaptionTool : public vfm::cli::Tool {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption > captioned.jsonl";
   }
 
-  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
+  std::string version_details() const override {
+    const std::string http = vfm::io::http_version();
+    return vfm::media::ffmpeg_version() + (http.empty() ? "" : "\n" + http);
+  }
 
   void add_options(CLI::App& app) override {
     columns_.add(app);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
-                   "existing:member|field|txt|json|srt, field:NAME, model:DIR, builtin:measure")
+                   "existing:member|field|txt|json|srt, field:NAME, model:DIR, "
+                   "builtin:measure, endpoint")
         ->type_name("SOURCE,...")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->default_str("existing,builtin:measure");
+        ->default_str("existing,builtin:measure; with --endpoint: endpoint");
     app.add_option("--sidecars", options_.sidecars,
                    "also read captions beside sources below these folders, which only shards name")
         ->type_name("DIR,...")
@@ -48,18 +55,33 @@ class CaptionTool : public vfm::cli::Tool {
         ->type_name("skip|keep")
         ->check(CLI::IsMember({"skip", "keep"}))
         ->capture_default_str();
-    add_model_options(app);
     report_.add(app, "write a page with clips and their captions");
     vfm::cli::add_dry_run(app, dry_run_);
+    add_prompt_options(app);
+    add_model_options(app);
+    add_endpoint_options(app);
   }
 
   void check() override {
+    vfm::columns::EndpointOptions& endpoint = options_.endpoint;
+    const bool from = app_->count("--from") > 0;
+    if (!endpoint.url.empty() && !from) options_.from = {"endpoint"};
     vfm::columns::check_caption_sources(options_.from);
-    if (!vfm::columns::caption_model_folder(options_.from).empty()) return;
-    for (const CLI::Option* option : of_model_)
-      if (option->count() > 0)
-        vfm::fail_usage("{} is about a model, and --from names none: --from model:DIR",
-                        option->get_name());
+    const bool used = options_.from.back() == "endpoint";
+    check_model_options(used);
+    if (used && endpoint.url.empty()) vfm::fail_usage("the source 'endpoint' needs --endpoint URL");
+    if (!used && !endpoint.url.empty())
+      vfm::fail_usage("--endpoint is given, but --from does not name the source 'endpoint'");
+    if (!used) return;
+    if (endpoint.model.empty()) vfm::fail_usage("--endpoint needs --endpoint-model NAME");
+    if (dry_run_)
+      vfm::fail_usage("--dry-run would ask the server, which costs; it cannot be with --endpoint");
+    vfm::io::check_http_url(endpoint.url);
+    if (!prices_.empty()) {
+      endpoint.input_price = prices_[0];
+      endpoint.output_price = prices_[1];
+    }
+    endpoint.secret = vfm::cli::secret_from_environment(key_, app_->count("--endpoint-key") > 0);
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -87,15 +109,22 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
  private:
+  void add_prompt_options(CLI::App& app) {
+    auto* prompt = app.add_option("--prompt", prompt_, "what a model is asked about each clip");
+    prompt->type_name("TEXT")->check(vfm::cli::not_empty)->default_str("to describe it");
+    app.add_option("--prompt-file", prompt_file_, "take the prompt from a file")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile)
+        ->excludes(prompt);
+  }
+
   void add_model_options(CLI::App& app) {
     vfm::columns::ModelCaptionOptions& model = options_.model;
+    const std::string group = "Captions by a model:DIR";
     const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
-      of_model_.push_back(app.add_option(name, value, help)->type_name(type));
+      of_model_.push_back(app.add_option(name, value, help)->type_name(type)->group(group));
       return of_model_.back();
     };
-    add("--prompt", prompt_, "what model:DIR is asked about each window of a clip", "TEXT")
-        ->default_str("to describe it in detail")
-        ->check(vfm::cli::not_empty);
     add("--fps", model.fps, "frames a second that it sees", "N")
         ->check(CLI::Range(0.01, 240.0))
         ->capture_default_str();
@@ -121,7 +150,7 @@ class CaptionTool : public vfm::cli::Tool {
         ->check(CLI::Range(0.01, 100.0))
         ->capture_default_str();
     seed_.add(app);
-    of_model_.push_back(app.get_option("--seed"));
+    of_model_.push_back(app.get_option("--seed")->group(group));
     add("--compute", compute_, "what the model's products are computed in", "f32|bf16")
         ->check(CLI::IsMember({"f32", "bf16"}))
         ->capture_default_str();
@@ -130,7 +159,72 @@ class CaptionTool : public vfm::cli::Tool {
   void set_model_options() {
     options_.model.rule.seed = seed_.seed;
     options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
-    if (!prompt_.empty()) options_.model.video_prompt = options_.model.picture_prompt = prompt_;
+    const std::string prompt = prompt_file_.empty() ? prompt_ : read_prompt();
+    if (prompt.empty()) return;
+    options_.model.video_prompt = options_.model.picture_prompt = prompt;
+    options_.endpoint.prompt = prompt;
+  }
+
+  void check_model_options(bool endpoint) const {
+    if (!vfm::columns::caption_model_folder(options_.from).empty()) return;
+    for (const CLI::Option* option : of_model_)
+      if (option->count() > 0)
+        vfm::fail_usage("{} is about a model, and --from names none: --from model:DIR",
+                        option->get_name());
+    if (!endpoint && (!prompt_.empty() || !prompt_file_.empty()))
+      vfm::fail_usage(
+          "--prompt and --prompt-file ask a model: name one by --from model:DIR or --endpoint");
+  }
+
+  void add_endpoint_options(CLI::App& app) {
+    app_ = &app;
+    const std::string group = "Captions from a server";
+    vfm::columns::EndpointOptions& to = options_.endpoint;
+    const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
+      return app.add_option(name, value, help)->type_name(type)->group(group);
+    };
+    add("--endpoint", to.url, "ask this OpenAI-compatible server (http://host:8000/v1)", "URL");
+    add("--endpoint-model", to.model, "the model's name there", "NAME");
+    add("--endpoint-key", key_, "environment variable with the key", "VARIABLE")
+        ->capture_default_str();
+    add("--endpoint-frames", to.frames, "frames of a clip", "N")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    add("--endpoint-side", to.side, "longer side of a frame, in pixels", "N")
+        ->check(CLI::Range(16, 4096))
+        ->capture_default_str();
+    add("--endpoint-parallel", to.parallel, "requests at once", "N")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    add("--endpoint-retries", to.retries, "further tries of a request", "N")
+        ->check(CLI::Range(0, 100))
+        ->capture_default_str();
+    add("--endpoint-tokens", to.most_tokens, "tokens of a caption at most", "N")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    add("--endpoint-temperature", to.temperature, "how freely the model chooses", "X")
+        ->check(CLI::Range(0.0, 2.0))
+        ->capture_default_str();
+    add("--endpoint-price", prices_, "price of a million tokens in and out, to count cost",
+        "IN,OUT")
+        ->delimiter(',')
+        ->expected(2)
+        ->check(CLI::NonNegativeNumber);
+    vfm::cli::add_seconds_option(app, "--endpoint-wait", to.wait,
+                                 "before the second try; doubled for each further one")
+        ->group(group);
+    vfm::cli::add_seconds_option(app, "--endpoint-timeout", to.seconds, "for one try")
+        ->group(group);
+  }
+
+  std::string read_prompt() const {
+    std::string text = vfm::io::read_file(prompt_file_);
+    while (text.ends_with('\n') || text.ends_with('\r'))
+      text.pop_back();
+    if (text.empty()) vfm::fail_usage("'{}' has no prompt", prompt_file_);
+    if (text.size() > (std::size_t{1} << 20))
+      vfm::fail_usage("the prompt in '{}' is larger than 1 MiB", prompt_file_);
+    return text;
   }
 
   vfm::cli::ColumnOptions columns_;
@@ -140,6 +234,9 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;
   bool dry_run_ = false;
+  CLI::App* app_ = nullptr;
+  std::string key_ = "VFM_ENDPOINT_KEY", prompt_file_;
+  std::vector<double> prices_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "columns/caption_queue.h"
 #include "columns/caption_report.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr const char* kExisting[] = {"existing:member", "existing:field", "existing:txt",
                                      "existing:json", "existing:srt"};
 
-constexpr std::string_view kModel = "model:";
+constexpr std::string_view kModel = "model:", kEndpoint = "endpoint";
 
 bool is_model(const std::string& source) {
   return source.starts_with(kModel) && source.size() > kModel.size();
@@ -81,13 +82,6 @@ const Json* find_field(const Json& object, const std::string& name) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-struct Caption {
-  std::string text;
-  std::string source;
-  Json facts = Json::object();     ///< measured on the way, where the sample's json lacks them
-  Json by_model = Json::object();  ///< "caption_model" and what goes with it
-};
-
 /// The model of the source model:DIR, if there is one.
 struct SeeingModel {
   std::unique_ptr<models::CaptionModel> model;
@@ -97,10 +91,11 @@ struct SeeingModel {
 /// Captions the samples of one shard.
 class Captioner {
  public:
-  Captioner(const CaptionOptions& options, const SeeingModel& seeing, const io::Record& record,
-            ColumnNotes& notes)
+  Captioner(const CaptionOptions& options, const SeeingModel& seeing, const Endpoint* endpoint,
+            const io::Record& record, ColumnNotes& notes)
       : options_(options),
         seeing_(seeing),
+        endpoint_(endpoint),
         sources_(expand(options.from)),
         record_(record),
         notes_(notes),
@@ -113,15 +108,14 @@ class Captioner {
     for (const std::string& source : sources_) {
       std::optional<std::string> text;
       try {
+        if (source == kEndpoint) return to_ask(sample, facts);
         text = ask(source, sample, facts);
       } catch (const Error& error) {
         notes_.errors.push_back({name_of(sample), error.what()});
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
-      if (options_.max_characters > 0)
-        text = text::first_characters(*text, options_.max_characters);
       const bool model = is_model(source);
-      return {*text, model ? "model" : source, std::move(measured_),
+      return {cut_caption(options_, *text), model ? "model" : source, std::move(measured_),
               model ? std::move(by_model_) : Json::object()};
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
@@ -129,9 +123,18 @@ class Captioner {
     return {"", "none", std::move(measured_), Json::object()};
   }
 
- private:
   std::string name_of(const shard::Sample& sample) const {
     return fmt::format("{} of '{}'", sample.key, record_.path());
+  }
+
+ private:
+  Caption to_ask(const shard::Sample& sample, const Json& known) {
+    const shard::Member* member = shard::media_member(sample);
+    if (member == nullptr) fail("{}", shard::no_media(sample));
+    Caption asked{"", std::string(kEndpoint)};
+    asked.request = endpoint_->request(*member, fmt::format("{}.{}", sample.key, member->extension),
+                                       known, options_.hardware, asked.facts);
+    return asked;
   }
 
   Json facts_of(const shard::Sample& sample) {
@@ -211,12 +214,17 @@ class Captioner {
 
   const CaptionOptions& options_;
   const SeeingModel& seeing_;
+  const Endpoint* endpoint_;
   std::vector<std::string> sources_;
   const io::Record& record_;
   ColumnNotes& notes_;
   Sidecars sidecars_;
   Json measured_, by_model_;  // of the sample in hand
 };
+
+bool uses_endpoint(const CaptionOptions& options) {
+  return !options.from.empty() && options.from.back() == kEndpoint;
+}
 
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
@@ -230,6 +238,7 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
       if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
   if (seeing.model) settings["model"] = seeing.config;
   settings["beside"] = sidecar_places(record, options.sidecars);
+  if (uses_endpoint(options)) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;
 }
 
@@ -241,15 +250,17 @@ void check_caption_sources(const std::vector<std::string>& from) {
     fail_usage("--from names two models; a run has one");
   for (const std::string& source : from) {
     const bool known =
-        source == "existing" || source == "builtin:measure" || is_field(source) ||
-        is_model(source) ||
+        source == "existing" || source == "builtin:measure" || source == kEndpoint ||
+        is_field(source) || is_model(source) ||
         std::find(std::begin(kExisting), std::end(kExisting), source) != std::end(kExisting);
     if (!known)
       fail_usage(
           "there is no caption source '{}'; there are existing, existing:member, "
           "existing:field, existing:txt, existing:json, existing:srt, field:NAME, model:DIR, "
-          "builtin:measure",
+          "builtin:measure, endpoint",
           source);
+    if (source == kEndpoint && &source != &from.back())
+      fail_usage("the source 'endpoint' must be the last one: nothing is asked after it");
   }
 }
 
@@ -271,6 +282,9 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   }
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
+  std::optional<Endpoint> endpoint;
+  if (uses_endpoint(options)) endpoint.emplace(options.endpoint);
+  Endpoint* const server = endpoint ? &*endpoint : nullptr;
   ColumnJob job;
   job.tool = "vfm-caption";
   job.column = "caption";
@@ -281,19 +295,22 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.settings = [&](const io::Record& record) { return settings_of(options, seeing, record); };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
-    Captioner captioner(options, seeing, record, notes);
+    Captioner captioner(options, seeing, server, record, notes);
+    CaptionQueue queue(options, server, record, writer, notes, progress);
     shard::Sample sample;
     while (reader.next(sample)) {
       check_stop();
-      const Caption found = captioner.caption(sample);
-      Json json = {{"caption", found.text}, {"caption_source", found.source}};
-      json.update(found.by_model);
-      json.update(found.facts);
-      writer.add(shard::Sample{sample.key, {{"txt", found.text}, {"json", dump_json(json)}}});
-      progress.add();
+      queue.push(sample.key, captioner.name_of(sample), captioner.caption(sample));
     }
+    queue.finish();
   };
-  job.done = [&](const io::Record& record) { report.add(record); };
+  job.done = [&](const io::Record& record) {
+    report.add(record);
+    // The column is durable. Where clips failed, what was paid for the others stays for --force.
+    const auto usage = record.json.find("caption_usage");
+    const bool whole = usage != record.json.end() && usage->value("failed", 1) == 0;
+    if (server && whole) PaidAnswers::remove(answers_path(options, record));
+  };
   job.ended = [&](const std::string& broken_off) { report.write(broken_off); };
   return run_column_job(job, options.inputs, slots, manifest);
 }

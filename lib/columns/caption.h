@@ -13,6 +13,7 @@
 //                     "caption_model" in KEY.json; of several windows "caption_windows",
 //                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
+//   endpoint          a model on a server that sees frames (columns/endpoint.h); the last source
 // Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
 // they lie below a folder that the user names: what stands in a tar opens no file.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,6 +25,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "columns/endpoint.h"
 #include "columns/model_caption.h"
 #include "io/manifest.h"
 #include "media/hardware.h"
@@ -44,6 +46,7 @@ struct CaptionOptions {
   /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< how that of model:DIR is asked
+  EndpointOptions endpoint;   ///< of the source "endpoint"
   std::string report;         ///< HTML file; empty: none
   /// Decodes clips to measure, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;

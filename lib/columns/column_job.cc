@@ -90,6 +90,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
   notes["inputs"] = found.inputs;
   notes["errors"] = io::to_json(found.errors);
+  if (!found.of_record.empty()) notes["of_record"] = found.of_record;
   receipt.write(dump_json_pretty(notes));
   log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),
            found.errors.size(), watch.text());
@@ -133,6 +134,9 @@ Outcome work_on(const ColumnJob& job, Item& item) {
       add("bytes", sources[0].at("bytes"));
       add("xxh3", sources[0].at("xxh3"));
     }
+    if (const auto more = notes.find("of_record"); more != notes.end() && more->is_object())
+      for (const auto& [name, value] : more->items())
+        record.json[name] = value;
     record.json["columns"] = std::move(columns);
     out.record = std::move(record);
   } catch (const Error& error) {

@@ -26,6 +26,8 @@ struct ColumnNotes {
   std::vector<io::Fault> errors;
   /// Files read that are no tars of the shard: path -> XXH3-128, or null if there was none.
   Json inputs = Json::object();
+  /// Put into the shard's record, and kept with the column.
+  Json of_record = Json::object();
 };
 
 struct ColumnJob {

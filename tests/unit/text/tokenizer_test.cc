@@ -194,8 +194,16 @@ TEST_CASE("ids become the reference's text, at once and one by one") {
 
 TEST_CASE("text comes as soon as its characters are whole") {
   const auto tokens = std::make_shared<text::TokenBytes>();
-  const char* parts[] = {"a",    "\xf0\x9f", "\x91", "\xa9b", "\xe2\x82",
-                         "\xff", "\xed",     "\xa0", "\xc3"};
+  const char* parts[] = {"a",
+                         "\xf0\x9f",
+                         "\x91",
+                         "\xa9"
+                         "b",
+                         "\xe2\x82",
+                         "\xff",
+                         "\xed",
+                         "\xa0",
+                         "\xc3"};
   for (int i = 0; i < 9; ++i)
     tokens->tokens[i] = {parts[i]};
   tokens->tokens[9] = {"<end>", true};

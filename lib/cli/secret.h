@@ -1,0 +1,13 @@
+// A secret from the environment: not from an argument, which every process can see.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace vfm::cli {
+
+/// The value of the environment variable, or "" if it is not set and not `needed`. Throws
+/// Error{usage}, without the value, if it is needed and not set, or has characters that no key has.
+std::string secret_from_environment(const std::string& variable, bool needed);
+
+}  // namespace vfm::cli

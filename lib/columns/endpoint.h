@@ -1,0 +1,112 @@
+// Captions from a server that speaks OpenAI's chat completions: frames of a clip as JPEG in data:
+// URLs and a prompt go to it, a text comes back.
+//
+// Requests wait in line for a bounded number of threads. What may pass is tried again, later each
+// time, and no sooner than the server asks (Retry-After, for all requests): no connection, time
+// out, 408, 409, 425, 429, 5xx, an answer that is broken off or not what was asked for. A clip that
+// the server refuses (other 4xx), or for which tries run out, is that clip's fault. The server's is
+// an answer that will be the same for every clip (401, 402, 403, 404, 405, a redirect), or clips
+// failing one after the other: then no more is asked.
+// The secret is in no message: wherever the server repeats it, it is replaced.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "media/hardware.h"
+#include "shard/sample.h"
+
+namespace vfm::columns {
+
+struct EndpointOptions {
+  std::string url;  ///< "http://host:8000/v1", or with "/chat/completions"; empty: none
+  std::string model, secret;
+  std::string prompt =
+      "Describe this video in one paragraph: what is in it, what happens in which order, and how "
+      "the camera moves.";
+  int frames = 8;         ///< of a clip, as plan_clip_frames() chooses them
+  int side = 512;         ///< the longer side of a frame; smaller ones stay as they are
+  int parallel = 4;       ///< requests at once
+  int retries = 5;        ///< of a request, after the first try
+  double wait = 1;        ///< seconds before the second try, doubled for each further one
+  double seconds = 120;   ///< for one try
+  int most_tokens = 512;  ///< of an answer
+  double temperature = 0;
+  std::optional<double> input_price, output_price;  ///< of a million tokens
+};
+
+/// The server, or what lies between, fails for all clips.
+class EndpointDown : public Error {
+ public:
+  using Error::Error;
+};
+
+struct EndpointAnswer {
+  std::string text;
+  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< as the server counts, or 0
+};
+
+class Endpoint {
+ public:
+  /// Throws Error{usage} for an address or options that cannot be.
+  explicit Endpoint(EndpointOptions options);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  const EndpointOptions& options() const { return options_; }
+  /// The body of the request for a sample; its hash names the answer. Throws Error, naming `where`,
+  /// if nothing of it can be decoded. `facts`: as take_frames() returns them.
+  std::string request(const shard::Member& member, const std::string& where, const Json& known,
+                      const media::HardwareDecoder* hardware, Json& facts) const;
+  /// The answer, or Error for the clip, EndpointDown, Stopped. `keep` gets it first, on the thread
+  /// that has it, whether anybody waits for it or not.
+  std::future<EndpointAnswer> ask(std::string request,
+                                  std::function<void(const EndpointAnswer&)> keep);
+  /// All requests and tries so far.
+  std::uint64_t tries() const { return tries_; }
+
+ private:
+  struct Job {
+    std::string request;
+    std::function<void(const EndpointAnswer&)> keep;
+    std::promise<EndpointAnswer> promise;
+  };
+  using Clock = std::chrono::steady_clock;
+
+  void work();
+  EndpointAnswer answer(const std::string& request);
+  void pause(Clock::time_point until);
+  /// Throws EndpointDown, if it was one too many.
+  void note_failure(const std::string& why);
+
+  EndpointOptions options_;
+  std::atomic<std::uint64_t> tries_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool ending_ = false;
+  int failed_in_a_row_ = 0;
+  std::string down_;                ///< why; empty: up
+  Clock::time_point not_before_{};  ///< as the server asked
+  std::vector<std::thread> threads_;
+};
+
+/// What an answer's column depends on: no address, so that a server may move.
+Json endpoint_config(const EndpointOptions& options);
+
+}  // namespace vfm::columns

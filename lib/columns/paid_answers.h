@@ -1,0 +1,39 @@
+// Answers that a server gave for a shard whose column is not complete yet: X.caption.answers.jsonl
+// beside the column. Each is on disk as soon as it came, by the hash of what was asked, so that a
+// run that is killed and begun again does not pay for it twice.
+// A line that is broken off, as of a run that was killed while it wrote, is left out.
+// Thread-safety: any thread; the column's receipt keeps other programs away.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "columns/endpoint.h"
+#include "io/file.h"
+
+namespace vfm::columns {
+
+/// Hash of a request's body.
+std::string request_hash(const std::string& request);
+
+class PaidAnswers {
+ public:
+  /// Reads what is there. Throws Error.
+  explicit PaidAnswers(std::string path);
+  std::optional<EndpointAnswer> find(const std::string& hash) const;
+  /// Written and synced when it returns. Throws Error.
+  void add(const std::string& hash, const EndpointAnswer& answer);
+  /// Of a column that is complete: the file is removed.
+  static void remove(const std::string& path);
+
+ private:
+  std::string path_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, EndpointAnswer> answers_;
+  io::File file_;  // opened at the first add
+};
+
+}  // namespace vfm::columns

@@ -1,0 +1,44 @@
+// POST over http and https, by libcurl (http.cc) or not at all (no_http.cc).
+//
+// What is sent may hold a secret, so it goes to the address that is named and nowhere else: no
+// redirect is followed, no proxy of the environment is asked, certificates are verified. A stop
+// (base/stop.h) ends a request that is under way.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace vfm::io {
+
+struct HttpRequest {
+  std::string url;
+  std::string body;    ///< JSON
+  std::string secret;  ///< sent as "Authorization: Bearer SECRET"; empty: nothing is
+  double connect_seconds = 30, seconds = 120;
+  std::size_t most_bytes = std::size_t{8} << 20;  ///< of an answer
+};
+
+struct HttpAnswer {
+  int status = 0;  ///< 0: none came
+  std::string body;
+  std::string fault;                  ///< why none came, or not whole: "timed out"
+  std::optional<double> retry_after;  ///< seconds from now, as the server asks
+};
+
+/// Whether http_post() works in this build.
+bool have_http();
+/// "libcurl 7.88.1 (OpenSSL 3.0.15)"; "" without it.
+std::string http_version();
+
+/// Throws Error{usage} unless `url` is http:// or https:// with a host, and without user, query and
+/// fragment: it will be shown and recorded.
+void check_http_url(const std::string& url);
+
+/// Never throws for what the server or the network does. Throws Stopped; Error{usage} in a build
+/// without libcurl.
+HttpAnswer http_post(const HttpRequest& request);
+
+}  // namespace vfm::io

@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# vfm-caption --endpoint: captions from a server, which fails in every way (tests/cli/caption-server).
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # stderr is of run --separate-stderr
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  local color
+  for color in red green blue white; do
+    ffmpeg -nostdin -loglevel error -y -f lavfi -i "color=$color:size=64x48:rate=8" -t 1 -c:v libx264 \
+      -preset ultrafast -pix_fmt yuv420p "$CLIPS/$color.mp4"
+  done
+}
+setup() {
+  setup_tools
+  vfm-caption --version | grep -q libcurl || skip "built without libcurl"
+}
+teardown() { if [ -n "${server:-}" ]; then kill "$server" 2>/dev/null || true; fi; }
+
+# serve BEHAVIOUR...: a server anew; $url is its address.
+serve() {
+  if [ -n "${server:-}" ]; then kill "$server" || true; fi
+  rm -f log log.port
+  "$BATS_TEST_DIRNAME/caption-server" log "$@" 3>&- &
+  server=$!
+  until [ -e log.port ]; do sleep 0.05; done
+  url=http://127.0.0.1:$(cat log.port)/v1
+}
+# shard NAME CLIP...: NAME.tar with these clips.
+shard() {
+  local name=$1 clip
+  shift
+  mkdir "in-$name"
+  for clip in "$@"; do
+    cp "$CLIPS/$clip.mp4" "in-$name/$name$clip.mp4"
+    echo '{"media":"video","seconds":1,"fps":8,"frames":8,"width":64,"height":48}' >"in-$name/$name$clip.json"
+  done
+  tar --format=ustar --sort=name -C "in-$name" -cf "$name.tar" .
+}
+options() { echo --endpoint "$url" --endpoint-model m --endpoint-wait 20ms --endpoint-parallel "${parallel:-1}"; }
+# shellcheck disable=SC2046 # options are words
+ask() { vfm-caption $(options) "$@"; }
+requests() { if [ -e log ]; then wc -l <log; else echo 0; fi; }
+caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
+
+@test "each clip is one request with its frames as JPEG, and the record counts tokens and cost" {
+  shard a red green
+  serve ok
+  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" --endpoint-frames 3 --endpoint-price 2,30 \
+    --endpoint-tokens 77 a.tar
+  [ "$status" -eq 0 ]
+  [ "$(requests)" -eq 2 ]
+  jq -se 'all(.[]; .path == "/v1/chat/completions" and .model == "m" and .prompt == "What is it?" and .tokens == 77
+    and .key == "Bearer sk-secret-1" and .frames == ["ffd8ffd9", "ffd8ffd9", "ffd8ffd9"])' log
+  [[ "$(caption_of ared)" = "caption of "*", 3 frames" ]]
+  [ "$(caption_of ared)" != "$(caption_of agreen)" ]
+  tar -xOf a.caption.tar ared.json | jq -e '.caption_source == "endpoint" and .caption_model.name == "m"'
+  records <<<"$output" | jq -e '.caption_usage == {"answers":2,"failed":0,"prompt_tokens":200,"completion_tokens":20,"cost":0.001}'
+  [ ! -e a.caption.answers.jsonl ]
+  # The key is nowhere.
+  [[ "$output$stderr" != *sk-secret* ]] || false
+  local first=$output
+  run ! grep -r sk-secret . --include='*.json*' --include='*.tar'
+  # Kept: nothing is asked, and the record is the same.
+  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" --endpoint-frames 3 --endpoint-price 2,30 \
+    --endpoint-tokens 77 a.tar
+  [ "$(requests)" -eq 2 ]
+  [ "$(records <<<"$output")" = "$(records <<<"$first")" ]
+}
+
+@test "what may pass is tried again" {
+  shard a red
+  local fault
+  for fault in 500 503 429 408 close truncated badjson nochoices wrong huge; do
+    serve "$fault" ok
+    run --separate-stderr ask --force a.tar
+    [ "$status" -eq 0 ] || { echo "$fault: $stderr"; false; }
+    [ "$(requests)" -eq 2 ] || { echo "$fault"; false; }
+    [[ "$(caption_of ared)" = "caption of "* ]]
+  done
+  serve hang ok
+  run --separate-stderr ask --endpoint-timeout 300ms --force a.tar
+  [ "$status" -eq 0 ]
+  [ "$(requests)" -eq 2 ]
+  serve parts
+  ask --force a.tar
+  [ "$(caption_of ared)" = "in parts" ]
+}
+
+@test "no sooner than the server asks, in seconds or as a date" {
+  shard a red
+  local kind
+  for kind in wait:429 date:503; do
+    serve "$kind:2" ok
+    ask --force a.tar
+    [ "$(requests)" -eq 2 ]
+    jq -se '.[1].at - .[0].at > 0.9' log
+  done
+}
+
+@test "one bad clip is an error that is recorded, and --force pays for it alone" {
+  shard a blue green red
+  serve ok 400 ok
+  VFM_ENDPOINT_KEY=sk-secret-2 run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 3 ]
+  [[ "$stderr" = *"agreen of 'a.tar'"*"status 400: no, Bearer [key]"* ]]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 1 ]
+  run ! grep -r sk-secret . --include='*.json*'
+  [ "$(tar -xOf a.caption.tar agreen.json)" = '{"caption":"","caption_source":"none"}' ]
+  [ "$(wc -l <a.caption.answers.jsonl)" -eq 2 ]
+  # As it is, the column is kept.
+  run ask a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 3 ]
+  ask --force a.tar
+  [ "$(requests)" -eq 4 ]
+  [[ "$(caption_of agreen)" = "caption of "* ]]
+  [ ! -e a.caption.answers.jsonl ]
+  [ ! -e caption-errors.jsonl ]
+}
+
+@test "tries run out for one clip, and three of them in a row end the asking" {
+  shard a blue green red white
+  serve ok 500 500 ok
+  run --separate-stderr ask --endpoint-retries 1 a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 5 ]
+  [[ "$stderr" = *"gave no caption in 2 tries"*"status 500"* ]]
+  serve ok 500
+  run --separate-stderr ask --endpoint-retries 1 --force --prompt other a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"3 clips failed one after the other"* ]]
+  [ "$(requests)" -eq 7 ]
+}
+
+@test "a server that refuses everyone is asked once" {
+  shard a blue green
+  shard aa red white
+  local fault
+  for fault in 401 403 404 redirect:http://127.0.0.1:9/; do
+    serve "$fault"
+    run --separate-stderr ask -j 1 a.tar aa.tar
+    [ "$status" -eq 1 ]
+    [ "$(requests)" -eq 1 ]
+    [ ! -e a.caption.tar ]
+  done
+}
+
+@test "a key that a server repeats is in no caption" {
+  shard a red
+  serve echo
+  VFM_ENDPOINT_KEY=sk-secret-3 ask a.tar
+  [ "$(caption_of ared)" = "it is Bearer [key]" ]
+}
+
+@test "what was paid before a kill is not paid again" {
+  shard a blue green red
+  serve ok ok slow:20
+  # shellcheck disable=SC2046
+  vfm-caption $(options) a.tar 3>&- &
+  local pid=$!
+  until [ "$(requests)" -eq 3 ]; do sleep 0.05; done
+  kill -KILL "$pid"
+  wait "$pid" || true
+  [ ! -e a.caption.tar ]
+  [ "$(wc -l <a.caption.answers.jsonl)" -eq 2 ]
+  # A line that is broken off is no answer.
+  printf '{"request":"' >>a.caption.answers.jsonl
+  serve ok
+  ask a.tar
+  [ "$(requests)" -eq 1 ]
+  [ "$(tar -tf a.caption.tar | wc -l)" -eq 6 ]
+  [ ! -e a.caption.answers.jsonl ]
+}
+
+@test "requests at once are bounded, and captions are in the order of the shard" {
+  shard a blue green red white
+  serve slow:0.2
+  parallel=3 ask a.tar
+  jq -se 'map(.most) | max == 3' log
+  cp a.caption.tar parallel.tar
+  serve ok
+  ask --force a.tar
+  cmp a.caption.tar parallel.tar
+  jq -se 'map(.most) | max == 1' log
+}
+
+@test "other sources come first, a stop ends a request, and wrong options are refused before any" {
+  shard a red
+  echo "mine" >in-a/ared.txt
+  tar --format=ustar --sort=name -C in-a -cf a.tar .
+  serve hang
+  ask --from existing,endpoint a.tar
+  [ "$(caption_of ared)" = mine ]
+  [ "$(requests)" -eq 0 ]
+  # shellcheck disable=SC2046
+  vfm-caption $(options) a.tar --force 3>&- &
+  local pid=$!
+  until [ "$(requests)" -eq 1 ]; do sleep 0.05; done
+  kill -TERM "$pid"
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 143 ]
+  refused() {
+    run --separate-stderr vfm-caption "$@" a.tar
+    [ "$status" -eq 2 ]
+  }
+  refused --endpoint "$url"
+  refused --endpoint ftp://x --endpoint-model m
+  refused --endpoint http://u:geheim@x --endpoint-model m
+  [[ "$stderr" != *geheim* ]] || false
+  refused --from endpoint
+  refused --from endpoint,builtin:measure --endpoint "$url" --endpoint-model m
+  refused --from existing --endpoint "$url" --endpoint-model m
+  refused --endpoint "$url" --endpoint-model m --dry-run
+  refused --endpoint "$url" --endpoint-model m --endpoint-key NOT_SET
+  refused --endpoint "$url" --endpoint-model m --prompt a --prompt-file a.tar
+  [ "$(requests)" -eq 1 ]
+}
+
+@test "a prompt comes from a file" {
+  shard a red
+  serve ok
+  printf 'One line.\nTwo.\n' >prompt.txt
+  ask --prompt-file prompt.txt a.tar
+  jq -se '.[0].prompt == "One line.\nTwo."' log
+}
