@@ -166,7 +166,10 @@ refused() {
 
 @test "options of models without a model, and values that cannot be, are refused" {
   make_shard a c2
-  for option in "--prompt x" "--fps 2" "--window 64" "--frame-tokens 9" "--max-tokens 9" "--temperature 1" "--top-p 0.5" \
+  run --separate-stderr vfm-caption --prompt x a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--prompt and --prompt-file ask a model: name one"* ]]
+  for option in "--fps 2" "--window 64" "--frame-tokens 9" "--max-tokens 9" "--temperature 1" "--top-p 0.5" \
     "--repetition-penalty 1" "--seed 1" "--compute f32"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption $option a.tar
