@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/shot_cutter.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
+#include "base/error.h"
 #include "base/rounding.h"
 #include "clip/shot_lists.h"
 
@@ -96,7 +100,13 @@ bool ShotCutter::stitches(const curate::ShotChange& change) {
 
 /// Of the first of the changes, noted with it. NaN, and an error, where there is none.
 double ShotCutter::model_likeness(const Seen& before, const Seen& after) {
-  const std::array pictures{shown(before.frame), shown(after.frame)};
+  std::array<media::RgbImage, 2> pictures;
+  try {
+    pictures = {shown(before.frame), shown(after.frame)};
+  } catch (const Error& error) {  // pixels may be of any shape
+    note_once(fmt::format("shots are not stitched where they cannot be shown: {}", error.what()));
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   const std::vector<std::vector<float>> vectors = options_.stitch_vectors(pictures);
   const double likeness = curate::vector_likeness(vectors.at(0), vectors.at(1));
   if (std::isnan(likeness))

@@ -167,3 +167,34 @@ TEST_CASE("vectors that are no numbers stitch nothing, and are an error") {
         Json{"shots are not stitched where the vectors of --stitch-model are no numbers"});
   CHECK(!cut.video["cuts"][0].contains("likeness"));
 }
+
+TEST_CASE("shots whose frames cannot be shown are not stitched, and stay") {
+  const TemporaryFolder folder;
+  draw_video(folder / "video.mp4", 12);
+  // Pixels a thousand times as wide as high.
+  std::string mp4 = io::read_file(folder / "video.mp4");
+  const std::size_t at = mp4.find("pasp");
+  REQUIRE(at != std::string::npos);
+  mp4.replace(at + 4, 8, std::string("\0\0\x03\xe8\0\0\0\1", 8));
+  std::ofstream(folder / "video.mp4", std::ios::binary) << mp4;
+  const Cut cut = cut_video(
+      folder,
+      [&](auto) {
+        return std::vector<std::vector<float>>{{1, 0}, {1, 0}};
+      },
+      0);
+  CHECK(cut.errors == 1);
+  CHECK(cut.clips.size() == 2);
+  REQUIRE(cut.video["errors"].size() == 1);
+  CHECK_THAT(cut.video["errors"][0].get<std::string>(),
+             Catch::Contains("not stitched") && Catch::Contains("96000x64"));
+}
+
+TEST_CASE("the likeness of two vectors is their cosine, if they have one") {
+  const std::vector<float> a{3, 4}, zeros{0, 0};
+  CHECK(curate::vector_likeness(a, {0.5f, 0}) == Approx(0.6));
+  CHECK(curate::vector_likeness(a, {-6, -8}) == -1);
+  CHECK(std::isnan(curate::vector_likeness(zeros, a)));
+  CHECK(std::isnan(curate::vector_likeness(a, zeros)));
+  CHECK(std::isnan(curate::vector_likeness(a, {3, 4, 0})));
+}
