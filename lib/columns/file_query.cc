@@ -9,10 +9,20 @@
 #include "columns/clip_vector.h"
 #include "columns/glimpse.h"
 #include "curate/look.h"
+#include "io/npy.h"
 #include "models/folder/hf_folder.h"
 #include "models/text_encoder.h"
 
 namespace vfm::columns {
+namespace {
+
+/// The query's vector; throws Error where it is no numbers, which would be like everything.
+std::vector<float> usable_query(std::vector<float> vector, const std::string& folder) {
+  io::check_halves(vector, fmt::format("the query's vector by '{}'", folder));
+  return vector;
+}
+
+}  // namespace
 
 FileQuery::FileQuery(std::string path, const media::HardwareDecoder* hardware)
     : path_(std::move(path)),
@@ -42,7 +52,7 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
     fail("{} was embedded by {}, which is not what '{}' holds: {}", key, dump_json(config), *folder,
          dump_json(own));
   const PreparedClip clip = prepare_file(path_, *encoder, count, hardware_);
-  return pool_vectors(encoder->encode_prepared(clip.frames), encoder->dim());
+  return usable_query(pool_vectors(encoder->encode_prepared(clip.frames), encoder->dim()), *folder);
 }
 
 bool has_texts(const Json& video_encoder) {
@@ -65,7 +75,7 @@ std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json&
     fail("{}: '{}' gives a text no vector that could be compared with a clip's", key, folder);
   std::vector<float> vector = tokens.values;
   models::normalise(vector);
-  return vector;
+  return usable_query(std::move(vector), folder);
 }
 
 }  // namespace vfm::columns

@@ -253,7 +253,10 @@ END
   }
   refused "name its folder with --video DIR" --concept fox=fox
   refused "is no NAME=PROMPT" --video model --concept fox
-  refused "a name has 1 to 40" --video model --concept 'Fox!=a fox'
+  forty=$(printf 'x%.0s' {1..40})
+  for name in 'Fox!' '' "x$forty"; do
+    refused "a name has 1 to 40" --video model --concept "$name=a fox"
+  done
   refused "is given twice" --video model --concept fox=a --concept fox=b
   refused "has no tower for texts" --video "$VFM_ROOT/tests/golden/picture_encoders/dinov2" --text-image
   refused "scores the vectors of a CLIP" --video "$VFM_ROOT/tests/golden/picture_encoders/dinov2" --aesthetic "$heads/mlp.pth"
@@ -268,8 +271,10 @@ END
   tar --format=ustar --sort=name -C a.d/clip -cf a.tar .
   rm a.d/caption/ar.txt
   tar --format=ustar --sort=name -C a.d/caption -cf a.caption.tar .
-  run --separate-stderr vfm-embed --video model --text none --text-image --concept fox=fox --device cpu a.tar
+  run --separate-stderr vfm-embed --video model --text none --text-image --concept fox=fox \
+    --concept "$forty=$(printf 'fox %.0s' {1..30})" --device cpu a.tar
   [ "$status" -eq 1 ]
+  [[ "$stderr" == *"--concept $forty: the last 12 tokens of the prompt are more than the model takes"* ]]
   [[ "$stderr" == *"ar of 'a.tar': has no caption"* ]]
   tar -xOf a.embed.tar ar.json | jq -e 'has("concept_fox") and (has("text_image") | not)'
   tar -xOf a.embed.tar as.json | jq -e '(has("concept_fox") or has("text_image") or has("scored_by")) | not'
@@ -294,6 +299,24 @@ END
   run --separate-stderr vfm-embed --video model --device cpu --force a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"ar of 'a.tar': its vector by dinov2 has values that are not finite"* ]]
+}
+
+@test "texts whose vectors are no numbers are errors: a query, a prompt, captions" {
+  three a
+  both_towers
+  "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan text_model.final_layer_norm.weight
+  vfm-embed --video model --text none --device cpu a.tar >/dev/null
+  run --separate-stderr vfm-embed --search 'a red square' a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"the query's vector by '$PWD/model' has values that are not finite"* ]]
+  [[ "$output" != *'"kind":"match"'* ]]
+  run --separate-stderr vfm-embed --video model --text none --concept fox=fox --device cpu -o scored a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--concept fox: the vector that 'model' makes of the prompt has no numbers"* ]]
+  run --separate-stderr vfm-embed --video model --text none --text-image --device cpu -o scored a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"ar of 'a.tar': its caption's vector has values that are not finite: no text_image"* ]]
+  tar -xOf scored/a.embed.tar ar.json | jq -e 'has("scored_by") and (has("text_image") | not)'
 }
 
 # refuses OPTION FOLDER WORDS: vfm-embed does, before any work.
