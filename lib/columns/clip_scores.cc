@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/rounding.h"
 #include "columns/file_query.h"
+#include "curate/look.h"
 #include "models/text_encoder.h"
 
 namespace vfm::columns {
@@ -28,10 +29,7 @@ bool is_concept_name(const std::string& name) {
 
 /// Of two vectors of length 1.
 double clip_cosine(const std::vector<float>& a, const std::vector<float>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    sum += double{a[i]} * b[i];
-  return six_digits(std::clamp(sum, -1.0, 1.0));
+  return six_digits(std::clamp(curate::dot(a, b), -1.0, 1.0));
 }
 
 }  // namespace
