@@ -17,6 +17,8 @@ namespace {
 constexpr int kMostInARow = 3;         ///< clips that fail one after the other
 constexpr double kLongestWait = 300;   ///< seconds, also if the server asks for more
 constexpr std::size_t kMessage = 300;  ///< characters of what a server says in an error
+/// Shorter keys are no secret, but what a server without keys is given ("none"): words of captions.
+constexpr std::size_t kShortestKey = 8;
 
 std::string without(std::string text, const std::string& secret) {
   if (secret.empty()) return text;
@@ -25,18 +27,19 @@ std::string without(std::string text, const std::string& secret) {
   return text;
 }
 
-/// What a server says in an answer that is none: {"error": {"message": "..."}}, or its bytes.
-std::string server_message(const std::string& body) {
+/// What a server says in an answer that is none: {"error": {"message": "..."}}, or all of it. The
+/// secret is looked for in what is meant, not in JSON's escapes, and before anything is cut.
+std::string server_message(const std::string& body, const std::string& secret) {
   std::string said = body;
   try {
     const Json json = parse_json(body, "the answer");
     const Json* found = json.is_object() && json.contains("error") ? &json["error"] : &json;
     if (found->is_object() && found->contains("message")) found = &(*found)["message"];
-    if (found->is_string()) said = found->get<std::string>();
+    said = found->is_string() ? found->get<std::string>() : dump_json(*found);
   } catch (const Error&) {
   }
-  said = text::first_characters(text::clean_line(text::valid_utf8(said.substr(0, 4 * kMessage))),
-                                kMessage);
+  said = without(std::move(said), secret).substr(0, 4 * kMessage);
+  said = text::first_characters(text::clean_line(text::valid_utf8(said)), kMessage);
   return said.empty() ? said : ": " + said;
 }
 
@@ -50,7 +53,7 @@ std::int64_t count_in(const Json& usage, const char* name) {
 
 /// The text of choices[0].message, which is a string or a list of parts. Throws Error if the answer
 /// is not of that form: another try may have a better one.
-EndpointAnswer read_answer(const std::string& body) {
+EndpointAnswer read_answer(const std::string& body, const std::string& secret) {
   const Json json = parse_json(body, "the answer");
   const auto choices = json.is_object() ? json.find("choices") : json.end();
   if (!json.is_object() || choices == json.end() || !choices->is_array() || choices->empty() ||
@@ -73,6 +76,7 @@ EndpointAnswer read_answer(const std::string& body) {
     answer.prompt_tokens = count_in(json["usage"], "prompt_tokens");
     answer.completion_tokens = count_in(json["usage"], "completion_tokens");
   }
+  if (secret.size() >= kShortestKey) answer.text = without(std::move(answer.text), secret);
   answer.text = text::clean_line(answer.text);
   return answer;
 }
@@ -188,16 +192,17 @@ EndpointAnswer Endpoint::answer(const std::string& request) {
     why = got.fault;
     if (got.fault.empty() && got.status == 200) {
       try {
-        EndpointAnswer read = read_answer(without(got.body, options_.secret));
+        EndpointAnswer read = read_answer(got.body, options_.secret);
         const std::lock_guard lock(mutex_);
         failed_in_a_row_ = 0;
         return read;
       } catch (const Error& error) {
         why = error.what();
+        // Not the bytes that are no JSON.
+        why.resize(std::min(why.size(), why.find("; last read")));
       }
     } else if (got.status != 0 && got.status != 200) {
-      why = without(fmt::format("status {}{}", got.status, server_message(got.body)),
-                    options_.secret);
+      why = fmt::format("status {}{}", got.status, server_message(got.body, options_.secret));
       if (same_for_all(got.status)) {
         const std::lock_guard lock(mutex_);
         if (down_.empty()) down_ = fmt::format("'{}' answers {}", options_.url, why);

@@ -7,8 +7,8 @@
 // the server refuses (other 4xx), or for which tries run out, is that clip's fault. The server's is
 // an answer that will be the same for every clip (401, 402, 403, 404, 405, a redirect), or clips
 // failing one after the other: then no more is asked.
-// The secret is in no message: wherever the server repeats it, it is replaced.
-// Thread-safety: any thread.
+// The secret is in no message: wherever the server repeats it, it is replaced. So it is in
+// captions, if it has 8 characters or more. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

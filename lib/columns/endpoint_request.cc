@@ -7,25 +7,10 @@
 #include "columns/clip_vector.h"
 #include "columns/endpoint.h"
 #include "media/jpeg.h"
+#include "report/html.h"
 
 namespace vfm::columns {
 namespace {
-
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t have = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t three = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      three = three << 8 | (j < have ? static_cast<unsigned char>(bytes[i + j]) : 0u);
-    for (std::size_t j = 0; j < 4; ++j)
-      out += j <= have ? kDigits[three >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
 
 class JpegTaker final : public FrameTaker {
  public:
@@ -51,12 +36,12 @@ class JpegTaker final : public FrameTaker {
                     .width = sized(info.display_width),
                     .height = sized(info.display_height)},
                    image_);
-    taken.push_back(base64(media::encode_jpeg(image_)));
+    taken.push_back(report::data_url("image/jpeg", media::encode_jpeg(image_)));
   }
 
   void give_up() override { taken.clear(); }
 
-  std::vector<std::string> taken;
+  std::vector<std::string> taken;  // as data: URLs
 
  private:
   int count_, side_;
@@ -75,8 +60,7 @@ std::string Endpoint::request(const shard::Member& member, const std::string& wh
   if (taker.taken.empty()) fail("{}: no frame of it can be decoded", where);
   Json content = Json::array();
   for (const std::string& frame : taker.taken)
-    content.push_back(
-        {{"type", "image_url"}, {"image_url", {{"url", "data:image/jpeg;base64," + frame}}}});
+    content.push_back({{"type", "image_url"}, {"image_url", {{"url", frame}}}});
   content.push_back({{"type", "text"}, {"text", options_.prompt}});
   return dump_json({{"model", options_.model},
                     {"messages", Json::array({{{"role", "user"}, {"content", content}}})},

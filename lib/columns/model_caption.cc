@@ -21,17 +21,18 @@ class WindowTaker final : public FrameTaker {
 
   std::int64_t begin(std::int64_t frames, double fps) override {
     rate_ = fps;
+    frames_ = frames;
     still_ = frames == 1;
-    windows_ = plan_windows(frames, options_.window);
+    count_ = count_windows(frames, options_.window);
     answers_.clear();
     open_window();
-    const FrameWindow& last = windows_.back();
+    const FrameWindow last = window(count_ - 1);
     return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps).back();
   }
 
   void take(std::int64_t number, const media::Frame& frame,
             const media::StreamInfo& info) override {
-    if (answers_.size() == windows_.size() || plan_[seen_.frames.size()] != number) return;
+    if (answered() == count_ || plan_[seen_.frames.size()] != number) return;
     scaler_.to_rgb(frame,
                    {.rotation = info.rotation,
                     .mirror = info.mirror,
@@ -46,15 +47,14 @@ class WindowTaker final : public FrameTaker {
     answers_.push_back(model_.answer(seen_,
                                      still_ ? options_.picture_prompt : options_.video_prompt,
                                      options_.rule, fmt::format("{}\n{}", key_, answers_.size())));
-    if (answers_.size() < windows_.size()) open_window();
+    if (answered() < count_) open_window();
   }
 
   void give_up() override { answers_.clear(); }
 
   /// Throws Error if the clip had fewer frames than it said.
   ModelCaption result() const {
-    if (answers_.empty() || answers_.size() != windows_.size())
-      fail("its frames cannot be decoded to the end");
+    if (answers_.empty() || answered() != count_) fail("its frames cannot be decoded to the end");
     ModelCaption caption;
     Json parts = Json::array();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
@@ -64,9 +64,8 @@ class WindowTaker final : public FrameTaker {
       const auto seconds = [&](std::int64_t frame) {
         return six_digits(static_cast<double>(frame) / rate_);
       };
-      parts.push_back({{"start", seconds(windows_[i].begin)},
-                       {"end", seconds(windows_[i].end)},
-                       {"caption", text}});
+      const FrameWindow of = window(static_cast<std::int64_t>(i));
+      parts.push_back({{"start", seconds(of.begin)}, {"end", seconds(of.end)}, {"caption", text}});
       if (answers_[i].cut) parts.back()["cut"] = true;
     }
     caption.cut = parts.size() == 1 && answers_[0].cut;
@@ -75,15 +74,18 @@ class WindowTaker final : public FrameTaker {
   }
 
  private:
+  FrameWindow window(std::int64_t i) const { return nth_window(frames_, options_.window, i); }
+  std::int64_t answered() const { return static_cast<std::int64_t>(answers_.size()); }
+
   void open_window() {
-    const FrameWindow& window = windows_[answers_.size()];
-    plan_ = model_.plan(window.end - window.begin, rate_, options_.fps);
+    const FrameWindow next = window(answered());
+    plan_ = model_.plan(next.end - next.begin, rate_, options_.fps);
     seen_ = {};
     seen_.still = still_;
     seen_.fps =
-        static_cast<double>(plan_.size()) / static_cast<double>(window.end - window.begin) * rate_;
+        static_cast<double>(plan_.size()) / static_cast<double>(next.end - next.begin) * rate_;
     for (std::int64_t& frame : plan_)
-      frame += window.begin;
+      frame += next.begin;
   }
 
   const models::CaptionModel& model_;
@@ -91,8 +93,8 @@ class WindowTaker final : public FrameTaker {
   std::string key_;
   double rate_ = 0;
   bool still_ = false;
-  std::vector<FrameWindow> windows_;
-  std::vector<std::int64_t> plan_;  // of the window whose frames are taken
+  std::int64_t frames_ = 0, count_ = 0;  // of the clip; of its windows
+  std::vector<std::int64_t> plan_;       // of the window whose frames are taken
   models::SeenFrames seen_;
   std::vector<models::Answer> answers_;
   media::Scaler scaler_;
@@ -101,16 +103,14 @@ class WindowTaker final : public FrameTaker {
 
 }  // namespace
 
-std::vector<FrameWindow> plan_windows(std::int64_t frames, int window) {
-  std::vector<FrameWindow> windows;
-  for (std::int64_t begin = 0; begin < frames; begin += window) {
-    const std::int64_t end = std::min<std::int64_t>(frames, begin + window);
-    if (!windows.empty() && 2 * (end - begin) < window)
-      windows.back().end = end;
-    else
-      windows.push_back({begin, end});
-  }
-  return windows;
+std::int64_t count_windows(std::int64_t frames, int window) {
+  const std::int64_t whole = frames / window, left = frames % window;
+  return std::max<std::int64_t>(1, whole + (2 * left >= window ? 1 : 0));
+}
+
+FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i) {
+  const bool last = i + 1 == count_windows(frames, window);
+  return {i * window, last ? frames : (i + 1) * window};
 }
 
 ModelCaption caption_clip(const shard::Member& member, const std::string& where, const Json& known,

@@ -38,8 +38,10 @@ struct FrameWindow {
   std::int64_t begin = 0, end = 0;
   bool operator==(const FrameWindow&) const = default;
 };
-/// Those of a clip of `frames`, at least 1.
-std::vector<FrameWindow> plan_windows(std::int64_t frames, int window);
+/// How many a clip of `frames` has, at least 1, and which one number `i` is: not a list of them,
+/// since a container may promise any number of frames.
+std::int64_t count_windows(std::int64_t frames, int window);
+FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
 
 struct ModelCaption {
   std::string text;

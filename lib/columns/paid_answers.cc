@@ -53,8 +53,13 @@ void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
                      {"prompt_tokens", answer.prompt_tokens},
                      {"completion_tokens", answer.completion_tokens}}) +
           "\n";
-  file_.write_all(line.data(), line.size());
-  if (::fdatasync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);
+  try {
+    file_.write_all(line.data(), line.size());
+    if (::fdatasync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);
+  } catch (...) {
+    file_ = io::File();  // the next one begins a line of its own
+    throw;
+  }
   answers_[hash] = answer;
 }
 

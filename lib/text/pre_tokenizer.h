@@ -25,10 +25,10 @@ class PreTokenizer {
   virtual std::vector<Piece> apply(std::vector<Piece> pieces) const = 0;
 };
 
-/// Null for null. Throws Error{usage} for an unknown type or a malformed one, naming it and `what`.
 /// Each byte as a visible character: printable Latin-1 as itself, the others from U+0100 on.
 const std::array<std::string, 256>& byte_characters();
 
+/// Null for null. Throws Error{usage} for an unknown type or a malformed one, naming it and `what`.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, std::string_view what);
 
 }  // namespace vfm::text

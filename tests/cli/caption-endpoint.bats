@@ -155,6 +155,19 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   serve echo
   VFM_ENDPOINT_KEY=sk-secret-3 ask a.tar
   [ "$(caption_of ared)" = "it is Bearer [key]" ]
+  # Whatever way JSON writes it, and where a message is cut.
+  serve escaped
+  VFM_ENDPOINT_KEY=sk-secret-3 ask --force a.tar
+  [ "$(caption_of ared)" = "it is Bearer [key]" ]
+  serve long:400
+  VFM_ENDPOINT_KEY=sk-secret-3 run --separate-stderr ask --force --prompt other a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"status 400: aaa"* && "$stderr" != *sk-s* ]]
+  # A key that is a word, for a server that wants none, changes no answer.
+  serve ok
+  VFM_ENDPOINT_KEY=e ask --force --prompt another a.tar
+  [ "$(requests)" -eq 1 ]
+  [[ "$(caption_of ared)" = "caption of "*", 8 frames" ]]
 }
 
 @test "what was paid before a kill is not paid again" {

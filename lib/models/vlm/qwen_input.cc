@@ -129,6 +129,9 @@ QwenInput QwenInput::from_json(const Json& config, const QwenVisionConfig& visio
     input.factor = get_number(config, "rescale_factor").value_or(input.factor);
     input.mean = three(config, "image_mean", input.mean, what);
     input.deviation = three(config, "image_std", input.deviation, what);
+    if (!std::all_of(input.deviation.begin(), input.deviation.end(),
+                     [](double x) { return x > 0; }))
+      fail_usage("{}: \"image_std\" must be above 0", what);
     if (const auto size = config.find("size"); size != config.end() && size->is_object()) {
       input.least = get_integer(*size, "shortest_edge").value_or(input.least);
       input.most = get_integer(*size, "longest_edge").value_or(input.most);

@@ -15,6 +15,9 @@ namespace {
 
 constexpr const char* kQwenTable = "embed_tokens.weight";
 
+/// Times from here on are refused: single precision does not tell all of them apart.
+constexpr float kQwenLastTime = 1 << 24;
+
 struct PlaceAngles {
   Tensor cosines, sines;  // [N, K / 2]
 };
@@ -40,13 +43,17 @@ PlaceAngles place_angles(std::span<const QwenPlace> places, const QwenTextConfig
   return angles;
 }
 
-/// Appends those of a picture, from the number `first` on.
+/// Appends those of a picture, from the number `first` on. Throws Error for a video that takes too
+/// long, as a container may say that it does.
 void add_places(const QwenSight& sight, std::int32_t first, const QwenVisionConfig& c,
                 std::vector<QwenPlace>& places) {
   // As transformers: in single precision.
   const float interval =
       sight.still ? 1.0f
                   : static_cast<float>(c.tokens_per_second) * static_cast<float>(sight.seconds);
+  if (!(interval * static_cast<float>(sight.grid.frames) < kQwenLastTime))
+    fail("{} pairs of frames that are {} seconds apart are a longer video than the model can count",
+         sight.grid.frames, sight.seconds);
   for (int frame = 0; frame < sight.grid.frames; ++frame) {
     const auto time = static_cast<std::int32_t>(static_cast<float>(frame) * interval);
     for (int row = 0; row < sight.grid.rows / c.merge; ++row)

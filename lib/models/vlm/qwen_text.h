@@ -41,7 +41,8 @@ struct QwenSight {
 };
 
 /// Of each token of a prompt in which every token of a picture has its own image or video token;
-/// `sights` in their order. Throws Error unless they are those of the prompt.
+/// `sights` in their order. Throws Error unless they are those of the prompt, or for a video that
+/// takes longer than 2^24 / tokens_per_second.
 std::vector<QwenPlace> qwen_places(std::span<const std::int32_t> ids,
                                    std::span<const QwenSight> sights, const QwenConfig& config);
 

@@ -68,7 +68,7 @@ class Lexer {
   }
   void skip_space() {
     const std::string_view rest = std::string_view(source_).substr(at_);
-    skip(rest.size() - strip(rest, nullptr, true, false).size());
+    skip(rest.size() - stripped(rest, nullptr, true, false).size());
   }
 
   /// Text up to the next tag, and that tag.
@@ -104,11 +104,11 @@ class Lexer {
 
   /// What stays of the text before a tag.
   std::string_view kept(std::string_view data, char kind, char sign) const {
-    if (sign == '-') return data.substr(0, strip(data, nullptr, false, true).size());
+    if (sign == '-') return stripped(data, nullptr, false, true);
     if (sign == '+' || kind == '{') return data;
     const std::size_t line = data.rfind('\n') == data.npos ? 0 : data.rfind('\n') + 1;
     if (line == 0 && !line_starts_) return data;
-    return strip(data.substr(line), nullptr, true, false).empty() ? data.substr(0, line) : data;
+    return stripped(data.substr(line), nullptr, true, false).empty() ? data.substr(0, line) : data;
   }
 
   /// Behind the end of a tag or comment.

@@ -141,11 +141,17 @@ void append_repr(std::string& out, const Value& value) {
 }
 
 std::string strip(std::string_view text, const std::string* characters, bool left, bool right) {
+  return std::string(stripped(text, characters, left, right));
+}
+
+std::string_view stripped(std::string_view text, const std::string* characters, bool left,
+                          bool right) {
   std::u32string of;
   for (std::size_t at = 0; characters && at < characters->size();)
     of += next_code_point(*characters, at);
+  std::sort(of.begin(), of.end());
   const auto goes = [&](char32_t c) {
-    return characters ? of.find(c) != of.npos : is_python_space(c);
+    return characters ? std::binary_search(of.begin(), of.end(), c) : is_python_space(c);
   };
   while (left && !text.empty()) {
     std::size_t at = 0;
@@ -158,7 +164,7 @@ std::string strip(std::string_view text, const std::string* characters, bool lef
     if (!goes(next_code_point(text, at))) break;
     text = text.substr(0, begin);
   }
-  return std::string(text);
+  return text;
 }
 
 std::string upper_case(std::string_view text) {
@@ -209,8 +215,7 @@ namespace {
 std::vector<std::string> split_words(std::string_view text, std::int64_t most) {
   std::vector<std::string> parts;
   for (;;) {
-    const std::string rest = strip(text, nullptr, true, false);
-    text.remove_prefix(text.size() - rest.size());
+    text = stripped(text, nullptr, true, false);
     if (text.empty()) return parts;
     if (most >= 0 && static_cast<std::int64_t>(parts.size()) >= most) {
       parts.emplace_back(text);
@@ -227,8 +232,7 @@ std::vector<std::string> split_words(std::string_view text, std::int64_t most) {
 std::vector<std::string> split_words_from_right(std::string_view text, std::int64_t most) {
   std::vector<std::string> parts;
   for (;;) {
-    const std::string rest = strip(text, nullptr, false, true);
-    text = text.substr(0, rest.size());
+    text = stripped(text, nullptr, false, true);
     if (text.empty()) break;
     if (most >= 0 && static_cast<std::int64_t>(parts.size()) >= most) {
       parts.emplace_back(text);

@@ -30,6 +30,9 @@ std::string to_json_text(const Value& value, const JsonStyle& style, Run& run);
 
 /// Of white space as str.isspace() has it, or of the code points of `characters`.
 std::string strip(std::string_view text, const std::string* characters, bool left, bool right);
+/// The part of `text` that this is.
+std::string_view stripped(std::string_view text, const std::string* characters, bool left,
+                          bool right);
 
 std::string upper_case(std::string_view text);
 std::string title_case(std::string_view text);  ///< str.title()

@@ -228,6 +228,7 @@ TEST_CASE("settings of a processor that would change its pictures are refused") 
   CHECK_THAT(refused(R"({"do_pad": true})"), Catch::Contains("do_pad"));
   CHECK_THAT(refused(R"({"patch_size": 16})"), Catch::Contains("not the model's, 14"));
   CHECK_THAT(refused(R"({"image_mean": [0.5, 0.5]})"), Catch::Contains("three numbers"));
+  CHECK_THAT(refused(R"({"image_std": [0.5, 0, 0.5]})"), Catch::Contains("image_std"));
   CHECK_THAT(refused(R"({"image_processor_type": "CLIPImageProcessor"})"), Catch::Contains("CLIP"));
   CHECK_THAT(refused(R"({"min_pixels": 10, "max_pixels": 9})"), Catch::Contains("10 to 9"));
   const auto size = models::QwenInput::from_json(
@@ -274,6 +275,21 @@ TEST_CASE("an answer has the same bits whatever else the model is asked") {
   other.write(5);
   CHECK(logits(models::QwenAnswer(opened.model, ids, opened.pictures("video"), 9)) == alone);
   CHECK(logits(first) == alone);
+}
+
+TEST_CASE("a video of any length has places that can be counted, or is refused") {
+  models::QwenConfig config;
+  config.vision.merge = 1;
+  config.vision.tokens_per_second = 2;
+  const std::vector<std::int32_t> ids{1, config.video_token, config.video_token, 2};
+  const auto places = [&](double seconds) {
+    const models::QwenSight sight{{2, 1, 1}, false, seconds};
+    return models::qwen_places(ids, std::span(&sight, 1), config);
+  };
+  CHECK(places(1).back() == models::QwenPlace{4, 4, 4});
+  CHECK(places(3600).back() == models::QwenPlace{7202, 7202, 7202});
+  CHECK_THROWS_WITH(places(1e10), Catch::Contains("longer video"));
+  CHECK_THROWS_WITH(places(1e300), Catch::Contains("longer video"));
 }
 
 TEST_CASE("prompts that do not fit what is seen are errors") {

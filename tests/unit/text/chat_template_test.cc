@@ -80,5 +80,9 @@ TEST_CASE("a chat template is bounded in work, depth and output", "[chat]") {
     sum += " + 1";
   CHECK_THAT(refused(sum + " }}"), Contains("nested deeper"));
   CHECK_THAT(refused(std::string(2 << 20, 'a')), Contains("1 MiB"));
+  // Time grows with the text, not with its square.
+  CHECK(render("{{ ('a ' * 400000).split() | length }}") == "400000");
+  CHECK(render("{{ ('a ' * 400000).rsplit() | length }}") == "400000");
+  CHECK(render("{{ ('a' * 400000).strip('b' * 400000 ~ 'a') | length }}") == "0");
   CHECK(render(std::string(100000, 'a')).size() == 100000);
 }
