@@ -229,14 +229,21 @@ bool uses_endpoint(const CaptionOptions& options) {
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
                  const io::Record& record) {
+  // A model is what its folder holds, wherever that lies and however it was named.
+  std::vector<std::string> from = options.from;
+  for (std::string& source : from)
+    if (is_model(source)) source = "model";
   Json settings = {{"version", 1},
-                   {"from", options.from},
+                   {"from", from},
                    {"max_characters", options.max_characters},
                    {"empty", options.keep_empty ? "keep" : "skip"}};
   for (const std::string& source : expand(options.from))
     if (const auto name = field_of(source))
       if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
-  if (seeing.model) settings["model"] = seeing.config;
+  if (seeing.model) {
+    settings["model"] = seeing.config;
+    settings["model"].erase("path");
+  }
   settings["beside"] = sidecar_places(record, options.sidecars);
   if (uses_endpoint(options)) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;

@@ -76,6 +76,14 @@ field() { member "$1" "$2.json" | jq -r "$3"; }
   run --separate-stderr ask -v -o one a.tar
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"'one/a.caption.tar' is there already"* ]]
+  # So they are where the folder is named otherwise, or was moved.
+  mkdir below
+  mv model below/model
+  for folder in below/model "$PWD/below/model"; do
+    FROM=model:$folder run --separate-stderr ask -v -o one a.tar
+    [[ "$stderr" == *"'one/a.caption.tar' is there already"* ]]
+  done
+  mv below/model model
   # Another way to ask, or another model at the same place, is asked anew.
   MOST=5 ask -o one a.tar >/dev/null
   ! cmp -s one/a.caption.tar before.tar
