@@ -26,8 +26,7 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   std::string version_details() const override {
-    const std::string http = vfm::io::http_version();
-    return vfm::media::ffmpeg_version() + (http.empty() ? "" : "\n" + http);
+    return vfm::media::ffmpeg_version() + vfm::io::http_version();
   }
 
   void add_options(CLI::App& app) override {

@@ -48,7 +48,7 @@ bool have_http() {
 
 std::string http_version() {
   const curl_version_info_data* info = curl_version_info(CURLVERSION_NOW);
-  return fmt::format("libcurl {} ({})", info->version,
+  return fmt::format("libcurl {} ({})\n", info->version,
                      info->ssl_version ? info->ssl_version : "without TLS");
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("what a chat template has and this has not is refused by name and line
   CHECK(render("{{ 'now' if strftime_now is defined else 'never' }}") == "never");
 }
 
-TEST_CASE("a chat template is bounded in work, depth and output", "[chat]") {
+TEST_CASE("a chat template is bounded in work, depth and output", "[chat][long]") {
   const auto refused = [](const std::string& source) {
     return usage_error([&] { render(source); });
   };
