@@ -30,7 +30,7 @@ struct HttpAnswer {
 
 /// Whether http_post() works in this build.
 bool have_http();
-/// "libcurl 7.88.1 (OpenSSL 3.0.15)"; "" without it.
+/// "libcurl 7.88.1 (OpenSSL 3.0.15)\n"; "" without it.
 std::string http_version();
 
 /// Throws Error{usage} unless `url` is http:// or https:// with a host, and without user, query and
