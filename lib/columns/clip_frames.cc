@@ -98,6 +98,36 @@ Json missing_facts(Counted& decoder, const Json& known) {
 
 }  // namespace
 
+media::ScaleOptions as_shown(const media::StreamInfo& info) {
+  return {.rotation = info.rotation,
+          .mirror = info.mirror,
+          .width = info.display_width,
+          .height = info.display_height};
+}
+
+std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count) {
+  std::vector<std::int64_t> plan;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t middle = (2 * i + 1) * frames / (2 * count);
+    if (plan.empty() || plan.back() != middle) plan.push_back(middle);
+  }
+  return plan;
+}
+
+std::int64_t MiddleFrames::begin(std::int64_t frames, double /*fps*/) {
+  plan_ = plan_clip_frames(frames, count_);
+  next_ = 0;
+  clear();
+  return plan_.back();
+}
+
+void MiddleFrames::take(std::int64_t number, const media::Frame& frame,
+                        const media::StreamInfo& info) {
+  if (next_ == plan_.size() || plan_[next_] != number) return;
+  ++next_;
+  use(frame, info);
+}
+
 Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
                  const media::HardwareDecoder* hardware, FrameTaker& taker) {
   Counted decoder = take_planned(

@@ -3,12 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "media/decoder.h"
 #include "media/hardware.h"
+#include "media/scaler.h"
 #include "shard/sample.h"
 
 namespace vfm::columns {
@@ -26,6 +29,29 @@ class FrameTaker {
                     const media::StreamInfo& info) = 0;
   /// Even then there were fewer: what was taken is void.
   virtual void give_up() = 0;
+};
+
+/// The whole of a frame as it is shown: upright, in square pixels.
+media::ScaleOptions as_shown(const media::StreamInfo& info);
+
+/// The middles of `count` equal parts of `frames`, at least 1: numbers, ascending, each once.
+std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
+
+/// Wants those of plan_clip_frames().
+class MiddleFrames : public FrameTaker {
+ public:
+  explicit MiddleFrames(int count) : count_(count) {}
+  std::int64_t begin(std::int64_t frames, double fps) final;
+  void take(std::int64_t number, const media::Frame& frame, const media::StreamInfo& info) final;
+  void give_up() final { clear(); }
+
+ private:
+  virtual void use(const media::Frame& frame, const media::StreamInfo& info) = 0;
+  virtual void clear() = 0;
+
+  int count_;
+  std::vector<std::int64_t> plan_;
+  std::size_t next_ = 0;
 };
 
 /// Of a sample's member. Returns the facts that its json, `known`, lacks: "width" and "height" as

@@ -12,51 +12,26 @@
 namespace vfm::columns {
 namespace {
 
-class PictureTaker final : public FrameTaker {
+class PictureTaker final : public MiddleFrames {
  public:
   PictureTaker(const models::PictureEncoder& encoder, int count,
                std::vector<std::vector<float>>& taken)
-      : encoder_(encoder), count_(count), taken_(taken) {}
-
-  std::int64_t begin(std::int64_t frames, double /*fps*/) override {
-    plan_ = plan_clip_frames(frames, count_);
-    taken_.clear();
-    return plan_.back();
-  }
-
-  void take(std::int64_t number, const media::Frame& frame,
-            const media::StreamInfo& info) override {
-    if (taken_.size() == plan_.size() || plan_[taken_.size()] != number) return;
-    scaler_.to_rgb(frame,
-                   {.rotation = info.rotation,
-                    .mirror = info.mirror,
-                    .width = info.display_width,
-                    .height = info.display_height},
-                   image_);
-    taken_.push_back(encoder_.prepare({image_.width, image_.height, image_.pixels}));
-  }
-
-  void give_up() override { taken_.clear(); }
+      : MiddleFrames(count), encoder_(encoder), taken_(taken) {}
 
  private:
+  void use(const media::Frame& frame, const media::StreamInfo& info) override {
+    scaler_.to_rgb(frame, as_shown(info), image_);
+    taken_.push_back(encoder_.prepare({image_.width, image_.height, image_.pixels}));
+  }
+  void clear() override { taken_.clear(); }
+
   const models::PictureEncoder& encoder_;
-  int count_;
   std::vector<std::vector<float>>& taken_;
-  std::vector<std::int64_t> plan_;
   media::Scaler scaler_;
   media::RgbImage image_;
 };
 
 }  // namespace
-
-std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count) {
-  std::vector<std::int64_t> plan;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t middle = (2 * i + 1) * frames / (2 * count);
-    if (plan.empty() || plan.back() != middle) plan.push_back(middle);
-  }
-  return plan;
-}
 
 PreparedClip prepare_clip(const shard::Member& member, const std::string& where, const Json& known,
                           const models::PictureEncoder& encoder, int count,

@@ -24,9 +24,6 @@ namespace vfm::columns {
 
 inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 
-/// The numbers of those frames of `frames`, at least 1, ascending.
-std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
-
 /// The frames as the encoder's prepare() makes them, one at a time in full size; none if nothing
 /// can be decoded. `facts` as take_frames() returns them, and what it throws.
 struct PreparedClip {

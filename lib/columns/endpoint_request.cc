@@ -4,48 +4,32 @@
 #include <cmath>
 
 #include "columns/clip_frames.h"
-#include "columns/clip_vector.h"
 #include "columns/endpoint.h"
-#include "media/jpeg.h"
+#include "media/picture_file.h"
 #include "report/html.h"
 
 namespace vfm::columns {
 namespace {
 
-class JpegTaker final : public FrameTaker {
+class JpegTaker final : public MiddleFrames {
  public:
-  JpegTaker(int count, int side) : count_(count), side_(side) {}
-
-  std::int64_t begin(std::int64_t frames, double /*fps*/) override {
-    plan_ = plan_clip_frames(frames, count_);
-    taken.clear();
-    return plan_.back();
-  }
-
-  void take(std::int64_t number, const media::Frame& frame,
-            const media::StreamInfo& info) override {
-    if (taken.size() == plan_.size() || plan_[taken.size()] != number) return;
-    const int longer = std::max(info.display_width, info.display_height);
-    const double by = longer > side_ ? static_cast<double>(side_) / longer : 1;
-    const auto sized = [&](int size) {
-      return std::max(1, static_cast<int>(std::lround(size * by)));
-    };
-    scaler_.to_rgb(frame,
-                   {.rotation = info.rotation,
-                    .mirror = info.mirror,
-                    .width = sized(info.display_width),
-                    .height = sized(info.display_height)},
-                   image_);
-    taken.push_back(report::data_url("image/jpeg", media::encode_jpeg(image_)));
-  }
-
-  void give_up() override { taken.clear(); }
+  JpegTaker(int count, int side) : MiddleFrames(count), side_(side) {}
 
   std::vector<std::string> taken;  // as data: URLs
 
  private:
-  int count_, side_;
-  std::vector<std::int64_t> plan_;
+  void use(const media::Frame& frame, const media::StreamInfo& info) override {
+    media::ScaleOptions scale = as_shown(info);
+    const int longer = std::max(scale.width, scale.height);
+    const double by = longer > side_ ? static_cast<double>(side_) / longer : 1;
+    for (int* size : {&scale.width, &scale.height})
+      *size = std::max(1, static_cast<int>(std::lround(*size * by)));
+    scaler_.to_rgb(frame, scale, image_);
+    taken.push_back(report::data_url("image/jpeg", media::encode_jpeg(image_)));
+  }
+  void clear() override { taken.clear(); }
+
+  int side_;
   media::Scaler scaler_;
   media::RgbImage image_;
 };

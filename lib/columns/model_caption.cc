@@ -33,12 +33,7 @@ class WindowTaker final : public FrameTaker {
   void take(std::int64_t number, const media::Frame& frame,
             const media::StreamInfo& info) override {
     if (answered() == count_ || plan_[seen_.frames.size()] != number) return;
-    scaler_.to_rgb(frame,
-                   {.rotation = info.rotation,
-                    .mirror = info.mirror,
-                    .width = info.display_width,
-                    .height = info.display_height},
-                   image_);
+    scaler_.to_rgb(frame, as_shown(info), image_);
     seen_.width = image_.width;
     seen_.height = image_.height;
     seen_.frames.push_back(

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "media/png.h"
+#include "media/picture_file.h"
 
 namespace vfm::data {
 namespace {

@@ -15,7 +15,7 @@
 #include "io/atomic_file.h"
 #include "media/encoder.h"
 #include "media/frame_rate.h"
-#include "media/png.h"
+#include "media/picture_file.h"
 #include "tensor/failure.h"
 
 namespace vfm::generate {

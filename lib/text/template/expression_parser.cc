@@ -97,26 +97,26 @@ ExpressionPtr ExpressionParser::expression() {
   return value;
 }
 
-ExpressionPtr ExpressionParser::either() {
-  ExpressionPtr left = both();
-  while (word("or")) {
-    Expression made = node(Kind::logic, take().text);
+ExpressionPtr ExpressionParser::chain(Kind kind, Token::Kind of,
+                                      std::initializer_list<std::string_view> operators,
+                                      const std::function<ExpressionPtr()>& part) {
+  ExpressionPtr left = part();
+  while (std::any_of(operators.begin(), operators.end(),
+                     [&](std::string_view one) { return token().is(of, one); })) {
+    Expression made = node(kind, take().text);
     made.parts.push_back(std::move(left));
-    made.parts.push_back(both());
+    made.parts.push_back(part());
     left = done(std::move(made));
   }
   return left;
 }
 
+ExpressionPtr ExpressionParser::either() {
+  return chain(Kind::logic, Token::Kind::name, {"or"}, [this] { return both(); });
+}
+
 ExpressionPtr ExpressionParser::both() {
-  ExpressionPtr left = negation();
-  while (word("and")) {
-    Expression made = node(Kind::logic, take().text);
-    made.parts.push_back(std::move(left));
-    made.parts.push_back(negation());
-    left = done(std::move(made));
-  }
-  return left;
+  return chain(Kind::logic, Token::Kind::name, {"and"}, [this] { return negation(); });
 }
 
 ExpressionPtr ExpressionParser::negation() {
@@ -150,14 +150,7 @@ ExpressionPtr ExpressionParser::comparison() {
 }
 
 ExpressionPtr ExpressionParser::sum() {
-  ExpressionPtr left = joined();
-  while (sign("+") || sign("-")) {
-    Expression made = node(Kind::binary, take().text);
-    made.parts.push_back(std::move(left));
-    made.parts.push_back(joined());
-    left = done(std::move(made));
-  }
-  return left;
+  return chain(Kind::binary, Token::Kind::sign, {"+", "-"}, [this] { return joined(); });
 }
 
 ExpressionPtr ExpressionParser::joined() {
@@ -169,25 +162,11 @@ ExpressionPtr ExpressionParser::joined() {
 }
 
 ExpressionPtr ExpressionParser::product() {
-  ExpressionPtr left = power();
-  while (sign("*") || sign("/") || sign("//") || sign("%")) {
-    Expression made = node(Kind::binary, take().text);
-    made.parts.push_back(std::move(left));
-    made.parts.push_back(power());
-    left = done(std::move(made));
-  }
-  return left;
+  return chain(Kind::binary, Token::Kind::sign, {"*", "/", "//", "%"}, [this] { return power(); });
 }
 
 ExpressionPtr ExpressionParser::power() {
-  ExpressionPtr left = unary(true);
-  while (sign("**")) {
-    Expression made = node(Kind::binary, take().text);
-    made.parts.push_back(std::move(left));
-    made.parts.push_back(unary(true));
-    left = done(std::move(made));
-  }
-  return left;
+  return chain(Kind::binary, Token::Kind::sign, {"**"}, [this] { return unary(true); });
 }
 
 ExpressionPtr ExpressionParser::unary(bool with_filters) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -58,6 +59,10 @@ class ExpressionParser {
  private:
   Expression node(Expression::Kind kind, std::string name = {}) const;
   ExpressionPtr done(Expression node) const;
+  /// Parts with any of these operators between them, the left ones first.
+  ExpressionPtr chain(Expression::Kind kind, Token::Kind of,
+                      std::initializer_list<std::string_view> operators,
+                      const std::function<ExpressionPtr()>& part);
   ExpressionPtr either();
   ExpressionPtr both();
   ExpressionPtr negation();

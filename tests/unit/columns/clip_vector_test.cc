@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
+#include "columns/clip_frames.h"
 #include "support/distance.h"
 
 using namespace vfm;

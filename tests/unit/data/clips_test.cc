@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "media/png.h"
+#include "media/picture_file.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "media/decoder.h"
-#include "media/png.h"
+#include "media/picture_file.h"
 #include "media/version.h"
 #include "media/y4m.h"
 #include "media_files.h"

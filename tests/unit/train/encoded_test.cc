@@ -14,7 +14,7 @@
 #include "io/atomic_file.h"
 #include "io/npy.h"
 #include "media/encoder.h"
-#include "media/png.h"
+#include "media/picture_file.h"
 #include "pack/sample.h"
 #include "shard/dataset_meta.h"
 #include "shard/reader.h"
