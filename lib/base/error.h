@@ -14,8 +14,9 @@
 namespace vfm {
 
 /// Decides the exit status of a program: `usage` is 2 (a bad option, recipe or model folder, found
-/// before any work), `runtime` is 1.
-enum class ErrorKind { runtime, usage };
+/// before any work), the others are 1. `device`: what computes has failed, not what it was given:
+/// who records a bad input and goes on lets this one pass (tensor/device.h, GpuError).
+enum class ErrorKind { runtime, usage, device };
 
 class Error : public std::runtime_error {
  public:

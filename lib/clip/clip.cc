@@ -75,7 +75,7 @@ class ClipJob {
           outcome.clips, format_seconds(finished.value("seconds", 0.0)),
           there ? std::string(", there already") : " in " + watch.text());
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::usage) throw;
+      if (error.kind() != ErrorKind::runtime) throw;
       outcome.errors.push_back({source.path, error.what()});
     }
     return outcome;

@@ -140,6 +140,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     record.json["columns"] = std::move(columns);
     out.record = std::move(record);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device) throw;
     out.errors.push_back({path, error.what()});
   }
   return out;

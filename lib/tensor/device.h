@@ -116,7 +116,7 @@ void convert_gpu(const Tensor& from, const Tensor& to);
 /// input and go on let this one end the run.
 class GpuError : public Error {
  public:
-  using Error::Error;
+  explicit GpuError(const std::string& message) : Error(message, ErrorKind::device) {}
 };
 
 /// Throws GpuError{what and why} if `status`, a cudaError_t, is not success.

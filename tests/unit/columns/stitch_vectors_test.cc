@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "media/encoder.h"
 #include "support/temporary_folder.h"
+#include "tensor/device.h"
 #include "unit/curate/drawing.h"
 
 using namespace vfm;
@@ -197,4 +198,13 @@ TEST_CASE("the likeness of two vectors is their cosine, if they have one") {
   CHECK(std::isnan(curate::vector_likeness(zeros, a)));
   CHECK(std::isnan(curate::vector_likeness(a, zeros)));
   CHECK(std::isnan(curate::vector_likeness(a, {3, 4, 0})));
+}
+
+TEST_CASE("a GPU that fails while shots are stitched ends the run: it is no fault of the video") {
+  const TemporaryFolder folder;
+  draw_video(folder / "video.mp4", 12);
+  const auto vectors = [](auto) -> std::vector<std::vector<float>> {
+    throw GpuError("cannot copy: unspecified launch failure");
+  };
+  CHECK_THROWS_AS(cut_video(folder, vectors, 0.5), GpuError);
 }
