@@ -22,7 +22,8 @@ namespace vfm {
 ///
 /// `next` runs on worker threads without a slot (it may block on a pipe); `work` runs with one. At
 /// most 2 * threads results wait. The first exception from any of the three stops the rest and is
-/// rethrown after every thread has joined; results before it have been handed over.
+/// rethrown after every thread has joined; results before it have been handed over. After an
+/// exception from `next` or `work` no thread takes another item.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done) {
@@ -76,6 +77,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
       const std::lock_guard lock(mutex);
       entry->out = std::move(out);
       entry->error = error;
+      if (error) ended = true;  // no item is begun that would be in vain
       entry->ready = true;
       changed.notify_all();
     }
