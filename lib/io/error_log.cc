@@ -17,12 +17,13 @@ namespace vfm::io {
 namespace {
 
 constexpr std::size_t kPlaceBytes = 16;  // of a record of ErrorLog: place and number
+constexpr std::size_t kSorterMemory = 2 * Sorter::kMemory;  // lines may be long
 
 /// A message that quotes a whole member of a sample is cut, and so is a line that is no path. JSON
 /// writes a byte as six at most, so both together stay below what a Sorter takes.
 std::string shortened(const std::string& text) {
   constexpr std::size_t kLongest = std::size_t{256} << 10;
-  static_assert(2 * 6 * kLongest < Sorter::kMemory / 4 - (std::size_t{64} << 10));
+  static_assert(2 * 6 * kLongest < kSorterMemory / 4 - (std::size_t{64} << 10));
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
@@ -56,7 +57,7 @@ ErrorLog::ErrorLog(std::string path, std::string tool)
     : path_(std::move(path)),
       tool_(std::move(tool)),
       before_(state_of(path_)),
-      lines_(dir_name(path_)) {}
+      lines_(dir_name(path_), kSorterMemory) {}
 ErrorLog::~ErrorLog() = default;
 
 void ErrorLog::add(const Fault& fault, std::uint64_t place) {
@@ -99,7 +100,7 @@ void ErrorLog::finish() {
       fail_errno(errno, "cannot remove '{}'", path_);
     return;
   }
-  Sorter in_order(dir_name(path_));  // (place, number, line): of equal lines the first
+  Sorter in_order(dir_name(path_), kSorterMemory);  // (place, number, line): of equal lines the first
   {
     Sorter::Stream stream = lines_.sorted();
     std::string last, record;

@@ -21,7 +21,8 @@ namespace vfm::io {
 
 class Sorter {
  public:
-  static constexpr std::size_t kMemory = std::size_t{16} << 20;
+  /// Full from some hundred thousand records on, and 10^8 of them are merged in one pass.
+  static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
   /// `memory`: bytes, while records come and, if they are short, while they are read. Temporary
   /// files stand in `folder`; there is none as long as all fits into memory.
