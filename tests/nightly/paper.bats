@@ -27,6 +27,7 @@ bats_require_minimum_version 1.5.0
 @test "small networks are measured in all experiments" {
   needs_mpi
   STEPS=4 "$VFM_ROOT/scripts/experiments" --small all >tables
+  cat tables
   [ "$(grep -c '| measured, processor |' tables)" -eq 21 ]
   run ! grep 'does not fit' tables
 }
