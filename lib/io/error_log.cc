@@ -100,7 +100,8 @@ void ErrorLog::finish() {
       fail_errno(errno, "cannot remove '{}'", path_);
     return;
   }
-  Sorter in_order(dir_name(path_), kSorterMemory);  // (place, number, line): of equal lines the first
+  // (place, number, line): of equal lines the first
+  Sorter in_order(dir_name(path_), kSorterMemory);
   {
     Sorter::Stream stream = lines_.sorted();
     std::string last, record;
