@@ -7,7 +7,10 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "columns/embed.h"
+#include "columns/index.h"
+#include "columns/index_search.h"
 #include "columns/search.h"
+#include "curate/inverted_file.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
 #include "shard_estimate.h"
@@ -25,7 +28,10 @@ class EmbedTool : public vfm::cli::Tool {
     return "vfm-embed --search 'a red circle' --top 5 clips/*.tar";
   }
 
-  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
+  std::string version_details() const override {
+    const std::string faiss = vfm::curate::faiss_version();
+    return vfm::media::ffmpeg_version() + (faiss.empty() ? "" : faiss + "\n");
+  }
 
   void add_options(CLI::App& app) override {
     columns_.add(app);
@@ -78,6 +84,21 @@ class EmbedTool : public vfm::cli::Tool {
         ->check(CLI::Range(1, 1'000'000'000))
         ->needs(search_option_)
         ->capture_default_str();
+    index_option_ =
+        app.add_option(
+               "--index", index_.path,
+               "add nothing to shards, but them to this index of vectors; with --search: search it")
+            ->type_name("FILE")
+            ->check(vfm::cli::not_empty);
+    vectors_option_ = app.add_option("--vectors", vectors_, "which of a sample a new --index is of")
+                          ->type_name("video|text")
+                          ->check(CLI::IsMember({"video", "text"}))
+                          ->needs(index_option_)
+                          ->capture_default_str();
+    app.add_flag("--exact", search_.exact, "compare all vectors of the index, from the shards")
+        ->needs(index_option_)
+        ->needs(search_option_);
+    app_ = &app;
   }
 
   void check() override {
@@ -90,6 +111,19 @@ class EmbedTool : public vfm::cli::Tool {
       vfm::fail_usage(
           "--aesthetic, --text-image and --concept ask for vectors of a model: name its folder "
           "with --video DIR");
+    const bool search = search_option_->count() > 0, index = index_option_->count() > 0;
+    if (index) vfm::curate::need_faiss();
+    if (search && index && (!columns_.input.inputs.empty() || vectors_option_->count() > 0))
+      vfm::fail_usage(
+          "--search with --index searches what is in the index; leave out shards and --vectors");
+    if (search && !index && vfm::columns::is_vectors_file(search_.query))
+      vfm::fail_usage("vectors of a file are searched for in an index; name it by --index");
+    if (search || !index) return;
+    for (const char* name :
+         {"--output", "--video", "--video-frames", "--text", "--text-dim", "--text-tokens",
+          "--dry-run", "--aesthetic", "--text-image", "--concept"})
+      if (app_->get_option(name)->count() > 0)
+        vfm::fail_usage("--index takes the vectors that are there; leave out {}", name);
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -99,6 +133,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.hardware = search_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     embed_.limits.member = search_.limits.member = columns_.member.bytes;
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
+    if (index_option_->count() > 0) return run_index(slots, context);
     if (search_option_->count() > 0) {
       search_.inputs = columns_.input.resolved();
       return vfm::columns::search(search_, slots, context.progress, context.manifest);
@@ -120,6 +155,19 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
  private:
+  long run_index(vfm::Slots& slots, vfm::cli::Context& context) {
+    if (search_option_->count() > 0) {
+      search_.index = index_.path;
+      return vfm::columns::search_index(search_, slots, context.progress, context.manifest);
+    }
+    index_.inputs = columns_.input.resolved();
+    index_.kind =
+        vectors_ == "text" ? vfm::columns::VectorKind::text : vfm::columns::VectorKind::video;
+    index_.force = columns_.output.force;
+    index_.limits.member = columns_.member.bytes;
+    return vfm::columns::build_index(index_, slots, context.progress, context.manifest);
+  }
+
   void choose_encoders() {
     embed_.text_encoder = {.name = "builtin:hash", .dim = text_dim_, .max_tokens = text_tokens_};
     const bool text = !text_.empty() && text_ != "none" && text_ != "builtin:hash";
@@ -140,7 +188,10 @@ class EmbedTool : public vfm::cli::Tool {
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;
   std::string compute_ = "auto";
-  CLI::Option* search_option_ = nullptr;
+  const CLI::App* app_ = nullptr;
+  CLI::Option *search_option_ = nullptr, *index_option_ = nullptr, *vectors_option_ = nullptr;
+  std::string vectors_ = "video";
+  vfm::columns::IndexOptions index_;
   vfm::columns::EmbedOptions embed_;
   vfm::columns::SearchOptions search_;
   bool dry_run_ = false;

@@ -15,6 +15,8 @@
 #include "base/stop.h"
 #include "columns/column_job.h"
 #include "columns/file_query.h"
+#include "columns/match_facts.h"
+#include "columns/stored_vectors.h"
 #include "curate/look.h"
 #include "io/file.h"
 #include "io/manifest.h"
@@ -49,26 +51,6 @@ struct Found {
   std::vector<Match> matches;
   std::vector<io::Fault> errors;
 };
-
-void add_facts(Json& line, const Json& facts) {
-  for (const char* name : {"caption", "source", "begin", "end"})
-    if (const auto value = facts.find(name); value != facts.end() && !line.contains(name))
-      line[name] = *value;
-}
-
-/// Adds what only the clip's own json knows. Without an index it is not worth a scan of the tar.
-void add_clip_facts(Match& match) {
-  if (match.json.contains("source") || !io::file_exists(shard::energon_index_path(match.base)))
-    return;
-  try {
-    const shard::Sample sample = shard::IndexedReader(match.base).read(match.row);
-    const std::string* json = sample.find("json");
-    if (json && shard::column_key(sample.key) == match.key)
-      add_facts(match.json, parse_json(*json, match.key));
-  } catch (const Error& error) {
-    log_info("{}: {}", match.base, error.what());
-  }
-}
 
 /// The query in the terms of whatever encoder a sample names.
 class TextQuery {
@@ -177,22 +159,13 @@ class Searcher {
   }
 
  private:
-  /// The small columns hold what is compared, where there are any: the video need not be read.
-  static std::vector<std::string> searched_tars(const io::Record& record) {
-    const Json& columns = record.json.at("columns");
-    return columns.contains("embed") ? tars_without(record, "clip") : io::column_tars(record);
-  }
-
   /// Cosine of a query's vector, of length 1, with a clip's.
   static float clip_score(const std::vector<float>& query, const std::string& npy,
                           const std::string& key) {
     const std::vector<float> clip = io::npy_floats(npy, key + ".video.npy");
     if (clip.size() != query.size())
       fail("{}.video.npy has {} numbers, its encoder makes {}", key, clip.size(), query.size());
-    // Stored in half precision, it is of length 1 only nearly; another program's may be anything.
-    const double length = std::sqrt(curate::dot(clip, clip));
-    if (!(length > 0) || std::isinf(length)) return 0;
-    return static_cast<float>(std::min(1.0, curate::dot(query, clip) / length));
+    return static_cast<float>(stored_cosine(query, clip));
   }
 
   std::optional<Match> compare(const shard::Sample& sample, const std::string& path) {
@@ -281,11 +254,8 @@ void print(std::vector<Match>& matches, std::size_t top, io::ManifestWriter& man
   std::partial_sort(matches.begin(), matches.begin() + count, matches.end(), better);
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     Match& match = matches[static_cast<std::size_t>(i)];
-    add_clip_facts(match);
-    Json line = {
-        {"kind", "match"}, {"rank", i + 1}, {"score", std::round(match.score * 1e4) / 1e4}};
-    line.update(match.json);
-    manifest.write(line);
+    add_clip_facts(match.json, match.key, match.base, match.row);
+    manifest.write(match_line(static_cast<std::size_t>(i) + 1, match.score, match.json));
   }
 }
 

@@ -26,6 +26,8 @@ struct SearchOptions {
   shard::ReadLimits limits;
   std::string query;  ///< an existing media file, else text
   std::size_t top = 10;
+  std::string index;   ///< for search_index() (columns/index_search.h): instead of `inputs`
+  bool exact = false;  ///< there: compare all vectors of the index
   /// Decodes a video to search for, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

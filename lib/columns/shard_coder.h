@@ -1,0 +1,44 @@
+// What an index notes of the vectors of a shard: list and code of each.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "columns/vector_index.h"
+#include "curate/inverted_file.h"
+#include "io/error_log.h"
+#include "shard/reader.h"
+
+namespace vfm::columns {
+
+/// Whether an index of this model takes the vector; then it is brought to length 1.
+bool usable(StoredVector& vector, const IndexModel& model);
+
+struct CodedShard {
+  std::string rows;  ///< by put_coded_row(); empty: none of its vectors is taken
+  IndexedShard shard;
+  std::vector<io::Fault> errors;
+};
+
+class ShardCoder {
+ public:
+  /// Both must outlive it. `inverted`: of the model.
+  ShardCoder(const IndexModel& model, const curate::InvertedFile& inverted,
+             const shard::ReadLimits& limits);
+
+  /// Reads all vectors of `shard`, whose tar, files and rows are known. What cannot be taken is an
+  /// error; what has no length is not. Throws Stopped.
+  CodedShard code(const IndexedShard& shard) const;
+
+ private:
+  class Pack;
+
+  const IndexModel& model_;
+  const curate::InvertedFile& inverted_;
+  shard::ReadLimits limits_;
+  Json identity_;
+};
+
+}  // namespace vfm::columns

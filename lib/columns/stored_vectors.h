@@ -1,0 +1,61 @@
+// The vectors of samples where they stand in a tar: one for each sample's clip, or for its caption.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "io/manifest.h"
+#include "shard/reader.h"
+
+namespace vfm::columns {
+
+enum class VectorKind { video, text };
+
+/// "video" and "text": KEY.video.npy, "video_encoder" and so on.
+const char* to_string(VectorKind kind);
+
+/// The tar of a shard's record that has the vectors: its embed column, or itself. The record has
+/// "columns" (shard::complete_shard).
+std::string vectors_tar(const io::Record& record);
+
+/// The samples of a tar by number: by the index beside it, or by its headers. Throws Error if there
+/// is no tar, or a compressed one, whose samples can only be read in order.
+shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits);
+
+struct StoredVector {
+  std::uint64_t at = 0;  ///< where its numbers begin in the tar: halves, little-endian
+  std::vector<float> values;
+  Json encoder;
+};
+
+class StoredVectors {
+ public:
+  /// Throws Error as open_rows().
+  StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
+
+  std::int64_t rows() const { return reader_.samples(); }
+  /// That of sample `row`, at least 0 and below rows(). False if it has none. Throws Error if it is
+  /// not one vector of halves, or nothing says which encoder made it.
+  bool read(std::int64_t row, StoredVector& out);
+
+ private:
+  shard::IndexedReader reader_;
+  VectorKind kind_;
+  shard::ReadBuffer buffer_;
+};
+
+/// Reads `out.size()` halves at `at`. Throws Error.
+void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);
+
+/// Brings a vector to length 1. False if it has none: zeros, or a number that is not finite.
+bool to_unit_length(std::vector<float>& vector);
+
+/// Cosine of a query, of length 1, with a stored vector, which is that only nearly (halves): at
+/// most 1, and 0 where the vector has no length.
+double stored_cosine(const std::vector<float>& query, const std::vector<float>& stored);
+
+}  // namespace vfm::columns

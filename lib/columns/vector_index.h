@@ -1,0 +1,133 @@
+// The file that vfm-embed --index writes: which vectors of many shards may be near to a query.
+//
+// It holds no vectors. It is an inverted file (curate/inverted_file.h) of unit vectors: lists, and
+// codes in them; and it has where the halves of each stand in their tar: what the codes find is
+// compared exactly from there. FAISS has a file of its own, which has no checksums and is believed
+// when it is read; so this is another one.
+//
+// Little-endian. A row is a sample of a shard, numbered through in the order of the shards.
+//   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
+//                      facts and of the header until here (16 hex digits each)
+//   rows               u64 each: where its vector begins in the tar; 0: it has none
+//   lists              u64 entries and XXH3-64 (16 hex digits) of these
+//   centres, words     f32: lists x dim, pieces x 256 x width
+//   entries            u32 each, by list: its row; those of a list ascend
+//   codes              code_bytes(dim) each, in the order of the entries
+//   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
+// Everything is checked before it is used: facts, centres and words on opening, a list and the rows
+// of a shard when they are asked for. So opening a large file reads little of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "columns/stored_vectors.h"
+#include "curate/inverted_file.h"
+#include "io/file.h"
+#include "io/manifest.h"
+
+namespace vfm::columns {
+
+/// What a file was when it was looked at: it counts as changed if one of these did.
+struct FileState {
+  std::string path;
+  std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
+  bool operator==(const FileState&) const = default;
+};
+/// Of the file there now; bytes -1 if there is none.
+FileState file_state(const std::string& path);
+
+struct IndexedShard {
+  std::string path;  ///< of its record
+  Json columns;      ///< of its record
+  std::string tar;   ///< with the vectors
+  std::vector<FileState> files;
+  std::uint64_t first = 0, rows = 0;  ///< its rows in the index
+  std::uint64_t entries = 0;          ///< how many of them have a vector
+  std::string hash;                   ///< XXH3-64 of its rows
+
+  io::Record record() const;
+  /// Why what is indexed is no longer there; empty: it is.
+  std::string changed() const;
+};
+
+/// What all lists and codes of an index were made by.
+struct IndexModel {
+  VectorKind kind = VectorKind::video;
+  Json encoder;  ///< as the first shard's samples have it
+  std::uint64_t dim = 0, lists = 0;
+  std::uint64_t trained = 0;  ///< vectors that there were when it was made
+};
+
+/// Where the parts of the file begin.
+struct IndexLayout {
+  IndexLayout(const IndexModel& model, std::uint64_t rows, std::uint64_t entries);
+  std::uint64_t rows, lists, centres, words, entries, codes, end;
+};
+
+struct IndexHeader {
+  std::array<char, 8> magic;
+  std::uint64_t version, facts_at, facts_bytes;
+  std::array<char, 16> facts_hash, header_hash;
+};
+struct ListHead {
+  std::uint64_t entries;
+  std::array<char, 16> hash;
+};
+inline constexpr std::array<char, 8> kIndexMagic = {'v', 'f', 'm', 'i', 'n', 'd', 'e', 'x'};
+inline constexpr std::uint64_t kIndexVersion = 1;
+/// XXH3-64 in 16 hex digits, of bytes that follow each other.
+std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
+
+/// Thread-safety: const members from any thread.
+class VectorIndex {
+ public:
+  /// Throws Error: it cannot be read, is no index, or is damaged.
+  explicit VectorIndex(const std::string& path);
+
+  const IndexModel& model() const { return model_; }
+  const std::vector<IndexedShard>& shards() const { return shards_; }
+  std::uint64_t entries() const { return entries_; }
+  std::span<const float> centres() const;
+  std::span<const float> words() const;
+  std::uint64_t list_size(std::size_t list) const;
+
+  using List = curate::InvertedFile::List;
+  /// Throws Error if it is damaged, which is looked at once.
+  List list(std::size_t list) const;
+  /// Where the vectors of shard number `shard` begin in its tar, by row; 0: there is none. Throws
+  /// Error if damaged.
+  std::span<const std::uint64_t> positions(std::size_t shard) const;
+  /// The number of the shard that has this row. Throws Error if none has.
+  std::size_t shard_of(std::uint32_t row) const;
+
+ private:
+  void read_facts(const Json& facts);
+  template <class T>
+  std::span<const T> part(std::uint64_t at, std::uint64_t count) const;
+  [[noreturn]] void damaged(const char* what) const;
+
+  std::string path_;
+  io::MappedFile file_;
+  IndexModel model_;
+  std::vector<IndexedShard> shards_;
+  std::uint64_t rows_ = 0, entries_ = 0;
+  std::vector<std::uint64_t> begins_;  // of the lists, in entries
+  std::vector<std::uint64_t> firsts_;  // of the shards
+  mutable std::unique_ptr<std::atomic<bool>[]> checked_lists_, checked_shards_;
+};
+
+/// The facts of an index with these shards; `model_hash`: of lists, centres and words.
+Json index_facts(const IndexModel& model, const std::vector<IndexedShard>& shards,
+                 std::uint64_t rows, std::uint64_t entries, const std::string& model_hash);
+
+}  // namespace vfm::columns

@@ -1,0 +1,32 @@
+// What is searched for in an index, as vectors of length 1 of the index's encoder.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "columns/vector_index.h"
+#include "media/hardware.h"
+
+namespace vfm::columns {
+
+struct VectorQueries {
+  std::size_t dim = 0;
+  std::vector<float> values;  ///< n x dim
+  bool numbered = false;      ///< of a file of vectors
+
+  std::size_t count() const { return values.size() / dim; }
+  std::vector<float> one(std::size_t i) const {
+    return {values.begin() + static_cast<std::ptrdiff_t>(i * dim),
+            values.begin() + static_cast<std::ptrdiff_t>((i + 1) * dim)};
+  }
+};
+
+/// A text, a video or picture file, or a file of vectors (.npy of floats, one a row). Throws
+/// Error{usage} if that is no query, or cannot be compared with the vectors of `model`; Error if
+/// its encoder is gone.
+VectorQueries vector_queries(const std::string& query, const IndexModel& model,
+                             const media::HardwareDecoder* hardware);
+
+}  // namespace vfm::columns
