@@ -127,6 +127,13 @@ Answer CaptionModel::answer(const SeenFrames& seen, std::string_view prompt, con
   return answer;
 }
 
+std::vector<Answer> CaptionModel::answer_many(std::span<const Question> questions) const {
+  std::vector<Answer> answers;
+  for (const Question& q : questions)
+    answers.push_back(answer(*q.seen, q.prompt, q.rule, q.key));
+  return answers;
+}
+
 Json CaptionModel::config() const {
   return {{"name", state_->component.type()},
           {"path", state_->component.folder()},

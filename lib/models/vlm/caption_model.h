@@ -2,9 +2,12 @@
 // Hugging Face has them: Qwen2.5-VL's config.json, weights, tokenizer.json, chat template and
 // preprocessor_config.json beside each other.
 //
-// Each question is computed by itself, by all threads that there are: so a text does not depend on
-// what else is asked, or in which order. On the CPU.
-// Thread-safety: const members from any thread; of several questions one is answered at a time.
+// Questions that are asked at the same time, by one call or from several threads, are answered
+// together, by all processors: for a token of each of them the weights are read once. Yet a text
+// does not depend on what else is asked, or in which order: video and prompt of a question are
+// computed by themselves, and of the tokens after them each is a row of products that sum a row in
+// the same order whatever other rows there are (ops/matmul/few_rows.h). On the CPU.
+// Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,6 +40,14 @@ struct SeenFrames {
   double fps = 2;  ///< at which they were taken
 };
 
+/// What a model is asked.
+struct Question {
+  const SeenFrames* seen = nullptr;  ///< of several about one and the same it is looked at once
+  std::string_view prompt;
+  AnswerRule rule;
+  std::string_view key;  ///< names the question where the rule draws
+};
+
 struct Answer {
   std::string text;
   std::int64_t prompt_tokens = 0, tokens = 0;
@@ -57,8 +68,10 @@ class CaptionModel {
   std::vector<std::uint8_t> prepare(const PictureView& picture, std::size_t frames) const;
   /// Throws Error{usage} if a prompt has no meaning in the model's chat.
   void check_prompt(std::string_view prompt) const;
-  /// `key` names the question where the rule draws. Throws Error: what is seen does not fit, or
-  /// comes to more tokens than the model takes; Stopped.
+  /// In the order of the questions. Throws Error: what is seen does not fit, or comes to more tokens
+  /// than the model takes, of any of them; Stopped. Those of other threads go on.
+  std::vector<Answer> answer_many(std::span<const Question> questions) const;
+  /// Of one.
   Answer answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
                 std::string_view key) const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
