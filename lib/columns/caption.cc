@@ -342,8 +342,8 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   check_caption_sources(options.from);
   SeeingModel seeing;
   if (const std::string folder = caption_model_folder(options.from); !folder.empty()) {
-    seeing.model = std::make_unique<models::CaptionModel>(folder, options.model.compute,
-                                                          options.model.frame_tokens, options.model.int8);
+    seeing.model = std::make_unique<models::CaptionModel>(
+        folder, options.model.compute, options.model.frame_tokens, options.model.int8);
     seeing.model->check_prompt(options.model.video_prompt);
     seeing.model->check_prompt(options.model.picture_prompt);
     seeing.config = model_caption_config(*seeing.model, options.model);
