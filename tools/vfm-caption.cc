@@ -153,11 +153,14 @@ class CaptionTool : public vfm::cli::Tool {
     add("--compute", compute_, "what the model's products are computed in", "f32|bf16")
         ->check(CLI::IsMember({"f32", "bf16"}))
         ->capture_default_str();
+    add("--quantize", quantize_, "round its matrices to 8 bits when it is opened", "int8")
+        ->check(CLI::IsMember({"int8"}));
   }
 
   void set_model_options() {
     options_.model.rule.seed = seed_.seed;
     options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
+    options_.model.int8 = !quantize_.empty();
     const std::string prompt = prompt_file_.empty() ? prompt_ : read_prompt();
     if (prompt.empty()) return;
     options_.model.video_prompt = options_.model.picture_prompt = prompt;
@@ -228,7 +231,7 @@ class CaptionTool : public vfm::cli::Tool {
 
   vfm::cli::ColumnOptions columns_;
   vfm::cli::ReportOptions report_;
-  std::string empty_ = "skip", prompt_, compute_ = "f32";
+  std::string empty_ = "skip", prompt_, compute_ = "f32", quantize_;
   std::vector<CLI::Option*> of_model_;
   vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "base/error.h"
+#include "base/ordered.h"
 #include "base/stop.h"
 #include "columns/caption_queue.h"
 #include "columns/caption_report.h"
@@ -88,18 +90,24 @@ struct SeeingModel {
   Json config;
 };
 
-/// Captions the samples of one shard.
+/// Of one shard, for several threads.
+struct SharedSidecars {
+  Sidecars files;
+  std::mutex mutex = {};
+};
+
+/// Captions samples of one shard.
 class Captioner {
  public:
   Captioner(const CaptionOptions& options, const SeeingModel& seeing, const Endpoint* endpoint,
-            const io::Record& record, ColumnNotes& notes)
+            const io::Record& record, SharedSidecars& sidecars, ColumnNotes& notes)
       : options_(options),
         seeing_(seeing),
         endpoint_(endpoint),
         sources_(expand(options.from)),
         record_(record),
         notes_(notes),
-        sidecars_(notes, record, options.sidecars) {}
+        sidecars_(sidecars) {}
 
   Caption caption(const shard::Sample& sample) {
     const std::size_t before = notes_.errors.size();
@@ -171,7 +179,8 @@ class Captioner {
       return std::nullopt;
     }
     const std::string kind = source.substr(source.find(':') + 1);
-    return sidecars_.caption(get_string(facts, "source").value_or(""), kind, begin, end);
+    const std::lock_guard one(sidecars_.mutex);
+    return sidecars_.files.caption(get_string(facts, "source").value_or(""), kind, begin, end);
   }
 
   /// What the model says.
@@ -218,7 +227,7 @@ class Captioner {
   std::vector<std::string> sources_;
   const io::Record& record_;
   ColumnNotes& notes_;
-  Sidecars sidecars_;
+  SharedSidecars& sidecars_;
   Json measured_, by_model_;  // of the sample in hand
 };
 
@@ -247,6 +256,58 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
   settings["beside"] = sidecar_places(record, options.sidecars);
   if (uses_endpoint(options)) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;
+}
+
+/// What is told of a sample or file, behind what was told before it; counts are added.
+void add_notes(ColumnNotes& to, ColumnNotes& from) {
+  to.errors.insert(to.errors.end(), from.errors.begin(), from.errors.end());
+  to.inputs.update(from.inputs);
+  for (const auto& [name, value] : from.of_record.items()) {
+    Json& sum = to.of_record[name];
+    if (sum.is_number_integer() && value.is_number_integer())
+      sum = sum.get<std::int64_t>() + value.get<std::int64_t>();
+    else
+      sum = value;
+  }
+}
+
+/// A sample's caption, and what is to be told of it.
+struct Captioned {
+  std::string key, name;
+  Caption caption;
+  ColumnNotes notes = {};
+};
+
+/// Where a model is asked: as many samples at a time as it writes texts together. What is told of
+/// files beside sources comes last, by their paths, as who reads a file first is chance.
+void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
+                      const Endpoint* endpoint, const io::Record& record,
+                      shard::JoinedReader& reader, CaptionQueue& queue, ColumnNotes& notes) {
+  ColumnNotes beside;
+  SharedSidecars sidecars{Sidecars(beside, record, options.sidecars)};
+  Slots together(models::kAnswersTogether);
+  for_each_ordered<shard::Sample, Captioned>(
+      together,
+      [&] {
+        std::optional<shard::Sample> sample(std::in_place);
+        if (!reader.next(*sample)) sample.reset();
+        return sample;
+      },
+      [&](shard::Sample& sample) {
+        check_stop();
+        Captioned one;
+        Captioner captioner(options, seeing, endpoint, record, sidecars, one.notes);
+        one.key = sample.key;
+        one.name = captioner.name_of(sample);
+        one.caption = captioner.caption(sample);
+        return one;
+      },
+      [&](Captioned& one) {
+        add_notes(notes, one.notes);
+        queue.push(one.key, one.name, std::move(one.caption));
+      });
+  std::ranges::stable_sort(beside.errors, {}, &io::Fault::input);
+  add_notes(notes, beside);
 }
 
 }  // namespace
@@ -281,8 +342,8 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   check_caption_sources(options.from);
   SeeingModel seeing;
   if (const std::string folder = caption_model_folder(options.from); !folder.empty()) {
-    seeing.model = std::make_unique<models::CaptionModel>(folder, options.model.compute,
-                                                          options.model.frame_tokens);
+    seeing.model = std::make_unique<models::CaptionModel>(
+        folder, options.model.compute, options.model.frame_tokens, options.model.int8);
     seeing.model->check_prompt(options.model.video_prompt);
     seeing.model->check_prompt(options.model.picture_prompt);
     seeing.config = model_caption_config(*seeing.model, options.model);
@@ -302,8 +363,13 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.settings = [&](const io::Record& record) { return settings_of(options, seeing, record); };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
-    Captioner captioner(options, seeing, server, record, notes);
     CaptionQueue queue(options, server, record, writer, notes, progress);
+    if (seeing.model) {
+      caption_together(options, seeing, server, record, reader, queue, notes);
+      return queue.finish();
+    }
+    SharedSidecars sidecars{Sidecars(notes, record, options.sidecars)};
+    Captioner captioner(options, seeing, server, record, sidecars, notes);
     shard::Sample sample;
     while (reader.next(sample)) {
       check_stop();

@@ -25,6 +25,7 @@ inline constexpr int kLeastWindow = 16;
 /// How a model is asked.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
+  bool int8 = false;       ///< matrices are rounded to 8 bits
   double fps = 2;          ///< of the frames that it sees
   int window = 256;        ///< frames of the clip
   int frame_tokens = 768;  ///< of two frames, at most

@@ -62,6 +62,10 @@ field() { member "$1" "$2.json" | jq -r "$3"; }
   [ "$(field a.caption.tar c1 .caption_model.hash)" != "$(field tied/a.caption.tar c1 .caption_model.hash)" ]
   ask --compute bf16 -o low a.tar >/dev/null
   [ "$(field low/a.caption.tar c1 .caption_model.compute)" = bf16 ]
+  [ "$(field low/a.caption.tar c1 .caption_model.weights)" = null ]
+  ask --quantize int8 -o coded a.tar >/dev/null
+  [ "$(field coded/a.caption.tar c1 .caption_model.weights)" = int8 ]
+  [ -n "$(field coded/a.caption.tar c1 .caption)" ]
 }
 
 @test "captions do not depend on -j or on what else is captioned, and are kept by a second run" {
@@ -178,13 +182,13 @@ refused() {
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"--prompt and --prompt-file ask a model: name one"* ]]
   for option in "--fps 2" "--window 64" "--frame-tokens 9" "--max-tokens 9" "--temperature 1" "--top-p 0.5" \
-    "--repetition-penalty 1" "--seed 1" "--compute f32"; do
+    "--repetition-penalty 1" "--seed 1" "--compute f32" "--quantize int8"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption $option a.tar
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"${option% *} is about a model, and --from names none"* ]]
   done
-  for option in "--fps 0" "--window 3" "--frame-tokens 0" "--max-tokens 0" "--temperature -1" "--top-p 0" "--compute f16" \
+  for option in "--fps 0" "--window 3" "--frame-tokens 0" "--max-tokens 0" "--temperature -1" "--top-p 0" "--compute f16" "--quantize e4m3" \
     "--seed -1"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption --from model:model $option a.tar

@@ -3,19 +3,24 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
-#include "base/stop.h"
+#include "models/vlm/answer_batch.h"
 #include "models/vlm/chat_words.h"
 #include "models/vlm/qwen.h"
 #include "models/vlm/qwen_input.h"
+#include "ops/matmul/few_rows.h"
 
 namespace vfm::models {
 namespace {
+
+static_assert(kAnswersTogether <= ops::kFewRows);
 
 std::string canonical_folder(const std::string& folder) {
   if (!std::filesystem::exists(folder)) fail_usage("no such model folder: '{}'", folder);
@@ -32,16 +37,20 @@ struct CaptionModel::State {
   std::vector<std::int32_t> ends;
   std::string hash;
   DType compute;
-  mutable std::mutex turn;
+  bool int8;
+  mutable std::mutex turn;  // of whoever computes, by all processors
+  mutable AnswerBatch batch;
 
-  State(const std::string& folder, DType compute_in, int frame_tokens)
+  State(const std::string& folder, DType compute_in, int frame_tokens, bool int8_in)
       : component(canonical_folder(folder)),
-        model(component, compute_in),
+        model(component, compute_in, int8_in),
         input(QwenInput::from_folder(component.folder(), model.config().vision)),
         words(component.folder()),
         ends(words.ends().empty() ? model.config().ends : words.ends()),
         hash(component.hash()),
-        compute(compute_in) {
+        compute(compute_in),
+        int8(int8_in),
+        batch(model, ends, kAnswersTogether, turn) {
     input.frame_tokens = frame_tokens;
   }
 
@@ -59,12 +68,50 @@ struct CaptionModel::State {
           component.folder(), still ? "picture" : "video", prompt, sights);
     return ids;
   }
+
+  PictureSize size_of(const SeenFrames& seen) const {
+    return input.size({seen.height, seen.width}, seen.still ? 0 : seen.frames.size());
+  }
+
+  /// `seen` must outlive its use. Throws Error for what no video is.
+  std::shared_ptr<SharedSight> sight_of(const SeenFrames& seen) const {
+    if (seen.frames.empty()) fail("nothing is seen");
+    if (!seen.still && !(seen.fps > 0)) fail("frames of a video without a rate");
+    const double seconds = seen.still ? 0 : model.config().vision.temporal_patch / seen.fps;
+    auto sight = std::make_shared<SharedSight>();
+    sight->open = [this, &seen, seconds] {
+      return input.patches(seen.frames, size_of(seen), seen.still, seconds);
+    };
+    return sight;
+  }
+
+  /// Throws Error where prompt and answer are too long for the model.
+  TextJob job_of(const Question& question, std::shared_ptr<SharedSight> sight) const {
+    const QwenConfig& config = model.config();
+    const SeenFrames& seen = *question.seen;
+    const AnswerRule& rule = question.rule;
+    std::vector<std::int32_t> ids = tokens_of(question.prompt, seen.still);
+    const std::int32_t pad = seen.still ? config.image_token : config.video_token;
+    const std::int64_t own =
+        input.tokens(size_of(seen), seen.still ? 1 : static_cast<std::int64_t>(seen.frames.size()));
+    ids.insert(std::ranges::find(ids, pad), static_cast<std::size_t>(own - 1), pad);
+    const auto length = static_cast<std::int64_t>(ids.size());
+    if (length + rule.most_tokens > config.text.positions)
+      fail(
+          "{} tokens of prompt and video and {} of text are more than the {} that the model takes: "
+          "show it fewer or smaller frames",
+          length, rule.most_tokens, config.text.positions);
+    TextJob job{std::move(ids), std::move(sight), rule.choice, rule.most_tokens, {}};
+    job.random.emplace(rule.seed, Purpose::caption, 0,
+                       random_key(fmt::format("answer\n{}", question.key)));
+    return job;
+  }
 };
 
-CaptionModel::CaptionModel(const std::string& folder, DType compute, int frame_tokens) {
+CaptionModel::CaptionModel(const std::string& folder, DType compute, int frame_tokens, bool int8) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("a model that writes captions computes in f32 or bf16 alone");
-  state_ = as_usage([&] { return std::make_unique<State>(folder, compute, frame_tokens); });
+  state_ = as_usage([&] { return std::make_unique<State>(folder, compute, frame_tokens, int8); });
 }
 
 CaptionModel::~CaptionModel() = default;
@@ -85,55 +132,42 @@ void CaptionModel::check_prompt(std::string_view prompt) const {
 
 Answer CaptionModel::answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
                             std::string_view key) const {
-  const State& s = *state_;
-  const QwenConfig& config = s.model.config();
-  if (!seen.still && !(seen.fps > 0)) fail("frames of a video without a rate");
-  const PictureSize size =
-      s.input.size({seen.height, seen.width}, seen.still ? 0 : seen.frames.size());
-  const double seconds = seen.still ? 0 : config.vision.temporal_patch / seen.fps;
-  const QwenPicture picture = s.input.patches(seen.frames, size, seen.still, seconds);
-  std::vector<std::int32_t> ids = s.tokens_of(prompt, seen.still);
-  const std::int32_t pad = seen.still ? config.image_token : config.video_token;
-  const std::int64_t own = picture.sight.grid.tokens(config.vision.merge);
-  ids.insert(std::ranges::find(ids, pad), static_cast<std::size_t>(own - 1), pad);
-  Answer answer;
-  answer.prompt_tokens = static_cast<std::int64_t>(ids.size());
-  if (answer.prompt_tokens + rule.most_tokens > config.text.positions)
-    fail(
-        "{} tokens of prompt and video and {} of text are more than the {} that the model takes: "
-        "show it fewer or smaller frames",
-        answer.prompt_tokens, rule.most_tokens, config.text.positions);
+  const Question one{&seen, prompt, rule, key};
+  return answer_many(std::span(&one, 1)).front();
+}
 
-  const Random random(rule.seed, Purpose::caption, 0, random_key(fmt::format("answer\n{}", key)));
-  std::vector<std::int32_t> written;
-  const std::lock_guard one(s.turn);  // of it all threads compute
-  QwenAnswer model_answer(s.model, ids, std::span(&picture, 1), rule.most_tokens);
-  answer.cut = true;
-  while (static_cast<int>(written.size()) < rule.most_tokens) {
-    check_stop();
-    const Tensor logits = model_answer.logits();
-    const std::int32_t token =
-        choose_token(logits.floats(), ids, rule.choice, random.uniform(written.size()));
-    if (std::ranges::find(s.ends, token) != s.ends.end()) {
-      answer.cut = false;
-      break;
-    }
-    written.push_back(token);
-    ids.push_back(token);
-    if (static_cast<int>(written.size()) < rule.most_tokens) model_answer.write(token);
+std::vector<Answer> CaptionModel::answer_many(std::span<const Question> questions) const {
+  const State& s = *state_;
+  std::map<const SeenFrames*, std::shared_ptr<SharedSight>> sights;
+  std::vector<TextJob> jobs;
+  std::vector<std::int64_t> prompt_tokens;
+  for (const Question& question : questions) {
+    std::shared_ptr<SharedSight>& sight = sights[question.seen];
+    if (!sight) sight = s.sight_of(*question.seen);
+    jobs.push_back(s.job_of(question, sight));
+    prompt_tokens.push_back(static_cast<std::int64_t>(jobs.back().ids.size()));
   }
-  answer.tokens = static_cast<std::int64_t>(written.size());
-  answer.text = s.words.text(written);
-  return answer;
+  sights.clear();  // a sight goes with its last job
+  s.batch.run(jobs);
+  std::vector<Answer> answers;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const TextJob& job = jobs[i];
+    if (job.error) std::rethrow_exception(job.error);
+    answers.push_back({s.words.text(job.written), prompt_tokens[i],
+                       static_cast<std::int64_t>(job.written.size()), job.cut});
+  }
+  return answers;
 }
 
 Json CaptionModel::config() const {
-  return {{"name", state_->component.type()},
-          {"path", state_->component.folder()},
-          {"hash", state_->hash},
-          {"words", state_->words.hash()},
-          {"compute", state_->compute == DType::bf16 ? "bf16" : "f32"},
-          {"input", state_->input.to_json()}};
+  Json config = {{"name", state_->component.type()},
+                 {"path", state_->component.folder()},
+                 {"hash", state_->hash},
+                 {"words", state_->words.hash()},
+                 {"compute", state_->compute == DType::bf16 ? "bf16" : "f32"},
+                 {"input", state_->input.to_json()}};
+  if (state_->int8) config["weights"] = "int8";
+  return config;
 }
 
 }  // namespace vfm::models

@@ -2,9 +2,12 @@
 // Hugging Face has them: Qwen2.5-VL's config.json, weights, tokenizer.json, chat template and
 // preprocessor_config.json beside each other.
 //
-// Each question is computed by itself, by all threads that there are: so a text does not depend on
-// what else is asked, or in which order. On the CPU.
-// Thread-safety: const members from any thread; of several questions one is answered at a time.
+// Questions that are asked at the same time, by one call or from several threads, are answered
+// together, by all processors: for a token of each of them the weights are read once. Yet a text
+// does not depend on what else is asked, or in which order: video and prompt of a question are
+// computed by themselves, and of the tokens after them each is a row of products that sum a row in
+// the same order whatever other rows there are (ops/matmul/few_rows.h). On the CPU.
+// Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,10 +25,13 @@
 
 namespace vfm::models {
 
+/// Answers that are written together, at most.
+inline constexpr int kAnswersTogether = 8;
+
 /// How an answer is written.
 struct AnswerRule {
   TokenChoice choice{.repetition_penalty = 1.05};
-  int most_tokens = 512;
+  int most_tokens = 512;   ///< at least 1
   std::uint64_t seed = 0;  ///< of what is drawn, with the question's key
 };
 
@@ -37,6 +43,14 @@ struct SeenFrames {
   double fps = 2;  ///< at which they were taken
 };
 
+/// What a model is asked.
+struct Question {
+  const SeenFrames* seen = nullptr;  ///< of several about one and the same it is looked at once
+  std::string_view prompt;
+  AnswerRule rule;
+  std::string_view key;  ///< names the question where the rule draws
+};
+
 struct Answer {
   std::string text;
   std::int64_t prompt_tokens = 0, tokens = 0;
@@ -45,9 +59,10 @@ struct Answer {
 
 class CaptionModel {
  public:
-  /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most. Throws
-  /// Error{usage} for a folder that is not there, or holds what is not supported.
-  CaptionModel(const std::string& folder, DType compute, int frame_tokens);
+  /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most; `int8`:
+  /// matrices are rounded to 8 bits. Throws Error{usage} for a folder that is not there, or holds
+  /// what is not supported.
+  CaptionModel(const std::string& folder, DType compute, int frame_tokens, bool int8 = false);
   ~CaptionModel();
 
   /// The numbers of the frames of `frames` at `rate` a second that it is shown at `fps`.
@@ -57,12 +72,15 @@ class CaptionModel {
   std::vector<std::uint8_t> prepare(const PictureView& picture, std::size_t frames) const;
   /// Throws Error{usage} if a prompt has no meaning in the model's chat.
   void check_prompt(std::string_view prompt) const;
-  /// `key` names the question where the rule draws. Throws Error: what is seen does not fit, or
-  /// comes to more tokens than the model takes; Stopped.
+  /// In the order of the questions. Throws Error: what is seen does not fit, or comes to more
+  /// tokens than the model takes, of any of them; Stopped. Those of other threads go on.
+  std::vector<Answer> answer_many(std::span<const Question> questions) const;
+  /// Of one.
   Answer answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
                 std::string_view key) const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
-  /// "compute": "f32", "input": {…}}. Two with the same, but for "path", write the same.
+  /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are. Two with the same, but
+  /// for "path", write the same.
   Json config() const;
 
  private:

@@ -14,9 +14,23 @@ QwenConfig qwen_config_of(const HfComponent& folder) {
   return QwenConfig::from_json(folder.config(), folder.config_path());
 }
 
+std::vector<QwenSight> sights_of(std::span<const QwenPicture> pictures) {
+  std::vector<QwenSight> sights;
+  for (const QwenPicture& picture : pictures)
+    sights.push_back(picture.sight);
+  return sights;
+}
+
+std::vector<Tensor> looked_at(const Qwen& model, std::span<const QwenPicture> pictures) {
+  std::vector<Tensor> seen;
+  for (const QwenPicture& picture : pictures)
+    seen.push_back(model.look(picture));
+  return seen;
+}
+
 }  // namespace
 
-Qwen::Qwen(const HfComponent& folder, DType compute)
+Qwen::Qwen(const HfComponent& folder, DType compute, bool int8)
     : config_(qwen_config_of(folder)),
       selected_(folder.weights(),
                 [&](const std::string& name) {
@@ -25,28 +39,33 @@ Qwen::Qwen(const HfComponent& folder, DType compute)
                   if (config_.text.tied && own == "lm_head.weight") own.clear();
                   return own;
                 }),
-      weights_((check_tensors(selected_, config_.tensors()), selected_), compute),
+      weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8),
       vision_(config_.vision, weights_),
       text_(config_.text, selected_, weights_) {}
 
+Tensor Qwen::look(const QwenPicture& picture) const {
+  return vision_.forward(picture.patches, picture.sight.grid);
+}
+
 QwenAnswer::QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
                        std::span<const QwenPicture> pictures, std::int64_t most)
+    : QwenAnswer(model, ids, sights_of(pictures), looked_at(model, pictures), most) {}
+
+QwenAnswer::QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
+                       std::span<const QwenSight> sights, std::span<const Tensor> seen,
+                       std::int64_t most)
     : model_(model), memory_(model.text_.memory(static_cast<std::int64_t>(ids.size()) + most)) {
   if (ids.empty()) fail("a prompt without tokens has no answer");
   const QwenConfig& config = model.config_;
-  std::vector<QwenSight> sights;
-  for (const QwenPicture& picture : pictures)
-    sights.push_back(picture.sight);
   const std::vector<QwenPlace> places = qwen_places(ids, sights, config);
   const Tensor x = model.text_.embed(ids);
   std::size_t at = 0;
-  for (const QwenPicture& picture : pictures) {
+  for (const Tensor& tokens : seen) {
     while (ids[at] != config.image_token && ids[at] != config.video_token)
       ++at;
-    const Tensor seen = model.vision_.forward(picture.patches, picture.sight.grid);
     const auto begin = static_cast<std::int64_t>(at);
-    copy(seen, x.rows(begin, begin + seen.size(0)));
-    at += static_cast<std::size_t>(seen.size(0));
+    copy(tokens, x.rows(begin, begin + tokens.size(0)));
+    at += static_cast<std::size_t>(tokens.size(0));
   }
   for (const QwenPlace& place : places)
     next_ = std::max(next_, *std::ranges::max_element(place) + 1);
@@ -64,10 +83,40 @@ Tensor QwenAnswer::all_logits() const {
 }
 
 void QwenAnswer::write(std::int32_t token) {
-  const std::int32_t ids[] = {token};
-  const QwenPlace places[] = {{next_, next_, next_}};
-  hidden_ = model_.text_.forward(model_.text_.embed(ids), places, memory_);
-  ++next_;
+  QwenAnswer* const one[] = {this};
+  write_together(one, std::span(&token, 1));
+}
+
+void QwenAnswer::write_together(std::span<QwenAnswer* const> answers,
+                                std::span<const std::int32_t> tokens) {
+  if (answers.empty() || answers.size() != tokens.size())
+    fail("{} tokens for {} answers", tokens.size(), answers.size());
+  const Qwen& model = answers.front()->model_;
+  std::vector<QwenPlace> places;
+  std::vector<QwenMemory*> memories;
+  for (QwenAnswer* const answer : answers) {
+    if (&answer->model_ != &model) fail("answers of two models are not written together");
+    places.push_back({answer->next_, answer->next_, answer->next_});
+    memories.push_back(&answer->memory_);
+  }
+  const Tensor hidden = model.text_.step(model.text_.embed(tokens), places, memories);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    answers[i]->hidden_ = hidden.rows(row, row + 1);
+    ++answers[i]->next_;
+  }
+}
+
+Tensor QwenAnswer::logits_together(std::span<QwenAnswer* const> answers) {
+  if (answers.empty()) fail("no answers have no logits");
+  const Qwen& model = answers.front()->model_;
+  const auto count = static_cast<std::int64_t>(answers.size());
+  const Tensor hidden({count, model.config_.text.width});
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Tensor& own = answers[static_cast<std::size_t>(i)]->hidden_;
+    copy(own.rows(own.size(0) - 1, own.size(0)), hidden.rows(i, i + 1));
+  }
+  return model.text_.logits(hidden);
 }
 
 }  // namespace vfm::models

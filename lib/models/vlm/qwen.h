@@ -1,6 +1,7 @@
 // Qwen2.5-VL from a folder: what it sees and a prompt in, the tokens of an answer out.
 //
-// One prompt is computed by itself, so what else a program does changes no bit of its answer.
+// A prompt is computed by itself, and tokens of several answers are written together with the bits
+// that each has alone: what else a program does changes no bit of an answer.
 // On the CPU, in f32 or bf16.
 // Thread-safety: const members from any thread; a QwenAnswer, one thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,10 +28,14 @@ struct QwenPicture {
 class Qwen {
  public:
   /// `folder`, of the type kQwenType, must outlive it. Throws Error{usage} for a configuration that
-  /// is not supported; Error listing the tensors that do not fit.
-  Qwen(const HfComponent& folder, DType compute);
+  /// is not supported; Error listing the tensors that do not fit. `int8`: matrices are rounded to 8
+  /// bits.
+  Qwen(const HfComponent& folder, DType compute, bool int8 = false);
 
   const QwenConfig& config() const { return config_; }
+  /// The tokens of what is seen, [N, D] f32, for a QwenAnswer. Throws Error for patches that are
+  /// not those of the grid; Stopped.
+  Tensor look(const QwenPicture& picture) const;
 
  private:
   friend class QwenAnswer;
@@ -49,12 +54,22 @@ class QwenAnswer {
   QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
              std::span<const QwenPicture> pictures, std::int64_t most);
 
+  /// Of pictures that were looked at: `seen` as Qwen::look() has them of `sights`.
+  QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
+             std::span<const QwenSight> sights, std::span<const Tensor> seen, std::int64_t most);
+
   /// Of the token after what is there: [V] f32.
   Tensor logits() const;
   /// Of each token of the prompt: [N, V] f32. Before write().
   Tensor all_logits() const;
   /// The next token is this one. Throws Error where no more fit; Stopped.
   void write(std::int32_t token);
+  /// The next token of each of some answers of one model, at most ops::kFewRows. After an exception
+  /// they are of no more use.
+  static void write_together(std::span<QwenAnswer* const> answers,
+                             std::span<const std::int32_t> tokens);
+  /// logits() of each of them, below each other: [N, V] f32.
+  static Tensor logits_together(std::span<QwenAnswer* const> answers);
 
  private:
   const Qwen& model_;

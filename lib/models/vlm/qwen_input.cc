@@ -180,6 +180,11 @@ PictureSize QwenInput::size(PictureSize picture, std::size_t frames) const {
   return smart_resize(picture, side, few, many);
 }
 
+std::int64_t QwenInput::tokens(PictureSize size, std::int64_t frames) const {
+  const int side = vision.patch * vision.merge, pair = vision.temporal_patch;
+  return (frames + pair - 1) / pair * (size.height / side) * (size.width / side);
+}
+
 std::vector<std::uint8_t> QwenInput::prepare(const PictureView& picture, std::size_t frames) const {
   const PictureSize to = size({picture.height, picture.width}, frames);
   return resize_picture(picture, to.width, to.height, resample, {0, 0, to.width, to.height});

@@ -59,6 +59,8 @@ struct QwenInput {
 
   /// Of one of `frames` frames of a video; of a still picture where that is 0.
   PictureSize size(PictureSize picture, std::size_t frames) const;
+  /// The tokens that `frames` frames of that size, at least 1, become.
+  std::int64_t tokens(PictureSize size, std::int64_t frames) const;
   /// Packed RGB of that size.
   std::vector<std::uint8_t> prepare(const PictureView& picture, std::size_t frames) const;
   /// Of frames of one size that prepare() made, `seconds` apart; one that lacks its pair is there

@@ -8,6 +8,8 @@
 #include "base/stop.h"
 #include "models/encoder/encoder_folder.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/newest_query.h"
+#include "ops/matmul/few_rows.h"
 #include "ops/pointwise/add.h"
 
 namespace vfm::models {
@@ -122,13 +124,18 @@ Tensor QwenText::embed(std::span<const std::int32_t> ids) const {
   return table_rows(*set_.find(kQwenTable), ids, Device::cpu, set_.path());
 }
 
-Tensor QwenText::attend(const Layer& layer, const Tensor& normed, const Tensor& kv,
-                        std::int64_t before, const Tensor& cosines, const Tensor& sines) const {
-  const std::int64_t count = normed.size(0);
+QwenText::Heads QwenText::heads(const Layer& layer, const Tensor& normed, const Tensor& cosines,
+                                const Tensor& sines) const {
   const Tensor q = layer.query(normed), k = layer.key(normed), v = layer.value(normed);
   turn_heads(q, config_.heads, cosines, sines);
   turn_heads(k, config_.key_heads, cosines, sines);
-  copy(beside(k, v).to(compute_), kv.rows(before, before + count));
+  return {q.to(compute_), beside(k, v).to(compute_)};
+}
+
+Tensor QwenText::attend(const Layer& layer, const Heads& heads, const Tensor& kv,
+                        std::int64_t before) const {
+  const std::int64_t count = heads.kv.size(0);
+  copy(heads.kv, kv.rows(before, before + count));
   ops::AttentionPack pack;
   pack.query_lengths = {count};
   pack.key_lengths = {before + count};
@@ -137,8 +144,21 @@ Tensor QwenText::attend(const Layer& layer, const Tensor& normed, const Tensor& 
   pack.head_dim = config_.head_dim();
   pack.causal = true;
   ops::Tape tape(false);
-  const Tensor seen = ops::cross_attention(tape, q.to(compute_), kv.rows(0, before + count), pack);
+  const Tensor seen = ops::cross_attention(tape, heads.queries, kv.rows(0, before + count), pack);
   return layer.out(seen.to(DType::f32));
+}
+
+Tensor QwenText::attend_newest(const Layer& layer, const Heads& heads, std::size_t number,
+                               std::span<QwenMemory* const> memories) const {
+  std::vector<ops::SeenKeys> texts;
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    const std::int64_t before = memories[i]->seen, row = static_cast<std::int64_t>(i);
+    const Tensor& kv = memories[i]->layers[number];
+    copy(heads.kv.rows(row, row + 1), kv.rows(before, before + 1));
+    texts.push_back({kv, before + 1});
+  }
+  return layer.out(
+      ops::newest_query(heads.queries.to(DType::f32), texts, config_.heads, config_.key_heads));
 }
 
 Tensor QwenText::forward(const Tensor& x, std::span<const QwenPlace> places,
@@ -151,12 +171,35 @@ Tensor QwenText::forward(const Tensor& x, std::span<const QwenPlace> places,
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     check_stop();
     const Layer& layer = layers_[i];
-    const Tensor normed = qwen_norm(x, layer.norm1, config_.epsilon);
-    ops::add_in_place(
-        x, attend(layer, normed, memory.layers[i], memory.seen, angles.cosines, angles.sines));
+    const Heads made =
+        heads(layer, qwen_norm(x, layer.norm1, config_.epsilon), angles.cosines, angles.sines);
+    ops::add_in_place(x, attend(layer, made, memory.layers[i], memory.seen));
     ops::add_in_place(x, layer.feed(qwen_norm(x, layer.norm2, config_.epsilon)));
   }
   memory.seen = end;
+  return qwen_norm(x, norm_, config_.epsilon);
+}
+
+Tensor QwenText::step(const Tensor& x, std::span<const QwenPlace> places,
+                      std::span<QwenMemory* const> memories) const {
+  const std::size_t count = memories.size();
+  bool fits = count > 0 && static_cast<std::int64_t>(count) <= ops::kFewRows &&
+              x.size(0) == static_cast<std::int64_t>(count) && places.size() == count;
+  for (const QwenMemory* memory : memories)
+    fits = fits && memory->layers.size() == layers_.size() &&
+           memory->seen < memory->layers.front().size(0);
+  if (!fits) fail("the next tokens of {} texts do not fit their memory", count);
+  const PlaceAngles angles = place_angles(places, config_);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    check_stop();
+    const Layer& layer = layers_[i];
+    const Heads made =
+        heads(layer, qwen_norm(x, layer.norm1, config_.epsilon), angles.cosines, angles.sines);
+    ops::add_in_place(x, attend_newest(layer, made, i, memories));
+    ops::add_in_place(x, layer.feed(qwen_norm(x, layer.norm2, config_.epsilon)));
+  }
+  for (QwenMemory* const memory : memories)
+    ++memory->seen;
   return qwen_norm(x, norm_, config_.epsilon);
 }
 

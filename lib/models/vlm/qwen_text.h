@@ -11,7 +11,7 @@
 // is counted in 1/tokens_per_second, rounded down; in a still picture it is 0. (transformers 5.24
 // lets words go on after the longer side of a video even where its time is longer, and so uses
 // numbers twice; the models were trained without that, and up to transformers 4 it did as here.)
-// Inference on the CPU, of one prompt at a time.
+// Inference on the CPU: of a prompt by itself, or of the next token of each of some texts.
 // Sources: Wang et al., "Qwen2-VL" (2024); Bai et al., "Qwen2.5-VL technical report" (2025);
 // transformers' Qwen2_5_VLModel for names and details.
 // Shape letters: N tokens, D width, V vocabulary, G key/value heads, K head dim.
@@ -63,7 +63,11 @@ class QwenText {
   /// What follows on what the memory has: x [N, D] f32, overwritten. Returns RMS(x), [N, D].
   /// Throws Error where the memory is too small; Stopped between layers.
   Tensor forward(const Tensor& x, std::span<const QwenPlace> places, QwenMemory& memory) const;
-  /// Of rows of that: [N, V] f32.
+  /// The same of texts that have one token more each, at most ops::kFewRows: row i of x follows on
+  /// what memory i has. Bits of a row do not depend on the others.
+  Tensor step(const Tensor& x, std::span<const QwenPlace> places,
+              std::span<QwenMemory* const> memories) const;
+  /// Of rows of that: [N, V] f32; of up to ops::kFewRows rows bits of one do not depend on others.
   Tensor logits(const Tensor& hidden) const { return head_(hidden); }
 
  private:
@@ -72,8 +76,16 @@ class QwenText {
     QwenLinear query, key, value, out;
     QwenFeedForward feed;
   };
-  Tensor attend(const Layer& layer, const Tensor& normed, const Tensor& kv, std::int64_t before,
-                const Tensor& cosines, const Tensor& sines) const;
+  /// Queries; and keys and values, in the type of products, turned as the places say.
+  struct Heads {
+    Tensor queries, kv;
+  };
+  Heads heads(const Layer& layer, const Tensor& normed, const Tensor& cosines,
+              const Tensor& sines) const;
+  Tensor attend(const Layer& layer, const Heads& heads, const Tensor& kv,
+                std::int64_t before) const;
+  Tensor attend_newest(const Layer& layer, const Heads& heads, std::size_t number,
+                       std::span<QwenMemory* const> memories) const;
 
   QwenTextConfig config_;
   DType compute_;

@@ -6,7 +6,11 @@
 
 #include "base/error.h"
 #include "models/encoder/encoder_stack.h"
+#include "models/folder/load_tensors.h"
+#include "ops/matmul/few_rows.h"
+#include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/quantize_rows.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/swiglu.h"
 
@@ -15,19 +19,70 @@ namespace {
 
 // Elements of the inner width that are in memory at once.
 constexpr std::int64_t kQwenInnerAtOnce = std::int64_t{16} << 20;
+// Elements of a matrix that are converted at once: they stay in the cache until they are used.
+constexpr std::int64_t kQwenWidenedAtOnce = std::int64_t{1} << 20;
+
+/// x W^T of many rows, where W is not of the type of products.
+Tensor widened_product(const Tensor& x, const QwenLinear& linear) {
+  const Tensor& weight = linear.weight;
+  const std::int64_t count = x.size(0), in = weight.size(1), out = weight.size(0);
+  const Tensor y({count, out});
+  const std::int64_t step = std::max<std::int64_t>(64, kQwenWidenedAtOnce / in);
+  for (std::int64_t begin = 0; begin < out; begin += step) {
+    const std::int64_t end = std::min(out, begin + step);
+    const Tensor rows = weight.rows(begin, end);
+    const Tensor some =
+        linear.scales.defined()
+            ? ops::dequantize_rows({rows, linear.scales.rows(begin, end)}, x.dtype())
+            : rows.to(x.dtype());
+    ops::gemm(Device::cpu, count, end - begin, in, {x.raw(), x.dtype(), in, false},
+              {some.raw(), x.dtype(), in, true}, y.data<float>() + begin, DType::f32, out, false);
+  }
+  return y;
+}
+
+void add_to_rows(const Tensor& y, const Tensor& bias) {
+  const std::int64_t width = y.size(1);
+  for (std::int64_t row = 0; row < y.size(0); ++row)
+    for (std::int64_t i = 0; i < width; ++i)
+      y.data<float>()[row * width + i] += bias.data<float>()[i];
+}
 
 }  // namespace
 
 Tensor QwenLinear::operator()(const Tensor& x) const {
-  ops::Tape tape(false);
-  return ops::linear(tape, x.to(weight.dtype()), weight, bias, DType::f32);
+  const Tensor rounded = x.to(compute);
+  if (x.size(0) <= ops::kFewRows)
+    return ops::few_rows(rounded.to(DType::f32), weight, scales, bias);
+  if (weight.dtype() == compute) {
+    ops::Tape tape(false);
+    return ops::linear(tape, rounded, weight, bias, DType::f32);
+  }
+  const Tensor y = widened_product(rounded, *this);
+  if (bias.defined()) add_to_rows(y, bias);
+  return y;
 }
 
 QwenLinear QwenWeights::linear(const std::string& name) const {
-  const Tensor matrix = use_weight(*set_.find(name + ".weight"), compute_, Device::cpu);
-  const bool biased = set_.find(name + ".bias") != nullptr;
-  return {matrix.reshape({matrix.size(0), matrix.elements() / matrix.size(0)}),
-          biased ? vector(name + ".bias") : Tensor()};
+  const io::TensorView& view = *set_.find(name + ".weight");
+  const DType stored = float_type(view.dtype);
+  QwenLinear linear;
+  linear.compute = compute_;
+  if (set_.find(name + ".bias") != nullptr) linear.bias = vector(name + ".bias");
+  const auto matrix = [&](DType dtype) {
+    const Tensor all = use_weight(view, dtype, Device::cpu);
+    return all.reshape({all.size(0), all.elements() / all.size(0)});
+  };
+  if (int8_) {
+    const Tensor all = matrix(stored == DType::f16 ? DType::f32 : stored);
+    const ops::QuantizedRows rows =
+        ops::quantize_rows(all, ops::largest_of_rows(all), ops::RowFormat::int8);
+    linear.weight = rows.values;
+    linear.scales = rows.scales;
+  } else {
+    linear.weight = matrix(compute_ == DType::f32 ? stored : compute_);
+  }
+  return linear;
 }
 
 Tensor QwenWeights::vector(const std::string& name) const {

@@ -1,7 +1,10 @@
 // The weights of a Qwen2.5-VL as they are used, and the sums that its two parts have in common.
 //
-// Matrices are in the type that products are computed in: mapped, where the file has them so, else
-// converted once, when the model is opened, and kept in memory. All else is f32. On the CPU.
+// Matrices stay as the file has them, mapped: of a few rows, as when a text is written, products
+// read them so (ops/matmul/few_rows.h); of many they are converted some outputs at a time. Only for
+// products in bf16 what is not bf16 is converted, once, when the model is opened, and kept in
+// memory; or all are rounded to 8 bits then (ops/matmul/quantize_rows.h). All else is f32. On the
+// CPU.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,16 +21,20 @@ namespace vfm::models {
 
 /// y = W x + b of a file's matrix; without b where it has none.
 struct QwenLinear {
-  Tensor weight, bias;  ///< [O, I] in the type of products; [O] f32, or undefined
+  Tensor weight;               ///< [O, I] f32, bf16 or f16; u8: codes, with their scales
+  Tensor scales, bias;         ///< [O] f32, or undefined
+  DType compute = DType::f32;  ///< what x and W are rounded to before they are multiplied
 
-  /// x [N, I] f32; [N, O] f32.
+  /// x [N, I] f32; [N, O] f32. Of up to ops::kFewRows rows the bits of one do not depend on others.
   Tensor operator()(const Tensor& x) const;
 };
 
 class QwenWeights {
  public:
   /// `set` must outlive it, and hold the tensors that are asked for.
-  QwenWeights(const io::TensorSet& set, DType compute) : set_(set), compute_(compute) {}
+  /// `int8`: matrices are rounded to 8 bits.
+  QwenWeights(const io::TensorSet& set, DType compute, bool int8 = false)
+      : set_(set), compute_(compute), int8_(int8) {}
 
   DType compute() const { return compute_; }
   /// NAME.weight, a matrix of its first dimension by all others, and NAME.bias.
@@ -38,6 +45,7 @@ class QwenWeights {
  private:
   const io::TensorSet& set_;
   DType compute_;
+  bool int8_;
 };
 
 /// W_down (silu(W_gate x) * (W_up x)), x [N, D] f32; some rows at a time.

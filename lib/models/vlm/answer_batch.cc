@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/vlm/answer_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+
+namespace vfm::models {
+
+void AnswerBatch::run(std::span<TextJob> jobs) {
+  const auto all_done = [&] {
+    return std::all_of(jobs.begin(), jobs.end(), [](const TextJob& job) { return job.done; });
+  };
+  std::unique_lock lock(mutex_);
+  for (TextJob& job : jobs)
+    waiting_.push_back(&job);
+  for (;;) {
+    changed_.wait(lock, [&] { return all_done() || !leading_; });
+    if (all_done()) return;
+    leading_ = true;
+    lock.unlock();
+    lead(jobs);
+    lock.lock();
+    leading_ = false;
+    changed_.notify_all();
+  }
+}
+
+/// Until those of its own are done. What goes wrong is told to the jobs that it concerns: nothing
+/// is thrown, so no job is left to threads that are gone.
+void AnswerBatch::lead(std::span<const TextJob> own) {
+  // None but who leads sets `done`.
+  while (!std::all_of(own.begin(), own.end(), [](const TextJob& job) { return job.done; })) {
+    const std::lock_guard one(turn_);
+    fill();
+    if (active_.empty()) continue;
+    try {
+      check_stop();
+      choose(active_);
+      std::vector<QwenAnswer*> answers;
+      std::vector<std::int32_t> tokens;
+      for (TextJob* const job : std::vector(active_)) {
+        const bool full = static_cast<int>(job->written.size()) >= job->most_tokens;
+        if (job->error || !job->cut || full) {
+          finish(*job, job->error);
+          continue;
+        }
+        answers.push_back(job->answer.get());
+        tokens.push_back(job->written.back());
+      }
+      if (!answers.empty()) QwenAnswer::write_together(answers, tokens);
+    } catch (...) {
+      for (TextJob* const job : std::vector(active_))
+        finish(*job, std::current_exception());
+    }
+  }
+}
+
+/// Begins what waits, as far as there is room.
+void AnswerBatch::fill() {
+  while (active_.size() < together_) {
+    TextJob* job = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return;
+      job = waiting_.front();
+      waiting_.pop_front();
+    }
+    try {
+      check_stop();
+      begin(*job);
+      active_.push_back(job);
+    } catch (...) {
+      finish(*job, std::current_exception());
+    }
+  }
+}
+
+void AnswerBatch::begin(TextJob& job) const {
+  SharedSight& seen = *job.seen;
+  if (!seen.tokens.defined()) {
+    const QwenPicture picture = seen.open();
+    seen.tokens = model_.look(picture);
+    seen.sight = picture.sight;
+  }
+  job.answer =
+      std::make_unique<QwenAnswer>(model_, job.ids, std::span<const QwenSight>(&seen.sight, 1),
+                                   std::span<const Tensor>(&seen.tokens, 1), job.most_tokens);
+  job.seen.reset();
+}
+
+/// The next token of each. Of one that has come to its end `cut` is false.
+void AnswerBatch::choose(std::span<TextJob* const> jobs) const {
+  std::vector<QwenAnswer*> answers;
+  for (TextJob* const job : jobs)
+    answers.push_back(job->answer.get());
+  const Tensor logits = QwenAnswer::logits_together(answers);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    TextJob& job = *jobs[i];
+    const auto row = static_cast<std::int64_t>(i);
+    try {
+      const std::int32_t token = choose_token(logits.rows(row, row + 1).floats(), job.ids,
+                                              job.choice, job.random->uniform(job.written.size()));
+      if (std::ranges::find(ends_, token) != ends_.end()) {
+        job.cut = false;
+        continue;
+      }
+      job.written.push_back(token);
+      job.ids.push_back(token);
+    } catch (const Error&) {
+      job.error = std::current_exception();
+    }
+  }
+}
+
+void AnswerBatch::finish(TextJob& job, std::exception_ptr error) {
+  std::erase(active_, &job);
+  job.answer.reset();
+  job.seen.reset();
+  job.error = std::move(error);
+  const std::lock_guard lock(mutex_);
+  job.done = true;  // from here on it may be gone
+  changed_.notify_all();
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,83 @@
+// Texts of one model that are written together: questions of several threads share the steps of
+// the decoder, so that the weights are read once for a token of each of them.
+//
+// There is no thread of its own: of those that wait for an answer one computes for all, and where
+// its own are done another one goes on. A question that comes later joins as soon as there is room;
+// its video and prompt are computed by themselves. Which texts come together changes no bit of one
+// (ops/matmul/few_rows.h, ops/attention/newest_query.h).
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/philox.h"
+#include "models/vlm/qwen.h"
+#include "models/vlm/token_choice.h"
+
+namespace vfm::models {
+
+/// What several questions are about. Looked at when the first of them is begun, and dropped with
+/// the last.
+struct SharedSight {
+  std::function<QwenPicture()> open;
+  QwenSight sight = {};
+  Tensor tokens = {};  ///< of Qwen::look(); undefined before
+};
+
+/// A question, and what becomes of it.
+struct TextJob {
+  std::vector<std::int32_t> ids;  ///< the prompt; with what is written behind it
+  std::shared_ptr<SharedSight> seen;
+  TokenChoice choice;
+  int most_tokens = 0;
+  std::optional<Random> random;
+
+  std::vector<std::int32_t> written = {};
+  bool cut = true;  ///< it did not end by itself
+  std::exception_ptr error = nullptr;
+  bool done = false;
+  std::unique_ptr<QwenAnswer> answer = nullptr;
+};
+
+class AnswerBatch {
+ public:
+  /// `model` and `ends`, the tokens that end a text, must outlive it, and `turn`, which is held
+  /// while it computes: of all threads one at a time does, since it does so by all processors.
+  /// At most `together` texts are written at once: so many have their keys and values in memory.
+  AnswerBatch(const Qwen& model, const std::vector<std::int32_t>& ends, std::size_t together,
+              std::mutex& turn)
+      : model_(model), ends_(ends), together_(together), turn_(turn) {}
+
+  /// Returns when all of `jobs` are done. What was thrown about one is its `error`; a stop is that
+  /// of all.
+  void run(std::span<TextJob> jobs);
+
+ private:
+  void lead(std::span<const TextJob> own);
+  void fill();
+  void begin(TextJob& job) const;
+  void choose(std::span<TextJob* const> jobs) const;
+  void finish(TextJob& job, std::exception_ptr error);
+
+  const Qwen& model_;
+  const std::vector<std::int32_t>& ends_;
+  const std::size_t together_;
+  std::mutex& turn_;
+  std::mutex mutex_;  // guards leading_, waiting_, and `done` of all jobs
+  std::condition_variable changed_;
+  bool leading_ = false;
+  std::deque<TextJob*> waiting_;
+  std::vector<TextJob*> active_;  // of the one who leads
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/newest_query.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/attention/newest_query_kernels.h"
+#include "tensor/kernel_log.h"
+
+namespace vfm::ops {
+
+Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads, int key_heads) {
+  const bool rows = q.dims() == 2 && q.dtype() == DType::f32 && q.device() == Device::cpu &&
+                    heads > 0 && key_heads > 0 && heads % key_heads == 0 &&
+                    q.size(1) % heads == 0 && q.size(0) == static_cast<std::int64_t>(texts.size());
+  if (!rows || texts.empty())
+    fail("newest_query: {} {} of {} texts with {} and {} heads", dtype_name(q.dtype()),
+         to_string(q.shape()), texts.size(), heads, key_heads);
+  const std::int64_t head_dim = q.size(1) / heads;
+  const DType type = texts.front().kv.dtype();
+  std::vector<NewestText> of;
+  std::int64_t most = 0;
+  for (const SeenKeys& text : texts) {
+    const Tensor& kv = text.kv;
+    if (kv.dims() != 2 || kv.size(1) != 2 * key_heads * head_dim || kv.dtype() != type ||
+        (type != DType::f32 && type != DType::bf16) || kv.device() != Device::cpu ||
+        text.seen < 1 || text.seen > kv.size(0))
+      fail("newest_query: {} keys of {} {} for heads of {}", text.seen, dtype_name(kv.dtype()),
+           to_string(kv.shape()), head_dim);
+    of.push_back({kv.raw(), text.seen});
+    most = std::max(most, text.seen);
+  }
+  const Tensor out(q.shape());
+  const Tensor scores({q.size(0), heads, most});
+  NewestQueryArgs args;
+  args.q = q.data<float>();
+  args.of = of.data();
+  args.type = type;
+  args.texts = q.size(0);
+  args.heads = heads;
+  args.key_heads = key_heads;
+  args.head_dim = static_cast<int>(head_dim);
+  args.scale = 1 / std::sqrt(static_cast<float>(head_dim));
+  args.scores = scores.data<float>();
+  args.most = most;
+  args.out = out.data<float>();
+  const KernelTimer timer("newest_query");
+  cpu::newest_query(args);
+  return out;
+}
+
+}  // namespace vfm::ops

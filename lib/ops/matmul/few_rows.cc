@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/few_rows.h"
+
+#include "base/error.h"
+#include "ops/matmul/few_rows_kernels.h"
+#include "tensor/kernel_log.h"
+
+namespace vfm::ops {
+
+Tensor few_rows(const Tensor& x, const Tensor& w, const Tensor& scales, const Tensor& bias) {
+  const auto of_outputs = [&](const Tensor& vector) {
+    return !vector.defined() ||
+           (vector.dtype() == DType::f32 && vector.shape() == Shape{w.size(0)});
+  };
+  const bool type = w.dtype() == DType::f32 || w.dtype() == DType::bf16 ||
+                    w.dtype() == DType::f16 || (w.dtype() == DType::u8 && scales.defined());
+  if (x.dims() != 2 || w.dims() != 2 || x.size(1) != w.size(1) || x.dtype() != DType::f32 ||
+      !type || !of_outputs(scales) || !of_outputs(bias) || x.device() != Device::cpu ||
+      w.device() != Device::cpu)
+    fail("few_rows: no product of {} {} and {} {}", dtype_name(x.dtype()), to_string(x.shape()),
+         dtype_name(w.dtype()), to_string(w.shape()));
+  const Tensor y({x.size(0), w.size(0)});
+  const auto floats = [](const Tensor& vector) {
+    return vector.defined() ? vector.data<float>() : nullptr;
+  };
+  const KernelTimer timer("few_rows");
+  cpu::few_rows(FewRowsArgs{x.data<float>(), w.raw(), w.dtype(), floats(scales), floats(bias),
+                            y.data<float>(), x.size(0), x.size(1), w.size(0)});
+  return y;
+}
+
+}  // namespace vfm::ops

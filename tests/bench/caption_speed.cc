@@ -1,0 +1,106 @@
+// The times of what captions take with a Qwen2.5-VL from a folder: looking at a video, the prompt,
+// and writing; caption_speed.sh runs it beside transformers.
+//
+//   caption_speed DIR f32|bf16 ROUNDS TOKENS
+//
+// The video is 8 pairs of frames of 224 x 224 pixels, 512 tokens, with 32 words. TOKENS are written
+// by one text alone, and by each of 8 together. Prints one line for each part: the best of the
+// rounds.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "models/vlm/qwen.h"
+
+using namespace vfm;
+
+namespace {
+
+constexpr std::int64_t kWords = 32;
+constexpr int kTogether = 8;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+models::QwenPicture noise_video(const models::QwenConfig& config) {
+  models::QwenPicture picture;
+  picture.sight.grid = {8, 16, 16};
+  picture.patches = Tensor({picture.sight.grid.patches(), config.vision.patch_elements()});
+  std::uint32_t seed = 1;
+  for (float& x : picture.patches.floats()) {
+    seed = seed * 1664525 + 1013904223;
+    x = static_cast<float>(seed >> 16) / 32768 - 1;
+  }
+  return picture;
+}
+
+/// Seconds in which each of the answers gets `tokens` more.
+double write(const std::vector<models::QwenAnswer*>& answers, int tokens) {
+  return seconds_of([&] {
+    for (int i = 0; i < tokens; ++i) {
+      models::QwenAnswer::logits_together(answers);
+      models::QwenAnswer::write_together(answers, std::vector<std::int32_t>(answers.size(), 7 + i));
+    }
+  });
+}
+
+void run(const char* folder, const std::string& dtype, int rounds, int tokens) {
+  const models::HfComponent component(folder);
+  const models::Qwen model(component, dtype == "bf16" ? DType::bf16 : DType::f32);
+  const models::QwenPicture picture = noise_video(model.config());
+  const std::int64_t seen = picture.sight.grid.tokens(model.config().vision.merge);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(seen), model.config().video_token);
+  for (std::int32_t i = 0; i < kWords; ++i)
+    ids.push_back(100 + i);
+  double vision = 1e9, prefill = 1e9, alone = 1e9, together = 1e9;
+  for (int round = 0; round < rounds; ++round) {
+    Tensor looked;
+    vision = std::min(vision, seconds_of([&] { looked = model.look(picture); }));
+    std::vector<std::unique_ptr<models::QwenAnswer>> answers;
+    std::vector<models::QwenAnswer*> all;
+    for (int i = 0; i < kTogether; ++i) {
+      prefill = std::min(
+          prefill, seconds_of([&] {
+            answers.push_back(std::make_unique<models::QwenAnswer>(
+                model, ids, std::span(&picture.sight, 1), std::span(&looked, 1), 2 * tokens));
+          }));
+      all.push_back(answers.back().get());
+    }
+    alone = std::min(alone, write({all[0]}, tokens));
+    together = std::min(together, write(all, tokens));
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto line = [&](const char* part, double count, double seconds) {
+    std::printf("vfm %s %s peak %ld MiB tokens/s %.2f\n", dtype.c_str(), part,
+                usage.ru_maxrss / 1024, count / seconds);
+  };
+  line("vision", static_cast<double>(seen), vision);
+  line("prefill", static_cast<double>(ids.size()), prefill);
+  line("decode", tokens, alone);
+  line("decode-8", kTogether * tokens, together);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  try {
+    run(argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "caption_speed: %s\n", error.what());
+    return 1;
+  }
+}

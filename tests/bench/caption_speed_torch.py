@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Qwen2.5-VL in transformers: what caption_speed.cc times, and the folder that both read.
+
+    caption_speed_torch.py make DIR f32|bf16                   writes a model of 0.2 billion random weights
+    caption_speed_torch.py time DIR f32|bf16 ROUNDS TOKENS     prints lines like caption_speed.cc's
+"""
+import resource
+import sys
+import time
+
+WORDS, TOGETHER, VIDEO = 32, 8, 16002
+
+
+def dtype_of(name):
+    import torch
+    return torch.bfloat16 if name == "bf16" else torch.float32
+
+
+def make(folder, dtype):
+    import torch
+    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+    torch.manual_seed(1)
+    config = Qwen2_5_VLConfig(
+        text_config=dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=12, num_attention_heads=8,
+                         num_key_value_heads=2, vocab_size=16384, rms_norm_eps=1e-6, max_position_embeddings=32768,
+                         rope_parameters=dict(rope_type="default", rope_theta=1e6, mrope_section=[16, 24, 24]),
+                         eos_token_id=2, bos_token_id=1),
+        vision_config=dict(depth=8, hidden_act="silu", hidden_size=640, intermediate_size=1712, num_heads=8,
+                           in_channels=3, patch_size=14, temporal_patch_size=2, spatial_merge_size=2, window_size=112,
+                           fullatt_block_indexes=[3, 7], tokens_per_second=2, out_hidden_size=1024),
+        image_token_id=16001, video_token_id=VIDEO, vision_start_token_id=16003, tie_word_embeddings=False)
+    model = Qwen2_5_VLForConditionalGeneration(config).to(dtype_of(dtype))
+    model.save_pretrained(folder)
+
+
+def measure(folder, dtype, rounds, tokens):
+    import torch
+    from transformers import Qwen2_5_VLForConditionalGeneration
+    model = Qwen2_5_VLForConditionalGeneration.from_pretrained(folder, dtype=dtype_of(dtype)).eval()
+    text, visual = model.model.language_model, model.model.visual
+    patches = (torch.rand(2048, 1176) * 2 - 1).to(dtype_of(dtype))
+    grid = torch.tensor([[8, 16, 16]])
+    words = torch.arange(100, 100 + WORDS)[None]
+    best = {}
+
+    def timed(part, count, work):
+        begin = time.perf_counter()
+        result = work()
+        best[part] = max(best.get(part, 0), count / (time.perf_counter() - begin))
+        return result
+
+    def prompt(seen, texts):
+        x = torch.cat([seen[None], text.embed_tokens(words)], 1).expand(texts, -1, -1)
+        out = text(inputs_embeds=x, use_cache=True)
+        model.lm_head(out.last_hidden_state[:, -1:])
+        return out.past_key_values
+
+    def write(past, texts):
+        for i in range(tokens):
+            out = text(input_ids=torch.full((texts, 1), 7 + i), past_key_values=past, use_cache=True)
+            model.lm_head(out.last_hidden_state)
+
+    with torch.inference_mode():
+        for _ in range(rounds):
+            seen = timed("vision", 512, lambda: visual(patches, grid_thw=grid))
+            seen = getattr(seen, "pooler_output", seen)
+            past = timed("prefill", 512 + WORDS, lambda: prompt(seen, 1))
+            timed("decode", tokens, lambda: write(past, 1))
+            past = prompt(seen, TOGETHER)
+            timed("decode-8", TOGETHER * tokens, lambda: write(past, TOGETHER))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    for part, rate in best.items():
+        print(f"torch {dtype} {part} peak {peak} MiB tokens/s {rate:.2f}")
+
+
+if sys.argv[1] == "make":
+    make(*sys.argv[2:4])
+else:
+    measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

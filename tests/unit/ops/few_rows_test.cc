@@ -1,0 +1,173 @@
+// What writes texts together: products of few rows, and attention of newest tokens. Their values,
+// and that a row has the bits that it has alone.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/few_rows.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/attention/newest_query.h"
+#include "ops/cpu/isa.h"
+#include "ops/matmul/quantize_rows.h"
+#include "support/noise.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+/// Runs `check` for each instruction set that this machine has.
+template <class Check>
+void for_each_isa(const Check& check) {
+  for (const Isa limit : {Isa::base, Isa::avx2, Isa::avx512}) {
+    limit_isa(limit);
+    if (isa() == limit) check();
+  }
+  limit_isa(Isa::amx);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+/// The farthest from sums in double, of matrices `w` of numbers.
+double farthest_of(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
+  const std::int64_t in = x.size(1), out = w.size(0);
+  double most = 0;
+  for (std::int64_t row = 0; row < x.size(0); ++row)
+    for (std::int64_t o = 0; o < out; ++o) {
+      double sum = bias.defined() ? bias.data<float>()[o] : 0;
+      for (std::int64_t i = 0; i < in; ++i)
+        sum += double{x.data<float>()[row * in + i]} * w.data<float>()[o * in + i];
+      most = std::max(most, std::abs(sum - y.data<float>()[row * out + o]));
+    }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("products of few rows are those of the numbers as they are stored") {
+  for_each_isa([] {
+    for (const std::int64_t in : {1, 15, 48, 131})
+      for (const std::int64_t out : {1, 5, 37}) {
+        const Tensor x = noise_tensor({7, in}, 1), wide = noise_tensor({out, in}, 2);
+        const Tensor bias = noise_tensor({out}, 3);
+        INFO("isa " << static_cast<int>(isa()) << " in " << in << " out " << out);
+        for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+          const Tensor w = wide.to(type), numbers = w.to(DType::f32);
+          CHECK(farthest_of(few_rows(x, w, {}, {}), x, numbers, {}) < 1e-4);
+          CHECK(farthest_of(few_rows(x, w, {}, bias), x, numbers, bias) < 1e-4);
+        }
+        const QuantizedRows rows = quantize_rows(wide, largest_of_rows(wide), RowFormat::int8);
+        const Tensor numbers = dequantize_rows(rows, DType::f32);
+        CHECK(farthest_of(few_rows(x, rows.values, rows.scales, bias), x, numbers, bias) < 1e-4);
+      }
+  });
+}
+
+TEST_CASE("halves of any size are what they are in products of few rows") {
+  const std::vector<float> values{0x1p-24f, -0x1.8p-23f, 0x1p-14f, 65504, -1, 0, 0x1.ff8p-15f, 2};
+  const Tensor w = Tensor::from(values, {8, 1}).to(DType::f16);
+  const Tensor one = Tensor::from(std::vector{1.f}, {1, 1});
+  const float infinite = std::numeric_limits<float>::infinity();
+  const Tensor odd = Tensor::from(std::vector{infinite, -infinite, std::nanf("")}, {3, 1});
+  for_each_isa([&] {
+    const Tensor y = few_rows(one, w, {}, {});
+    CHECK(std::vector<float>(y.floats().begin(), y.floats().end()) == values);
+    const Tensor z = few_rows(one, odd.to(DType::f16), {}, {});
+    CHECK(z.floats()[0] == infinite);
+    CHECK(z.floats()[1] == -infinite);
+    CHECK(std::isnan(z.floats()[2]));
+  });
+}
+
+TEST_CASE("a row of a product of few rows has the bits that it has alone") {
+  const Tensor x = noise_tensor({kFewRows, 203}, 4), wide = noise_tensor({90, 203}, 5);
+  const Tensor bias = noise_tensor({90}, 6);
+  const QuantizedRows coded = quantize_rows(wide, largest_of_rows(wide), RowFormat::int8);
+  const auto check = [&](const Tensor& w, const Tensor& scales) {
+    std::vector<Tensor> alone;
+    for (std::int64_t row = 0; row < kFewRows; ++row)
+      alone.push_back(few_rows(x.rows(row, row + 1), w, scales, bias));
+    for (std::int64_t begin = 0; begin < kFewRows; ++begin)
+      for (std::int64_t end = begin + 1; end <= kFewRows; ++end) {
+        const Tensor y = few_rows(x.rows(begin, end), w, scales, bias);
+        for (std::int64_t row = begin; row < end; ++row)
+          if (!same_bits(y.rows(row - begin, row - begin + 1),
+                         alone[static_cast<std::size_t>(row)]))
+            FAIL(dtype_name(w.dtype()) << ": row " << row << " of " << begin << " to " << end);
+      }
+  };
+  for_each_isa([&] {
+    for (const DType type : {DType::f32, DType::bf16, DType::f16})
+      check(wide.to(type), {});
+    check(coded.values, coded.scales);
+  });
+}
+
+TEST_CASE("attention of newest tokens is the softmax over what each text has, and each its own") {
+  const int heads = 10, key_heads = 2, head_dim = 20;
+  const std::vector<std::int64_t> seen{1, 33, 7, 130};
+  const Tensor q = noise_tensor({4, heads * head_dim}, 7);
+  for (const DType type : {DType::f32, DType::bf16})
+    for_each_isa([&] {
+      std::vector<SeenKeys> texts;
+      for (std::size_t i = 0; i < seen.size(); ++i)
+        texts.push_back({noise_tensor({seen[i] + 3, 2 * key_heads * head_dim},
+                                      static_cast<std::uint64_t>(i) + 8)
+                             .to(type),
+                         seen[i]});
+      const Tensor all = newest_query(q, texts, heads, key_heads);
+      for (std::size_t text = 0; text < seen.size(); ++text) {
+        const auto row = static_cast<std::int64_t>(text);
+        const Tensor alone =
+            newest_query(q.rows(row, row + 1), std::span(&texts[text], 1), heads, key_heads);
+        CHECK(same_bits(alone, all.rows(row, row + 1)));
+        const Tensor kv = texts[text].kv.to(DType::f32);
+        for (int head = 0; head < heads; ++head) {
+          const float* query = q.data<float>() + (row * heads + head) * head_dim;
+          std::vector<double> weights;
+          double total = 0;
+          const auto at = [&](std::int64_t key, int part, int d) {
+            return double{
+                kv.data<float>()[((key * 2 + part) * key_heads + head / 5) * head_dim + d]};
+          };
+          for (std::int64_t key = 0; key < seen[text]; ++key) {
+            double score = 0;
+            for (int d = 0; d < head_dim; ++d)
+              score += query[d] * at(key, 0, d);
+            weights.push_back(std::exp(score / std::sqrt(head_dim)));
+            total += weights.back();
+          }
+          for (int d = 0; d < head_dim; ++d) {
+            double sum = 0;
+            for (std::int64_t key = 0; key < seen[text]; ++key)
+              sum += weights[static_cast<std::size_t>(key)] / total * at(key, 1, d);
+            CHECK(std::abs(alone.data<float>()[head * head_dim + d] - sum) < 1e-5);
+          }
+        }
+      }
+    });
+}
+
+TEST_CASE("products and attention of texts refuse what does not fit, and pass NaN on") {
+  const Tensor x = noise_tensor({2, 8}, 1), w = noise_tensor({4, 8}, 2);
+  CHECK_THROWS_AS(few_rows(x, noise_tensor({4, 7}, 2), {}, {}), Error);
+  CHECK_THROWS_AS(few_rows(x, w, {}, noise_tensor({5}, 3)), Error);
+  CHECK_THROWS_AS(few_rows(x, Tensor({4, 8}, DType::u8), {}, {}), Error);
+  const auto of = [&](const Tensor& kv, std::int64_t seen) {
+    const SeenKeys text{kv, seen};
+    return newest_query(x.rows(0, 1), std::span(&text, 1), 2, 1);
+  };
+  CHECK_THROWS_AS(of(noise_tensor({3, 8}, 4), 0), Error);
+  CHECK_THROWS_AS(of(noise_tensor({3, 8}, 4), 4), Error);
+  CHECK_THROWS_AS(of(noise_tensor({3, 9}, 4), 1), Error);
+  const Tensor kv = noise_tensor({3, 8}, 4);
+  CHECK(!std::isnan(of(kv, 3).floats()[0]));
+  kv.data<float>()[9] = std::nanf("");
+  CHECK(std::isnan(of(kv, 3).floats()[0]));
+}
