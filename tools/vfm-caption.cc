@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "caption_score_options.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
@@ -59,9 +60,11 @@ class CaptionTool : public vfm::cli::Tool {
     add_prompt_options(app);
     add_model_options(app);
     add_endpoint_options(app);
+    score_.add(app);
   }
 
   void check() override {
+    score_.check(*app_);
     vfm::columns::EndpointOptions& endpoint = options_.endpoint;
     const bool from = app_->count("--from") > 0;
     if (!endpoint.url.empty() && !from) options_.from = {"endpoint"};
@@ -96,6 +99,7 @@ class CaptionTool : public vfm::cli::Tool {
     set_model_options();
     options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
+    if (score_.asked()) return score(slots, context);
     if (dry_run_) {
       options_.report.clear();
       return tell_shard_estimate(options_.inputs, options_.directory, slots.threads(),
@@ -108,6 +112,17 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
  private:
+  long score(vfm::Slots& slots, vfm::cli::Context& context) {
+    vfm::columns::ScoreOptions options = score_.options(options_);
+    if (!dry_run_)
+      return vfm::columns::score_captions(options, slots, context.progress, context.manifest);
+    return tell_shard_estimate(options.inputs, options.directory, slots.threads(),
+                               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+                                 return vfm::columns::score_captions(options, slots, progress,
+                                                                     manifest);
+                               });
+  }
+
   void add_prompt_options(CLI::App& app) {
     auto* prompt = app.add_option("--prompt", prompt_, "what a model is asked about each clip");
     prompt->type_name("TEXT")->check(vfm::cli::not_empty)->default_str("to describe it");
@@ -168,7 +183,7 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   void check_model_options(bool endpoint) const {
-    if (!vfm::columns::caption_model_folder(options_.from).empty()) return;
+    if (!vfm::columns::caption_model_folder(options_.from).empty() || score_.asks_model()) return;
     for (const CLI::Option* option : of_model_)
       if (option->count() > 0)
         vfm::fail_usage("{} is about a model, and --from names none: --from model:DIR",
@@ -235,6 +250,7 @@ class CaptionTool : public vfm::cli::Tool {
   std::vector<CLI::Option*> of_model_;
   vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;
+  CaptionScoreOptions score_;
   bool dry_run_ = false;
   CLI::App* app_ = nullptr;
   std::string key_ = "VFM_ENDPOINT_KEY", prompt_file_;

@@ -19,7 +19,7 @@
 namespace vfm::shard {
 namespace {
 
-constexpr const char* kColumns[] = {"caption", "embed"};
+constexpr const char* kColumns[] = {"caption", "embed", "score"};
 
 /// One tar, by its index where a fitting one is beside it, else by scanning.
 class Cursor {

@@ -1,7 +1,8 @@
 // Columns of a shard: more members for its samples, kept in tars of their own beside it.
 //
-// X.caption.tar and X.embed.tar hold what vfm-caption and vfm-embed add to the samples of X.tar, in
-// the same order of keys, so video is never copied. A shard record's "columns" names the tars.
+// X.caption.tar, X.embed.tar and X.score.tar hold what vfm-caption, vfm-embed and vfm-caption
+// --score add to the samples of X.tar, in the same order of keys, so video is never copied.
+// A shard record's "columns" names the tars.
 // Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash, and in the JSON
 // of their sample as "original_key".
 // Thread-safety: functions any thread; JoinedReader one thread.

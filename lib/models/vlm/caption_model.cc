@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/philox.h"
 #include "models/vlm/answer_batch.h"
+#include "models/vlm/answer_score.h"
 #include "models/vlm/chat_words.h"
 #include "models/vlm/qwen.h"
 #include "models/vlm/qwen_input.h"
@@ -157,6 +158,34 @@ std::vector<Answer> CaptionModel::answer_many(std::span<const Question> question
                        static_cast<std::int64_t>(job.written.size()), job.cut});
   }
   return answers;
+}
+
+std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std::string_view prompt,
+                                                    std::string_view text) const {
+  const State& s = *state_;
+  const QwenConfig& config = s.model.config();
+  std::vector<QwenPicture> pictures;
+  std::vector<std::int32_t> ids =
+      seen == nullptr ? s.words.prompt_alone(prompt) : s.tokens_of(prompt, seen->still);
+  const auto is_pad = [&](std::int32_t id) {
+    return id == config.image_token || id == config.video_token;
+  };
+  if (seen != nullptr) {
+    pictures.push_back(s.sight_of(*seen)->open());
+    const std::int64_t own = pictures.front().sight.grid.tokens(config.vision.merge);
+    const auto pad = std::find_if(ids.begin(), ids.end(), is_pad);
+    ids.insert(pad, static_cast<std::size_t>(own - 1), std::int32_t{*pad});
+  }
+  const std::vector<std::int32_t> said = s.words.tokens(text);
+  if (std::any_of(said.begin(), said.end(), is_pad))
+    fail("the text has a token that stands for a picture");
+  ids.insert(ids.end(), said.begin(), said.end());
+  if (static_cast<std::int64_t>(ids.size()) > config.text.positions)
+    fail("{} tokens of prompt, video and text are more than the {} that the model takes",
+         ids.size(), config.text.positions);
+  if (said.empty()) return {};
+  const std::lock_guard one(s.turn);  // of it all threads compute
+  return answer_log_probabilities(s.model, ids, pictures, said.size());
 }
 
 Json CaptionModel::config() const {

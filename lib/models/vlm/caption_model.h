@@ -78,6 +78,12 @@ class CaptionModel {
   /// Of one.
   Answer answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
                 std::string_view key) const;
+  /// Of each token of `text`, the natural logarithm of its probability after those before it, where
+  /// `text` is the answer to `prompt` about what is seen; null: about nothing, in a message without
+  /// a picture. As the model has it, without temperature or penalty. One pass over all tokens.
+  /// Throws what answer() throws, and Error for a text with a token that stands for a picture.
+  std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
+                                        std::string_view text) const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
   /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are. Two with the same, but
   /// for "path", write the same.

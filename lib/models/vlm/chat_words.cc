@@ -29,14 +29,14 @@ std::vector<std::int32_t> end_tokens(const std::string& folder) {
   return token_ids(*found, fmt::format("'{}'", path));
 }
 
-/// A user's message: what is seen, and the text.
-std::string chat_text(const ChatFormat& format, std::string_view text, bool still) {
+/// A user's message: what is seen, "image", "video" or "", and the text.
+std::string chat_text(const ChatFormat& format, std::string_view text, const char* sight) {
   Json seen = Json::object(), said = Json::object(), message = Json::object();
-  seen["type"] = still ? "image" : "video";
+  seen["type"] = sight;
   said["type"] = "text";
   said["text"] = text;
   message["role"] = "user";
-  message["content"] = Json::array({seen, said});
+  message["content"] = *sight == '\0' ? Json::array({said}) : Json::array({seen, said});
   Json messages = Json::array();
   messages.push_back(message);
   return format.prompt(messages);
@@ -58,8 +58,8 @@ struct ChatWords::State {
         ends(end_tokens(folder)) {
     Hasher hasher;
     hasher.update(bytes).update(dump_json(Json(ends)));
-    for (const bool still : {false, true})
-      hasher.update(chat_text(format, "?", still)).update(std::string_view("\0", 1));
+    for (const char* sight : {"video", "image"})
+      hasher.update(chat_text(format, "?", sight)).update(std::string_view("\0", 1));
     hash = hasher.hex128();
   }
 };
@@ -73,7 +73,16 @@ ChatWords::ChatWords(const std::string& folder)
 ChatWords::~ChatWords() = default;
 
 std::vector<std::int32_t> ChatWords::prompt(std::string_view text, bool still) const {
-  return state_->tokenizer->encode_prompt(chat_text(state_->format, text, still));
+  return state_->tokenizer->encode_prompt(
+      chat_text(state_->format, text, still ? "image" : "video"));
+}
+
+std::vector<std::int32_t> ChatWords::prompt_alone(std::string_view text) const {
+  return state_->tokenizer->encode_prompt(chat_text(state_->format, text, ""));
+}
+
+std::vector<std::int32_t> ChatWords::tokens(std::string_view text) const {
+  return state_->tokenizer->encode_prompt(text);
 }
 
 std::string ChatWords::text(std::span<const std::int32_t> ids) const {

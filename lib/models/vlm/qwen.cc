@@ -82,6 +82,10 @@ Tensor QwenAnswer::all_logits() const {
   return model_.text_.logits(hidden_);
 }
 
+Tensor QwenAnswer::logits_of(std::int64_t begin, std::int64_t end) const {
+  return model_.text_.logits(hidden_.rows(begin, end));
+}
+
 void QwenAnswer::write(std::int32_t token) {
   QwenAnswer* const one[] = {this};
   write_together(one, std::span(&token, 1));

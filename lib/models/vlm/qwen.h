@@ -62,6 +62,8 @@ class QwenAnswer {
   Tensor logits() const;
   /// Of each token of the prompt: [N, V] f32. Before write().
   Tensor all_logits() const;
+  /// Of those from `begin` to before `end`: [end - begin, V] f32. Before write().
+  Tensor logits_of(std::int64_t begin, std::int64_t end) const;
   /// The next token is this one. Throws Error where no more fit; Stopped.
   void write(std::int32_t token);
   /// The next token of each of some answers of one model, at most ops::kFewRows. After an exception

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/vlm/answer_score.h"
 #include "models/vlm/qwen_input.h"
 #include "models/vlm/token_choice.h"
 #include "support/noise_picture.h"
@@ -115,6 +116,39 @@ TEST_CASE("Qwen2.5-VL computes the logits of transformers, of images, videos, tu
       CHECK(farthest(last(low).floats(), expected.floats()) < 2);
     }
   }
+}
+
+TEST_CASE("a text is as likely as an answer as transformers has it") {
+  const io::SafetensorsSet outputs(kQwen, "outputs");
+  const std::string path = std::string(VFM_GOLDEN) + "/answer_scores.json";
+  const Json golden = parse_json(io::read_file(path), path);
+  for (const std::string name : {"tied", "untied"}) {
+    const OpenedQwen opened(name);
+    for (const std::string prompt : {"image", "video", "text"}) {
+      INFO(name << " " << prompt);
+      const Json& expected = golden.at(name + "." + prompt);
+      std::vector<std::int32_t> ids = ids_of(outputs, name + "." + prompt + ".ids");
+      const auto answer = expected["answer"].get<std::vector<std::int32_t>>();
+      ids.insert(ids.end(), answer.begin(), answer.end());
+      const std::vector<QwenPicture> pictures = opened.pictures(prompt);
+      const std::vector<double> found =
+          models::answer_log_probabilities(opened.model, ids, pictures, answer.size());
+      REQUIRE(found.size() == expected["log_probabilities"].size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        CHECK(found[i] == Approx(expected["log_probabilities"][i].get<double>()).margin(1e-4));
+      CHECK_THROWS_AS(models::answer_log_probabilities(opened.model, ids, pictures, ids.size()),
+                      Error);
+    }
+  }
+}
+
+TEST_CASE("a probability is of numbers alone, however large they are") {
+  const std::vector<float> large{1000, 1000, 0};
+  CHECK(models::log_probability(large, 1) == Approx(-std::log(2.0)));
+  CHECK(models::log_probability(large, 2) == Approx(-1000 - std::log(2.0)));
+  CHECK_THROWS_WITH(models::log_probability(large, 3), Catch::Contains("not in a vocabulary"));
+  CHECK_THROWS_WITH(models::log_probability(std::vector<float>{0, NAN}, 0),
+                    Catch::Contains("damaged"));
 }
 
 TEST_CASE("what it writes greedily is what transformers' generate() writes") {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/score.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/encoder_identity.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/stop.h"
+#include "columns/caption_quality.h"
+#include "columns/clip_scores.h"
+#include "columns/clip_vector.h"
+#include "columns/column_job.h"
+#include "columns/score_frames.h"
+#include "shard/input_totals.h"
+#include "shard/media_members.h"
+#include "text/unicode.h"
+
+namespace vfm::columns {
+namespace {
+
+/// Sentences of a caption that are compared with frames; the last one has all the rest.
+constexpr std::size_t kMostSentences = 64;
+
+/// The models that score.
+struct ScoreModels {
+  std::unique_ptr<models::CaptionModel> captioner;
+  std::unique_ptr<models::PictureEncoder> pictures;
+  std::unique_ptr<ClipScores> texts;  // of `pictures`
+  Json by = Json::object();           // what they are
+
+  explicit ScoreModels(const ScoreOptions& options) {
+    by["rule"] = kQualityWeights.rule;
+    if (!options.captioner.empty()) {
+      captioner = std::make_unique<models::CaptionModel>(options.captioner, options.model.compute,
+                                                         options.model.frame_tokens);
+      captioner->check_prompt(options.model.video_prompt);
+      captioner->check_prompt(options.model.picture_prompt);
+      Json asked = captioner->config();
+      asked["fps"] = options.model.fps;
+      asked["window"] = options.model.window;
+      asked["prompt"] = options.model.video_prompt;
+      asked["picture_prompt"] = options.model.picture_prompt;
+      by["captioner"] = encoder_identity(std::move(asked));
+    }
+    if (options.clip.empty()) return;
+    pictures = models::make_picture_encoder(options.clip, Device::cpu, DType::f32);
+    ClipScoreOptions texts_of;
+    texts_of.text_image = true;
+    texts =
+        std::make_unique<ClipScores>(texts_of, *pictures, options.clip, Device::cpu, DType::f32);
+    by["clip"] = encoder_identity(clip_vector_config(*pictures, kClipFrames));
+    by["texts"] = texts->config().at("texts");
+  }
+};
+
+/// Scores the captions of one shard.
+class CaptionScorer {
+ public:
+  CaptionScorer(const ScoreOptions& options, const ScoreModels& by, const io::Record& record,
+                ColumnNotes& notes)
+      : options_(options), by_(by), record_(record), notes_(notes) {}
+
+  /// The sample's KEY.json.
+  Json score(const shard::Sample& sample) {
+    const std::string* member = sample.find("txt");
+    const std::string caption = member ? text::clean_line(text::to_utf8(*member)) : "";
+    if (caption.empty()) {
+      note(sample, "has no caption to score: vfm-caption makes some");
+      return Json::object();
+    }
+    CaptionScores scores;
+    scores.text = text::check_text(caption);
+    if (by_.captioner || by_.pictures) compare(sample, caption, scores);
+    Json fields = scores.fields();
+    fields["caption_scored_by"] = by_.by;
+    fields["caption_scored_by"]["caption"] = hash_hex(caption);
+    return fields;
+  }
+
+ private:
+  void note(const shard::Sample& sample, const std::string& message) {
+    notes_.errors.push_back({fmt::format("{} of '{}'", sample.key, record_.path()), message});
+  }
+
+  /// What fails is noted, and costs its own fields alone.
+  void compare(const shard::Sample& sample, const std::string& caption, CaptionScores& scores) {
+    const shard::Member* member = shard::media_member(sample);
+    if (member == nullptr) return note(sample, shard::no_media(sample));
+    const ScoreEyes eyes{by_.captioner.get(), by_.pictures.get(), options_.model.fps,
+                         options_.model.window};
+    ScoreFrames frames;
+    try {
+      frames = take_score_frames(*member, fmt::format("{}.{}", sample.key, member->extension), eyes,
+                                 options_.hardware);
+    } catch (const Error& error) {
+      return note(sample, error.what());
+    }
+    try {
+      if (by_.pictures) scores.fits = fits(caption, frames.frames);
+    } catch (const Error& error) {
+      note(sample, error.what());
+    }
+    try {
+      if (by_.captioner) scores.gain = gain(caption, frames.seen);
+    } catch (const Error& error) {
+      note(sample, error.what());
+    }
+  }
+
+  std::vector<double> fits(const std::string& caption,
+                           const std::vector<std::vector<float>>& prepared) const {
+    std::vector<std::vector<float>> frames = by_.pictures->encode_prepared(prepared);
+    for (std::vector<float>& frame : frames)
+      models::normalise(frame);
+    std::vector<std::vector<float>> sentences;
+    // One by one: what else is encoded with a text may change its last bits.
+    for (const std::string& sentence : text::sentences(caption, kMostSentences))
+      sentences.push_back(std::move(by_.texts->encode({sentence}).front()));
+    return sentence_fits(sentences, frames);
+  }
+
+  CaptionGain gain(const std::string& caption, const models::SeenFrames& seen) const {
+    const std::string& prompt =
+        seen.still ? options_.model.picture_prompt : options_.model.video_prompt;
+    return caption_gain(by_.captioner->log_probabilities(&seen, prompt, caption),
+                        by_.captioner->log_probabilities(nullptr, prompt, caption));
+  }
+
+  const ScoreOptions& options_;
+  const ScoreModels& by_;
+  const io::Record& record_;
+  ColumnNotes& notes_;
+};
+
+}  // namespace
+
+long score_captions(const ScoreOptions& options, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest) {
+  const ScoreModels by(options);
+  progress.start("samples", shard::count_samples(options.inputs));
+  ColumnJob job;
+  job.tool = "vfm-caption";
+  job.column = "score";
+  job.directory = options.directory;
+  job.force = options.force;
+  job.progress = &progress;
+  job.limits = options.limits;
+  job.settings = [&](const io::Record&) { return Json{{"version", 1}, {"by", by.by}}; };
+  job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
+                 ColumnNotes& notes) {
+    CaptionScorer scorer(options, by, record, notes);
+    shard::Sample sample;
+    while (reader.next(sample)) {
+      check_stop();
+      shard::Sample out;
+      out.key = sample.key;
+      out.members.push_back({"json", dump_json(scorer.score(sample))});
+      writer.add(out);
+      progress.add();
+    }
+  };
+  return run_column_job(job, options.inputs, slots, manifest);
+}
+
+}  // namespace vfm::columns

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# vfm-caption --score: fields about captions, by models and by the text; columns, resume, faults.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  clip c1 "testsrc2=size=64x48:rate=12" 3
+  clip c2 "color=gray:size=40x64:rate=8,drawbox=x=8:y=8:w=24:h=24:color=red:t=fill" 1
+  quiet_ffmpeg -f lavfi -i "mandelbrot=size=48x48" -frames:v 1 "$CLIPS/c3.png"
+}
+clip() {
+  quiet_ffmpeg -f lavfi -i "$2" -t "$3" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$CLIPS/$1.mp4"
+}
+setup() {
+  setup_tools
+  cp -r "$VFM_ROOT/tests/golden/qwen/untied" model
+  cp -r "$VFM_ROOT/tests/golden/sentences/clip" clip
+  sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" >clip/preprocessor_config.json
+}
+score() { vfm-caption --score --score-model model --score-clip clip --frame-tokens 4 "$@"; }
+
+# make_shard NAME KEY=CAPTION...: NAME.tar and NAME.caption.tar.
+make_shard() {
+  local one key
+  mkdir "src-$1"
+  for one in "${@:2}"; do
+    key=${one%%=*}
+    cp "$CLIPS/$key".* "src-$1/"
+    printf %s "${one#*=}" >"src-$1/$key.txt"
+  done
+  tar --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 -C "src-$1" -cf "$1.tar" .
+  vfm-caption --from existing:member "$1.tar" >/dev/null
+}
+field() { tar -xOf "$1" "$2.json" | jq -r "$3"; }
+
+@test "captions are scored by models and by themselves, and the json says by which" {
+  make_shard a "c1=A red circle. It moves to the left." "c2=A red circle." "c3=the the the the the the"
+  run --separate-stderr score a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  only_records
+  [ "$(jq -r .columns.score <<<"$output")" = a.score.tar ]
+  local key
+  for key in c1 c2 c3; do
+    tar -xOf a.score.tar "$key.json" | jq -e '
+      (.caption_logprob < 0) and (.caption_logprob_blind < 0)
+      and ((.caption_logprob - .caption_logprob_blind - .caption_gain) | fabs < 2e-6)
+      and (.caption_gain_least <= .caption_gain) and (.caption_quality >= 0) and (.caption_quality <= 1)
+      and (.caption_fit_least == (.caption_fits | min)) and (.caption_script == "Latin") and (.caption_clean == 1)
+      and (.caption_scored_by.captioner.hash | length == 32) and (.caption_scored_by.clip.hash | length == 32)
+      and (.caption_scored_by.texts.name == "sentence:clip") and (.caption_scored_by.captioner.path == null)'
+  done
+  [ "$(field a.score.tar c1 '.caption_fits | length')" -eq 2 ]
+  [ "$(field a.score.tar c2 '.caption_fits | length')" -eq 1 ]
+  [ "$(field a.score.tar c1 .caption_ended)" = true ]
+  [ "$(field a.score.tar c3 .caption_ended)" = false ]
+  [ "$(field a.score.tar c3 .caption_repetition)" = 0.75 ]
+  # Without a video a caption is as likely with any clip; with it, not.
+  make_shard b "c1=A red circle."
+  score b.tar >/dev/null
+  [ "$(field b.score.tar c1 .caption_logprob_blind)" = "$(field a.score.tar c2 .caption_logprob_blind)" ]
+  [ "$(field b.score.tar c1 .caption_logprob)" != "$(field a.score.tar c2 .caption_logprob)" ]
+  [ "$(field b.score.tar c1 .caption_fit)" != "$(field a.score.tar c2 .caption_fit)" ]
+  [ "$(field b.score.tar c1 .caption_scored_by.caption)" = "$(field a.score.tar c2 .caption_scored_by.caption)" ]
+}
+
+@test "scores are a column that filters read, the same for any -j, and kept by a second run" {
+  make_shard a "c1=A red circle." "c2=A red circle. A red circle." "c3=Blue."
+  make_shard b "c2=Blue."
+  score -j1 -o one a.tar b.tar >one.jsonl
+  score -j2 -o two b.tar a.tar >/dev/null
+  for shard in a b; do cmp "one/$shard.score.tar" "two/$shard.score.tar"; done
+  limit=$(field one/a.score.tar c1 .caption_logprob)
+  vfm-shard --where "caption_logprob >= $limit and caption_script = 'Latin'" --keep-duplicates -o dataset one.jsonl >/dev/null
+  kept=$(find dataset -name '*.tar' -exec tar -tf {} \; | grep -c '\.txt$')
+  [ "$kept" -eq "$(for s in a:c1 a:c2 a:c3 b:c2; do field "one/${s%:*}.score.tar" "${s#*:}" .caption_logprob; done |
+    awk -v limit="$limit" '$1 >= limit' | wc -l)" ]
+  run --separate-stderr score -v -o one a.tar
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"'one/a.score.tar' is there already"* ]]
+  # Moved folders are the same models; another caption, prompt or model is scored anew.
+  mkdir below
+  mv model clip below
+  run --separate-stderr vfm-caption -v --score --score-model below/model --score-clip below/clip --frame-tokens 4 -o one a.tar
+  [[ "$stderr" == *"'one/a.score.tar' is there already"* ]]
+  mv below/* .
+  score --prompt "Where?" -o one a.tar >/dev/null
+  ! cmp -s one/a.score.tar two/a.score.tar
+  [ "$(field one/a.score.tar c1 .caption_scored_by.captioner.prompt)" = "Where?" ]
+  score -o one a.tar >/dev/null
+  cmp one/a.score.tar two/a.score.tar
+  vfm-caption --from builtin:measure a.tar >/dev/null
+  score -o one a.tar >/dev/null
+  [ "$(field one/a.score.tar c1 .caption_scored_by.caption)" != "$(field two/a.score.tar c1 .caption_scored_by.caption)" ]
+}
+
+@test "a model that is not named has no fields, and no quality follows from a part" {
+  make_shard a "c1=A red circle."
+  vfm-caption --score -o text a.tar >/dev/null
+  tar -xOf text/a.score.tar c1.json | jq -e '(keys - ["caption_clean", "caption_ended", "caption_repetition",
+    "caption_scored_by", "caption_script"]) == []'
+  vfm-caption --score --score-clip clip -o clips a.tar >/dev/null
+  tar -xOf clips/a.score.tar c1.json | jq -e 'has("caption_fit") and (has("caption_gain") or has("caption_quality") | not)'
+  vfm-caption --score --score-model model --frame-tokens 4 -o gains a.tar >/dev/null
+  tar -xOf gains/a.score.tar c1.json | jq -e 'has("caption_gain") and (has("caption_fit") or has("caption_quality") | not)'
+}
+
+@test "a caption or clip that cannot be scored costs itself" {
+  make_shard good "c1=A red circle." "c2=A red circle." "c3=Blue."
+  score good.tar >/dev/null
+  head -c 600 "$CLIPS/c2.mp4" >src-good/c2.mp4
+  printf 'A <|video_pad|> circle.' >src-good/c3.txt
+  cp "$CLIPS/c3.png" src-good/c4.png
+  tar --format=ustar --sort=name -C src-good -cf a.tar .
+  run --separate-stderr score a.tar
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <score-errors.jsonl)" -eq 3 ]
+  grep -q "c2 of" score-errors.jsonl
+  grep -q "c3 of.*a token that stands for a picture" score-errors.jsonl
+  grep -q "c4 of.*has no caption" score-errors.jsonl
+  cmp <(tar -xOf a.score.tar c1.json) <(tar -xOf good.score.tar c1.json)
+  tar -xOf a.score.tar c2.json | jq -e 'has("caption_clean") and (has("caption_fit") or has("caption_gain") | not)'
+  tar -xOf a.score.tar c3.json | jq -e 'has("caption_fit") and (has("caption_gain") | not)'
+  [ "$(tar -xOf a.score.tar c4.json)" = "{}" ]
+}
+
+@test "options that make no sense with scores, and folders that are no models, are refused before any work" {
+  make_shard a "c1=A red circle."
+  refused() {
+    run --separate-stderr vfm-caption "${@:2}" a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"$1"* ]]
+    [ ! -e a.score.tar ]
+  }
+  refused "--from is about making captions" --score --from existing
+  refused "--max-tokens is about making captions" --score --score-model model --max-tokens 4
+  refused "it needs --score" --score-model model
+  refused "it needs --score" --score-clip clip
+  refused "--fps is about a model" --score --fps 4
+  refused "no such model folder" --score --score-model nowhere
+  refused "has no tower for texts" --score --score-clip "$VFM_ROOT/tests/golden/picture_encoders/dinov2"
+  truncate -s -100 clip/model.safetensors
+  refused "model.safetensors" --score --score-clip clip
+}
