@@ -43,6 +43,10 @@ class EmbedTool : public vfm::cli::Tool {
         ->type_name("N")
         ->check(CLI::Range(1, vfm::columns::kMostClipFrames))
         ->capture_default_str();
+    app.add_option("--windows", embed_.window_seconds,
+                   "also make vectors of parts of clips, so long at most, with --video DIR")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 86400.0));
     app.add_option("--aesthetic", embed_.scores.aesthetic,
                    "score clips by LAION's aesthetic head in a file, with a CLIP in --video DIR")
         ->type_name("FILE")
@@ -77,7 +81,7 @@ class EmbedTool : public vfm::cli::Tool {
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
             ->type_name("TEXT|FILE");
-    for (const char* score : {"--aesthetic", "--text-image", "--concept"})
+    for (const char* score : {"--windows", "--aesthetic", "--text-image", "--concept"})
       app.get_option(score)->excludes(search_option_);
     app.add_option("--top", search_.top, "how many samples --search prints")
         ->type_name("N")
@@ -107,7 +111,10 @@ class EmbedTool : public vfm::cli::Tool {
     if (dry_run_ && search_option_->count() > 0)
       vfm::fail_usage("--dry-run tells how long embeddings take; leave out --search");
     embed_.scores.concepts = vfm::columns::parse_concepts(concepts_);
-    if (embed_.scores.any() && (video_ == "builtin:look" || video_ == "none"))
+    const bool by_model = video_ != "builtin:look" && video_ != "none";
+    if (embed_.window_seconds > 0 && !by_model)
+      vfm::fail_usage("--windows asks for vectors of a model: name its folder with --video DIR");
+    if (embed_.scores.any() && !by_model)
       vfm::fail_usage(
           "--aesthetic, --text-image and --concept ask for vectors of a model: name its folder "
           "with --video DIR");

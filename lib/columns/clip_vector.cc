@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/clip_vector.h"
 
-#include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -51,41 +49,77 @@ PreparedClip prepare_file(const std::string& path, const models::PictureEncoder&
 }
 
 void ClipVectors::push(std::vector<std::vector<float>> frames) {
-  frames_.push_back(frames.size());
-  std::move(frames.begin(), frames.end(), std::back_inserter(prepared_));
+  begin(frames.size(), 0);
+  for (std::vector<float>& frame : frames)
+    wait(std::move(frame), {open_, true, std::nullopt});
+  end();
+}
+
+void ClipVectors::begin(std::size_t frames, std::size_t windows) {
+  drop();
+  open_ = std::make_shared<Clip>();
+  const std::vector<float> zeros(static_cast<std::size_t>(encoder_.dim()), 0.0f);
+  open_->planned = frames;
+  open_->sums.vector = zeros;
+  open_->sums.windows.assign(windows, zeros);
+  clips_.push_back(open_);
+}
+
+void ClipVectors::drop() {
+  if (open_) clips_.pop_back();
+  open_ = nullptr;
+}
+
+void ClipVectors::add(std::vector<float> prepared, bool of_clip,
+                      std::optional<std::size_t> window) {
+  wait(std::move(prepared), {open_, of_clip, window});
+  if (prepared_.size() >= encoder_.together()) encode(encoder_.together());
+}
+
+void ClipVectors::wait(std::vector<float> prepared, Place place) {
+  ++place.clip->waiting;
+  prepared_.push_back(std::move(prepared));
+  places_.push_back(std::move(place));
+}
+
+void ClipVectors::encode(std::size_t count) {
+  std::vector<std::vector<float>> made =
+      encoder_.encode_prepared(std::span(prepared_).first(count));
+  for (std::size_t i = 0; i < count; ++i)
+    count_in(std::move(made[i]), places_[i]);
+  const auto end = static_cast<std::ptrdiff_t>(count);
+  prepared_.erase(prepared_.begin(), prepared_.begin() + end);
+  places_.erase(places_.begin(), places_.begin() + end);
+}
+
+void ClipVectors::count_in(std::vector<float> vector, const Place& place) const {
+  Clip& clip = *place.clip;
+  --clip.waiting;
+  models::normalise(vector);
+  const auto add_to = [&](std::vector<float>& sum) {
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] += vector[i];
+  };
+  if (place.window) add_to(clip.sums.windows[*place.window]);
+  if (!place.of_clip) return;
+  add_to(clip.sums.vector);
+  if (score_) clip.sums.score += score_(vector) / static_cast<double>(clip.planned);
+  ++clip.sums.frames;
 }
 
 std::vector<ClipVector> ClipVectors::take(bool rest) {
   const std::size_t together = encoder_.together();
-  const std::size_t count = rest ? prepared_.size() : prepared_.size() / together * together;
-  std::vector<std::vector<float>> made =
-      encoder_.encode_prepared(std::span(prepared_).first(count));
-  std::move(made.begin(), made.end(), std::back_inserter(encoded_));
-  prepared_.erase(prepared_.begin(), prepared_.begin() + static_cast<std::ptrdiff_t>(count));
+  encode(rest ? prepared_.size() : prepared_.size() / together * together);
   std::vector<ClipVector> vectors;
-  auto next = encoded_.begin();
-  while (!frames_.empty()) {
-    const auto frames = static_cast<std::ptrdiff_t>(frames_.front());
-    if (encoded_.end() - next < frames) break;
-    vectors.push_back(pool({std::move_iterator(next), std::move_iterator(next + frames)}));
-    next += frames;
-    frames_.pop_front();
+  while (!clips_.empty() && clips_.front() != open_ && clips_.front()->waiting == 0) {
+    ClipVector clip = std::move(clips_.front()->sums);
+    models::normalise(clip.vector);
+    for (std::vector<float>& window : clip.windows)
+      models::normalise(window);
+    vectors.push_back(std::move(clip));
+    clips_.pop_front();
   }
-  encoded_.erase(encoded_.begin(), next);
   return vectors;
-}
-
-ClipVector ClipVectors::pool(std::vector<std::vector<float>> frames) const {
-  ClipVector clip;
-  clip.frames = frames.size();
-  if (score_) {
-    for (std::vector<float> frame : frames) {
-      models::normalise(frame);
-      clip.score += score_(frame) / static_cast<double>(frames.size());
-    }
-  }
-  clip.vector = pool_vectors(std::move(frames), encoder_.dim());
-  return clip;
 }
 
 std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim) {

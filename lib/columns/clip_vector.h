@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,28 +47,50 @@ struct ClipVector {
   std::vector<float> vector;  ///< pool_vectors() of its frames
   double score = 0;           ///< the mean of its frames'; without frames or FrameScore 0
   std::size_t frames = 0;     ///< without any the vector is zeros
+  std::vector<std::vector<float>> windows;  ///< pool_vectors() of the frames of each
 };
 
 /// Frames of clips that wait for the encoder: it gets them in packs as it likes them
 /// (PictureEncoder::together()), whichever clips they are of. One thread.
 class ClipVectors {
  public:
-  /// `score`: empty, or what frames are scored by.
+  /// `score`, if not empty, is asked for each frame of a clip.
   explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
       : encoder_(encoder), score_(std::move(score)) {}
   /// Those of one clip, as its PreparedClip has them.
   void push(std::vector<std::vector<float>> frames);
+  /// A clip whose frames come one by one, `frames` for the clip itself. Packs that become full are
+  /// encoded at once, so that few wait. Called anew before end(), what came before is void.
+  void begin(std::size_t frames, std::size_t windows);
+  /// A frame that counts for the clip, for one of its windows, or for both.
+  void add(std::vector<float> prepared, bool of_clip, std::optional<std::size_t> window);
+  void end() { open_ = nullptr; }
+  /// There is no such clip after all.
+  void drop();
   /// The vectors of the clips whose frames are all encoded and that were not taken yet, in order:
   /// with `rest` of all, else of those that packs are full of.
   std::vector<ClipVector> take(bool rest);
 
  private:
-  ClipVector pool(std::vector<std::vector<float>> frames) const;
+  struct Clip {
+    ClipVector sums;  // of vectors of length 1
+    std::size_t planned = 0, waiting = 0;
+  };
+  struct Place {  // of a frame that waits; its clip may be void
+    std::shared_ptr<Clip> clip;
+    bool of_clip = false;
+    std::optional<std::size_t> window;
+  };
+  void wait(std::vector<float> prepared, Place place);
+  void encode(std::size_t count);
+  void count_in(std::vector<float> vector, const Place& place) const;
 
   const models::PictureEncoder& encoder_;
   FrameScore score_;
-  std::vector<std::vector<float>> prepared_, encoded_;
-  std::deque<std::size_t> frames_;  // of each clip that was not taken
+  std::vector<std::vector<float>> prepared_;
+  std::vector<Place> places_;                // of these
+  std::deque<std::shared_ptr<Clip>> clips_;  // that were not taken
+  std::shared_ptr<Clip> open_;               // the last of them, if more of it comes
 };
 
 /// The mean of vectors that are first brought to length 1, itself so; of none, `dim` zeros.

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "columns/clip_scores.h"
 #include "columns/clip_vector.h"
+#include "columns/clip_windows.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
 #include "curate/look.h"
@@ -110,6 +111,7 @@ class Embedder {
         encoders["video_encoder"] = clip_config_;
         const auto dim = static_cast<std::int64_t>(sample.vector.size());
         sample.out.members.push_back({"video.npy", io::make_npy_half({dim}, sample.vector)});
+        if (options_.window_seconds > 0) add_windows(sample, encoders);
       }
       if (encoder_ && with_captions_) {
         const text::TokenEmbeddings tokens = sample.has_caption
@@ -153,6 +155,8 @@ class Embedder {
     bool has_caption = false;
     Json facts = Json::object();  // measured, where the sample's json lacks them
     std::vector<float> vector;    // of its video
+    std::vector<float> windows;   // [W, dim]
+    std::vector<double> begins;   // of these
     bool in_frames = false;       // it will come from frames_
     Json scores;                  // of the vector; null: there is none, or nobody asks
   };
@@ -163,6 +167,16 @@ class Embedder {
       fields["text_image"] = ClipScores::fit(sample.vector, caption);
     else
       note(sample.out, "its caption's vector has values that are not finite: no text_image");
+  }
+
+  /// The vectors of its windows, none where it has none itself.
+  void add_windows(Waiting& sample, Json& fields) const {
+    const std::int64_t dim = clips_.dim();
+    const auto count = static_cast<std::int64_t>(sample.windows.size()) / dim;
+    if (count == 0) sample.begins.clear();
+    sample.out.members.push_back({"windows.npy", io::make_npy_half({count, dim}, sample.windows)});
+    fields["video_windows"] =
+        clip_windows_json(options_.window_seconds, clips_.frames, sample.begins);
   }
 
   /// The vector of the sample's video, or what it will be made of.
@@ -178,12 +192,22 @@ class Embedder {
         waiting.facts = std::move(seen.facts);
         return;
       }
+      if (options_.window_seconds > 0) {
+        WindowedClip clip =
+            take_clip_windows(*member, where, known_facts(sample), *clips_.pictures, clips_.frames,
+                              options_.window_seconds, options_.hardware, *frames_);
+        waiting.in_frames = true;
+        waiting.facts = std::move(clip.facts);
+        waiting.begins = std::move(clip.begins);
+        return;
+      }
       PreparedClip clip = prepare_clip(*member, where, known_facts(sample), *clips_.pictures,
                                        clips_.frames, options_.hardware);
       waiting.in_frames = true;
       waiting.facts = std::move(clip.facts);
       frames_->push(std::move(clip.frames));
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::device) throw;  // windows are encoded on the way
       note(sample, error.what());
     }
   }
@@ -196,8 +220,13 @@ class Embedder {
         ++sample;
       sample->in_frames = false;
       try {
-        io::check_halves(clip.vector,
-                         fmt::format("its vector by {}", clip_config_["name"].get<std::string>()));
+        const std::string what =
+            fmt::format("its vector by {}", clip_config_["name"].get<std::string>());
+        io::check_halves(clip.vector, what);
+        for (const std::vector<float>& window : clip.windows)
+          io::check_halves(window, what);
+        for (const std::vector<float>& window : clip.windows)
+          sample->windows.insert(sample->windows.end(), window.begin(), window.end());
         if (clips_.scores && clip.frames > 0) sample->scores = clips_.scores->of_clip(clip);
         sample->vector = std::move(clip.vector);
       } catch (const Error& error) {
@@ -233,6 +262,8 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
   if (options.video && !options.picture_encoder.empty())
     clips.pictures = models::make_picture_encoder(options.picture_encoder, options.device,
                                                   options.picture_compute);
+  if (options.window_seconds > 0 && !clips.pictures)
+    fail_usage("windows of clips have vectors of a model alone");
   if (options.scores.any()) {
     if (!clips.pictures) fail_usage("clips are scored by the vectors of a model alone");
     clips.scores =
@@ -253,6 +284,7 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
     settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
     settings["need_text"] = options.need_text;
     // What is not asked for is not named: columns that were made before stay.
+    if (options.window_seconds > 0) settings["window_seconds"] = options.window_seconds;
     if (clips.scores)
       settings["scores"] = {{"by", clips.scores->config()}, {"text_image", clips.text_image()}};
     return settings;

@@ -1,7 +1,8 @@
 // vfm-embed: vectors for every sample of every shard, as the column X.embed.tar.
 //
 // KEY.video.npy is the look of the clip, or what an encoder of pictures makes of its frames
-// (columns/clip_vector.h), fp16, one vector of length 1; KEY.text.npy the tokens of
+// (columns/clip_vector.h), fp16, one vector of length 1; KEY.windows.npy, if asked for, one of each
+// of its windows (columns/clip_windows.h), fp16, windows x dim; KEY.text.npy the tokens of
 // its caption (fp16, tokens x dim, unpadded, absent if the shard has no captions); KEY.json the
 // encoders' configs: {"video_encoder":{…},"text_encoder":{…}}, and numbers for filters, if asked
 // for (columns/clip_scores.h).
@@ -32,6 +33,7 @@ struct EmbedOptions {
   std::string picture_encoder;         ///< a folder (models/encoder/picture_encoder.h)
   DType picture_compute = DType::f32;  ///< f32 or bf16
   int frames = kClipFrames;            ///< of a clip, that it sees
+  double window_seconds = 0;           ///< with picture_encoder: vectors of windows, too; 0: none
   ClipScoreOptions scores;             ///< with picture_encoder
   bool text = true;                    ///< the encoder of text_encoder, where there are captions
   bool need_text = false;              ///< a shard without captions is an error

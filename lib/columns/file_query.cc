@@ -58,7 +58,7 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
 bool has_texts(const Json& video_encoder) {
   if (!video_encoder.is_object() || !get_string(video_encoder, "path")) return false;
   const auto name = get_string(video_encoder, "name");
-  return name == "clip" || name == "siglip";
+  return name == "clip" || name == "siglip" || name == "siglip2";
 }
 
 std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,

@@ -17,7 +17,7 @@ constexpr std::array kVideo = {"mp4", "mkv",  "webm", "mov", "avi", "m4v",
                                "mpg", "mpeg", "ts",   "ogv", "flv", "wmv"};
 constexpr std::array kImage = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"};
 // After the media member; others follow by name.
-constexpr std::array<std::string_view, 3> kOrder = {"txt", "text.npy", "video.npy"};
+constexpr std::array<std::string_view, 4> kOrder = {"txt", "text.npy", "video.npy", "windows.npy"};
 
 template <class List>
 bool contains(const List& list, std::string_view word) {

@@ -129,7 +129,8 @@ void need_known(const text::EncoderConfig& config) {
 
 std::unique_ptr<HfComponent> open_model(const std::string& folder) {
   auto component = std::make_unique<HfComponent>(folder);
-  component->need_type({"t5", "umt5", "bert", "roberta", "xlm-roberta", "clip", "siglip"});
+  component->need_type(
+      {"t5", "umt5", "bert", "roberta", "xlm-roberta", "clip", "siglip", "siglip2"});
   if (component->type() != "t5" && component->type() != "umt5")
     fail_usage("'{}' is of type {}, which gives one vector a text: T5 is needed", folder,
                component->type());

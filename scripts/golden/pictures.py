@@ -40,6 +40,10 @@ DINO = {"image_processor_type": "BitImageProcessor", "crop_size": {"height": 28,
         "do_convert_rgb": True, "do_normalize": True, "do_rescale": True, "do_resize": True,
         "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "resample": 3,
         "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 32}}
+NAFLEX = {"image_processor_type": "Siglip2ImageProcessor", "do_convert_rgb": None, "do_resize": True, "resample": 2,
+          "do_rescale": True, "rescale_factor": 0.00392156862745098, "do_normalize": True,
+          "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "max_num_patches": 64, "patch_size": 4,
+          "processor_class": "Siglip2Processor"}
 # As openai/clip-vit-* have it: numbers for sizes, and defaults for the rest.
 OLD = {"feature_extractor_type": "CLIPFeatureExtractor", "size": 24, "crop_size": 24, "do_resize": True,
        "do_center_crop": True, "do_normalize": True, "resample": 3, "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
@@ -47,7 +51,8 @@ INPUTS = [CLIP, SIGLIP, DINO, OLD,
           {**DINO, "crop_size": {"height": 41, "width": 15}},              # higher than what is resized
           {**DINO, "crop_size": {"height": 50, "width": 51}},              # both ways
           {**CLIP, "do_resize": False, "crop_size": {"height": 33, "width": 20}},
-          {**CLIP, "do_rescale": False}, {**CLIP, "do_normalize": False}, {**SIGLIP, "resample": 1}]
+          {**CLIP, "do_rescale": False}, {**CLIP, "do_normalize": False}, {**SIGLIP, "resample": 1},
+          NAFLEX, {**NAFLEX, "max_num_patches": 7, "patch_size": 14, "resample": 3}]
 PICTURES = [(64, 48), (48, 65), (30, 30), (7, 90), (1, 1), (201, 67)]
 
 
@@ -72,11 +77,20 @@ def by_processor(config: dict, picture: tuple[int, int], seed: int) -> dict:
     from transformers.models.bit.image_processing_pil_bit import BitImageProcessorPil
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
     from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+    from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
     kind = config.get("image_processor_type", config.get("feature_extractor_type"))
     made = {"C": CLIPImageProcessorPil, "S": SiglipImageProcessorPil, "B": BitImageProcessorPil}[kind[0]]
     # The backend has no name in these files.
     settings = {key: value for key, value in config.items() if not key.endswith("_type")}
-    values = np.asarray(made(**settings)(noise(*picture, seed), return_tensors="np")["pixel_values"])
+    if kind.startswith("Siglip2"):
+        made = Siglip2ImageProcessorPil
+        settings.pop("processor_class")
+    result = made(**settings)(noise(*picture, seed), return_tensors="np")
+    values = np.asarray(result["pixel_values"])
+    if kind.startswith("Siglip2"):  # patches of a picture, row by row: the picture
+        (down, across), side = result["spatial_shapes"][0], config["patch_size"]
+        values = values[:, :down * across].reshape(1, down, across, side, side, 3)
+        values = values.transpose(0, 5, 1, 3, 2, 4).reshape(1, 3, down * side, across * side)
     assert values.dtype == np.float32 and values.shape[:2] == (1, 3), (values.dtype, values.shape)
     return {"picture": picture, "seed": seed, "size": values.shape[2:], "hash": hash_of(values)}
 

@@ -126,6 +126,82 @@ assert abs(length - 1) < 1e-3, length'
   [[ "$(tar -xOf a.embed.tar ar.json)" == *'"compute":"bf16","input":'*'"frames":2,"pool":"mean"}'* ]]
 }
 
+@test "SigLIP 2 of any resolution: clips of all shapes, any -j, searched by a file" {
+  three a
+  make_shard b bt=smaller=
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/siglip2" model
+  run --separate-stderr vfm-embed --video model --text none --device cpu -j1 a.tar b.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "$(npy a.embed.tar ar.video.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (16,), }" ]
+  tar -xOf a.embed.tar ar.json | jq -e '.video_encoder | .name == "siglip2" and .input.patch == 8 and
+    .input.most_patches == 20 and (.input | has("size") | not)'
+  vfm-embed --video model --text none --device cpu -j4 -o again a.tar b.tar >embedded.jsonl
+  cmp a.embed.tar again/a.embed.tar
+  cmp b.embed.tar again/b.embed.tar
+  vfm-embed --search "$CLIPS/test.mp4" --top 1 embedded.jsonl | records | jq -e '.key == "at" and .score > 0.999'
+  # Its tower for texts is that of one of a fixed resolution.
+  cp -r "$VFM_ROOT/tests/golden/sentences/siglip2" text
+  vfm-embed --video none --text text --device cpu -o fixed a.tar
+  sed -i 's/siglip_text_model/siglip2_text_model/' text/config.json
+  vfm-embed --video none --text text --device cpu -o any a.tar
+  tar -xOf any/a.embed.tar ar.json | jq -e '.text_encoder.name == "sentence:siglip2"'
+  cmp <(tar -xOf fixed/a.embed.tar ar.text.npy) <(tar -xOf any/a.embed.tar ar.text.npy)
+}
+
+@test "windows of clips have vectors of their own, and the clip's stays" {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=64x48:rate=8" -t 5 -c:v libx264 -preset ultrafast \
+    -pix_fmt yuv420p long.mp4
+  mkdir d
+  mv long.mp4 d/b.mp4
+  cp "$CLIPS/red.mp4" d/a.mp4
+  head -c 200 /dev/urandom >d/c.mp4
+  tar --format=ustar --sort=name -C d -cf w.tar .
+  cp w.tar v.tar
+  cp -r "$VFM_ROOT/tests/golden/picture_encoders/clip" model
+  windowed=(vfm-embed --video model --video-frames 2 --windows 2 --device cpu)
+  run --separate-stderr "${windowed[@]}" -j1 -o one w.tar v.tar
+  [ "$status" -eq 1 ] # c
+  [ "$(tar -tf one/w.embed.tar | tr '\n' ' ')" = "a.video.npy a.windows.npy a.json b.video.npy b.windows.npy b.json c.video.npy c.windows.npy c.json " ]
+  for spec in a=1 b=3 c=0; do
+    [ "$(npy one/w.embed.tar "${spec%=*}.windows.npy")" = "{'descr': '<f2', 'fortran_order': False, 'shape': (${spec#*=}, 12), }" ]
+  done
+  tar -xOf one/w.embed.tar b.json | jq -e '.video_windows == {"seconds": 2, "frames": 2, "begin": [0, 1.625, 3.25]}'
+  tar -xOf one/w.embed.tar c.json | jq -e '.video_windows.begin == []'
+  run "${windowed[@]}" -j3 -o three w.tar v.tar
+  cmp one/w.embed.tar three/w.embed.tar
+  cmp one/v.embed.tar three/v.embed.tar
+  # The clip's own vector is the one without windows; a clip of one window has that of the clip.
+  run vfm-embed --video model --video-frames 2 --device cpu -o plain w.tar
+  for key in a b; do
+    cmp <(tar -xOf plain/w.embed.tar $key.video.npy) <(tar -xOf one/w.embed.tar $key.video.npy)
+  done
+  cmp <(tar -xOf one/w.embed.tar a.video.npy | tail -c 24) <(tar -xOf one/w.embed.tar a.windows.npy | tail -c 24)
+  # A window's is that of a clip of its frames, 13 to 25 of 40.
+  ffmpeg -nostdin -loglevel error -y -i d/b.mp4 -vf "select='between(n,13,25)',setpts=N/8/TB" -c:v libx264 -qp 0 \
+    -preset ultrafast part.mp4
+  mkdir p
+  mv part.mp4 p/part.mp4
+  tar --format=ustar -C p -cf part.tar part.mp4
+  vfm-embed --video model --video-frames 2 --device cpu part.tar >/dev/null
+  python3 - <<'END'
+import struct, tarfile
+def halves(tar, name):
+    data = tarfile.open(tar).extractfile(name).read()
+    return [v for (v,) in struct.iter_unpack("<e", data[128:])]
+rows = halves("one/w.embed.tar", "b.windows.npy")
+part = halves("part.embed.tar", "part.video.npy")
+near = [sum(x * y for x, y in zip(rows[i:i + 12], part, strict=True)) for i in (0, 12, 24)]
+assert near[1] > 0.9999 and max(near[0], near[2]) < near[1], near
+END
+  for bad in '--windows 2' '--windows 2 --video none' '--windows 0 --video model' '--windows 2 --video model --search x'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-embed $bad w.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"--windows"* ]]
+  done
+}
+
 @test "vectors of two encoders of clips are not compared" {
   three a
   three b
@@ -333,6 +409,11 @@ refuses() {
   refused() { refuses --video "$@"; }
   refused nowhere "no such model folder: 'nowhere'"
   refused "$VFM_ROOT/tests/golden/t5/v1_1" "it has no preprocessor_config.json"
+  mkdir cosmos
+  for config in '{"model_type":"cosmos-embed1"}' '{"model_type":"x","architectures":["CosmosEmbed1"]}'; do
+    echo "$config" >cosmos/config.json
+    refused cosmos "'cosmos' holds a Cosmos-Embed1, which is not supported: its code comes with its weights"
+  done
   sed -i 's/"do_resize"/"do_pad": true, "do_resize"/' model/preprocessor_config.json
   refused model '"do_pad" is true, which is not supported here'
   sed -i 's/"do_pad": true, //; s/27/28/g' model/preprocessor_config.json

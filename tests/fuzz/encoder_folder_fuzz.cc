@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const std::string kGolden = VFM_GOLDEN;
 const std::vector<std::string> kPictures = {"picture_encoders/clip", "picture_encoders/dinov2",
-                                            "picture_encoders/siglip"};
+                                            "picture_encoders/siglip", "picture_encoders/siglip2"};
 const std::vector<std::string> kSentences = {"sentences/bert", "sentences/clip",
                                              "sentences/siglip"};
 

@@ -45,8 +45,17 @@ const HeadKind& kind_of(const io::TensorSet& file) {
       file.path());
 }
 
+/// What read_floats() says of a tensor of other numbers does not name the file.
+Tensor read_head_tensor(const io::TensorView& tensor, const std::string& path) {
+  try {
+    return read_floats(tensor);
+  } catch (const Error& error) {
+    fail("'{}' is no aesthetic head: {}", path, error.what());
+  }
+}
+
 std::vector<float> numbers(const io::TensorView& tensor, const std::string& path) {
-  const Tensor values = read_floats(tensor);
+  const Tensor values = read_head_tensor(tensor, path);
   const std::span<const float> span = values.floats();
   if (!std::all_of(span.begin(), span.end(), [](float value) { return std::isfinite(value); }))
     fail("'{}': {} has values that are not finite", path, tensor.name);

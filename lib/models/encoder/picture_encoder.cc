@@ -12,6 +12,7 @@
 #include "models/encoder/clip_vision.h"
 #include "models/encoder/dinov2.h"
 #include "models/encoder/picture_input.h"
+#include "models/encoder/siglip_naflex.h"
 #include "models/encoder/siglip_vision.h"
 #include "models/folder/hf_folder.h"
 #include "tensor/device.h"
@@ -25,15 +26,31 @@ namespace fs = std::filesystem;
 /// more, but hold more memory.
 constexpr std::int64_t kGpuTokens = 8192, kCpuTokens = 2048;
 
-std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, PictureSize size, DType compute,
-                                         Device device) {
-  const std::string& type = folder.type();
-  if (type.starts_with("siglip2"))
+/// Known by its published names: its code is not in transformers, but beside its weights.
+void refuse_cosmos_embed(const HfComponent& folder) {
+  std::string names = folder.type();
+  if (const auto all = folder.config().find("architectures");
+      all != folder.config().end() && all->is_array())
+    for (const Json& name : *all)
+      if (name.is_string()) names += name.get<std::string>();
+  if (names.find("cosmos-embed1") != std::string::npos ||
+      names.find("CosmosEmbed1") != std::string::npos)
     fail_usage(
-        "'{}' holds a SigLIP 2 of any resolution (NaFlex), which is not supported; those of a "
-        "fixed resolution, of type siglip, are",
+        "'{}' holds a Cosmos-Embed1, which is not supported: its code comes with its weights and "
+        "is in no library, so results could not be compared; CLIP, SigLIP and SigLIP 2 are",
         folder.folder());
-  folder.need_type({"clip", "clip_vision_model", "siglip", "siglip_vision_model", "dinov2"});
+}
+
+std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, const PictureInput& input,
+                                         DType compute, Device device) {
+  const std::string& type = folder.type();
+  folder.need_type({"clip", "clip_vision_model", "siglip", "siglip_vision_model", "siglip2",
+                    "siglip2_vision_model", "dinov2"});
+  if (type.starts_with("siglip2")) return make_siglip_naflex(folder, input, compute, device);
+  if (input.own_sizes())
+    fail_usage("'{}': Siglip2ImageProcessor goes with a SigLIP 2 of any resolution alone",
+               folder.folder());
+  const PictureSize size = input.size();
   if (type.starts_with("clip")) return make_clip_vision(folder, size, compute, device);
   if (type.starts_with("siglip")) return make_siglip_vision(folder, size, compute, device);
   return make_dinov2(folder, size, compute, device);
@@ -47,16 +64,18 @@ class FolderPictureEncoder final : public PictureEncoder {
         compute_(compute),
         component_(folder_),
         input_(PictureInput::from_folder(folder_)),
-        tower_(make_tower(component_, input_.size(), compute, device)),
+        tower_(make_tower(component_, input_, compute, device)),
         hash_(component_.hash()) {}
 
   int dim() const override { return tower_->dim(); }
 
   std::vector<float> prepare(const PictureView& picture) const override {
-    const PictureSize size = input_.size();
-    std::vector<float> pixels(3 * static_cast<std::size_t>(size.height) *
-                              static_cast<std::size_t>(size.width));
+    const PictureSize size = input_.size_of(picture.width, picture.height);
+    std::vector<float> pixels(numbers_of(size));
     input_.read(picture, pixels);
+    if (input_.own_sizes())  // which is told behind it
+      pixels.insert(pixels.end(),
+                    {static_cast<float>(size.height), static_cast<float>(size.width)});
     return pixels;
   }
 
@@ -83,8 +102,46 @@ class FolderPictureEncoder final : public PictureEncoder {
   }
 
  private:
+  static std::size_t numbers_of(PictureSize size) {
+    return 3 * static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
+  }
+
   void encode_pack(std::span<const std::vector<float>> prepared,
                    std::vector<std::vector<float>>& vectors) const {
+    const Tensor values =
+        input_.own_sizes()
+            ? run_tower([&] { return tower_->encode_each(sized(prepared)); })
+            : run_tower([&, pixels = stacked(prepared)] { return tower_->encode(pixels); });
+    const float* from = values.data<float>();
+    for (std::size_t i = 0; i < prepared.size(); ++i, from += dim())
+      vectors.emplace_back(from, from + dim());
+  }
+
+  template <class Act>
+  Tensor run_tower(Act act) const {
+    // In this order: who holds the GPU's turn may encode.
+    const auto turn = take_turn(device_);
+    const std::lock_guard one(mutex_);  // of it all threads compute
+    return act();
+  }
+
+  /// Pictures of sizes of their own, [1, 3, height, width] each.
+  static std::vector<Tensor> sized(std::span<const std::vector<float>> prepared) {
+    std::vector<Tensor> pictures;
+    for (const std::vector<float>& numbers : prepared) {
+      if (numbers.size() < 2) fail("{} numbers are no picture", numbers.size());
+      const PictureSize size{static_cast<int>(numbers.end()[-2]),
+                             static_cast<int>(numbers.end()[-1])};
+      if (size.height < 1 || size.width < 1 || numbers.size() != numbers_of(size) + 2)
+        fail("{} numbers are no picture of {}x{}", numbers.size(), size.width, size.height);
+      pictures.push_back(
+          Tensor::from({numbers.begin(), numbers.end() - 2}, {1, 3, size.height, size.width}));
+    }
+    return pictures;
+  }
+
+  /// Pictures of one size, [N, 3, height, width].
+  Tensor stacked(std::span<const std::vector<float>> prepared) const {
     const PictureSize size = input_.size();
     // How a product is summed may depend on its number of rows: so on a GPU packs have one size,
     // and what is left of it stays empty.
@@ -97,16 +154,7 @@ class FolderPictureEncoder final : public PictureEncoder {
         fail("{} numbers are no picture of {}x{}", prepared[i].size(), size.width, size.height);
       std::copy(prepared[i].begin(), prepared[i].end(), pixels.data<float>() + i * each);
     }
-    Tensor values;
-    {
-      // In this order: who holds the GPU's turn may encode.
-      const auto turn = take_turn(device_);
-      const std::lock_guard one(mutex_);  // of it all threads compute
-      values = tower_->encode(pixels);
-    }
-    const float* from = values.data<float>();
-    for (std::size_t i = 0; i < prepared.size(); ++i, from += dim())
-      vectors.emplace_back(from, from + dim());
+    return pixels;
   }
 
   std::string folder_;
@@ -140,6 +188,7 @@ std::unique_ptr<PictureEncoder> make_picture_encoder(const std::string& folder, 
     fail_usage("an encoder of pictures computes in f32 or bf16 alone");
   if (!fs::exists(folder)) fail_usage("no such model folder: '{}'", folder);
   return as_usage([&] {
+    refuse_cosmos_embed(HfComponent(folder));  // before its preprocessing is, by no name
     return std::make_unique<FolderPictureEncoder>(fs::canonical(folder).string(), device, compute);
   });
 }

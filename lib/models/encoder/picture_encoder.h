@@ -1,10 +1,10 @@
 // Encoders of pictures: RGB of any size in, one vector of each out. From a folder as Hugging Face
-// has them: CLIP, SigLIP, SigLIP 2 with a fixed resolution, DINOv2; config.json, weights and
-// preprocessor_config.json beside each other.
+// has them: CLIP, SigLIP, SigLIP 2 of a fixed resolution or of any (NaFlex), DINOv2; config.json,
+// weights and preprocessor_config.json beside each other.
 //
 // Vectors are those that the model gives (transformers' get_image_features, of DINOv2 the
 // pooler_output), not normalised. On the CPU a picture's vector has the same bits whatever pictures
-// are encoded with it; on a GPU packs of a fixed size are.
+// are encoded with it; on a GPU packs of a fixed size are, or of NaFlex each picture apart.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,8 +24,9 @@ class PictureEncoder {
  public:
   virtual ~PictureEncoder() = default;
   virtual int dim() const = 0;
-  /// What the model sees of a picture, in its one size: so many pictures may wait in little memory.
-  /// Throws Error for one that is empty, or whose bytes are not its size.
+  /// What the model sees of a picture, in few pixels: so many pictures may wait in little memory.
+  /// Only encode_prepared() knows what the numbers are. Throws Error for one that is empty, or
+  /// whose bytes are not its size.
   virtual std::vector<float> prepare(const PictureView& picture) const = 0;
   /// Of each, in order, its vector. Throws Error for what prepare() did not make; Stopped between
   /// layers.
@@ -39,7 +40,8 @@ class PictureEncoder {
   ///   {"name": "siglip", "path": "/models/siglip", "hash": "...", "dim": 768, "compute": "f32",
   ///    "input": {"size": [224, 224], "resample": "bicubic", "factor": 0.0039, "mean": [...],
   ///    "std": [...]}}
-  /// "hash" is of the whole model. Vectors of two may be compared if but for "path" they are equal.
+  /// (of NaFlex "patch" and "most_patches" instead of "size"). "hash" is of the whole model.
+  /// Vectors of two may be compared if but for "path" they are equal.
   virtual Json config() const = 0;
 };
 

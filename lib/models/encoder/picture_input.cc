@@ -21,6 +21,7 @@ struct Defaults {
   bool square = false;  ///< of a size that is one number: both sides, else the shorter one
   bool crops = true;
   std::array<double, 3> mean, deviation;
+  bool patches = false;  ///< pictures have sizes of their own
 };
 
 constexpr std::array<double, 3> kClipMean = {0.48145466, 0.4578275, 0.40821073},
@@ -105,9 +106,10 @@ Defaults defaults_of(Settings& settings) {
   const std::string type = plain_type(settings);
   if (type == "CLIP" || type == "Bit") return {false, true, kClipMean, kClipDeviation};
   if (type == "Siglip") return {true, false, kHalves, kHalves};
+  if (type == "Siglip2") return {true, false, kHalves, kHalves, true};
   settings.refuse("image_processor_type",
                   "names none of the processors that work here: CLIPImageProcessor, "
-                  "SiglipImageProcessor, BitImageProcessor");
+                  "SiglipImageProcessor, Siglip2ImageProcessor, BitImageProcessor");
 }
 
 void read_size(Settings& settings, const Defaults& defaults, PictureInput& input) {
@@ -134,6 +136,28 @@ PictureSize read_crop(Settings& settings) {
   if (size.is_object()) return settings.sides("crop_size", size);
   const int side = settings.side("crop_size", size);
   return {side, side};
+}
+
+/// Of NaFlex.
+void read_patches(Settings& settings, PictureInput& input) {
+  const auto number = [&](const char* name, int fallback) {
+    const Json& value = settings[name];
+    return value.is_null() ? fallback : settings.side(name, value);
+  };
+  input.patch = number("patch_size", 16);
+  input.most_patches = number("max_num_patches", 256);
+  if (std::int64_t{input.most_patches} * input.patch * input.patch >
+      std::int64_t{kLongestSide} * kLongestSide)
+    settings.refuse("max_num_patches", "is {}, of {} pixels each way: more than {} each way",
+                    input.most_patches, input.patch, kLongestSide);
+  if (!settings.flag("do_resize", true))
+    settings.refuse("do_resize", "is false: pictures could have any number of patches");
+}
+
+/// A side of `length` at a scale, in whole patches.
+std::int64_t in_patches(double scale, int length, int patch) {
+  const double patches = std::ceil(length * scale / patch);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(patches));
 }
 
 /// How long the other side becomes, as Python's int() of a quotient has it.
@@ -165,14 +189,18 @@ PictureInput PictureInput::from_json(const Json& config, std::string_view what) 
   Settings settings(config, what);
   const Defaults defaults = defaults_of(settings);
   PictureInput input;
-  if (settings.flag("do_resize", true)) read_size(settings, defaults, input);
-  const double resample = settings.number("resample", 3);
+  if (defaults.patches)
+    read_patches(settings, input);
+  else if (settings.flag("do_resize", true))
+    read_size(settings, defaults, input);
+  const double resample = settings.number("resample", defaults.patches ? 2 : 3);
   if (resample != 1 && resample != 2 && resample != 3)
     settings.refuse("resample", "is {}; 1 (Lanczos), 2 (bilinear) and 3 (bicubic) work here",
                     dump_json(settings["resample"]));
   input.resample = static_cast<Resample>(static_cast<int>(resample));
-  if (settings.flag("do_center_crop", defaults.crops)) input.crop = read_crop(settings);
-  if (input.size() == PictureSize{})
+  if (!defaults.patches && settings.flag("do_center_crop", defaults.crops))
+    input.crop = read_crop(settings);
+  if (input.size() == PictureSize{} && !defaults.patches)
     settings.refuse("do_center_crop",
                     "is false and \"size\" names no height and width: pictures "
                     "would have sizes of their own, which is not supported here");
@@ -211,6 +239,7 @@ PictureInput PictureInput::from_folder(const std::string& folder) {
 
 Json PictureInput::to_json() const {
   Json json = Json::object();
+  if (own_sizes()) json = {{"patch", patch}, {"most_patches", most_patches}};
   if (shortest_edge > 0) json["shortest_edge"] = shortest_edge;
   if (shortest_edge == 0 && resized.height > 0) json["size"] = {resized.height, resized.width};
   if (!json.empty())
@@ -224,6 +253,25 @@ Json PictureInput::to_json() const {
   return json;
 }
 
+PictureSize PictureInput::size_of(int width, int height) const {
+  if (width < 1 || height < 1) fail("no picture of {}x{} can be seen", width, height);
+  if (!own_sizes()) return size();
+  // As the processor looks for it: halves an interval of scales, with bounds of its own.
+  constexpr double kPrecision = 1e-5;
+  double below = kPrecision / 10, above = 100;
+  const auto count = [&](double scale) {
+    return in_patches(scale, height, patch) * in_patches(scale, width, patch);
+  };
+  while (above - below >= kPrecision) {
+    const double middle = (below + above) / 2;
+    (count(middle) <= most_patches ? below : above) = middle;
+  }
+  if (count(below) > most_patches)
+    fail("a picture of {}x{} has no size of {} patches", width, height, most_patches);
+  return {static_cast<int>(in_patches(below, height, patch) * patch),
+          static_cast<int>(in_patches(below, width, patch) * patch)};
+}
+
 std::vector<std::uint8_t> PictureInput::place(const PictureView& picture) const {
   std::int64_t width = picture.width, height = picture.height;
   if (picture.width > 0 && picture.height > 0 && shortest_edge > 0) {
@@ -234,7 +282,11 @@ std::vector<std::uint8_t> PictureInput::place(const PictureView& picture) const 
     width = resized.width;
     height = resized.height;
   }
-  const PictureSize whole = size();
+  const PictureSize whole = own_sizes() ? size_of(picture.width, picture.height) : size();
+  if (own_sizes()) {
+    width = whole.width;
+    height = whole.height;
+  }
   const Overlap across(width, whole.width), down(height, whole.height);
   std::vector<std::uint8_t> middle = resize_picture(
       picture, width, height, resample, {across.from, down.from, across.count, down.count});

@@ -6,12 +6,14 @@
 //    "do_rescale": true, "rescale_factor": 0.00392156862745098, "do_normalize": true,
 //    "image_mean": [0.48, 0.46, 0.41], "image_std": [0.27, 0.26, 0.28]}
 //
-// Known are CLIPImageProcessor, SiglipImageProcessor and BitImageProcessor (DINOv2's), also under
-// their older and their "Fast" names. A setting that is not known here is refused, unless it is
-// null or false. Results have the bits of the processors that resize with Pillow; "Fast" ones
-// resize with torchvision, whose pixels differ by one here and there.
-// Pure but for reading the file. Thread-safety: const members from any thread.
-// Source: transformers 5.24, models/{clip,siglip,bit}/image_processing_*, image_transforms.py.
+// Known are CLIPImageProcessor, SiglipImageProcessor, Siglip2ImageProcessor (NaFlex) and
+// BitImageProcessor (DINOv2's), also under their older and their "Fast" names. Of NaFlex a picture
+// keeps its shape, nearly, and has a size of its own: the largest in whole patches, "patch_size"
+// each way, that has no more than "max_num_patches" of them. A setting that is not known here is
+// refused, unless it is null or false. Results have the bits of the processors that resize with
+// Pillow; "Fast" ones resize with torchvision, whose pixels differ by one here and there. Pure but
+// for reading the file. Thread-safety: const members from any thread. Source: transformers 5.24,
+// models/{clip,siglip,siglip2,bit}/image_processing_*, image_transforms.py.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,8 +36,9 @@ struct PictureInput {
   int shortest_edge = 0;  ///< the shorter side is made so long; 0: see `resized`
   PictureSize resized;    ///< whatever its shape was; 0 x 0, without shortest_edge: not at all
   Resample resample = Resample::bicubic;
-  PictureSize crop;   ///< the middle of that, black where it is smaller; 0 x 0: all of it
-  double factor = 1;  ///< of bytes
+  PictureSize crop;  ///< the middle of that, black where it is smaller; 0 x 0: all of it
+  int patch = 0, most_patches = 0;  ///< NaFlex, instead of the four above but for the filter
+  double factor = 1;                ///< of bytes
   std::array<double, 3> mean{0, 0, 0}, deviation{1, 1, 1};
 
   /// Of the contents of preprocessor_config.json. Throws Error{usage} naming `what` and the
@@ -48,8 +51,12 @@ struct PictureInput {
   /// All of this, whatever words the file had: two are equal if they make the same numbers.
   Json to_json() const;
 
-  /// Of every picture that an encoder gets.
+  /// Of every picture that an encoder gets; 0 x 0 where each has its own.
   PictureSize size() const { return crop.height > 0 ? crop : resized; }
+  bool own_sizes() const { return most_patches > 0; }
+  /// Of a picture of that size. Throws Error for one without pixels, or so long that it has no such
+  /// size.
+  PictureSize size_of(int width, int height) const;
   /// [3, height, width]: (byte * factor - mean) / deviation in f32, channel by channel. Throws
   /// Error for an empty picture, or one whose bytes are not its size.
   void read(const PictureView& picture, std::span<float> out) const;

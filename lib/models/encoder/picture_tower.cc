@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -101,28 +102,43 @@ PictureTower::PictureTower(const PictureTowerConfig& config, const HfComponent& 
       stack_(config.stack, layer_names, selected_, compute, device) {}
 
 Tensor PictureTower::encode(const Tensor& pixels) const {
+  const std::int64_t pictures = pixels.size(0);
   // On the CPU products of a picture's rows are as fast as those of many pictures'.
-  const bool apart = weights_.device == Device::cpu;
-  const std::int64_t pictures = pixels.size(0), each = apart ? 1 : pictures;
+  if (weights_.device == Device::cpu) {
+    std::vector<Tensor> each;
+    for (std::int64_t n = 0; n < pictures; ++n)
+      each.push_back(pixels.rows(n, n + 1));
+    return encode_each(each);
+  }
   ops::Tape tape(false);
-  const auto join = [&](std::int64_t rows, const auto& make) {
-    if (each == pictures) return make(0, pictures);
-    Tensor all;
-    for (std::int64_t n = 0; n < pictures; ++n) {
-      const Tensor one = make(n, n + 1);
-      if (n == 0) all = Tensor({pictures * rows, one.size(1)}, DType::f32, one.device());
-      copy(one, all.rows(n * rows, (n + 1) * rows));
-    }
-    return all;
-  };
-  const std::int64_t t = tokens();
-  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(pictures), t);
-  Tensor x = join(
-      t, [&](std::int64_t from, std::int64_t to) { return begin(tape, pixels.rows(from, to)); });
-  x = stack_.forward(x, lengths, apart);
-  return join(1, [&](std::int64_t from,
-                     std::int64_t to) { return end(tape, x.rows(from * t, to * t)); })
-      .to(Device::cpu);
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(pictures), tokens());
+  return end(tape, stack_.forward(begin(tape, pixels), lengths)).to(Device::cpu);
+}
+
+Tensor PictureTower::encode_each(std::span<const Tensor> pictures) const {
+  ops::Tape tape(false);
+  std::vector<Tensor> begun;
+  std::vector<std::int64_t> lengths;
+  for (const Tensor& picture : pictures) {
+    begun.push_back(begin(tape, picture));
+    lengths.push_back(begun.back().size(0));
+  }
+  Tensor x({std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}), config_.stack.width},
+           DType::f32, weights_.device);
+  std::int64_t row = 0;
+  for (Tensor& one : begun) {
+    copy(one, x.rows(row, row + one.size(0)));
+    row += one.size(0);
+    one = Tensor();
+  }
+  x = stack_.forward(x, lengths, true);
+  const Tensor vectors({static_cast<std::int64_t>(pictures.size()), dim()});
+  row = 0;
+  for (std::size_t n = 0; n < lengths.size(); row += lengths[n++]) {
+    const auto at = static_cast<std::int64_t>(n);
+    copy(end(tape, x.rows(row, row + lengths[n])).to(Device::cpu), vectors.rows(at, at + 1));
+  }
+  return vectors;
 }
 
 Tensor cut_patches(const Tensor& pixels, int patch) {

@@ -3,8 +3,8 @@
 // of models/encoder/encoder_stack.h.
 //
 // Not here: what makes one vector of the tokens, which each tower does in its own way
-// (clip_vision.h, siglip_vision.h, dinov2.h), and pixels of any size (picture_input.h).
-// Shape letters: N pictures, T tokens of a picture, D width, P side of a patch.
+// (clip_vision.h, siglip_vision.h, siglip_naflex.h, dinov2.h), and pixels of any size
+// (picture_input.h). Shape letters: N pictures, T tokens of a picture, D width, P side of a patch.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -53,18 +54,22 @@ struct PictureTowerConfig {
   void need_size(PictureSize size, std::string_view what) const;
 };
 
-/// Pictures of one size in, one vector of each out. Inference only.
+/// Pictures in, one vector of each out. Inference only.
 class PictureTower {
  public:
   virtual ~PictureTower() = default;
   PictureTower(const PictureTower&) = delete;
   virtual int dim() const = 0;
-  /// Of a picture.
+  /// Of a picture; where pictures have sizes of their own, of the largest.
   virtual std::int64_t tokens() const = 0;
   /// pixels [N, 3, height, width], f32, on the CPU, of the size that the tower was made for; [N,
   /// dim()], f32, on the CPU. Not normalised to length 1. On the CPU a picture's vector has the
   /// same bits whatever others come with it. Throws Error for another size; Stopped between layers.
   Tensor encode(const Tensor& pixels) const;
+  /// The same for pictures [1, 3, height, width] which may have sizes of their own if the tower
+  /// takes such. Each has products of its own, whatever the device, and so the bits that it would
+  /// have alone; the reading of weights is shared.
+  Tensor encode_each(std::span<const Tensor> pictures) const;
 
  protected:
   /// `folder` must outlive it. `select` gives a tensor's name here, or "" (SelectedSet).

@@ -17,8 +17,8 @@ namespace vfm::models {
 namespace {
 
 const std::vector<std::string_view> kBertTypes = {"bert", "roberta", "xlm-roberta"};
-const std::vector<std::string_view> kTowerTypes = {"clip", "clip_text_model", "siglip",
-                                                   "siglip_text_model"};
+const std::vector<std::string_view> kTowerTypes = {
+    "clip", "clip_text_model", "siglip", "siglip_text_model", "siglip2", "siglip2_text_model"};
 
 bool is_one_of(const std::vector<std::string_view>& types, std::string_view type) {
   return std::ranges::find(types, type) != types.end();
@@ -177,7 +177,8 @@ void open_siglip_tokenizer(const std::string& folder, const Json& config, Senten
   rule.canonical = first || by_pieces;
   rule.lower_case = get_bool(config, "do_lower_case").value_or(true);
   rule.padded_to = rule.most_tokens;
-  const std::string side = get_string(config, "padding_side").value_or("right");
+  const std::string side =
+      get_string(config, "padding_side").value_or(type == "Siglip2Tokenizer" ? "left" : "right");
   if (side != "right" && side != "left") fail_usage("{}: padding_side '{}'", what, side);
   rule.pad_left = side == "left";
   std::string token = token_of(config, "pad_token");

@@ -1,12 +1,10 @@
-// SigLIP's image tower, and that of SigLIP 2 with a fixed resolution: no class token, but a head in
-// which one learnt query, the probe, attends to all patches.
+// SigLIP's image tower, and that of SigLIP 2 with a fixed resolution: no class token.
 //
-//   x = post_layernorm(layers(patches + places))
-//   h = attention(probe, x, x)
-//   vector = h + W2 gelu(W1 layernorm(h) + b1) + b2
+//   x = layers(patches + places)
+//   vector = siglip_head(x)          models/encoder/siglip_head.h
 //
-// Texts have vectors of the same space. SigLIP 2 of any resolution (NaFlex, "siglip2") is another
-// model.
+// Texts have vectors of the same space. SigLIP 2 of any resolution is in
+// models/encoder/siglip_naflex.h.
 // Source: Zhai et al., "Sigmoid loss for language image pre-training" (2023); Tschannen et al.,
 // "SigLIP 2" (2025); transformers' SiglipModel.get_image_features for names and details.
 // Thread-safety: one thread at a time.

@@ -37,9 +37,10 @@ struct TextTowerConfig {
   bool siglip = false;
   std::int64_t end = 0;  ///< CLIP: eos_token_id
 
-  /// Of the config of an HfComponent of the type "clip", "clip_text_model", "siglip" or
-  /// "siglip_text_model"; fields that it leaves out are those of transformers 5.23. Throws
-  /// Error{usage} naming `what` for values that are impossible or not supported.
+  /// Of the config of an HfComponent of the type "clip", "clip_text_model", "siglip",
+  /// "siglip_text_model", "siglip2" (NaFlex) or "siglip2_text_model"; fields that it leaves out are
+  /// those of transformers 5.23. Throws Error{usage} naming `what` for values that are impossible
+  /// or not supported.
   static TextTowerConfig from_json(const Json& config, std::string_view type,
                                    std::string_view what);
   /// Of the tower, with its projection: check_tensors() of these.

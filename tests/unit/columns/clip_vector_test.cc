@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "columns/clip_frames.h"
+#include "columns/clip_windows.h"
 #include "support/distance.h"
 
 using namespace vfm;
@@ -74,6 +75,50 @@ TEST_CASE("frames of several clips fill the packs of an encoder, and each clip g
   CHECK(encoder.calls == std::vector<std::size_t>{10, 5, 5, 3});
   CHECK(got == expected);
   CHECK(clips.take(true).empty());
+}
+
+TEST_CASE("windows are equal parts of a clip, none longer than asked for, and not too many") {
+  CHECK(count_clip_windows(1, 25, 5) == 1);
+  CHECK(count_clip_windows(125, 25, 5) == 1);
+  CHECK(count_clip_windows(126, 25, 5) == 2);
+  CHECK(count_clip_windows(250, 25, 5) == 2);
+  CHECK(count_clip_windows(150, 29.97, 5.005) == 1);
+  CHECK(count_clip_windows(3, 1, 0.1) == 3);
+  CHECK(count_clip_windows(std::int64_t{1} << 40, 25, 0.1) == kMostClipWindows);
+  using Plan = std::vector<WindowFrame>;
+  CHECK(plan_window_frames(16, 1, 8).size() == 8);
+  CHECK(plan_window_frames(9, 2, 2) == Plan{{1, 0}, {3, 0}, {5, 1}, {7, 1}});
+  CHECK(plan_window_frames(3, 3, 8) == Plan{{0, 0}, {1, 1}, {2, 2}});
+}
+
+TEST_CASE("frames that come one by one are encoded in full packs, and void ones count nowhere") {
+  const FivesEncoder encoder;
+  ClipVectors clips(encoder, [](std::span<const float> frame) { return 10.0 * frame[0]; });
+  const std::vector<std::vector<float>> frames{{1, 2}, {3, 4}, {0, 6}, {7, 8},
+                                               {9, 1}, {2, 2}, {5, 3}};
+  clips.push({{1, 1}});
+  clips.begin(2, 1);  // a container that promised too much
+  clips.add({9, 9}, true, 0);
+  clips.begin(3, 2);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    clips.add(frames[i], i % 3 == 0, i == 3 ? std::nullopt : std::optional<std::size_t>(i / 4));
+    CHECK(clips.take(false).size() == (i == 2 ? 1 : 0));
+  }
+  CHECK(encoder.calls == std::vector<std::size_t>{5});
+  clips.end();
+  clips.begin(8, 8);
+  clips.add({1, 0}, true, 1);
+  clips.drop();  // a clip that cannot be decoded
+  clips.push({{4, 4}});
+  const std::vector<ClipVector> got = clips.take(true);
+  REQUIRE(got.size() == 2);
+  CHECK(got[0].vector == pool_vectors({frames[0], frames[3], frames[6]}, 2));
+  CHECK(got[0].frames == 3);
+  REQUIRE(got[0].windows.size() == 2);
+  CHECK(got[0].windows[0] == pool_vectors({frames[0], frames[1], frames[2]}, 2));
+  CHECK(got[0].windows[1] == pool_vectors({frames[4], frames[5], frames[6]}, 2));
+  CHECK(got[1].vector == pool_vectors({{4, 4}}, 2));
+  CHECK(got[1].windows.empty());
 }
 
 TEST_CASE("a clip's score is the mean of its frames', whose vectors have length 1 then") {

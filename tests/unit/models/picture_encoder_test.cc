@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/encoder/picture_tower.h"
+#include "models/encoder/siglip_naflex.h"
 #include "models/folder/load_tensors.h"
 #include "support/distance.h"
 #include "support/noise_picture.h"
@@ -46,6 +47,12 @@ std::vector<float> joined(const std::vector<std::vector<float>>& vectors) {
     all.insert(all.end(), vector.begin(), vector.end());
   return all;
 }
+
+/// What NaFlex sees in one batch: wide and tall ones, and one of fewer pixels than a patch.
+struct Shapes : Pictures {
+  NoisePicture strip{90, 7, 3}, pole{3, 61, 4}, small{5, 6, 5};
+  Shapes() { views.insert(views.end(), {strip.view, pole.view, small.view}); }
+};
 
 /// A copy of a model's folder with another value in one of its JSON files; null: without.
 struct ChangedFolder {
@@ -102,6 +109,55 @@ TEST_CASE("a picture's vector has the same bits whatever pictures are encoded wi
   CHECK(open("clip")->encode({}).empty());
 }
 
+TEST_CASE("SigLIP 2 of any resolution computes what transformers computes, shapes mixed") {
+  const io::SafetensorsSet golden(kPictureEncoders, "outputs");
+  const Shapes shapes;
+  for (const std::string name : {"siglip2", "siglip2_vision"}) {
+    INFO(name);
+    const Tensor expected = models::read_floats(*golden.find(name)).clone();
+    const auto encoder = open(name);
+    CHECK(encoder->dim() == 16);
+    const auto found = encoder->encode(shapes.views);
+    REQUIRE(found.size() == shapes.views.size());
+    CHECK(distance(joined(found), expected.floats()) < 1e-5);
+    CHECK(distance(joined(open(name, DType::bf16)->encode(shapes.views)), expected.floats()) <
+          0.05);
+    // Whatever comes with it, and before it.
+    for (std::size_t i = 0; i < shapes.views.size(); ++i)
+      CHECK(encoder->encode({&shapes.views[i], 1}).front() == found[i]);
+    const std::vector<PictureView> others{shapes.views[3], shapes.views[0]};
+    CHECK(encoder->encode(others).back() == found[0]);
+    CHECK(encoder->config()["input"]["most_patches"] == (name == "siglip2" ? 20 : 12));
+  }
+}
+
+TEST_CASE("a SigLIP 2 and a preprocessing that do not go together are refused by name") {
+  const auto refused = [](const char* name, const char* field, const Json& value,
+                          const char* file = "config.json") {
+    const ChangedFolder changed(name);
+    changed.set(file, at(field), value);
+    return changed.refused();
+  };
+  const char* input = "preprocessor_config.json";
+  CHECK_THAT(refused("siglip2", "/vision_config/num_patches", 8),
+             Catch::Contains("\"num_patches\" is 8, which is no square"));
+  CHECK_THAT(refused("siglip2", "/vision_config/num_patches", 16),
+             Catch::Contains("1 of another shape: 'embeddings.position_embedding.weight'"));
+  CHECK_THAT(refused("siglip2", "/vision_config/vision_use_head", false),
+             Catch::Contains("\"vision_use_head\""));
+  CHECK_THAT(refused("siglip2", "/patch_size", 4, input),
+             Catch::Contains("has patches of 8, its preprocessing makes them 4"));
+  CHECK_THAT(refused("siglip2", "/do_resize", false, input), Catch::Contains("\"do_resize\""));
+  CHECK_THAT(refused("siglip2", "/max_num_patches", 0, input), Catch::Contains("not 0"));
+  const ChangedFolder fixed("siglip2"), other("siglip");
+  fs::copy_file(kPictureEncoders + "/siglip/" + input, fixed.path + "/" + input,
+                fs::copy_options::overwrite_existing);
+  CHECK_THAT(fixed.refused(), Catch::Contains("(NaFlex) needs Siglip2ImageProcessor"));
+  fs::copy_file(kPictureEncoders + "/siglip2/" + input, other.path + "/" + input,
+                fs::copy_options::overwrite_existing);
+  CHECK_THAT(other.refused(), Catch::Contains("of any resolution alone"));
+}
+
 TEST_CASE("tables of numbers in files of old releases are no weights") {
   const ChangedFolder changed("clip");
   const io::SafetensorsSet set(kPictureEncoders + "/clip", "model");
@@ -148,7 +204,6 @@ TEST_CASE("what is no encoder of pictures is refused by name") {
   };
   CHECK_THAT(refused("clip", "/model_type", "vit"),
              Catch::Contains("a model of type vit") && Catch::Contains("siglip"));
-  CHECK_THAT(refused("siglip", "/model_type", "siglip2"), Catch::Contains("NaFlex"));
   CHECK_THAT(refused("dinov2", "/use_swiglu_ffn", true), Catch::Contains("\"use_swiglu_ffn\""));
   CHECK_THAT(refused("dinov2", "/qkv_bias", false), Catch::Contains("\"qkv_bias\""));
   CHECK_THAT(refused("siglip", "/vision_config/vision_use_head", false),
@@ -179,6 +234,18 @@ TEST_CASE("places between those of a grid are PyTorch's") {
   const std::vector<float> expected{-0.0208334f, 3.5f, 7.0208330f};
   CHECK(largest_difference(places.floats(), expected) < 1e-5);
   CHECK(models::resample_places(Tensor::from(grid, {4, 1}), 2, 2, 2).floats()[3] == 9);
+}
+
+TEST_CASE("places of a grid are resized linearly as PyTorch does it with antialiasing") {
+  // torch.nn.functional.interpolate(torch.arange(9.).square().view(1, 1, 3, 3), (2, 5),
+  // mode="bilinear", align_corners=False, antialias=True), and to (1, 1)
+  const std::vector<float> grid{0, 1, 4, 9, 16, 25, 36, 49, 64};
+  const Tensor places = models::resample_places_linear(Tensor::from(grid, {9, 1}), 3, 1, 1);
+  CHECK(places.floats()[0] == Approx(21.71428));
+  const Tensor more = models::resample_places_linear(Tensor::from(grid, {9, 1}), 3, 2, 5);
+  const std::vector<float> expected{3.37500f,  4.67500f,  6.62500f,  9.77500f,  11.87500f,
+                                    25.87500f, 30.17500f, 36.62500f, 44.27500f, 49.37500f};
+  CHECK(largest_difference(more.floats(), expected) < 1e-4);
 }
 
 TEST_CASE("normalised vectors have length 1") {
