@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/without.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/units.h"
 #include "io/line_reader.h"
 
 namespace vfm::dataset {
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;
+
+}  // namespace
 
 WithoutList::WithoutList(const std::string& path) {
   if (path.empty()) return;
@@ -17,6 +20,9 @@ WithoutList::WithoutList(const std::string& path) {
     while (auto line = reader.next()) {
       if (!line->empty() && line->back() == '\r') line->pop_back();
       if (line->empty()) continue;
+      if (line->size() > kLongestLine)
+        fail("{} has {} bytes, and no source or key has more than {}", reader.where(), line->size(),
+             kLongestLine);
       bytes += line->size();
       if (bytes > kMostBytes)
         fail("'{}' has more than {}; take out fewer at once, one run after the other", path,
