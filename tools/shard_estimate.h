@@ -11,11 +11,11 @@
 #include "shard/input_totals.h"
 #include "shard/shard_input.h"
 
-/// As cli::tell_estimate(): of the tool's inputs, its folder for outputs, and its work, which may
-/// have several phases.
+/// As cli::tell_estimate(): of the tool's inputs, its folder for outputs, its work, which may have
+/// several phases, and what this counted.
 inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
                                 std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
-                                bool phases = false) {
+                                bool phases = false, std::function<vfm::Json()> counts = nullptr) {
   return vfm::cli::tell_estimate({.inputs = inputs,
                                   .folder = folder,
                                   .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(inputs),
@@ -24,5 +24,6 @@ inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& f
                                   .work = std::move(work),
                                   .phases = phases,
                                   .seconds = vfm::shard::video_seconds,
-                                  .samples = vfm::shard::sample_count});
+                                  .samples = vfm::shard::sample_count,
+                                  .counts = std::move(counts)});
 }

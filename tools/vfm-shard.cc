@@ -1,6 +1,7 @@
 // vfm-shard: makes a dataset of shards.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dataset/dataset.h"
+#include "dataset/sample_vector.h"
 #include "shard/where.h"
 #include "shard_estimate.h"
 
@@ -48,11 +50,29 @@ class ShardTool : public vfm::cli::Tool {
                             "keep samples for which this SQL expression over their JSON fields is "
                             "true")
                  ->type_name("EXPRESSION");
+    without_ = app.add_option("--without", options_.without,
+                              "take out the samples and sources that this file names, one a line")
+                   ->type_name("FILE");
     app.add_option("--duplicate-threshold", threshold_,
-                   "drop samples whose video embedding has this cosine to a better one, or off")
+                   "drop samples whose embedding has this cosine to a better one, or off")
         ->type_name("COSINE")
         ->capture_default_str();
-    app.add_flag("--keep-duplicates", options_.keep_duplicates, "keep near and exact duplicates");
+    near_ = app.add_option("--near-duplicates", options_.near_member,
+                           "the embedding that near duplicates go by")
+                ->type_name("NAME.npy")
+                ->default_str(vfm::dataset::kDefaultVector);
+    app.add_flag("--keep-duplicates", options_.keep_duplicates, "keep near and exact duplicates")
+        ->excludes(near_);
+    balance_ = app.add_option("--balance", balance_text_,
+                              "leave out some of what there is too much of: by fields, or by "
+                              "clusters of embeddings NAME.npy")
+                   ->type_name("FIELD=STRENGTH,...");
+    app.add_option("--balance-clusters", options_.balance.clusters,
+                   "how many clusters --balance makes of embeddings")
+        ->type_name("N")
+        ->check(CLI::Range(std::size_t{1}, vfm::dataset::kMostClusters))
+        ->needs(balance_)
+        ->default_str("the square root of the number of samples");
     app.add_flag("--rekey", options_.rekey,
                  "give samples new keys, made of their contents and old keys");
     app.add_option("--split", split_, "parts of the dataset; no source is in two")
@@ -72,7 +92,17 @@ class ShardTool : public vfm::cli::Tool {
     // An empty shell variable must not keep everything.
     if (where_->count() > 0 && options_.where.empty())
       vfm::fail_usage("--where: the expression is empty");
+    if (without_->count() > 0 && options_.without.empty())
+      vfm::fail_usage("--without: the name of the file is empty");
     options_.duplicate_threshold = parse_threshold(threshold_);
+    if (near_->count() > 0) {
+      vfm::dataset::check_vector_name("--near-duplicates", options_.near_member);
+      if (!options_.duplicate_threshold)
+        vfm::fail_usage(
+            "--near-duplicates names what to compare; leave out "
+            "--duplicate-threshold off");
+    }
+    if (balance_->count() > 0) check_balance();
     if (!split_.empty()) options_.split = vfm::curate::parse_split(split_);
     options_.edges.resolution = vfm::curate::parse_edges(resolution_, "--resolution-edges");
     options_.edges.aspect = vfm::curate::parse_edges(aspect_, "--aspect-edges");
@@ -94,14 +124,29 @@ class ShardTool : public vfm::cli::Tool {
       return tell_shard_estimate(
           options_.inputs, options_.output, slots.threads(),
           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-            return vfm::dataset::run(options_, slots, progress, manifest);
+            return vfm::dataset::run(options_, slots, progress, manifest, &counts_);
           },
-          /*phases=*/true);
+          /*phases=*/true, [&] { return counts_json(); });
     }
     return vfm::dataset::run(options_, slots, context.progress, context.manifest);
   }
 
  private:
+  void check_balance() {
+    options_.balance.rules = vfm::dataset::parse_balance(balance_text_);
+    const bool clusters = std::any_of(options_.balance.rules.begin(), options_.balance.rules.end(),
+                                      [](const auto& rule) { return rule.clusters(); });
+    if (options_.balance.clusters > 0 && !clusters)
+      vfm::fail_usage("--balance-clusters: --balance names no embeddings, such as video.npy");
+  }
+
+  /// What became of the samples that were looked at.
+  vfm::Json counts_json() const {
+    return {{"read", counts_.read},         {"filtered", counts_.filtered},
+            {"without", counts_.without},   {"duplicates", counts_.duplicates},
+            {"balanced", counts_.balanced}, {"stay", counts_.stay}};
+  }
+
   static void add_edges(CLI::App& app, const std::string& name, std::string& value,
                         const std::string& edges, const std::string& help) {
     value = edges;
@@ -115,7 +160,9 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
-  CLI::Option* where_ = nullptr;
+  std::string balance_text_;
+  CLI::Option *where_ = nullptr, *without_ = nullptr, *near_ = nullptr, *balance_ = nullptr;
+  vfm::dataset::SampleCounts counts_;  // of --dry-run
   vfm::dataset::ShardOptions options_;
   bool dry_run_ = false;
 };

@@ -41,6 +41,7 @@ enum class Purpose : std::uint32_t {
   condition = 16,        // how many frames are given, and their noise level: step, sample key
   caption = 17,          // which of several captions a sample has: epoch, sample key
   estimate = 20,         // which records of an input a dry run looks at
+  balance = 21,          // which samples stay: step 0, sample key; where clusters begin: step 1
 };
 
 /// An indexed, stateless stream of random numbers.

@@ -166,6 +166,7 @@ Json estimate_json(const Estimate& estimate, std::uint64_t all, const Sample& sa
                {"node_cores", kNodeCores},
                {"node_factor", kNodeFactor},
                {"hours_a_node_day", six_digits(a_day * kNodeCores / estimate.jobs * kNodeFactor)}});
+  if (estimate.counts) told["samples"] = estimate.counts();
   return told;
 }
 
@@ -176,13 +177,18 @@ std::string in_words(const Json& told) {
   if (count("timed") > 0 && count("timed") < count("sampled"))
     untimed = fmt::format("{} of them told no time, and count as the others do\n",
                           count("sampled") - count("timed"));
+  std::string stay;
+  if (const auto samples = told.find("samples"); samples != told.end())
+    stay = fmt::format("of the {} samples looked at {} would stay\n",
+                       samples->at("read").get<std::uint64_t>(),
+                       samples->at("stay").get<std::uint64_t>());
   return fmt::format(
       "{} of {} {}s looked at, {:.1f} hours of video in all: {} with {} jobs\n{}"
       "{:.0f} hours of video a day here; {:.0f} on a node of {} cores at {:.0f} % of a "
-      "core's rate\n",
+      "core's rate\n{}",
       count("sampled"), count("records"), told.at("of").get<std::string>(), number("video_hours"),
       format_seconds(number("seconds")), count("jobs"), untimed, number("hours_a_day"),
-      number("hours_a_node_day"), kNodeCores, 100 * kNodeFactor);
+      number("hours_a_node_day"), kNodeCores, 100 * kNodeFactor, stay);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/progress.h"
 #include "io/manifest.h"
 
@@ -63,6 +64,8 @@ struct Estimate {
   /// Seconds of video of a record; and samples of a shard's, null of videos. They throw Error if it
   /// cannot be read.
   std::function<double(const io::Record&)> seconds, samples;
+  /// What became of the sample's samples, by name, "read" and "stay" among them; null: nobody asks.
+  std::function<Json()> counts = nullptr;
 };
 
 /// --dry-run.

@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -24,20 +27,43 @@
 namespace vfm::dataset {
 namespace {
 
-/// A name in the filter that no sample knows is a slip of the pen, not a filter that keeps nothing.
-void check_fields(const std::string& where, const Scan& scan) {
-  if (where.empty() || scan.read == 0) return;
-  const std::vector<std::string> known(scan.fields.begin(), scan.fields.end());
-  const shard::Where parsed(where);
-  for (const std::string& field : parsed.fields()) {
-    if (scan.fields.contains(field) || known.empty()) continue;
-    const auto near = shard::near_matches(field, known);
-    std::string hint;
-    for (const std::string& name : near.empty() ? known : near)
-      hint += (hint.empty() ? "" : ", ") + name;
-    fail_usage("--where: no sample has a field '{}'; {}: {}", field,
-               near.empty() ? "there are" : "did you mean", hint);
+/// A name that no sample knows is a slip of the pen, not a filter that keeps nothing.
+void check_name(const char* option, const char* what, const std::string& name,
+                const std::set<std::string>& there) {
+  if (there.contains(name)) return;
+  if (there.empty()) fail_usage("{}: no sample has a {} '{}', or any", option, what, name);
+  const std::vector<std::string> known(there.begin(), there.end());
+  const auto near = shard::near_matches(name, known);
+  std::string hint;
+  for (const std::string& one : near.empty() ? known : near)
+    hint += (hint.empty() ? "" : ", ") + one;
+  fail_usage("{}: no sample has a {} '{}'; {}: {}", option, what, name,
+             near.empty() ? "there are" : "did you mean", hint);
+}
+
+void check_names(const ShardOptions& options, const Scan& scan) {
+  if (scan.read == 0) return;
+  if (!options.where.empty() && !scan.fields.empty()) {
+    const shard::Where parsed(options.where);
+    for (const std::string& field : parsed.fields())
+      check_name("--where", "field", field, scan.fields);
   }
+  if (!options.near_member.empty())
+    check_name("--near-duplicates", "member", options.near_member, scan.vectors);
+  for (const BalanceRule& rule : options.balance.rules)
+    check_name("--balance", rule.clusters() ? "member" : "field", rule.name,
+               rule.clusters() ? scan.vectors : scan.fields);
+}
+
+/// A line that takes nothing out may be a slip of the pen, too; or its source has left already.
+void tell_idle_lines(const Scan& scan) {
+  const std::vector<std::string>& lines = scan.without.lines();
+  if (scan.taken_out.size() == lines.size()) return;
+  std::size_t idle = 0, first = 0;
+  for (std::size_t i = lines.size(); i-- > 0;)
+    if (!scan.taken_out.contains(i)) ++idle, first = i;
+  log_warning("--without: {} of {} lines name nothing that is in the input; '{}' is {}", idle,
+              lines.size(), lines[first], idle == 1 ? "the one" : "the first");
 }
 
 /// What is planned of a part of the samples would stand in the way of the whole.
@@ -91,30 +117,46 @@ std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOpt
 }  // namespace
 
 long run(const ShardOptions& options, Slots& slots, Progress& progress,
-         io::ManifestWriter& manifest) {
-  if (!options.where.empty()) shard::Where{options.where};  // throws before the folder is made
+         io::ManifestWriter& manifest, SampleCounts* counts) {
+  // They throw before the folder is made.
+  if (!options.where.empty()) shard::Where{options.where};
+  WithoutList{options.without};
   const io::File lock = io::lock_folder(options.output);
   EarlierDataset earlier = read_earlier(options);
   const Scratch scratch{unpack_folder(options.output)};
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_shards(options, slots, progress, errors);
   check_whole(options, scan.streams, errors);
-  check_fields(options.where, scan);
+  check_names(options, scan);
+  tell_idle_lines(scan);
   if (scan.items.there() == 0) {
     errors.finish();
-    fail("no sample is left: {} read, {} of them filtered out, {} errors", scan.read, scan.filtered,
+    fail("no sample is left: {} read, {} of them filtered out, {}{} errors", scan.read,
+         scan.filtered,
+         options.without.empty() ? std::string()
+                                 : fmt::format("{} taken out, ", scan.left_out.count()),
          errors.count());
   }
   ShardPlan plan = plan_shards(scan, options, earlier.sources, slots);
   prepare_folder(options, earlier, scan, plan);
   write_duplicates(options, plan);
+  write_left_out(options, scan.left_out);
   const std::vector<Json> records = write_shards(scan, plan, options, slots, progress, manifest);
   const Json summary = write_dataset_files(options, scan, plan, records);
   if (!options.report.empty()) write_shard_report(options.report, scan, plan, summary);
   errors.finish();
-  log_info("{} samples in {} shards; {} filtered out, {} duplicates, {} errors",
-           summary["samples"].get<std::uint64_t>(), records.size(), scan.filtered,
-           plan.duplicates.count(), errors.count());
+  const SampleCounts found{.read = scan.read,
+                           .filtered = scan.filtered,
+                           .without = scan.left_out.count(LeftOutReason::without),
+                           .duplicates = plan.duplicates.count(),
+                           .balanced = scan.left_out.count(LeftOutReason::balance),
+                           .stay = summary["samples"].get<std::uint64_t>()};
+  if (counts) *counts = found;
+  log_info(
+      "{} samples in {} shards; {} filtered out, {} taken out, {} duplicates, {} left out for "
+      "balance, {} errors",
+      found.stay, records.size(), found.filtered, found.without, found.duplicates, found.balanced,
+      errors.count());
   log_info("{} on the disk for a while",
            format_bytes(static_cast<double>(io::ScratchFile::most_disk_bytes())));
   return static_cast<long>(errors.count());

@@ -24,6 +24,7 @@
 #include "base/slots.h"
 #include "curate/binning.h"
 #include "curate/split.h"
+#include "dataset/balance_options.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
 
@@ -34,10 +35,15 @@ struct ShardOptions {
   std::string output;               ///< folder of the dataset
   bool force = false;
   shard::ReadLimits limits;
-  std::string where;             ///< shard/where.h; empty: keep all
+  std::string where;    ///< shard/where.h; empty: keep all
+  std::string without;  ///< a file (dataset/without.h); empty: none
+  BalanceOptions balance;
   bool keep_duplicates = false;  ///< drop none
   /// Near duplicates have at least this cosine; nothing: only exact duplicates are dropped.
   std::optional<double> duplicate_threshold = 0.99;
+  /// The member whose vectors are compared (dataset/sample_vector.h); empty: kDefaultVector, which
+  /// then need not be there.
+  std::string near_member;
   /// Memory for comparing embeddings, by near_bytes() of dataset/item_store.h; all else takes less
   /// than a quarter of 2 GiB. 673,000 samples of 234 numbers, or 165,000 of 1,152.
   std::uint64_t near_bytes = std::uint64_t{3} << 29;
@@ -49,11 +55,16 @@ struct ShardOptions {
   std::string report;  ///< HTML file; empty: none
 };
 
+/// What became of the samples.
+struct SampleCounts {
+  std::uint64_t read = 0, filtered = 0, without = 0, duplicates = 0, balanced = 0, stay = 0;
+};
+
 /// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
 /// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
-/// bad filter, a field that no sample has, and for a folder that holds a dataset of other options
-/// or sources; Stopped.
+/// bad filter, a field or vector that no sample has, and for a folder that holds a dataset of other
+/// options or sources; Stopped. `counts`: null, or to be filled.
 long run(const ShardOptions& options, Slots& slots, Progress& progress,
-         io::ManifestWriter& manifest);
+         io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 
 }  // namespace vfm::dataset

@@ -65,7 +65,8 @@ class Finder {
     drop_all_but_one(same, best);
   }
 
-  void near(double threshold, Slots& slots) {
+  std::vector<ComparedSet> near(double threshold, Slots& slots) {
+    std::vector<ComparedSet> compared;
     // Only what one encoder made of one kind of media can be compared.
     std::map<std::pair<bool, std::uint64_t>, std::vector<Candidate>> groups;
     for (const EmbeddingPlace& place : items_.embeddings()) {
@@ -77,6 +78,7 @@ class Finder {
       groups[{image, place.encoder}].push_back({order + item.key, place});
     }
     for (auto& [name, group] : groups) {
+      compared.push_back({name.first, name.second, group.size()});
       std::sort(group.begin(), group.end(),
                 [](const Candidate& a, const Candidate& b) { return a.order < b.order; });
       const std::size_t dim = group.front().place.dim;
@@ -90,6 +92,7 @@ class Finder {
         drop(group[pair.item].place.item, group[pair.keeper].place.item, DuplicateKind::near,
              pair.cosine);
     }
+    return compared;
   }
 
  private:
@@ -168,12 +171,12 @@ void DuplicatePairs::for_each(const std::function<void(std::uint32_t, std::uint3
   }
 }
 
-void find_duplicates(ItemStore& items, const ShardOptions& options, Slots& slots,
-                     DuplicateList& list, DuplicatePairs& pairs) {
+std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
+                                         Slots& slots, DuplicateList& list, DuplicatePairs& pairs) {
   Finder finder(items, !options.keep_duplicates, list, pairs);
   finder.exact();
-  if (!options.keep_duplicates && options.duplicate_threshold)
-    finder.near(*options.duplicate_threshold, slots);
+  if (options.keep_duplicates || !options.duplicate_threshold) return {};
+  return finder.near(*options.duplicate_threshold, slots);
 }
 
 }  // namespace vfm::dataset

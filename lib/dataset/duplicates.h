@@ -60,12 +60,19 @@ class DuplicatePairs {
   io::ScratchFile file_;
 };
 
+/// What was compared with each other: samples of one kind whose vectors one encoder made.
+struct ComparedSet {
+  bool images = false;  ///< else videos and all others
+  std::uint64_t encoder = 0;
+  std::uint64_t samples = 0;
+};
+
 /// Exact duplicates have the same media bytes; near duplicates, among what is then left, are videos
 /// (or images) whose embeddings of one encoder have the cosine of options.duplicate_threshold. The
 /// better of two has more pixels, else more bytes, else the smaller key. With
 /// options.keep_duplicates nothing is dropped, but pairs are found: the same bytes must not stand
 /// in two parts of a split. Throws Stopped.
-void find_duplicates(ItemStore& items, const ShardOptions& options, Slots& slots,
-                     DuplicateList& list, DuplicatePairs& pairs);
+std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
+                                         Slots& slots, DuplicateList& list, DuplicatePairs& pairs);
 
 }  // namespace vfm::dataset

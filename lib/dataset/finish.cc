@@ -65,6 +65,20 @@ void add(Json& object, const std::string& name, const Json& record, double secon
   entry["seconds"] = entry["seconds"].get<double>() + seconds;
 }
 
+/// By which vectors near duplicates were sought, and among which samples.
+Json compared_json(const ShardOptions& options, const Scan& scan, const ShardPlan& plan) {
+  constexpr std::size_t kMostSets = 64;
+  Json sets = Json::array();
+  for (const ComparedSet& set : plan.compared)
+    if (sets.size() < kMostSets)
+      sets.push_back({{"media", set.images ? "image" : "video"},
+                      {"encoder", scan.encoders.of(set.encoder)},
+                      {"samples", set.samples}});
+  return {{"by", options.near_member.empty() ? kDefaultVector : options.near_member},
+          {"method", "exact"},
+          {"sets", std::move(sets)}};
+}
+
 Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
              const std::vector<Json>& records) {
   Json total, splits = Json::object(), bins = Json::object(), duplicates = Json::object();
@@ -83,6 +97,15 @@ Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& pla
   json["read"] = scan.read;
   json["filtered"] = scan.filtered;
   json["duplicates"] = std::move(duplicates);
+  if (!plan.compared.empty()) json["near_duplicates"] = compared_json(options, scan, plan);
+  if (scan.left_out.count() > 0) {
+    Json left_out = Json::object();
+    for (std::size_t reason = 0; reason < kLeftOutReasons.size(); ++reason)
+      left_out[kLeftOutReasons[reason]] = scan.left_out.count(static_cast<LeftOutReason>(reason));
+    json["left_out"] = std::move(left_out);
+  }
+  for (const Balanced& rule : plan.balanced)
+    json["balance"].push_back(rule.json());
   json["options"] = options_json(options);
   return json;
 }
@@ -131,6 +154,20 @@ void write_duplicates(const ShardOptions& options, ShardPlan& plan) {
                         {"cosine", d.cosine},
                         {"reason", d.reason}}) +
              "\n");
+    return true;
+  });
+  file.update();
+}
+
+void write_left_out(const ShardOptions& options, LeftOutList& list) {
+  const std::string path = io::join_path(options.output, "left_out.jsonl");
+  if (list.count() == 0) {
+    std::filesystem::remove(path);
+    return;
+  }
+  io::TextWriter file(path);
+  list.for_each([&](const LeftOut& sample) {
+    file.add(dump_json(sample.json()) + "\n");
     return true;
   });
   file.update();

@@ -12,6 +12,8 @@ namespace vfm::dataset {
 
 /// duplicates.jsonl: a line a dropped sample; no file if there is none.
 void write_duplicates(const ShardOptions& options, ShardPlan& plan);
+/// left_out.jsonl likewise: a line for each sample of `list`.
+void write_left_out(const ShardOptions& options, LeftOutList& list);
 
 /// .nv-meta/, wids.json, README.md and, last, dataset.json, whose contents it returns: counts by
 /// split and bin, what was left out, and the options. `records` are those of the shards, in the

@@ -29,10 +29,16 @@ void remove_file(const std::string& path) {
 /// What of the options differs: "seed is 0 there, and now 1". Empty if nothing does.
 std::string difference(const Json& there, const Json& now) {
   std::string out;
-  for (const auto& [name, value] : now.items())
-    if (const Json other = there.value(name, Json()); other != value)
+  const auto compare = [&](const std::string& name) {
+    const Json before = there.value(name, Json()), value = now.value(name, Json());
+    if (before != value)
       out += fmt::format("{}{} is {} there, and now {}", out.empty() ? "" : "; ", name,
-                         dump_json(other), dump_json(value));
+                         dump_json(before), dump_json(value));
+  };
+  for (const auto& option : now.items())
+    compare(option.key());
+  for (const auto& option : there.items())
+    if (!now.contains(option.key())) compare(option.key());
   return out;
 }
 

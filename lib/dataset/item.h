@@ -43,6 +43,7 @@ struct Item {
   std::string path;              ///< source, where source_hash is there too
   std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
   std::vector<float> embedding;  ///< empty if there is none
+  std::string notes;             ///< what --balance goes by (dataset/balance.h)
 
   double pixels() const { return width * height; }
   /// Where no source is named, vfm-shard takes the key.

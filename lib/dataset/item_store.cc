@@ -40,16 +40,19 @@ void ItemBatch::add(const Item& item) {
   io::put_number(out, shapes_.number(item.shape));
   io::put_number(out, item.encoder);
   io::put_text(out, bytes_of(item.embedding));
+  io::put_text(out, item.notes);
   put_facts(out, item);
   items_.append_text(out);
 }
 
-ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes)
+ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool notes)
     : folder_(folder),
       near_left_(most_near_bytes),
+      keeps_notes_(notes),
       items_(folder),
       offsets_(folder),
       embedding_floats_(folder),
+      notes_(folder),
       keys_(folder, kKeysMemory),
       source_runs_(folder) {}
 
@@ -67,7 +70,8 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
       *text = io::take_text(rest);
     const std::uint32_t shape = numbers.at(io::take_number(rest));
     const std::uint64_t encoder = io::take_number(rest);
-    const std::string_view embedding = io::take_text(rest);
+    const std::string_view embedding = io::take_text(rest), notes = io::take_text(rest);
+    if (keeps_notes_) notes_.append_text(notes);
     if (!embedding.empty()) {
       const std::uint64_t dim = embedding.size() / sizeof(float), bytes = near_bytes(dim);
       if (bytes > near_left_)
@@ -203,6 +207,23 @@ void ItemStore::for_each_kept(const std::function<void(std::uint32_t, const Item
     take_facts(facts, item);
     use(number, item);
   });
+}
+
+void ItemStore::for_each_noted(
+    const std::function<void(std::uint32_t, const std::string&, std::string_view)>& use) const {
+  io::ScratchReader reader(notes_);
+  std::string_view notes;
+  std::uint32_t next = 0;
+  for_each_kept_packed([&](std::uint32_t number, const std::string& key, std::uint32_t,
+                           std::uint32_t, std::string_view) {
+    for (; next <= number; ++next)
+      if (!reader.text(notes)) io::fail_packed();
+    use(number, key, notes);
+  });
+}
+
+void ItemStore::forget_notes() {
+  notes_ = io::ScratchFile(folder_);
 }
 
 void ItemStore::forget_sources() {

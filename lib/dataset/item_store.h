@@ -43,7 +43,8 @@ std::uint64_t near_bytes(std::uint64_t dim);
 class ItemStore {
  public:
   /// Keeps no more embeddings than can be compared in `most_near_bytes`.
-  ItemStore(const std::string& folder, std::uint64_t most_near_bytes);
+  /// `notes`: keeps Item::notes.
+  ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool notes = false);
 
   /// Throws Error{usage} for one embedding too many.
   void take(const ItemBatch& batch, std::uint32_t shard);
@@ -58,7 +59,7 @@ class ItemStore {
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
-  /// Of a duplicate.
+  /// Of a duplicate, or what is left out.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
   /// One item, without source, path and embedding.
@@ -70,6 +71,9 @@ class ItemStore {
       std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
                          std::uint32_t shard, std::string_view facts)>;
   void for_each_kept_packed(const UsePacked& use) const;
+  /// The same, and their notes, if these are kept.
+  void for_each_noted(const std::function<void(std::uint32_t number, const std::string& key,
+                                               std::string_view notes)>& use) const;
 
   const Shapes& shapes() const { return shapes_; }
   const std::vector<EmbeddingPlace>& embeddings() const { return embeddings_; }
@@ -86,7 +90,9 @@ class ItemStore {
   };
   /// Calls `use` with all runs in order, gone items included. May be repeated. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
-  /// Frees what this and get() need; then what all but shapes() need.
+  /// Frees what for_each_noted() needs.
+  void forget_notes();
+  /// Frees what for_each_source_run() and get() need; then what all but shapes() need.
   void forget_sources();
   void forget_items();
 
@@ -96,10 +102,11 @@ class ItemStore {
 
   std::string folder_;
   std::uint64_t near_left_;
+  bool keeps_notes_;
   std::uint32_t count_ = 0, gone_count_ = 0;
   std::vector<bool> gone_, dropped_;
   Shapes shapes_;
-  io::ScratchFile items_, offsets_, embedding_floats_;
+  io::ScratchFile items_, offsets_, embedding_floats_, notes_;
   std::vector<EmbeddingPlace> embeddings_;
   io::Sorter keys_, source_runs_;
   SourceRun run_;  // the last one

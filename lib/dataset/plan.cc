@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/philox.h"
 #include "dataset/bins.h"
 #include "dataset/sources.h"
@@ -202,17 +204,40 @@ void add_place(Json& meta, const PlannedShard& shard) {
   meta["bin"] = shard.bin;
 }
 
+namespace {
+
+/// Duplicates across encoders stay: vectors of two say nothing of each other.
+void warn_of_encoders(const ShardOptions& options, const std::vector<ComparedSet>& compared) {
+  std::set<std::uint64_t> encoders;
+  for (const ComparedSet& set : compared)
+    encoders.insert(set.encoder);
+  if (encoders.size() > 1)
+    log_warning(
+        "the '{}' of the samples are of {} encoders; only those of one are compared with each "
+        "other, so near duplicates across them stay",
+        options.near_member.empty() ? kDefaultVector : options.near_member, encoders.size());
+}
+
+}  // namespace
+
 ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known, Slots& slots) {
   ShardPlan plan(options.output);
   ItemStore& items = scan.items;
   DuplicatePairs pairs(options.output);
-  find_duplicates(items, options, slots, plan.duplicates, pairs);
+  plan.compared = find_duplicates(items, options, slots, plan.duplicates, pairs);
+  warn_of_encoders(options, plan.compared);
   for (const std::uint32_t number : scan.repeated) {
     const std::string key = items.get(number).key;
     plan.duplicates.add({key, key, DuplicateKind::repeated, 1, "the same sample read twice"});
   }
   plan.duplicates.park();
-  Sources sources(items, pairs, options, known);
+  if (!options.balance.rules.empty()) {
+    plan.balanced =
+        balance(items, options.balance, options.seed, scan.encoders, slots, scan.left_out);
+    items.forget_notes();
+  }
+  scan.left_out.park();
+  Sources sources(items, pairs, options, known, scan.without);
   sources.assign();
   plan.any_known = sources.any_known();
   plan.sources.emplace(io::join_path(options.output, "sources.jsonl"));
@@ -240,6 +265,13 @@ Json options_json(const ShardOptions& options) {
                {"shard_bytes", options.shard_bytes},
                {"seed", options.seed}};
   if (options.duplicate_threshold) json["duplicate_threshold"] = *options.duplicate_threshold;
+  // What is not asked for is not named: so datasets that were made before go on.
+  if (!options.near_member.empty() && options.near_member != kDefaultVector)
+    json["near_duplicates"] = options.near_member;
+  if (!options.balance.rules.empty()) {
+    json["balance"] = options.balance.json();
+    if (options.balance.clusters > 0) json["balance_clusters"] = options.balance.clusters;
+  }
   return json;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "dataset/balance.h"
 #include "dataset/duplicates.h"
 #include "dataset/known_sources.h"
 #include "dataset/scan.h"
@@ -41,8 +42,10 @@ struct ShardPlan {
   explicit ShardPlan(const std::string& folder) : duplicates(folder), order(folder) {}
 
   DuplicateList duplicates;
-  std::vector<PlannedShard> shards;  ///< by split as given, bin and number
-  std::string hash;                  ///< of all shards' plans
+  std::vector<ComparedSet> compared;  ///< for near duplicates
+  std::vector<Balanced> balanced;     ///< by rule
+  std::vector<PlannedShard> shards;   ///< by split as given, bin and number
+  std::string hash;                   ///< of all shards' plans
   std::array<report::Range, kQuantities> ranges;
   bool any_known = false;                 ///< Sources::any_known()
   std::optional<io::TextWriter> sources;  ///< sources.jsonl, written and to be committed

@@ -71,10 +71,56 @@ void duplicates(report::Page& page, ShardPlan& plan) {
   page.table({"dropped", "kept", "kind", "cosine", "why the kept one"}, rows);
 }
 
+/// What each rule of --balance leaves of the values with the most samples.
+void balance_tables(report::Page& page, const ShardPlan& plan) {
+  if (!plan.balanced.empty()) page.heading("Balance");
+  for (const Balanced& rule : plan.balanced) {
+    page.paragraph(fmt::format("By {}, with strength {}: {} values, {} of {} samples too many.{}",
+                               rule.rule.name, rule.rule.strength, rule.values, rule.left_out,
+                               rule.samples,
+                               rule.values > rule.largest.size() ? " The largest:" : ""));
+    std::vector<std::vector<std::string>> rows;
+    for (const Balanced::Value& value : rule.largest) {
+      const std::string name = value.value.empty() ? "(none)" : value.value;
+      rows.push_back({rule.rule.clusters() && !value.value.empty() ? "cluster " + name : name,
+                      std::to_string(value.samples), std::to_string(value.most),
+                      std::to_string(value.stay), value.nearest});
+    }
+    std::vector<std::string> header = {"value", "samples", "fair share", "stay"};
+    if (rule.rule.clusters())
+      header.push_back("next to its centre");
+    else
+      for (auto& row : rows)
+        row.pop_back();
+    page.table(header, rows);
+  }
+}
+
+/// What --without took out, line by line.
+void taken_out(report::Page& page, const Scan& scan) {
+  constexpr std::size_t kShownLines = 200;
+  const std::vector<std::string>& lines = scan.without.lines();
+  if (lines.empty()) return;
+  page.heading("Taken out");
+  page.paragraph(fmt::format(
+      "{} samples, by {} of {} lines of --without.{}", scan.left_out.count(LeftOutReason::without),
+      scan.taken_out.size(), lines.size(),
+      lines.size() > kShownLines ? fmt::format(" The first {} lines; all samples are in "
+                                               "left_out.jsonl.",
+                                               kShownLines)
+                                 : ""));
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < std::min(lines.size(), kShownLines); ++i) {
+    const auto found = scan.taken_out.find(i);
+    rows.push_back({lines[i].substr(0, 1000),
+                    found == scan.taken_out.end() ? "0" : std::to_string(found->second)});
+  }
+  page.table({"source or key", "samples"}, rows);
+}
+
 }  // namespace
 
-void write_shard_report(const std::string& path, const Scan& scan, ShardPlan& plan,
-                        const Json& summary) {
+void write_shard_report(const std::string& path, Scan& scan, ShardPlan& plan, const Json& summary) {
   report::Page page("vfm-shard");
   page.paragraph(
       fmt::format("{} samples in {} shards, {}, {} of video. Read: {}; filtered out: {}; "
@@ -86,6 +132,8 @@ void write_shard_report(const std::string& path, const Scan& scan, ShardPlan& pl
   table(page, "Splits", summary["splits"]);
   table(page, "Bins", summary["bins"]);
   histograms(page, scan, plan);
+  balance_tables(page, plan);
+  taken_out(page, scan);
   duplicates(page, plan);
   page.write(path);
 }

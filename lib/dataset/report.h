@@ -10,7 +10,6 @@
 namespace vfm::dataset {
 
 /// `summary` is dataset.json. Throws Error.
-void write_shard_report(const std::string& path, const Scan& scan, ShardPlan& plan,
-                        const Json& summary);
+void write_shard_report(const std::string& path, Scan& scan, ShardPlan& plan, const Json& summary);
 
 }  // namespace vfm::dataset

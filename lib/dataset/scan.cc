@@ -6,17 +6,15 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/ordered.h"
-#include "base/philox.h"
 #include "base/stop.h"
 #include "curate/binning.h"
+#include "dataset/balance.h"
 #include "dataset/bins.h"
 #include "io/file.h"
-#include "io/npy.h"
 #include "shard/columns.h"
 #include "shard/image_header.h"
 #include "shard/input_totals.h"
@@ -146,7 +144,7 @@ void hash(Item& item, const JoinedSample& sample, const std::string& json) {
   if (item.content.empty()) item.content = item.identity;
 }
 
-Item make_item(const JoinedSample& sample, const ShardOptions& options) {
+Item make_item(const JoinedSample& sample, const ShardOptions& options, EncoderNames& encoders) {
   Item item;
   item.key = sample.key;
   item.shape.media = sample.media;
@@ -166,34 +164,37 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options) {
   item.path = text(sample.meta, "source");
   if (item.source.empty()) item.source = std::exchange(item.path, {});
   if (item.source.empty()) item.source = item.key;
-  if (const std::string_view npy = sample.find("video.npy"); npy.data()) {
-    item.embedding = io::npy_floats(npy, fmt::format("'{}.video.npy'", item.key));
-    const auto encoder = sample.meta.find("video_encoder");
-    item.encoder = random_key(
-        fmt::format("{} {}", item.embedding.size(),
-                    encoder == sample.meta.end() ? "" : dump_json(encoder_identity(*encoder))));
-  }
   // Read in any case: a damaged one is an error of its sample.
-  if (options.keep_duplicates || !options.duplicate_threshold) item.embedding = {};
+  SampleVector vector =
+      sample_vector(sample, options.near_member.empty() ? kDefaultVector : options.near_member);
+  if (!options.keep_duplicates && options.duplicate_threshold) {
+    encoders.add(vector);
+    item.encoder = vector.encoder;
+    item.embedding = std::move(vector.values);
+  }
+  put_balance_notes(item.notes, sample, options.balance.rules, encoders);
   return item;
 }
 
 /// What one line of the input gave.
 struct Scanned {
-  explicit Scanned(const ShardOptions& options) : items(options.output) {}
+  explicit Scanned(const ShardOptions& options) : items(options.output), left_out(options.output) {}
 
   bool shard = false;
   InputShard input;
   ItemBatch items;
-  std::set<std::string> fields;
+  std::set<std::string> fields, vectors;
+  EncoderNames encoders;
   std::uint64_t read = 0, filtered = 0;
+  io::ScratchFile left_out;                        // LeftOut::pack(), by options.without
+  std::map<std::size_t, std::uint64_t> taken_out;  // as Scan has it
   std::vector<io::Fault> errors;
 };
 
 class ShardScanner {
  public:
-  ShardScanner(const ShardOptions& options, const io::Record& record)
-      : options_(options), scanned_(options) {
+  ShardScanner(const ShardOptions& options, const WithoutList& without, const io::Record& record)
+      : options_(options), without_(without), scanned_(options) {
     if (!options.where.empty()) where_.emplace(options.where);
     scanned_.shard = true;
     scanned_.input.name = record.path();
@@ -235,17 +236,35 @@ class ShardScanner {
     if (options_.rekey) rekey(sample);
     for (const auto& field : sample.meta.items())
       scanned_.fields.insert(field.key());
+    for (const shard::MemberView& member : sample.members)
+      if (member.extension.ends_with(".npy")) scanned_.vectors.emplace(member.extension);
+    if (take_out(sample)) return;
     if (where_ && !where_->keep(sample.meta)) {
       ++scanned_.filtered;
       return;
     }
-    Item item = make_item(sample, options_);
+    Item item = make_item(sample, options_, scanned_.encoders);
     for (const Column& column : columns_)
       item.columns.push_back(column.place());
     scanned_.items.add(item);
   }
 
+  /// Whether --without names the sample.
+  bool take_out(const JoinedSample& sample) {
+    if (without_.empty()) return false;
+    const auto named = without_.find(sample.meta);
+    if (!named) return false;
+    ++scanned_.taken_out[named->line];
+    const LeftOut out{.key = sample.key,
+                      .reason = LeftOutReason::without,
+                      .by = named->source ? "source" : "key",
+                      .value = without_.lines()[named->line]};
+    scanned_.left_out.append_text(out.pack());
+    return true;
+  }
+
   const ShardOptions& options_;
+  const WithoutList& without_;
   std::optional<shard::Where> where_;
   std::deque<Column> columns_;
   Scanned scanned_;
@@ -265,6 +284,13 @@ class Gatherer {
     const auto number = static_cast<std::uint32_t>(scan_.shards.size());
     scan_.shards.push_back(std::move(scanned.input));
     scan_.fields.merge(scanned.fields);
+    scan_.vectors.merge(scanned.vectors);
+    scan_.encoders.merge(scanned.encoders);
+    io::ScratchReader left_out(scanned.left_out);
+    for (std::string_view packed; left_out.text(packed);)
+      scan_.left_out.add_packed(packed);
+    for (const auto& [line, samples] : scanned.taken_out)
+      scan_.taken_out[line] += samples;
     scan_.read += scanned.read;
     scan_.filtered += scanned.filtered;
     progress_.add(scanned.read);
@@ -304,7 +330,7 @@ struct Line {
   std::string error;  // instead of a record
 };
 
-Scanned scan_line(const ShardOptions& options, Line& line) {
+Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line& line) {
   Scanned scanned(options);
   const std::string name = line.error.empty() && line.record.json.contains("path")
                                ? line.record.path()
@@ -315,7 +341,7 @@ Scanned scan_line(const ShardOptions& options, Line& line) {
       fail("{} is a '{}', not a shard", line.record.where, line.record.kind);
     shard::complete_shard(line.record);
     shard::check_shard_bytes(line.record);
-    scanned = ShardScanner(options, line.record).run();
+    scanned = ShardScanner(options, without, line.record).run();
   } catch (const Error& error) {
     scanned.errors.push_back({name, error.what()});
   }
@@ -353,7 +379,7 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
   };
   progress.start("samples", shard::count_samples(options.inputs));
   for_each_ordered<Line, Scanned>(
-      slots, next, [&](Line& line) { return scan_line(options, line); },
+      slots, next, [&](Line& line) { return scan_line(options, scan.without, line); },
       [&](Scanned& scanned) { gatherer.add(scanned); });
   gatherer.finish();
   scan.streams = reader.streams();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "dataset/dataset.h"
 #include "dataset/item_store.h"
 #include "dataset/join.h"
+#include "dataset/left_out.h"
+#include "dataset/sample_vector.h"
+#include "dataset/without.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
@@ -27,14 +31,22 @@ struct InputShard {
 
 struct Scan {
   /// Its temporary files stand in the dataset's folder.
-  explicit Scan(const ShardOptions& options) : items(options.output, options.near_bytes) {}
+  explicit Scan(const ShardOptions& options)
+      : items(options.output, options.near_bytes, !options.balance.rules.empty()),
+        left_out(options.output),
+        without(options.without) {}
 
   std::vector<InputShard> shards;
   ItemStore items;                      ///< in the order of the input
   std::vector<std::uint32_t> repeated;  ///< items that are the same samples a second time
   std::set<std::string> fields;         ///< of all samples' JSON, filtered ones too
+  std::set<std::string> vectors;        ///< members NAME.npy likewise
+  EncoderNames encoders;                ///< of the vectors that options name
   std::uint64_t read = 0, filtered = 0;
-  io::InputStreams streams;  ///< whether the input came whole
+  LeftOutList left_out;                            ///< by options.without
+  WithoutList without;                             ///< of options.without
+  std::map<std::size_t, std::uint64_t> taken_out;  ///< of its lines, with how many samples
+  io::InputStreams streams;                        ///< whether the input came whole
 };
 
 /// Where compressed tars are unpacked, so that samples can be read out of order.

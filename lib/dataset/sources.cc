@@ -39,10 +39,11 @@ void for_each_fact(const io::ScratchFile& file,
 }  // namespace
 
 Sources::Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
-                 KnownSources& known)
+                 KnownSources& known, const WithoutList& without)
     : items_(items),
       options_(options),
       known_(known),
+      without_(without),
       facts_(items.folder()),
       source_of_(items.folder()) {
   number_sources();
@@ -265,16 +266,19 @@ void Sources::write(io::TextWriter& file) {
   const bool remembers = options_.split.size() > 1;
   KnownSources::Names names(known_);
   const auto put = [&](const KnownSource& source) { file.add(source.line()); };
+  const auto remember = [&](const KnownSource& source) {
+    if (remembers && !without_.has(source.name) && !without_.has(source.path)) put(source);
+  };
   walk([](std::uint32_t, const Run&) {},
        [&](std::uint32_t s, const KnownSource& facts) {
          for (; names.front() && names.front()->name <= facts.name; names.pop())
-           if (remembers && names.front()->name != facts.name) put(*names.front());
+           if (names.front()->name != facts.name) remember(*names.front());
          KnownSource source = facts;
          source.split = options_.split[parts_[s]].name;
          put(source);
        });
-  for (; remembers && names.front(); names.pop())
-    put(*names.front());
+  for (; names.front(); names.pop())
+    remember(*names.front());
 }
 
 }  // namespace vfm::dataset

@@ -17,6 +17,7 @@
 #include "dataset/duplicates.h"
 #include "dataset/item_store.h"
 #include "dataset/known_sources.h"
+#include "dataset/without.h"
 #include "io/scratch_file.h"
 #include "io/text_writer.h"
 
@@ -40,9 +41,9 @@ class SparseArray {
 class Sources {
  public:
   /// Knows which items are kept, and joins the sources of `pairs`. Sources of `known` have their
-  /// part if options.split has it. All three must outlive it.
+  /// part if options.split has it. All must outlive it.
   Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
-          KnownSources& known);
+          KnownSources& known, const WithoutList& without);
 
   /// Gives all sources their part. Warns of parts that stay empty, and of sources with duplicates
   /// in another part.
@@ -52,7 +53,7 @@ class Sources {
   /// so there the contents must be the same.
   bool any_known() const { return any_known_; }
   /// sources.jsonl, sorted by source. With more than one part a source that is missing today may
-  /// come back: it is remembered.
+  /// come back: it is remembered, unless `without` names it.
   void write(io::TextWriter& file);
 
   /// The part of an item's source, an index into options.split. Fast where items rise.
@@ -79,6 +80,7 @@ class Sources {
   ItemStore& items_;
   const ShardOptions& options_;
   KnownSources& known_;
+  const WithoutList& without_;
   bool any_known_ = false, joined_ = false;
   std::vector<std::uint8_t> parts_;
   SparseArray<std::uint32_t> above_;  // one more than the source that it belongs to; 0: none

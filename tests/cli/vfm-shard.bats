@@ -639,3 +639,160 @@ EOF
   exec 9<&-
   vfm-shard -o d m.jsonl >/dev/null
 }
+
+# kinds: 60 samples, 40 of kind "a", 15 of "b", 4 of "c" and one without; their captions' vectors say so, too.
+kinds() {
+  python3 - <<'PY' >samples.jsonl
+import json, random
+r = random.Random(2)
+way = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}
+for i in range(60):
+    kind = "a" if i < 40 else "b" if i < 55 else "c" if i < 59 else None
+    facts = {"source": "v%d" % (i % 7), "text_encoder": {"name": "own", "hash": "1"}, "motion": i / 100}
+    sample = {"shard": "s%d" % (i % 3), "key": "k%02d" % i, "bytes": 1000 + i, "json": facts}
+    if kind:
+        facts["kind"] = kind
+    towards = [x + r.uniform(-0.2, 0.2) for x in way[kind or "c"]]
+    sample["vectors"] = {"text": [towards, [2 * x for x in towards]]}
+    print(json.dumps(sample))
+PY
+  make_shards in <samples.jsonl >m.jsonl
+}
+
+# counts DIR: how many samples of each kind are there.
+counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | awk '{ printf "%s%s ", $2, $1 }'; }
+
+@test "--balance by a field: each value at most its fair share, and it is said what is left out and why" {
+  kinds
+  # 60 samples, four values: 15 of each.
+  vfm-shard --balance kind -o d <m.jsonl >/dev/null 2>err
+  [ ! -s err ]
+  [ "$(counts d)" = "a15 b15 c4 none1 " ]
+  [ "$(wc -l <d/left_out.jsonl)" = 25 ]
+  jq -se 'all(.[]; .reason == "balance" and .by == "kind" and .value == "a" and .samples == 40 and .most == 15)' \
+    d/left_out.jsonl >/dev/null
+  cat <(jq -r .key d/left_out.jsonl) <(keys d) | sort | diff - <(jq -r .key samples.jsonl | sort)
+  jq -e '.samples == 35 and .left_out == {balance: 25, without: 0} and .options.balance == {kind: 1} and
+    (.balance[0] | .by == "kind" and .values == 4 and .samples == 60 and .left_out == 25 and
+      .largest[0] == {value: "a", samples: 40, most: 15, stay: 15} and .largest[3].value == null)' d/dataset.json >/dev/null
+  # The square root of how many there are: 60 * sqrt(40) / (sqrt(40) + sqrt(15) + sqrt(4) + 1) = 28.8.
+  vfm-shard --balance kind=0.5 -o e <m.jsonl >/dev/null
+  [ "$(counts e)" = "a29 b15 c4 none1 " ]
+  # What the lower strength leaves out the higher one does, too.
+  [ -z "$(comm -13 <(jq -r .key d/left_out.jsonl | sort) <(jq -r .key e/left_out.jsonl | sort))" ]
+  # Balanced already: nothing is left out.
+  vfm-shard --where "kind = 'a' OR kind = 'b'" --balance source -o f <m.jsonl >/dev/null
+  [ ! -e f/left_out.jsonl ]
+}
+
+@test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
+  kinds
+  rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --duplicate-threshold off)
+  vfm-shard "${rules[@]}" -j1 -o a <m.jsonl >/dev/null
+  tac m.jsonl | vfm-shard "${rules[@]}" -j4 -o b >/dev/null
+  vfm-shard --balance "text.npy,kind=0.5" --balance-clusters 3 --duplicate-threshold off -o c <m.jsonl >/dev/null
+  [ "$(tree_hash a)" = "$(tree_hash b)" ]
+  [ "$(keys a)" = "$(keys c)" ]
+  vfm-shard "${rules[@]}" -o a <m.jsonl >again
+  [ "$(tree_hash a)" = "$(tree_hash b)" ]
+  vfm-shard --seed 1 "${rules[@]}" -o e <m.jsonl >/dev/null
+  [ "$(keys a)" != "$(keys e)" ]
+  # Another balance is another dataset, and none is another one, too.
+  fails 2 vfm-shard --balance kind --duplicate-threshold off -o a m.jsonl
+  grep -q 'holds a dataset of other options (balance is ' err
+  fails 2 vfm-shard --duplicate-threshold off -o a m.jsonl
+  grep -q 'holds a dataset of other options (balance is .* there, and now null' err
+}
+
+@test "--balance by clusters of embeddings finds the heaps, and names the sample in their middle" {
+  kinds
+  vfm-shard --balance text.npy --balance-clusters 3 --duplicate-threshold off -o d <m.jsonl >/dev/null
+  # Three heaps of 40, 15 and 5: 20 of each.
+  [ "$(counts d)" = "a20 b15 c4 none1 " ]
+  jq -e '.balance[0] | .by == "text.npy" and .encoder.hash == "1" and .values == 3 and
+    [.largest[].samples] == [40, 15, 5] and (.largest[0] | .most == 20 and .stay == 20 and (.nearest | test("^k[0-3]")))' \
+    d/dataset.json >/dev/null
+  vfm-shard --balance text.npy --duplicate-threshold off -o e --report r.html <m.jsonl >/dev/null
+  jq -e '.balance[0].values <= 8' e/dataset.json >/dev/null
+  grep -q 'next to its centre' r.html
+  # Vectors of two encoders have no clusters in common.
+  echo '{"shard":"z","key":"z","json":{"text_encoder":{"name":"own","hash":"2"}},"vectors":{"text":[1,0,0]}}' |
+    make_shards in >z.jsonl
+  fails 2 vfm-shard --balance text.npy --duplicate-threshold off -o g m.jsonl z.jsonl
+  grep -q 'are of other encoders than those of others' err
+}
+
+@test "--balance and --near-duplicates: bad rules and names that no sample has end with status 2" {
+  kinds
+  for bad in "--balance kind=2" "--balance kind=0" "--balance kind=x" "--balance =1" "--balance kind,kind" \
+    "--balance kind," "--balance .npy" "--balance-clusters 3" "--balance kind --balance-clusters 3" \
+    "--balance text.npy --balance-clusters 0" "--near-duplicates video" "--near-duplicates text.npy --keep-duplicates" \
+    "--near-duplicates text.npy --duplicate-threshold off" "--without none.txt"; do
+    # shellcheck disable=SC2086
+    fails 2 vfm-shard $bad -o d m.jsonl
+    [ ! -e d ]
+  done
+  fails 2 vfm-shard --balance kinds -o d m.jsonl
+  grep -q -- "--balance: no sample has a field 'kinds'; did you mean: kind" err
+  fails 2 vfm-shard --near-duplicates txt.npy -o d m.jsonl
+  grep -q -- "--near-duplicates: no sample has a member 'txt.npy'; did you mean: text.npy" err
+  # Hardly two samples have the same: said, and nothing is lost.
+  vfm-shard --balance motion --duplicate-threshold off -o e <m.jsonl >/dev/null 2>err
+  grep -q "'motion' has 60 values in 60 samples" err
+  [ ! -e e/left_out.jsonl ]
+  run --separate-stderr vfm-shard --balance kind --duplicate-threshold off --dry-run -o g m.jsonl
+  [ "$status" -eq 0 ]
+  jq -e '.samples | .read == 60 and .balanced == 25 and .stay == 35' <<<"$output" >/dev/null
+  [[ "$stderr" == *"of the 60 samples looked at 35 would stay"* ]]
+}
+
+@test "--near-duplicates: captions of one encoder that say the same, whatever the videos look like" {
+  cat >s.jsonl <<'EOT'
+{"shard":"a","key":"a","bytes":"1","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[1,0],"vectors":{"text":[[1,0],[0,1]]}}
+{"shard":"a","key":"b","bytes":"22","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[0,1],"vectors":{"text":[[0,3],[2,0]]}}
+{"shard":"b","key":"c","bytes":"333","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[0,1],"vectors":{"text":[[1,0],[1,0]]}}
+{"shard":"c","key":"d","bytes":"4444","json":{"text_encoder":{"name":"own","hash":"2"}},"video":[-1,0],"vectors":{"text":[[1,0],[0,1]]}}
+EOT
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard --near-duplicates text.npy -o d <m.jsonl >/dev/null 2>err
+  [ "$(keys d | paste -sd' ')" = "b c d" ]
+  jq -e '.key == "a" and .duplicate_of == "b" and .kind == "near" and .cosine == 1' d/duplicates.jsonl >/dev/null
+  grep -q "the 'text.npy' of the samples are of 2 encoders" err
+  jq -e '.near_duplicates | .by == "text.npy" and .method == "exact" and
+    ([.sets[] | [.encoder.hash, .samples]] | sort) == [["1", 3], ["2", 1]]' d/dataset.json >/dev/null
+  vfm-shard -o e <m.jsonl >/dev/null
+  jq -e '.near_duplicates.by == "video.npy"' e/dataset.json >/dev/null
+  [ "$(keys e | paste -sd' ')" = "a c d" ]
+  fails 2 vfm-shard --near-duplicates text.npy -o e m.jsonl
+  grep -q 'near_duplicates is null there, and now "text.npy"' err
+}
+
+@test "--without takes sources and keys out of a dataset that is there, and forgets them" {
+  corpus
+  vfm-shard --split train=0.7,val=0.3 --shard-size 20KB -o d <m.jsonl >/dev/null
+  members d/val '*.json' | jq -r .source_hash | sort -u >before
+  printf 'src3\r\nk05\n\nsrc3\nno<b>body\n' >gone.txt
+  vfm-shard --split train=0.7,val=0.3 --shard-size 20KB --without gone.txt --report r.html -o d <m.jsonl >/dev/null 2>err
+  grep -q -- "--without: 2 of 4 lines name nothing that is in the input; 'src3' is the first" err
+  jq -r 'select(.json.source_hash != "src3" and .key != "k05") | .key' samples.jsonl | sort | diff - <(keys d)
+  [ "$(jq -r 'select(.reason == "without" and .by == "source" and .line == "src3") | .key' d/left_out.jsonl | wc -l)" = 7 ]
+  [ "$(jq -r 'select(.by == "key") | .key' d/left_out.jsonl)" = k05 ]
+  jq -e '.left_out.without == 8' d/dataset.json >/dev/null
+  run ! grep -q src3 d/sources.jsonl
+  # The others stay where they are.
+  members d/val '*.json' | jq -r .source_hash | sort -u | diff - <(grep -v src3 before)
+  # The page has the lines, as text.
+  grep -q 'no&lt;b&gt;body' r.html
+  run ! grep -q '<b>' r.html
+  # All that is left is what a new dataset without them has.
+  grep -v -e '"src3"' -e '"k05"' samples.jsonl >rest.jsonl
+  make_shards rest <rest.jsonl >rest.m
+  vfm-shard --shard-size 20KB -o new <rest.m >/dev/null
+  [ "$(keys d)" = "$(keys new)" ]
+  vfm-shard --split train=0.7,val=0.3 --shard-size 20KB -o d <m.jsonl >/dev/null
+  [ "$(keys d | wc -l)" = 60 ]
+  [ ! -e d/left_out.jsonl ]
+  printf 'src%d\n' 0 1 2 3 4 5 6 7 8 >all.txt
+  fails 1 vfm-shard --without all.txt -o d2 m.jsonl
+  grep -q 'no sample is left: 60 read, 0 of them filtered out, 60 taken out' err
+}

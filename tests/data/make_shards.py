@@ -3,9 +3,9 @@
 
 Usage: make_shards.py DIR < samples.jsonl
 A line: {"shard": "a", "key": "k1", "media": "mp4", "bytes": "contents" or a number of them,
-         "json": {...}, "txt": "...", "video": [numbers]}
-DIR/a.tar gets the media and the json; DIR/a.caption.tar the txt and DIR/a.embed.tar the video.npy, where a
-sample has them. Written by Python's tarfile in its default (PAX) format, without indexes.
+         "json": {...}, "txt": "...", "video": [numbers], "vectors": {"text": [[numbers], ...]}}
+DIR/a.tar gets the media and the json; DIR/a.caption.tar the txt and DIR/a.embed.tar the video.npy, and a
+NAME.npy for each of its vectors, where a sample has them. Written by Python's tarfile in its default (PAX) format, without indexes.
 """
 # SPDX-License-Identifier: Apache-2.0
 import io
@@ -18,7 +18,11 @@ import tarfile
 
 
 def npy(values):
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    shape = "(%d,)" % len(values)
+    if isinstance(values[0], list):
+        shape = "(%d, %d)" % (len(values), len(values[0]))
+        values = sum(values, [])
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % shape
     head += " " * (-(len(head) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(
         "<%df" % len(values), *values)
@@ -55,6 +59,9 @@ def main():
         if "video" in sample:
             mine["embed"] = stem + ".embed.tar"
             add(mine["embed"], sample["key"] + ".video.npy", npy(sample["video"]))
+        for name, values in sample.get("vectors", {}).items():
+            mine["embed"] = stem + ".embed.tar"
+            add(mine["embed"], sample["key"] + "." + name + ".npy", npy(values))
     for tar in tars.values():
         tar.close()
     for name, mine in columns.items():

@@ -77,6 +77,53 @@ curate() {
   [ "$status" -eq 0 ]
 }
 
+# again FILE: make, and in FILE the tars that were made anew since the last time, or are gone.
+again() {
+  make -s -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out
+  find out -name '*.tar' -printf '%P %T@\n' | sort >after
+  touch before
+  comm -3 before after | awk '{ print $1 }' | sort -u >"$1"
+  mv after before
+}
+
+@test "make does again what follows from a video that came, was touched, went or was renamed, and nothing else" {
+  corpus raw
+  again first
+  cp out/dataset/sources.jsonl splits
+  make_video raw/new.mp4 3 "cellauto=size=96x64:rate=12:rule=110"
+  echo 'the new one' >raw/new.txt
+  run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 1 ]
+  again added
+  # Of the clips those of the new video alone.
+  new=$(jq -r 'select(.source == "raw/new.mp4") | .path' out/clips.jsonl | sed 's/^out.//; s/[.]tar$//' | head -1)
+  grep '^clips/' added | diff - <(printf '%s\n' "$new.caption.tar" "$new.embed.tar" "$new.tar")
+  grep -q '^dataset/' added
+  grep -q '^latents/' added
+  # The others stay in their split.
+  [ -z "$(comm -23 splits out/dataset/sources.jsonl)" ]
+  touch raw/v1.mp4
+  again touched
+  [ ! -s touched ]
+  jq -r '[.source, .path] | join(" ")' <(records out/clips.jsonl) >clips
+  rm raw/v0.mp4 raw/v0.txt
+  run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 1 ]
+  again removed
+  run ! grep -q '^clips/' removed
+  for tar in $(find out/dataset out/latents -name '*.tar'); do
+    run ! grep -q v0 <(tar xOf "$tar" --wildcards '*.json')
+  done
+  grep -q v2 <(find out/latents -name '*.tar' -exec tar xOf {} --wildcards '*.json' \;)
+  # Its clips are known by their contents; the caption beside it has another path now.
+  mv raw/v1.mp4 raw/w.mp4
+  mv raw/v1.txt raw/w.txt
+  again renamed
+  run ! grep -q 'clips/.*-[0-9]*[.]tar' renamed
+  run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+}
+
 @test "one bad video does not cost the others, and the pipe ends with status 1" {
   corpus raw
   head -c 2000 raw/v1.mp4 >raw/broken.mp4

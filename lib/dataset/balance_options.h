@@ -1,0 +1,35 @@
+// What --balance asks for (dataset/balance.h). Thread-safety: values.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::dataset {
+
+struct BalanceRule {
+  std::string name;
+  double strength = 1;  ///< above 0 and up to 1
+  bool clusters() const { return name.ends_with(".npy"); }
+};
+
+struct BalanceOptions {
+  std::vector<BalanceRule> rules;  ///< none: nothing is left out
+  /// Of vectors; 0: the square root of the number of samples that have one, 1,024 at most.
+  std::size_t clusters = 0;
+
+  /// {"camera": 1}; what decides beside the samples.
+  Json json() const;
+};
+
+inline constexpr std::size_t kMostClusters = 1 << 16;
+
+/// Parses "camera=1,caption_topic": names with a strength each, 1 where none is given. Throws
+/// Error{usage}.
+std::vector<BalanceRule> parse_balance(std::string_view text);
+
+}  // namespace vfm::dataset

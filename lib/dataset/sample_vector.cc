@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/sample_vector.h"
+
+#include <cmath>
+
+#include "base/encoder_identity.h"
+#include "base/error.h"
+#include "base/philox.h"
+#include "io/npy.h"
+
+namespace vfm::dataset {
+namespace {
+
+constexpr std::string_view kEnding = ".npy";
+constexpr std::size_t kMostNames = 64, kLongestName = 4096;
+
+/// The mean of the rows, each of length 1; rows of zeros, or with values that are not finite, do
+/// not count.
+std::vector<float> mean_of_rows(const std::vector<float>& values, std::size_t dim) {
+  std::vector<double> sum(dim);
+  bool any = false;
+  for (std::size_t at = 0; at + dim <= values.size(); at += dim) {
+    double length = 0;
+    for (std::size_t d = 0; d < dim; ++d)
+      length += double{values[at + d]} * values[at + d];
+    if (!std::isfinite(length) || length <= 0) continue;
+    any = true;
+    for (std::size_t d = 0; d < dim; ++d)
+      sum[d] += values[at + d] / std::sqrt(length);
+  }
+  if (!any) return {};
+  return {sum.begin(), sum.end()};
+}
+
+}  // namespace
+
+SampleVector sample_vector(const JoinedSample& sample, std::string_view member) {
+  SampleVector vector;
+  const std::string_view npy = sample.find(member);
+  if (!npy.data()) return vector;
+  const std::string what = fmt::format("'{}.{}'", sample.key, member);
+  const io::NpyHeader header = io::parse_npy(npy, what);
+  vector.values = io::npy_floats(npy, what);
+  if (header.shape.size() == 2 && header.shape[0] != 1)
+    vector.values = mean_of_rows(vector.values, static_cast<std::size_t>(header.shape[1]));
+  if (vector.values.empty()) return vector;
+  const std::string name(member.substr(0, member.size() - kEnding.size()));
+  const auto encoder = sample.meta.find(name + "_encoder");
+  if (encoder != sample.meta.end()) vector.by = dump_json(encoder_identity(*encoder));
+  vector.encoder = random_key(fmt::format("{} {}", vector.values.size(), vector.by));
+  return vector;
+}
+
+void EncoderNames::add(const SampleVector& vector) {
+  if (vector.values.empty()) return;
+  names_.emplace(vector.encoder, vector.by.size() <= kLongestName ? vector.by : std::string());
+  cut();
+}
+
+void EncoderNames::merge(const EncoderNames& other) {
+  names_.insert(other.names_.begin(), other.names_.end());
+  cut();
+}
+
+void EncoderNames::cut() {
+  while (names_.size() > kMostNames)
+    names_.erase(std::prev(names_.end()));
+}
+
+Json EncoderNames::of(std::uint64_t encoder) const {
+  const auto found = names_.find(encoder);
+  if (found == names_.end() || found->second.empty()) return nullptr;
+  return parse_json(found->second, "an encoder");
+}
+
+void check_vector_name(const std::string& option, const std::string& member) {
+  const bool ends = member.ends_with(kEnding) && member.size() > kEnding.size();
+  if (!ends || member.find_first_of("/ \n\t") != std::string::npos || member.front() == '.')
+    fail_usage("{}: '{}' is not the name of a member with vectors, such as {} or text.npy", option,
+               member, kDefaultVector);
+}
+
+}  // namespace vfm::dataset

@@ -1,0 +1,51 @@
+// The vector of a sample: what its member NAME.npy holds, and which encoder made it.
+//
+// An array of one row, or of other than two dimensions, is the vector itself; one of several rows,
+// such as the tokens of a caption, counts as the mean of its rows, each brought to length 1 first.
+// Who made NAME.npy stands in the JSON as NAME_encoder. Vectors are compared only where that, but
+// for the folder in which the encoder lay, and the number of values are equal.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "dataset/join.h"
+
+namespace vfm::dataset {
+
+/// The member that near duplicates go by where none is named.
+inline constexpr const char* kDefaultVector = "video.npy";
+
+struct SampleVector {
+  std::vector<float> values;  ///< empty: the sample has none
+  std::uint64_t encoder = 0;  ///< equal for vectors that compare
+  std::string by;             ///< encoder_identity() as text; empty: the JSON does not say
+};
+
+/// `member`: "video.npy". Throws Error if it is there and no array of numbers.
+SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
+
+/// What encoders are, by SampleVector::encoder. Of very many some: these are the same in any order
+/// of the input.
+class EncoderNames {
+ public:
+  void add(const SampleVector& vector);
+  void merge(const EncoderNames& other);
+  /// As JSON; null where nobody said it.
+  Json of(std::uint64_t encoder) const;
+
+ private:
+  void cut();
+  std::map<std::uint64_t, std::string> names_;
+};
+
+/// Throws Error{usage} that names `option` unless `member` is the name of one: "NAME.npy".
+void check_vector_name(const std::string& option, const std::string& member);
+
+}  // namespace vfm::dataset

@@ -1,0 +1,49 @@
+// vfm-shard --without: sources and samples that are to leave the dataset, a line each in a file.
+//
+// A line is the key of a sample (or the one that it had before vfm-shard gave it another), or a
+// source, as "source" or "source_hash" of the JSON has it. The lines are in memory, up to
+// kMostBytes of them. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::dataset {
+
+class WithoutList {
+ public:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+
+  /// An empty path: nothing leaves. Throws Error{usage} where the file cannot be read, is too
+  /// large, or names nothing.
+  explicit WithoutList(const std::string& path);
+  WithoutList(WithoutList&&) = default;  // what the views are of stays where it is
+  WithoutList(const WithoutList&) = delete;
+
+  struct Named {
+    std::size_t line = 0;  ///< index into lines()
+    bool source = false;   ///< else the key
+  };
+  /// The line that names the sample of this JSON.
+  std::optional<Named> find(const Json& meta) const;
+  /// Whether a line is this source or path.
+  bool has(const std::string& text) const { return find(text).has_value(); }
+  bool empty() const { return lines_.empty(); }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::optional<std::size_t> find(const std::string& text) const;
+
+  std::vector<std::string> lines_;
+  std::unordered_map<std::string_view, std::size_t> numbers_;  // of lines_
+};
+
+}  // namespace vfm::dataset
