@@ -132,7 +132,11 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
       const EndpointAnswer answer = wait_for(asked);
       AnswerValue said = value_of_answer(question, answer.text, also.keep_empty);
       if (said.fault.empty() || n == tries) {
-        if (!said.fault.empty()) fail("{}", question_fault(question, said.fault, tries));
+        if (!said.fault.empty()) {
+          notes_.errors.push_back({one.name, question_fault(question, said.fault, tries)});
+          ++failed_;
+          return;
+        }
         json[question.field()] = std::move(said.value);
         if (answer.cut) json["caption_also_cut"].push_back(question.name);
         return;
@@ -144,7 +148,7 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
   } catch (const EndpointDown&) {
     throw;
   } catch (const Error& error) {
-    notes_.errors.push_back({one.name, error.what()});
+    notes_.errors.push_back({one.name, question_fault(question, error.what(), 1)});
     ++failed_;
   }
 }
