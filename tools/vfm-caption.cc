@@ -9,7 +9,6 @@
 #include "cli/runner.h"
 #include "cli/secret.h"
 #include "columns/caption.h"
-#include "io/file.h"
 #include "io/http.h"
 #include "media/version.h"
 #include "shard_estimate.h"
@@ -74,6 +73,8 @@ class CaptionTool : public vfm::cli::Tool {
     if (used && endpoint.url.empty()) vfm::fail_usage("the source 'endpoint' needs --endpoint URL");
     if (!used && !endpoint.url.empty())
       vfm::fail_usage("--endpoint is given, but --from does not name the source 'endpoint'");
+    if (endpoint.send_schema && (!used || schemas_.empty()))
+      vfm::fail_usage("--endpoint-schema sends the schemas of --schema to a server: it needs both");
     if (!used) return;
     if (endpoint.model.empty()) vfm::fail_usage("--endpoint needs --endpoint-model NAME");
     if (dry_run_)
@@ -130,6 +131,21 @@ class CaptionTool : public vfm::cli::Tool {
         ->type_name("FILE")
         ->check(CLI::ExistingFile)
         ->excludes(prompt);
+    const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
+      of_prompts_.push_back(app.add_option(name, value, help)->type_name(type));
+      return of_prompts_.back();
+    };
+    add("--also", also_, "ask this, too: its answer is caption_NAME in the json",
+        "NAME=PROMPT|@FILE")
+        ->allow_extra_args(false)
+        ->check(vfm::cli::not_empty);
+    add("--schema", schemas_, "a JSON Schema that the answer to --also NAME must fit", "NAME=FILE")
+        ->allow_extra_args(false)
+        ->check(vfm::cli::not_empty);
+    add("--schema-tries", schema_tries_,
+        "how often an answer that is drawn and does not fit is asked for", "N")
+        ->check(CLI::Range(1, 100))
+        ->capture_default_str();
   }
 
   void add_model_options(CLI::App& app) {
@@ -176,7 +192,13 @@ class CaptionTool : public vfm::cli::Tool {
     options_.model.rule.seed = seed_.seed;
     options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     options_.model.int8 = !quantize_.empty();
-    const std::string prompt = prompt_file_.empty() ? prompt_ : read_prompt();
+    vfm::columns::Questions also;
+    also.list = vfm::columns::parse_questions(also_, schemas_);
+    also.tries = schema_tries_;
+    also.keep_empty = options_.keep_empty;
+    options_.model.also = options_.endpoint.also = also;
+    const std::string prompt =
+        prompt_file_.empty() ? prompt_ : vfm::columns::read_prompt_file(prompt_file_);
     if (prompt.empty()) return;
     options_.model.video_prompt = options_.model.picture_prompt = prompt;
     options_.endpoint.prompt = prompt;
@@ -191,6 +213,10 @@ class CaptionTool : public vfm::cli::Tool {
     if (!endpoint && (!prompt_.empty() || !prompt_file_.empty()))
       vfm::fail_usage(
           "--prompt and --prompt-file ask a model: name one by --from model:DIR or --endpoint");
+    for (const CLI::Option* option : of_prompts_)
+      if (!endpoint && option->count() > 0)
+        vfm::fail_usage("{} asks a model: name one by --from model:DIR or --endpoint",
+                        option->get_name());
   }
 
   void add_endpoint_options(CLI::App& app) {
@@ -222,6 +248,9 @@ class CaptionTool : public vfm::cli::Tool {
     add("--endpoint-temperature", to.temperature, "how freely the model chooses", "X")
         ->check(CLI::Range(0.0, 2.0))
         ->capture_default_str();
+    app.add_flag("--endpoint-schema", to.send_schema,
+                 "send schemas, so that the server writes what fits (response_format)")
+        ->group(group);
     add("--endpoint-price", prices_, "price of a million tokens in and out, to count cost",
         "IN,OUT")
         ->delimiter(',')
@@ -234,20 +263,10 @@ class CaptionTool : public vfm::cli::Tool {
         ->group(group);
   }
 
-  std::string read_prompt() const {
-    std::string text = vfm::io::read_file(prompt_file_);
-    while (text.ends_with('\n') || text.ends_with('\r'))
-      text.pop_back();
-    if (text.empty()) vfm::fail_usage("'{}' has no prompt", prompt_file_);
-    if (text.size() > (std::size_t{1} << 20))
-      vfm::fail_usage("the prompt in '{}' is larger than 1 MiB", prompt_file_);
-    return text;
-  }
-
   vfm::cli::ColumnOptions columns_;
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip", prompt_, compute_ = "f32", quantize_;
-  std::vector<CLI::Option*> of_model_;
+  std::vector<CLI::Option*> of_model_, of_prompts_;
   vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;
   CaptionScoreOptions score_;
@@ -255,6 +274,8 @@ class CaptionTool : public vfm::cli::Tool {
   CLI::App* app_ = nullptr;
   std::string key_ = "VFM_ENDPOINT_KEY", prompt_file_;
   std::vector<double> prices_;
+  std::vector<std::string> also_, schemas_;
+  int schema_tries_ = 3;
 };
 
 }  // namespace

@@ -140,8 +140,9 @@ class Captioner {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) fail("{}", shard::no_media(sample));
     Caption asked{"", std::string(kEndpoint)};
-    asked.request = endpoint_->request(*member, fmt::format("{}.{}", sample.key, member->extension),
-                                       known, options_.hardware, asked.facts);
+    asked.requests =
+        endpoint_->requests(*member, fmt::format("{}.{}", sample.key, member->extension), known,
+                            options_.hardware, asked.facts);
     return asked;
   }
 
@@ -197,6 +198,10 @@ class Captioner {
     by_model_ = {{"caption_model", seeing_.config}};
     if (!caption.windows.is_null()) by_model_["caption_windows"] = std::move(caption.windows);
     if (caption.cut) by_model_["caption_cut"] = true;
+    by_model_.update(caption.also);
+    for (std::string& fault : caption.faults)
+      notes_.errors.push_back({name_of(sample), std::move(fault)});
+    count_cut(notes_, caption.cuts);
     return caption.text;
   }
 
@@ -346,6 +351,8 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
         folder, options.model.compute, options.model.frame_tokens, options.model.int8);
     seeing.model->check_prompt(options.model.video_prompt);
     seeing.model->check_prompt(options.model.picture_prompt);
+    for (const Question& question : options.model.also.list)
+      seeing.model->check_prompt(question.prompt);
     seeing.config = model_caption_config(*seeing.model, options.model);
   }
   progress.start("samples", shard::count_samples(options.inputs));

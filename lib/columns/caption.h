@@ -14,6 +14,8 @@
 //                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
 //   endpoint          a model on a server that sees frames (columns/endpoint.h); the last source
+// With --also a model or server is asked more about a clip whose caption it gives
+// (columns/questions.h). "caption_cut" in the shard's record counts texts that were cut.
 // Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
 // they lie below a folder that the user names: what stands in a tar opens no file.
 // SPDX-License-Identifier: Apache-2.0

@@ -29,18 +29,33 @@ CaptionQueue::CaptionQueue(const CaptionOptions& options, Endpoint* endpoint,
   if (endpoint) paid_ = std::make_shared<PaidAnswers>(answers_path(options, record));
 }
 
+void count_cut(ColumnNotes& notes, std::int64_t texts) {
+  if (texts > 0)
+    notes.of_record["caption_cut"] = notes.of_record.value("caption_cut", std::int64_t{0}) + texts;
+}
+
+CaptionQueue::Asked CaptionQueue::ask(const std::string& name, std::string request) {
+  Asked asked;
+  const std::string hash = request_hash(request);
+  asked.paid = paid_->find(hash);
+  if (!asked.paid)
+    asked.answer = endpoint_->ask(
+        std::move(request), name,
+        [paid = paid_, hash](const EndpointAnswer& answer) { paid->add(hash, answer); });
+  return asked;
+}
+
 void CaptionQueue::push(const std::string& key, const std::string& name, Caption caption) {
   Waiting one{key, name, std::move(caption)};
-  if (!one.caption.request.empty()) {
-    const std::string hash = request_hash(one.caption.request);
-    one.paid = paid_->find(hash);
-    if (!one.paid)
-      one.answer = endpoint_->ask(std::move(one.caption.request),
-                                  [paid = paid_, hash](const EndpointAnswer& answer) {
-                                    if (!answer.text.empty()) paid->add(hash, answer);
-                                  });
-    one.caption.request.clear();
+  const Questions& also = options_.endpoint.also;
+  for (std::size_t i = 0; i < one.caption.requests.size(); ++i) {
+    std::string& request = one.caption.requests[i];
+    const bool again = i > 0 && also.tries_of(also.list[i - 1], options_.endpoint.temperature) > 1;
+    std::string kept = again ? request : "";
+    one.asked.push_back(ask(name, std::move(request)));
+    one.asked.back().request = std::move(kept);
   }
+  one.caption.requests.clear();
   waiting_.push_back(std::move(one));
   const std::size_t most = endpoint_ ? 2 * static_cast<std::size_t>(options_.endpoint.parallel) : 0;
   while (waiting_.size() > most)
@@ -64,9 +79,16 @@ void CaptionQueue::finish() {
 
 void CaptionQueue::write_first() {
   Waiting& one = waiting_.front();
-  if (one.paid || one.answer.valid()) take_answer(one);
+  if (!one.asked.empty()) {
+    one.caption.by_model["caption_model"] = {{"name", options_.endpoint.model}};
+    take_caption(one);
+    for (std::size_t i = 1; i < one.asked.size(); ++i)
+      take_further(one, options_.endpoint.also.list[i - 1], one.asked[i]);
+    // Nothing that it said is there.
+    if (one.caption.source == "none" && one.caption.by_model.size() == 1)
+      one.caption.by_model.clear();
+  }
   Json json = {{"caption", one.caption.text}, {"caption_source", one.caption.source}};
-  if (one.caption.source == "endpoint") json["caption_model"] = {{"name", options_.endpoint.model}};
   json.update(one.caption.by_model);
   json.update(one.caption.facts);
   writer_.add(shard::Sample{one.key, {{"txt", one.caption.text}, {"json", dump_json(json)}}});
@@ -74,22 +96,59 @@ void CaptionQueue::write_first() {
   progress_.add();
 }
 
-void CaptionQueue::take_answer(Waiting& one) {
+EndpointAnswer CaptionQueue::wait_for(Asked& asked) {
+  while (asked.answer.valid() &&
+         asked.answer.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+    check_stop();
+  EndpointAnswer answer = asked.paid ? *asked.paid : asked.answer.get();
+  ++answers_;
+  prompt_tokens_ += answer.prompt_tokens;
+  completion_tokens_ += answer.completion_tokens;
+  count_cut(notes_, answer.cut ? 1 : 0);
+  return answer;
+}
+
+void CaptionQueue::take_caption(Waiting& one) {
   try {
-    while (one.answer.valid() &&
-           one.answer.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-      check_stop();
-    const EndpointAnswer answer = one.paid ? *one.paid : one.answer.get();
-    ++answers_;
-    prompt_tokens_ += answer.prompt_tokens;
-    completion_tokens_ += answer.completion_tokens;
+    const EndpointAnswer answer = wait_for(one.asked[0]);
     if (answer.text.empty()) fail("the server's caption for it is empty");
     one.caption.text = cut_caption(options_, answer.text);
+    if (answer.cut) one.caption.by_model["caption_cut"] = true;
   } catch (const EndpointDown&) {
     throw;
   } catch (const Error& error) {
     notes_.errors.push_back({one.name, error.what()});
     one.caption.source = "none";
+    ++failed_;
+  }
+}
+
+void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& asked) {
+  const Questions& also = options_.endpoint.also;
+  const int tries = also.tries_of(question, options_.endpoint.temperature);
+  Json& json = one.caption.by_model;
+  try {
+    for (int n = 1;; ++n) {
+      const EndpointAnswer answer = wait_for(asked);
+      AnswerValue said = value_of_answer(question, answer.text, also.keep_empty);
+      if (said.fault.empty() || n == tries) {
+        if (!said.fault.empty()) {
+          notes_.errors.push_back({one.name, question_fault(question, said.fault, tries)});
+          ++failed_;
+          return;
+        }
+        json[question.field()] = std::move(said.value);
+        if (answer.cut) json["caption_also_cut"].push_back(question.name);
+        return;
+      }
+      std::string request = std::move(asked.request);
+      asked = ask(one.name, request_with_seed(request, n));
+      asked.request = std::move(request);
+    }
+  } catch (const EndpointDown&) {
+    throw;
+  } catch (const Error& error) {
+    notes_.errors.push_back({one.name, question_fault(question, error.what(), 1)});
     ++failed_;
   }
 }

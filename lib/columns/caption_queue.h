@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/progress.h"
@@ -27,7 +28,8 @@ struct Caption {
   std::string source;
   Json facts = Json::object();     ///< measured on the way, where the sample's json lacks them
   Json by_model = Json::object();  ///< "caption_model" and what goes with it
-  std::string request = {};        ///< what the endpoint is still to be asked; empty: nothing
+  /// What the endpoint is still to be asked, as Endpoint::requests() has it; empty: nothing.
+  std::vector<std::string> requests = {};
 };
 
 /// As long as the options have it.
@@ -35,6 +37,9 @@ std::string cut_caption(const CaptionOptions& options, std::string text);
 
 /// Of the answers that were paid for, beside the column of this record.
 std::string answers_path(const CaptionOptions& options, const io::Record& record);
+
+/// Counts texts that reached their most tokens, in the record.
+void count_cut(ColumnNotes& notes, std::int64_t texts);
 
 class CaptionQueue {
  public:
@@ -48,14 +53,21 @@ class CaptionQueue {
   void finish();
 
  private:
+  struct Asked {
+    std::optional<EndpointAnswer> paid = {};
+    std::future<EndpointAnswer> answer = {};
+    std::string request = {};  ///< of what may be asked again
+  };
   struct Waiting {
     std::string key, name;
     Caption caption;
-    std::optional<EndpointAnswer> paid = {};
-    std::future<EndpointAnswer> answer = {};
+    std::vector<Asked> asked = {};  ///< for the caption, then each further question
   };
+  Asked ask(const std::string& name, std::string request);
   void write_first();
-  void take_answer(Waiting& one);
+  EndpointAnswer wait_for(Asked& asked);
+  void take_caption(Waiting& one);
+  void take_further(Waiting& one, const Question& question, Asked& asked);
 
   const CaptionOptions& options_;
   Endpoint* endpoint_;

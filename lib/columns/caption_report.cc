@@ -52,6 +52,7 @@ std::string preview(const shard::Member& member) {
 
 void CaptionReport::add(const io::Record& record) {
   if (path_.empty()) return;
+  cut_ += record.json.value("caption_cut", std::int64_t{0});
   shard::JoinedReader captions({record.json.at("columns").at("caption").get<std::string>()});
   shard::Sample sample;
   while (captions.next(sample)) {
@@ -86,6 +87,9 @@ void CaptionReport::write(const std::string& incomplete) const {
   report::Page page("Captions");
   page.not_complete(incomplete);
   page.paragraph(fmt::format("{} samples.", words_.size()));
+  if (cut_ > 0)
+    page.paragraph(
+        fmt::format("{} texts of models were cut: they reached their most tokens.", cut_));
   std::vector<std::vector<std::string>> rows;
   for (const auto& [source, samples] : sources_)
     rows.push_back({source, std::to_string(samples)});

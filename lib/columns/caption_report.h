@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ class CaptionReport {
   std::string path_;
   std::map<std::string, long> sources_;  // caption_source -> samples
   std::vector<double> words_;            // in each caption
+  std::int64_t cut_ = 0;                 // texts that reached their most tokens
   std::vector<report::Figure> figures_;
 };
 

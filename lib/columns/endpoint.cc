@@ -14,9 +14,9 @@
 namespace vfm::columns {
 namespace {
 
-constexpr int kMostInARow = 3;         ///< clips that fail one after the other
-constexpr double kLongestWait = 300;   ///< seconds, also if the server asks for more
-constexpr std::size_t kMessage = 300;  ///< characters of what a server says in an error
+constexpr std::size_t kMostInARow = 3;  ///< clips that fail one after the other
+constexpr double kLongestWait = 300;    ///< seconds, also if the server asks for more
+constexpr std::size_t kMessage = 300;   ///< characters of what a server says in an error
 /// Shorter keys are no secret, but what a server without keys is given ("none"): words of captions.
 constexpr std::size_t kShortestKey = 8;
 
@@ -63,6 +63,8 @@ EndpointAnswer read_answer(const std::string& body, const std::string& secret) {
   const Json& message = (*choices)[0]["message"];
   const auto content = message.find("content");
   EndpointAnswer answer;
+  const Json reason = (*choices)[0].value("finish_reason", Json());
+  answer.cut = reason == "length";
   if (content != message.end() && content->is_string()) {
     answer.text = content->get<std::string>();
   } else if (content != message.end() && content->is_array()) {
@@ -117,9 +119,9 @@ Endpoint::~Endpoint() {
     thread.join();
 }
 
-std::future<EndpointAnswer> Endpoint::ask(std::string request,
+std::future<EndpointAnswer> Endpoint::ask(std::string request, std::string clip,
                                           std::function<void(const EndpointAnswer&)> keep) {
-  Job job{std::move(request), std::move(keep), {}};
+  Job job{std::move(request), std::move(clip), std::move(keep), {}};
   std::future<EndpointAnswer> future = job.promise.get_future();
   {
     const std::lock_guard lock(mutex_);
@@ -140,7 +142,7 @@ void Endpoint::work() {
       jobs_.pop_front();
     }
     try {
-      const EndpointAnswer got = answer(job.request);
+      const EndpointAnswer got = answer(job);
       job.keep(got);
       job.promise.set_value(got);
     } catch (...) {
@@ -149,9 +151,10 @@ void Endpoint::work() {
   }
 }
 
-void Endpoint::note_failure(const std::string& why) {
+void Endpoint::note_failure(const std::string& clip, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  if (++failed_in_a_row_ < kMostInARow) return;
+  failed_in_a_row_.insert(clip);
+  if (failed_in_a_row_.size() < kMostInARow) return;
   if (down_.empty())
     down_ =
         fmt::format("{} clips failed one after the other, no more is asked: {}", kMostInARow, why);
@@ -172,20 +175,20 @@ void Endpoint::pause(Clock::time_point until) {
   }
 }
 
-EndpointAnswer Endpoint::answer(const std::string& request) {
+EndpointAnswer Endpoint::answer(const Job& job) {
   const auto seconds = [](double count) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
   };
   // Requests that failed together shall not come back together.
   const double share =
-      static_cast<double>(std::stoul(hash_hex(request).substr(0, 4), nullptr, 16)) / 65536;
+      static_cast<double>(std::stoul(hash_hex(job.request).substr(0, 4), nullptr, 16)) / 65536;
   Clock::time_point when{};
   std::string why;
   for (int attempt = 0; attempt <= options_.retries; ++attempt) {
     pause(when);
     ++tries_;
     const io::HttpAnswer got = io::http_post({.url = options_.url,
-                                              .body = request,
+                                              .body = job.request,
                                               .secret = options_.secret,
                                               .connect_seconds = std::min(30.0, options_.seconds),
                                               .seconds = options_.seconds});
@@ -194,7 +197,7 @@ EndpointAnswer Endpoint::answer(const std::string& request) {
       try {
         EndpointAnswer read = read_answer(got.body, options_.secret);
         const std::lock_guard lock(mutex_);
-        failed_in_a_row_ = 0;
+        failed_in_a_row_.clear();
         return read;
       } catch (const Error& error) {
         why = error.what();
@@ -221,7 +224,7 @@ EndpointAnswer Endpoint::answer(const std::string& request) {
   }
   why = fmt::format("'{}' gave no caption in {} tries, at last: {}", options_.url,
                     options_.retries + 1, why);
-  note_failure(why);
+  note_failure(job.clip, why);
   fail("{}", why);
 }
 

@@ -1,5 +1,6 @@
 // Captions from a server that speaks OpenAI's chat completions: frames of a clip as JPEG in data:
-// URLs and a prompt go to it, a text comes back.
+// URLs and a prompt go to it, a text comes back. Further questions (columns/questions.h) about a
+// clip are requests of their own.
 //
 // Requests wait in line for a bounded number of threads. What may pass is tried again, later each
 // time, and no sooner than the server asks (Retry-After, for all requests): no connection, time
@@ -21,12 +22,14 @@
 #include <future>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "columns/questions.h"
 #include "media/hardware.h"
 #include "shard/sample.h"
 
@@ -46,6 +49,8 @@ struct EndpointOptions {
   double seconds = 120;   ///< for one try
   int most_tokens = 512;  ///< of an answer
   double temperature = 0;
+  Questions also;                                   ///< asked beside the prompt
+  bool send_schema = false;                         ///< theirs, as "response_format"
   std::optional<double> input_price, output_price;  ///< of a million tokens
 };
 
@@ -58,6 +63,7 @@ class EndpointDown : public Error {
 struct EndpointAnswer {
   std::string text;
   std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< as the server counts, or 0
+  bool cut = false;  ///< it did not end by itself: "finish_reason" is "length"
 };
 
 class Endpoint {
@@ -69,30 +75,33 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   const EndpointOptions& options() const { return options_; }
-  /// The body of the request for a sample; its hash names the answer. Throws Error, naming `where`,
-  /// if nothing of it can be decoded. `facts`: as take_frames() returns them.
-  std::string request(const shard::Member& member, const std::string& where, const Json& known,
-                      const media::HardwareDecoder* hardware, Json& facts) const;
-  /// The answer, or Error for the clip, EndpointDown, Stopped. `keep` gets it first, on the thread
-  /// that has it, whether anybody waits for it or not.
-  std::future<EndpointAnswer> ask(std::string request,
+  /// The bodies of the requests for a sample: for its caption, and for each further question. The
+  /// hash of one names the answer. Throws Error, naming `where`, if nothing of it can be decoded.
+  /// `facts`: as take_frames() returns them.
+  std::vector<std::string> requests(const shard::Member& member, const std::string& where,
+                                    const Json& known, const media::HardwareDecoder* hardware,
+                                    Json& facts) const;
+  /// The answer, or Error for the clip, EndpointDown, Stopped. `clip`: its name, so that a server
+  /// that fails is told from a clip. `keep` gets the answer first, on the thread that has it,
+  /// whether anybody waits for it or not.
+  std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
   /// All requests and tries so far.
   std::uint64_t tries() const { return tries_; }
 
  private:
   struct Job {
-    std::string request;
+    std::string request, clip;
     std::function<void(const EndpointAnswer&)> keep;
     std::promise<EndpointAnswer> promise;
   };
   using Clock = std::chrono::steady_clock;
 
   void work();
-  EndpointAnswer answer(const std::string& request);
+  EndpointAnswer answer(const Job& job);
   void pause(Clock::time_point until);
   /// Throws EndpointDown, if it was one too many.
-  void note_failure(const std::string& why);
+  void note_failure(const std::string& clip, const std::string& why);
 
   EndpointOptions options_;
   std::atomic<std::uint64_t> tries_{0};
@@ -100,11 +109,14 @@ class Endpoint {
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool ending_ = false;
-  int failed_in_a_row_ = 0;
-  std::string down_;                ///< why; empty: up
-  Clock::time_point not_before_{};  ///< as the server asked
+  std::set<std::string> failed_in_a_row_;  ///< clips
+  std::string down_;                       ///< why; empty: up
+  Clock::time_point not_before_{};         ///< as the server asked
   std::vector<std::thread> threads_;
 };
+
+/// The same request, and the answer drawn anew.
+std::string request_with_seed(std::string request, int seed);
 
 /// What an answer's column depends on: no address, so that a server may move.
 Json endpoint_config(const EndpointOptions& options);

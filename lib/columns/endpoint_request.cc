@@ -36,9 +36,10 @@ class JpegTaker final : public MiddleFrames {
 
 }  // namespace
 
-std::string Endpoint::request(const shard::Member& member, const std::string& where,
-                              const Json& known, const media::HardwareDecoder* hardware,
-                              Json& facts) const {
+std::vector<std::string> Endpoint::requests(const shard::Member& member, const std::string& where,
+                                            const Json& known,
+                                            const media::HardwareDecoder* hardware,
+                                            Json& facts) const {
   JpegTaker taker(options_.frames, options_.side);
   facts = take_frames(member, where, known, hardware, taker);
   if (taker.taken.empty()) fail("{}: no frame of it can be decoded", where);
@@ -46,17 +47,36 @@ std::string Endpoint::request(const shard::Member& member, const std::string& wh
   for (const std::string& frame : taker.taken)
     content.push_back({{"type", "image_url"}, {"image_url", {{"url", frame}}}});
   content.push_back({{"type", "text"}, {"text", options_.prompt}});
-  return dump_json({{"model", options_.model},
-                    {"messages", Json::array({{{"role", "user"}, {"content", content}}})},
-                    {"max_tokens", options_.most_tokens},
-                    {"temperature", options_.temperature},
-                    {"stream", false}});
+  Json body = {{"model", options_.model},
+               {"messages", Json::array({{{"role", "user"}, {"content", std::move(content)}}})},
+               {"max_tokens", options_.most_tokens},
+               {"temperature", options_.temperature},
+               {"stream", false}};
+  std::vector<std::string> bodies{dump_json(body)};
+  for (const Question& question : options_.also.list) {
+    body["messages"][0]["content"].back()["text"] = question.prompt;
+    body.erase("response_format");
+    if (question.schema && options_.send_schema)
+      body["response_format"] = {
+          {"type", "json_schema"},
+          {"json_schema", {{"name", question.name}, {"schema", question.schema->json()}}}};
+    bodies.push_back(dump_json(body));
+  }
+  return bodies;
+}
+
+std::string request_with_seed(std::string request, int seed) {
+  request.pop_back();
+  return request + fmt::format(",\"seed\":{}}}", seed);
 }
 
 Json endpoint_config(const EndpointOptions& options) {
-  return {{"model", options.model},        {"prompt", options.prompt},
-          {"frames", options.frames},      {"side", options.side},
-          {"tokens", options.most_tokens}, {"temperature", options.temperature}};
+  Json config = {{"model", options.model},        {"prompt", options.prompt},
+                 {"frames", options.frames},      {"side", options.side},
+                 {"tokens", options.most_tokens}, {"temperature", options.temperature}};
+  if (!options.also.list.empty()) config["also"] = options.also.to_json();
+  if (options.send_schema) config["send_schema"] = true;
+  return config;
 }
 
 }  // namespace vfm::columns

@@ -24,7 +24,7 @@ class WindowTaker final : public FrameTaker {
     frames_ = frames;
     still_ = frames == 1;
     count_ = count_windows(frames, options_.window);
-    answers_.clear();
+    clear();
     open_window();
     const FrameWindow last = window(count_ - 1);
     return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps).back();
@@ -39,13 +39,16 @@ class WindowTaker final : public FrameTaker {
     seen_.frames.push_back(
         model_.prepare({image_.width, image_.height, image_.pixels}, still_ ? 0 : plan_.size()));
     if (seen_.frames.size() < plan_.size()) return;
-    answers_.push_back(model_.answer(seen_,
-                                     still_ ? options_.picture_prompt : options_.video_prompt,
-                                     options_.rule, fmt::format("{}\n{}", key_, answers_.size())));
+    const std::string key = fmt::format("{}\n{}", key_, answers_.size());
+    answers_.push_back(model_.answer(
+        seen_, still_ ? options_.picture_prompt : options_.video_prompt, options_.rule, key));
+    std::vector<Further>& further = further_.emplace_back();
+    for (const Question& question : options_.also.list)
+      further.push_back(ask_further(question, key));
     if (answered() < count_) open_window();
   }
 
-  void give_up() override { answers_.clear(); }
+  void give_up() override { clear(); }
 
   /// Throws Error if the clip had fewer frames than it said.
   ModelCaption result() const {
@@ -62,13 +65,87 @@ class WindowTaker final : public FrameTaker {
       const FrameWindow of = window(static_cast<std::int64_t>(i));
       parts.push_back({{"start", seconds(of.begin)}, {"end", seconds(of.end)}, {"caption", text}});
       if (answers_[i].cut) parts.back()["cut"] = true;
+      caption.cuts += answers_[i].cut ? 1 : 0;
     }
     caption.cut = parts.size() == 1 && answers_[0].cut;
+    add_further(caption, parts);
     if (parts.size() > 1) caption.windows = std::move(parts);
     return caption;
   }
 
  private:
+  /// What one window's answer to a further question is.
+  struct Further {
+    AnswerValue said;
+    bool cut = false;
+  };
+
+  void clear() {
+    answers_.clear();
+    further_.clear();
+  }
+
+  Further ask_further(const Question& question, const std::string& key) const {
+    const int tries = options_.also.tries_of(question, options_.rule.choice.temperature);
+    Further further;
+    for (int n = 1;; ++n) {
+      try {
+        const models::Answer answer =
+            model_.answer(seen_, question.prompt, options_.rule,
+                          fmt::format("{}\n{}\n{}", key, question.name, n));
+        further = {
+            value_of_answer(question, text::clean_line(answer.text), options_.also.keep_empty),
+            answer.cut};
+      } catch (const Error& error) {
+        return {{nullptr, question_fault(question, error.what(), 1)}};
+      }
+      if (further.said.fault.empty()) return further;
+      if (n == tries) break;
+    }
+    further.said.fault = question_fault(question, further.said.fault, tries);
+    return further;
+  }
+
+  /// Their fields and faults; also into `parts`, of the windows.
+  void add_further(ModelCaption& caption, Json& parts) const {
+    Json cut = Json::array();
+    for (std::size_t q = 0; q < options_.also.list.size(); ++q) {
+      const Question& question = options_.also.list[q];
+      std::vector<Json> values;
+      for (std::size_t i = 0; i < further_.size(); ++i) {
+        const Further& one = further_[i][q];
+        if (one.cut) {
+          ++caption.cuts;
+          if (further_.size() == 1) cut.push_back(question.name);
+          parts[i]["also_cut"].push_back(question.name);
+        }
+        if (!one.said.fault.empty()) caption.faults.push_back(one.said.fault);
+        if (one.said.fault.empty()) parts[i][question.field()] = one.said.value;
+        values.push_back(one.said.fault.empty() ? one.said.value : Json());
+      }
+      Json whole = question.schema ? of_windows(values) : joined(values);
+      if (!whole.is_null()) caption.also[question.field()] = std::move(whole);
+    }
+    if (!cut.empty()) caption.also["caption_also_cut"] = std::move(cut);
+  }
+
+  static Json of_windows(const std::vector<Json>& values) {
+    if (values.size() == 1) return values[0];
+    return std::ranges::all_of(values, [](const Json& one) { return one.is_null(); })
+               ? Json()
+               : Json(values);
+  }
+
+  static Json joined(const std::vector<Json>& texts) {
+    Json all;
+    for (const Json& one : texts) {
+      if (!one.is_string()) continue;
+      const bool first = all.is_null() || all == "";
+      all = (first ? "" : all.get<std::string>() + ' ') + one.get<std::string>();
+    }
+    return all;
+  }
+
   FrameWindow window(std::int64_t i) const { return nth_window(frames_, options_.window, i); }
   std::int64_t answered() const { return static_cast<std::int64_t>(answers_.size()); }
 
@@ -92,6 +169,7 @@ class WindowTaker final : public FrameTaker {
   std::vector<std::int64_t> plan_;       // of the window whose frames are taken
   models::SeenFrames seen_;
   std::vector<models::Answer> answers_;
+  std::vector<std::vector<Further>> further_;  // of each window, in the questions' order
   media::Scaler scaler_;
   media::RgbImage image_;
 };
@@ -125,6 +203,7 @@ Json model_caption_config(const models::CaptionModel& model, const ModelCaptionO
   config["window"] = options.window;
   config["prompt"] = options.video_prompt;
   config["picture_prompt"] = options.picture_prompt;
+  if (!options.also.list.empty()) config["also"] = options.also.to_json();
   config["max_tokens"] = options.rule.most_tokens;
   config["repetition_penalty"] = options.rule.choice.repetition_penalty;
   config["temperature"] = options.rule.choice.temperature;

@@ -4,7 +4,8 @@
 // A clip is cut into windows of `window` frames; what is left at the end is a window of its own
 // where it is half as long or longer, else it belongs to the one before it. Of each window frames
 // are taken at `fps`. A window's frames are in memory until it is answered, and no others. The
-// captions of windows are joined by a space. Thread-safety: any thread.
+// captions of windows are joined by a space. So are those of further questions (questions.h); what
+// fits a schema is, of several windows, a list with a place for each. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "columns/questions.h"
 #include "media/hardware.h"
 #include "models/vlm/caption_model.h"
 #include "shard/sample.h"
@@ -32,6 +34,7 @@ struct ModelCaptionOptions {
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
+  Questions also;  ///< asked beside it
 };
 
 /// Frames of a clip, from `begin` to before `end`.
@@ -47,10 +50,14 @@ FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
 struct ModelCaption {
   std::string text;
   /// Of several windows {"start", "end", "caption"}, in seconds from the clip's begin, and "cut"
-  /// where a text reached its most tokens; else null.
+  /// where a text reached its most tokens; else null. With the fields of further questions, and
+  /// "also_cut", the names of those whose answers did.
   Json windows;
-  bool cut = false;             ///< the text of the only window reached its most tokens
-  Json facts = Json::object();  ///< as take_frames() returns them
+  bool cut = false;            ///< the text of the only window reached its most tokens
+  Json also = Json::object();  ///< fields of further questions; of one window "caption_also_cut"
+  std::vector<std::string> faults;  ///< of further questions
+  std::int64_t cuts = 0;            ///< texts that reached their most tokens, of any question
+  Json facts = Json::object();      ///< as take_frames() returns them
 };
 
 /// Of a sample's member. `key` is the sample's. Throws Error, naming `where`, for a clip that

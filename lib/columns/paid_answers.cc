@@ -25,7 +25,7 @@ PaidAnswers::PaidAnswers(std::string path) : path_(std::move(path)) {
       const Json one = parse_json(std::string_view(lines).substr(begin, end - begin), path_);
       answers_[need_string(one, "request", path_)] = {
           need_string(one, "text", path_), need_integer(one, "prompt_tokens", path_),
-          need_integer(one, "completion_tokens", path_)};
+          need_integer(one, "completion_tokens", path_), get_bool(one, "cut").value_or(false)};
     } catch (const Error&) {
     }
     begin = end + 1;
@@ -48,11 +48,12 @@ void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
     // After a line that is broken off.
     if (file_.size() > 0) line = "\n";
   }
-  line += dump_json({{"request", hash},
-                     {"text", answer.text},
-                     {"prompt_tokens", answer.prompt_tokens},
-                     {"completion_tokens", answer.completion_tokens}}) +
-          "\n";
+  Json json = {{"request", hash},
+               {"text", answer.text},
+               {"prompt_tokens", answer.prompt_tokens},
+               {"completion_tokens", answer.completion_tokens}};
+  if (answer.cut) json["cut"] = true;
+  line += dump_json(json) + "\n";
   try {
     file_.write_all(line.data(), line.size());
     if (::fdatasync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);

@@ -1,8 +1,8 @@
 // Answers that a server gave for a shard whose column is not complete yet: X.caption.answers.jsonl
 // beside the column. Each is on disk as soon as it came, by the hash of what was asked, so that a
 // run that is killed and begun again does not pay for it twice.
-// A line that is broken off, as of a run that was killed while it wrote, is left out.
-// Thread-safety: any thread; the column's receipt keeps other programs away.
+// An empty answer is one, too. A line that is broken off, as of a run that was killed while it
+// wrote, is left out. Thread-safety: any thread; the column's receipt keeps other programs away.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -107,6 +107,37 @@ field() { member "$1" "$2.json" | jq -r "$3"; }
   [ "$(field a.caption.tar c2 .caption_windows)" = null ]
 }
 
+@test "further questions are answered beside the caption, of each window, and change nothing of it" {
+  make_shard a c1 c2
+  ask --window 16 -o alone a.tar >/dev/null
+  ask --window 16 --also short="Say it in ten words." a.tar >out.jsonl
+  [ "$(field a.caption.tar c1 .caption)" = "$(field alone/a.caption.tar c1 .caption)" ]
+  [ "$(field a.caption.tar c1 '[.caption_windows[].caption_short] | join(" ")')" = "$(field a.caption.tar c1 .caption_short)" ]
+  [ "$(field a.caption.tar c1 '.caption_windows[0].also_cut[0]')" = short ]
+  [ "$(field a.caption.tar c2 '.caption_also_cut[0]')" = short ]
+  [ "$(field a.caption.tar c2 .caption_short)" != "$(field a.caption.tar c2 .caption)" ]
+  [ "$(field a.caption.tar c1 .caption_model.also.short.prompt)" = "Say it in ten words." ]
+  [ "$(records <out.jsonl | jq .caption_cut)" -eq 6 ]
+  # It is the answer to that prompt.
+  ask --prompt "Say it in ten words." -o short a.tar >/dev/null
+  [ "$(field a.caption.tar c2 .caption_short)" = "$(field short/a.caption.tar c2 .caption)" ]
+  # Another question is another column.
+  run --separate-stderr ask --window 16 --also short="Say it in nine words." -v a.tar
+  [[ "$stderr" != *"is there already"* ]] || false
+}
+
+@test "an answer that does not fit its schema costs its field, and is drawn again with other numbers" {
+  make_shard a c1 c2
+  echo '{"type":"object"}' >schema.json
+  run --separate-stderr ask --also facts="Which colours?" --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
+  grep -q "c1 of 'a.tar'.*no answer 'facts': the answer" caption-errors.jsonl
+  [ "$(field a.caption.tar c1 '.caption_source + (.caption_facts | tostring)')" = modelnull ]
+  run --separate-stderr ask --also facts="Which colours?" --schema facts=schema.json --temperature 1 a.tar
+  grep -q "c2 of 'a.tar'.*no answer 'facts', asked 3 times" caption-errors.jsonl
+}
+
 @test "what is drawn is drawn again by the same seed alone" {
   make_shard a c1
   for out in first again; do ask --temperature 1.5 --top-p 0.95 --seed 3 -o "$out" a.tar >/dev/null; done

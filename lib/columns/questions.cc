@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/questions.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/file.h"
+
+namespace vfm::columns {
+namespace {
+
+constexpr std::size_t kLongestAnswerName = 40;
+constexpr std::uint64_t kMostPromptBytes = std::uint64_t{1} << 20;
+
+/// "caption_…" of these is something else.
+constexpr std::string_view kTakenNames[] = {"also_cut", "cut",     "first", "model",
+                                            "quality",  "refined", "score", "scores",
+                                            "source",   "topic",   "usage", "windows"};
+
+struct Named {
+  std::string name, value;
+};
+
+Named named(const std::string& text, const char* option, const char* form) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals + 1 == text.size())
+    fail_usage("{} '{}' is no {}", option, text, form);
+  Named one{text.substr(0, equals), text.substr(equals + 1)};
+  const bool word =
+      !one.name.empty() && one.name.size() <= kLongestAnswerName &&
+      one.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == one.name.npos;
+  if (!word)
+    fail_usage("{} '{}': a name has 1 to {} of a to z, 0 to 9 and _", option, text,
+               kLongestAnswerName);
+  return one;
+}
+
+std::string read_short_file(const std::string& path, const char* what) {
+  return as_usage([&] {
+    if (io::File::open_regular(path).size() > kMostPromptBytes)
+      fail_usage("the {} in '{}' is larger than 1 MiB", what, path);
+    return io::read_file(path);
+  });
+}
+
+}  // namespace
+
+std::string read_prompt_file(const std::string& path) {
+  std::string text = read_short_file(path, "prompt");
+  while (text.ends_with('\n') || text.ends_with('\r'))
+    text.pop_back();
+  if (text.empty()) fail_usage("'{}' has no prompt", path);
+  return text;
+}
+
+std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
+                                      const std::vector<std::string>& schemas) {
+  std::vector<Question> questions;
+  const auto find = [&](const std::string& name) {
+    return std::find_if(questions.begin(), questions.end(),
+                        [&](const Question& one) { return one.name == name; });
+  };
+  for (const std::string& text : prompts) {
+    const Named one = named(text, "--also", "NAME=PROMPT, such as short='Say it in ten words.'");
+    if (std::find(std::begin(kTakenNames), std::end(kTakenNames), one.name) !=
+        std::end(kTakenNames))
+      fail_usage("--also {}: \"caption_{}\" is something else; take another name", one.name,
+                 one.name);
+    if (find(one.name) != questions.end()) fail_usage("--also {} is given twice", one.name);
+    const bool file = one.value.starts_with('@');
+    questions.push_back({one.name, file ? read_prompt_file(one.value.substr(1)) : one.value});
+  }
+  for (const std::string& text : schemas) {
+    const Named one = named(text, "--schema", "NAME=FILE");
+    const auto question = find(one.name);
+    if (question == questions.end())
+      fail_usage("--schema {}: there is no question of that name; ask it by --also {}=PROMPT",
+                 one.name, one.name);
+    if (question->schema) fail_usage("--schema {} is given twice", one.name);
+    const std::string what = fmt::format("'{}'", one.value);
+    question->schema = as_usage([&] {
+      return std::make_shared<const text::JsonSchema>(
+          parse_json(read_short_file(one.value, "schema"), what), what);
+    });
+  }
+  return questions;
+}
+
+Json Questions::to_json() const {
+  Json json = Json::object();
+  for (const Question& one : list) {
+    json[one.name]["prompt"] = one.prompt;
+    if (!one.schema) continue;
+    json[one.name]["schema"] = hash_hex(dump_json(one.schema->json()));
+    json[one.name]["tries"] = tries;
+  }
+  return json;
+}
+
+AnswerValue value_of_answer(const Question& question, const std::string& line, bool keep_empty) {
+  if (!question.schema) {
+    if (line.empty() && !keep_empty) return {nullptr, "it is empty"};
+    return {line};
+  }
+  try {
+    Json value = text::parse_answer(line);
+    std::string why = question.schema->misfit(value);
+    if (!why.empty()) return {nullptr, std::move(why)};
+    return {std::move(value)};
+  } catch (const Error& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+std::string question_fault(const Question& question, const std::string& why, int tries) {
+  return fmt::format("no answer '{}'{}: {}", question.name,
+                     tries > 1 ? fmt::format(", asked {} times", tries) : "", why);
+}
+
+}  // namespace vfm::columns

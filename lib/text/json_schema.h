@@ -1,0 +1,43 @@
+// What form a JSON value must have, by a part of JSON Schema:
+//
+//   type                   one or a list of null, boolean, integer, number, string, array, object
+//   enum                   values, compared as JSON has them: 1 is 1.0, members have no order
+//   minimum, maximum, exclusiveMinimum, exclusiveMaximum
+//   minLength, maxLength   of a text, in Unicode's code points
+//   items                  a schema for all elements; minItems, maxItems
+//   properties             a schema for each; required; additionalProperties: true, false, a schema
+//
+// Anything else in a schema is refused, but what says nothing of values: $schema, $comment, title,
+// description, default, examples. An integer is a number without a fraction, also as 2.0.
+// Source: "JSON Schema: a media type for describing JSON documents" and its validation vocabulary,
+// draft 2020-12. (Debian's validator for this library of JSON, valijson 1.0, takes 2.0 for no
+// integer, compares whole numbers as doubles and ignores what it does not know.)
+// Pure. Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace vfm::text {
+
+class JsonSchema {
+ public:
+  /// Throws Error{usage}, naming `what` and the place, for what is not supported or impossible.
+  JsonSchema(Json schema, std::string_view what);
+
+  /// Where a value does not fit, and why: "$.colours[2] is not one of …"; "" where it does.
+  std::string misfit(const Json& value) const;
+  const Json& json() const { return schema_; }
+
+ private:
+  Json schema_;
+};
+
+/// The JSON that a model wrote: all of the text, or what its only fenced block has (```json … ```).
+/// Throws Error where that is none.
+Json parse_answer(std::string_view text);
+
+}  // namespace vfm::text
