@@ -14,10 +14,12 @@ namespace {
 constexpr std::size_t kLongestAnswerName = 40;
 constexpr std::uint64_t kMostPromptBytes = std::uint64_t{1} << 20;
 
-/// "caption_…" of these is something else.
-constexpr std::string_view kTakenNames[] = {"also_cut", "cut",     "first", "model",
-                                            "quality",  "refined", "score", "scores",
-                                            "source",   "topic",   "usage", "windows"};
+/// "caption_…" of these is something else: of the column, or a score of captions.
+constexpr std::string_view kTakenNames[] = {
+    "also_cut", "clean",      "cut",        "ended",     "first",         "fit",    "fit_least",
+    "fits",     "gain",       "gain_least", "logprob",   "logprob_blind", "model",  "quality",
+    "refined",  "repetition", "score",      "scored_by", "scores",        "script", "source",
+    "tokens",   "topic",      "usage",      "windows"};
 
 struct Named {
   std::string name, value;
