@@ -2,6 +2,7 @@
 #include "columns/model_caption.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -39,12 +40,7 @@ class WindowTaker final : public FrameTaker {
     seen_.frames.push_back(
         model_.prepare({image_.width, image_.height, image_.pixels}, still_ ? 0 : plan_.size()));
     if (seen_.frames.size() < plan_.size()) return;
-    const std::string key = fmt::format("{}\n{}", key_, answers_.size());
-    answers_.push_back(model_.answer(
-        seen_, still_ ? options_.picture_prompt : options_.video_prompt, options_.rule, key));
-    std::vector<Further>& further = further_.emplace_back();
-    for (const Question& question : options_.also.list)
-      further.push_back(ask_further(question, key));
+    ask();
     if (answered() < count_) open_window();
   }
 
@@ -85,14 +81,40 @@ class WindowTaker final : public FrameTaker {
     further_.clear();
   }
 
-  Further ask_further(const Question& question, const std::string& key) const {
+  /// Asks all about the window at once, so that the model looks at it once.
+  void ask() {
+    const std::vector<Question>& list = options_.also.list;
+    const std::string key = fmt::format("{}\n{}", key_, answers_.size());
+    std::vector<std::string> keys;
+    for (const Question& question : list)
+      keys.push_back(further_key(key, question, 1));
+    std::vector<models::Question> asked{
+        {&seen_, still_ ? options_.picture_prompt : options_.video_prompt, options_.rule, key}};
+    for (std::size_t q = 0; q < list.size(); ++q)
+      asked.push_back({&seen_, list[q].prompt, options_.rule, keys[q]});
+    std::vector<models::Answer> answers = model_.answer_many(asked);
+    if (answers[0].error) std::rethrow_exception(answers[0].error);
+    std::vector<Further>& further = further_.emplace_back();
+    for (std::size_t q = 0; q < list.size(); ++q)
+      further.push_back(take_further(list[q], key, std::move(answers[q + 1])));
+    answers_.push_back(std::move(answers[0]));
+  }
+
+  static std::string further_key(const std::string& key, const Question& question, int n) {
+    return fmt::format("{}\n{}\n{}", key, question.name, n);
+  }
+
+  /// What the first answer says, or where it does not fit one that is asked for again.
+  Further take_further(const Question& question, const std::string& key,
+                       models::Answer answer) const {
     const int tries = options_.also.tries_of(question, options_.rule.choice.temperature);
     Further further;
     for (int n = 1;; ++n) {
       try {
-        const models::Answer answer =
-            model_.answer(seen_, question.prompt, options_.rule,
-                          fmt::format("{}\n{}\n{}", key, question.name, n));
+        if (n > 1)
+          answer =
+              model_.answer(seen_, question.prompt, options_.rule, further_key(key, question, n));
+        if (answer.error) std::rethrow_exception(answer.error);
         further = {
             value_of_answer(question, text::clean_line(answer.text), options_.also.keep_empty),
             answer.cut};

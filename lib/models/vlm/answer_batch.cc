@@ -15,7 +15,7 @@ void AnswerBatch::run(std::span<TextJob> jobs) {
   };
   std::unique_lock lock(mutex_);
   for (TextJob& job : jobs)
-    waiting_.push_back(&job);
+    if (!job.done) waiting_.push_back(&job);
   for (;;) {
     changed_.wait(lock, [&] { return all_done() || !leading_; });
     if (all_done()) return;

@@ -58,8 +58,8 @@ class AnswerBatch {
               std::mutex& turn)
       : model_(model), ends_(ends), together_(together), turn_(turn) {}
 
-  /// Returns when all of `jobs` are done. What was thrown about one is its `error`; a stop is that
-  /// of all.
+  /// Returns when all of `jobs` are done, as some may be before. What was thrown about one is its
+  /// `error`; a stop is that of all.
   void run(std::span<TextJob> jobs);
 
  private:

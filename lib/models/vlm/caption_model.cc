@@ -134,7 +134,9 @@ void CaptionModel::check_prompt(std::string_view prompt) const {
 Answer CaptionModel::answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
                             std::string_view key) const {
   const Question one{&seen, prompt, rule, key};
-  return answer_many(std::span(&one, 1)).front();
+  Answer answer = std::move(answer_many(std::span(&one, 1)).front());
+  if (answer.error) std::rethrow_exception(answer.error);
+  return answer;
 }
 
 std::vector<Answer> CaptionModel::answer_many(std::span<const Question> questions) const {
@@ -143,19 +145,27 @@ std::vector<Answer> CaptionModel::answer_many(std::span<const Question> question
   std::vector<TextJob> jobs;
   std::vector<std::int64_t> prompt_tokens;
   for (const Question& question : questions) {
-    std::shared_ptr<SharedSight>& sight = sights[question.seen];
-    if (!sight) sight = s.sight_of(*question.seen);
-    jobs.push_back(s.job_of(question, sight));
-    prompt_tokens.push_back(static_cast<std::int64_t>(jobs.back().ids.size()));
+    TextJob& job = jobs.emplace_back();
+    try {
+      std::shared_ptr<SharedSight>& sight = sights[question.seen];
+      if (!sight) sight = s.sight_of(*question.seen);
+      job = s.job_of(question, sight);
+    } catch (const Error&) {
+      job.error = std::current_exception();
+      job.done = true;
+    }
+    prompt_tokens.push_back(static_cast<std::int64_t>(job.ids.size()));
   }
   sights.clear();  // a sight goes with its last job
   s.batch.run(jobs);
   std::vector<Answer> answers;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const TextJob& job = jobs[i];
-    if (job.error) std::rethrow_exception(job.error);
-    answers.push_back({s.words.text(job.written), prompt_tokens[i],
-                       static_cast<std::int64_t>(job.written.size()), job.cut});
+    Answer& answer = answers.emplace_back();
+    answer.error = job.error;
+    if (job.error) continue;
+    answer = {s.words.text(job.written), prompt_tokens[i],
+              static_cast<std::int64_t>(job.written.size()), job.cut};
   }
   return answers;
 }

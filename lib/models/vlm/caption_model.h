@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,7 +55,8 @@ struct Question {
 struct Answer {
   std::string text;
   std::int64_t prompt_tokens = 0, tokens = 0;
-  bool cut = false;  ///< it did not end by itself
+  bool cut = false;                    ///< it did not end by itself
+  std::exception_ptr error = nullptr;  ///< why there is no text; of answer_many() alone
 };
 
 class CaptionModel {
@@ -72,10 +74,10 @@ class CaptionModel {
   std::vector<std::uint8_t> prepare(const PictureView& picture, std::size_t frames) const;
   /// Throws Error{usage} if a prompt has no meaning in the model's chat.
   void check_prompt(std::string_view prompt) const;
-  /// In the order of the questions. Throws Error: what is seen does not fit, or comes to more
-  /// tokens than the model takes, of any of them; Stopped. Those of other threads go on.
+  /// In the order of the questions. What goes wrong with one is its `error`: an Error where what is
+  /// seen does not fit, or comes to more tokens than the model takes; Stopped is that of all.
   std::vector<Answer> answer_many(std::span<const Question> questions) const;
-  /// Of one.
+  /// Of one, whose error it throws.
   Answer answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
                 std::string_view key) const;
   /// Of each token of `text`, the natural logarithm of its probability after those before it, where

@@ -1,9 +1,17 @@
-// How clips are cut into windows that a model is asked about.
+// How clips are cut into windows that a model is asked about, and how often it looks at one.
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/model_caption.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
 
+#include "media/picture_file.h"
+#include "support/noise_picture.h"
+#include "tensor/kernel_log.h"
+
+using namespace vfm;
 using vfm::columns::count_windows;
 using vfm::columns::FrameWindow;
 using vfm::columns::nth_window;
@@ -27,4 +35,28 @@ TEST_CASE("windows cover a clip, and what is left is one where it is half as lon
   const std::int64_t far = std::int64_t{1} << 60;
   CHECK(count_windows(far, 16) == far / 16);
   CHECK(nth_window(far, 16, far / 16 - 1) == FrameWindow{far - 16, far});
+}
+
+TEST_CASE("a model looks at a window once, however much it is asked about it") {
+  const models::CaptionModel model(std::string(VFM_GOLDEN) + "/qwen/untied", DType::f32, 4);
+  const NoisePicture noise(40, 30, 1);
+  const shard::Member member{"png", media::encode_png({40, 30, noise.bytes})};
+  columns::ModelCaptionOptions options;
+  options.rule.most_tokens = 3;
+  const auto ask = [&] {
+    return columns::caption_clip(member, "k.png", Json::object(), "k", model, options, nullptr);
+  };
+  const columns::ModelCaption alone = ask();
+  options.also.list = {{"where", "Where is it?"}, {"short", "In ten words?"}};
+  const KernelLog log;  // of this thread, which computes: there is no other
+  const columns::ModelCaption caption = ask();
+  const auto looks =
+      std::count_if(log.entries().begin(), log.entries().end(), [](const KernelLog::Entry& entry) {
+        return std::string_view(entry.call.name) == "gelu_in_place";  // where it has looked
+      });
+  CHECK(looks == 1);
+  CHECK(caption.text == alone.text);
+  CHECK(caption.also.contains("caption_where"));
+  CHECK(caption.also.contains("caption_short"));
+  CHECK(caption.cuts == 3);
 }

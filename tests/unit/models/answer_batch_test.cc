@@ -158,14 +158,24 @@ TEST_CASE("several questions about the same frames, and one of them that cannot 
   CHECK(answers[1].prompt_tokens > answers[0].prompt_tokens);
   models::SeenFrames wrong = seen;
   wrong.frames[1].pop_back();
-  const std::vector<models::Question> one_wrong{{&seen, "What?", rule, "a"},
-                                                {&wrong, "What?", rule, "a"}};
-  CHECK_THROWS_WITH(model.answer_many(one_wrong), Catch::Contains("a frame is not"));
-  rule.most_tokens = 1 << 20;
-  CHECK_THROWS_WITH(model.answer(seen, "What?", rule, "a"),
-                    Catch::Contains("that the model takes"));
-  rule.most_tokens = 6;
-  CHECK(model.answer(seen, "What?", rule, "a").text == answers[0].text);
+  models::AnswerRule endless = rule;
+  endless.most_tokens = 1 << 20;
+  const models::SeenFrames nothing;
+  const std::vector<models::Question> some_wrong{{&wrong, "What?", rule, "a"},
+                                                 {&seen, "What?", endless, "a"},
+                                                 {&nothing, "What?", rule, "a"},
+                                                 {&seen, "What?", rule, "a"}};
+  const std::vector<models::Answer> of_some = model.answer_many(some_wrong);
+  const char* const why[] = {"a frame is not", "that the model takes", "nothing is seen"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    REQUIRE(of_some[i].error);
+    CHECK_THROWS_WITH(std::rethrow_exception(of_some[i].error), Catch::Contains(why[i]));
+    const models::Question& one = some_wrong[i];
+    CHECK_THROWS_WITH(model.answer(*one.seen, one.prompt, one.rule, one.key),
+                      Catch::Contains(why[i]));
+  }
+  CHECK_FALSE(of_some[3].error);
+  CHECK(of_some[3].text == answers[0].text);
 }
 
 TEST_CASE("a question that fails costs no other one that is answered beside it") {
