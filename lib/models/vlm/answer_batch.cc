@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/vlm/answer_batch.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -56,6 +58,9 @@ void AnswerBatch::lead(std::span<const TextJob> own) {
         finish(*job, std::current_exception());
     }
   }
+  // Each thread that computes has threads of its own that help it, and keeps them: without this
+  // there would be as many times the processors as there are clips that are worked on.
+  omp_pause_resource_all(omp_pause_soft);
 }
 
 /// Begins what waits, as far as there is room.

@@ -6,6 +6,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <future>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -203,3 +206,33 @@ TEST_CASE("a question that fails costs no other one that is answered beside it")
             model.answer(asked[i].seen, "What?", asked[i].rule, asked[i].key).text);
   }
 }
+
+#ifndef __clang__  // whose OpenMP library may keep them
+TEST_CASE("threads that have computed for others keep no helpers") {
+  const CaptionModel model(std::string(VFM_GOLDEN) + "/qwen/untied", DType::f32, 4);
+  const models::SeenFrames seen = seen_by(model, 300, 200, 4, 7);
+  models::AnswerRule rule;
+  rule.most_tokens = 2;
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                         std::filesystem::directory_iterator());
+  };
+  const auto before = threads();
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  {
+    std::vector<std::promise<void>> answered(5);
+    std::vector<std::jthread> running;
+    for (std::promise<void>& one : answered) {
+      running.emplace_back([&] {
+        model.answer(seen, "What?", rule, "a");
+        one.set_value();
+        ended.wait();
+      });
+      one.get_future().wait();
+    }
+    CHECK(threads() == before + 5);
+    end.set_value();
+  }
+}
+#endif
