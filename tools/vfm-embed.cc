@@ -94,7 +94,7 @@ class EmbedTool : public vfm::cli::Tool {
                "add nothing to shards, but them to this index of vectors; with --search: search it")
             ->type_name("FILE")
             ->check(vfm::cli::not_empty);
-    vectors_option_ = app.add_option("--vectors", vectors_, "which of a sample a new --index is of")
+    vectors_option_ = app.add_option("--vectors", vectors_, "which of a sample --index is of")
                           ->type_name("video|text")
                           ->check(CLI::IsMember({"video", "text"}))
                           ->needs(index_option_)

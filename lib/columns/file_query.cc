@@ -12,6 +12,7 @@
 #include "io/npy.h"
 #include "models/folder/hf_folder.h"
 #include "models/text_encoder.h"
+#include "text/encoder.h"
 
 namespace vfm::columns {
 namespace {
@@ -53,6 +54,10 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
          dump_json(own));
   const PreparedClip clip = prepare_file(path_, *encoder, count, hardware_);
   return usable_query(pool_vectors(encoder->encode_prepared(clip.frames), encoder->dim()), *folder);
+}
+
+bool has_words(const std::string& utf8) {
+  return text::make_encoder({.name = "builtin:hash"})->encode(utf8).tokens > 0;
 }
 
 bool has_texts(const Json& video_encoder) {

@@ -41,6 +41,9 @@ class FileQuery {
 /// too: those of CLIP and SigLIP are.
 bool has_texts(const Json& video_encoder);
 
+/// Whether a text to search for has any.
+bool has_words(const std::string& utf8);
+
 /// The vector of a text, of length 1, in that space. Throws Error, naming sample `key`: the folder
 /// is gone, holds another model now, or no tower or tokenizer for texts.
 std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,

@@ -69,7 +69,7 @@ class IndexBuild {
   std::set<std::string> named_;
   std::optional<VectorIndex> before_;
   std::vector<std::size_t> kept_;  // of before_
-  std::size_t dropped_ = 0;
+  std::set<std::string> gone_;     // tars of before_ that are not in the index now
   IndexModel model_;
   Json identity_;
   curate::TrainedLists trained_;
@@ -107,12 +107,18 @@ void IndexBuild::read_input() {
 
 /// The index that is there, and which of its shards stay as they are.
 void IndexBuild::open_before() {
-  if (options_.force || !io::file_exists(options_.path)) return;
+  if (!io::file_exists(options_.path)) return;
+  if (options_.force) {
+    if (!is_index_file(options_.path))
+      fail("'{}' is no index of vfm-embed, so --force leaves it; name another file, or remove it",
+           options_.path);
+    return;
+  }
   before_.emplace(options_.path);
   model_ = before_->model();
   if (model_.kind != options_.kind)
-    fail("'{}' is an index of {} vectors; name another file, or use --force", options_.path,
-         to_string(model_.kind));
+    fail("'{}' is an index of {} vectors; add to it with --vectors {}, or name another file",
+         options_.path, to_string(model_.kind), to_string(model_.kind));
   trained_.centres.assign(before_->centres().begin(), before_->centres().end());
   trained_.words.assign(before_->words().begin(), before_->words().end());
   std::unordered_set<std::string> stays;
@@ -122,10 +128,11 @@ void IndexBuild::open_before() {
     if (why.empty()) {
       kept_.push_back(i);
       stays.insert(one_name(shard.tar));
-    } else if (!named_.contains(one_name(shard.tar))) {
-      log_warning("{}: {}; it is taken out of the index", shard.path, why);
-      ++dropped_;
+      continue;
     }
+    gone_.insert(one_name(shard.tar));
+    if (!named_.contains(one_name(shard.tar)))
+      log_warning("{}: {}; it is taken out of the index", shard.path, why);
   }
   std::erase_if(tasks_, [&](const Task& task) { return stays.contains(one_name(task.shard.tar)); });
 }
@@ -176,6 +183,8 @@ void IndexBuild::find_encoder() {
         model_.kind = options_.kind;
         model_.encoder = vector.encoder;
         model_.dim = vector.values.size();
+        if (model_.dim > kMostIndexDim)
+          fail("a vector has {} numbers, an index takes {}", model_.dim, kMostIndexDim);
         identity_ = encoder_identity(vector.encoder);
         return;
       }
@@ -242,7 +251,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
   plan();
   std::uint64_t entries = before_ ? before_->entries() : 0;
   IndexParts parts;
-  if (!tasks_.empty() || dropped_ > 0 || !before_) {
+  if (!tasks_.empty() || !gone_.empty() || !before_) {
     find_encoder();
     if (options_.kind == VectorKind::text &&
         !text::EncoderConfig::from_json(model_.encoder).one_token())
@@ -265,6 +274,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
           progress_.add(done.shard.rows);
           if (done.rows.empty()) return;
           coded.append(done.rows);
+          gone_.erase(one_name(done.shard.tar));
           parts.added.push_back(std::move(done.shard));
         });
     parts.model = model_;
@@ -283,7 +293,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
                   {"vectors", entries},
                   {"shards", kept_.size() + parts.added.size()},
                   {"added", parts.added.size()},
-                  {"dropped", dropped_}});
+                  {"dropped", gone_.size()}});
   return errors_;
 }
 

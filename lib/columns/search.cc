@@ -120,7 +120,7 @@ class Searcher {
       file_.emplace(query, options.hardware);
     } else if (shard::is_media_name(query) && query.find(' ') == std::string::npos) {
       fail_usage("cannot open '{}': there is no such video or picture", query);
-    } else if (text::make_encoder({.name = "builtin:hash"})->encode(query).tokens == 0) {
+    } else if (!has_words(query)) {
       fail_usage("the text to search for has no words");
     }
   }

@@ -23,7 +23,7 @@ shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& 
       // An index that does not fit: the tar itself says what is in it.
     }
   }
-  return shard::IndexedReader(tar, shard::TarOffsets::scan(tar, "'" + tar + "'"), limits);
+  return shard::IndexedReader(tar, shard::TarOffsets::scan(tar, tar), limits);
 }
 
 const char* to_string(VectorKind kind) {

@@ -20,7 +20,7 @@ static_assert(sizeof(IndexHeader) == 64 && sizeof(ListHead) == 24);
 using curate::code_bytes;
 
 // Beyond these no index is written, so a file that says more is damaged.
-constexpr std::int64_t kMostDim = 1 << 16, kMostLists = 1 << 16;
+constexpr std::int64_t kMostLists = 1 << 16;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 32;
 
 std::string text_of(const std::array<char, 16>& hash) {
@@ -122,6 +122,11 @@ Json index_facts(const IndexModel& model, const std::vector<IndexedShard>& shard
           {"shards", std::move(listed)}};
 }
 
+bool is_index_file(const std::string& path) {
+  const io::MappedFile file(path);
+  return file.text().starts_with({kIndexMagic.data(), kIndexMagic.size()});
+}
+
 VectorIndex::VectorIndex(const std::string& path) : path_(path), file_(path) {
   const std::string_view all = file_.text();
   IndexHeader header;
@@ -148,7 +153,7 @@ void VectorIndex::read_facts(const Json& facts) {
   if (kind != "video" && kind != "text") fail("'vectors' is '{}'", kind);
   model_.kind = kind == "video" ? VectorKind::video : VectorKind::text;
   model_.encoder = facts.at("encoder");
-  model_.dim = bounded(facts, "dim", kMostDim);
+  model_.dim = bounded(facts, "dim", kMostIndexDim);
   model_.lists = bounded(facts, "lists", kMostLists);
   model_.trained = bounded(facts, "trained", kMostRows);
   rows_ = bounded(facts, "rows", kMostRows);

@@ -84,7 +84,9 @@ struct ListHead {
   std::array<char, 16> hash;
 };
 inline constexpr std::array<char, 8> kIndexMagic = {'v', 'f', 'm', 'i', 'n', 'd', 'e', 'x'};
-inline constexpr std::uint64_t kIndexVersion = 1;
+inline constexpr std::uint64_t kIndexVersion = 1, kMostIndexDim = 1 << 16;
+/// Whether a file begins as an index does, damaged or not. Throws Error if it cannot be read.
+bool is_index_file(const std::string& path);
 /// XXH3-64 in 16 hex digits, of bytes that follow each other.
 std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
 

@@ -25,8 +25,7 @@ VectorQueries rows_of_file(const std::string& path, const IndexModel& model) {
 }
 
 std::vector<float> text_vector(const std::string& query, const IndexModel& model) {
-  if (query.find_first_not_of(" \t\n.,") == std::string::npos)
-    fail_usage("the text to search for has no words");
+  if (!has_words(query)) fail_usage("the text to search for has no words");
   if (model.kind == VectorKind::video) {
     if (!has_texts(model.encoder))
       fail_usage(

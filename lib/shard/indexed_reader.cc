@@ -262,21 +262,25 @@ void IndexedReader::parse(std::int64_t i, std::uint64_t offset, std::string_view
   // blocks.
   view.members.clear();
   std::string refused;
+  std::vector<std::uint64_t> begins;
   try {
     StreamReader slow(range, path(), state_->limits);
     Sample extra;
     const bool found = slow.next(buffer.owned_);
+    begins = slow.begins();
     if (!slow.refused().empty())
       refused = slow.refused().front().why;
-    else if (!found || slow.next(extra))
+    else if (!found || slow.compressed() || slow.next(extra))
       state_->misfit(i);
   } catch (const Error&) {
     state_->misfit(i);
   }
   if (!refused.empty()) fail("{}", refused);
   view.key = buffer.owned_.key;
-  for (const Member& member : buffer.owned_.members)
-    view.members.push_back({member.extension, member.data, 0});
+  for (std::size_t m = 0; m < begins.size(); ++m) {
+    const Member& member = buffer.owned_.members[m];
+    view.members.push_back({member.extension, member.data, offset + begins[m]});
+  }
 }
 
 std::string IndexedReader::read_piece(std::int64_t i, std::uint64_t begin,

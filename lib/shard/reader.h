@@ -54,6 +54,8 @@ class StreamReader {
   const std::vector<Refused>& refused() const;
   /// Whether its samples can only be read in order: a compressed tar, or a list of files.
   bool compressed() const;
+  /// Where the data of the last sample's members begin, in the tar or in what that unpacks to.
+  const std::vector<std::uint64_t>& begins() const;
 
  private:
   friend struct TarOffsets;

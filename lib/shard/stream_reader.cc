@@ -122,6 +122,7 @@ struct StreamReader::State {
   io::File file;
   Archive tar;
   archive_entry* entry = nullptr;  // of the last next_entry()
+  std::vector<std::uint64_t> begins;
   std::vector<Refused> refused;
   // The member after the last one of the sample that was handed out.
   std::string key, extension;
@@ -190,6 +191,7 @@ void StreamReader::State::pass_over() {
 /// The sample whose first member is the current one. `why_not` says why it must not be taken.
 bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
   sample.members.clear();
+  begins.clear();
   why_not.clear();
   if (ended) return false;
   if (!std::exchange(pending, false) && !next_entry()) {
@@ -200,6 +202,7 @@ bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
   std::uint64_t bytes = 0;
   do {
     sample.members.push_back({extension, {}});
+    begins.push_back(static_cast<std::uint64_t>(archive_filter_bytes(tar.get(), 0)));
     if (why_not.empty()) why_not = read_data(sample.members.back().data, limits.member - bytes);
     if (!why_not.empty()) {
       for (Member& member : sample.members)
@@ -249,6 +252,10 @@ const std::vector<Refused>& StreamReader::refused() const {
 
 bool StreamReader::compressed() const {
   return state_->compressed();
+}
+
+const std::vector<std::uint64_t>& StreamReader::begins() const {
+  return state_->begins;
 }
 
 bool StreamReader::next(Sample& sample) {

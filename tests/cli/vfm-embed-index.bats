@@ -137,6 +137,79 @@ PY
   vfm-embed --index all --search "$MADE/queries.npy" >/dev/null
 }
 
+@test "a shard that changed and cannot be read any more leaves the index, and is counted" {
+  cp "$MADE"/*.tar "$MADE"/*.idx .
+  vfm-embed --index all 000001.tar 000002.tar
+  head -c 700 000000.tar >000002.tar
+  rm 000002.tar.idx
+  run --separate-stderr vfm-embed --index all 000001.tar 000002.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"'000002.tar' "* && "$stderr" != *"''"* ]]
+  records <<<"$output" | jq -e '.added == 0 and .dropped == 1 and .shards == 1 and .vectors == 10000'
+  run --separate-stderr vfm-embed --index all --search "$MADE/queries.npy" --top 1
+  [ "$status" -eq 0 ]
+}
+
+# python_tar FILE FORMAT DIM LENGTH: three samples with vectors of DIM halves along the first axes, by Python's tarfile.
+python_tar() {
+  python3 - "$@" <<'PY'
+import io, struct, sys, tarfile
+
+path, form, dim, length = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+
+def npy(values):
+    header = f"{{'descr': '<f2', 'fortran_order': False, 'shape': ({dim},), }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode() + struct.pack(f"<{dim}e", *values)
+
+def axis(number):
+    return npy([length if d == number else 0 for d in range(dim)])
+
+with tarfile.open(path, "w", format=getattr(tarfile, form)) as tar:
+    for number in range(3):
+        for name, data in (("json", b'{"video_encoder": {"name": "x"}}'), ("video.npy", axis(number))):
+            info = tarfile.TarInfo(f"folder/s{number}.{name}")
+            info.size, info.mtime = len(data), 1.5
+            tar.addfile(info, io.BytesIO(data))
+with open("query.npy", "wb") as file:
+    file.write(axis(1))
+PY
+}
+
+@test "vectors in tars of other programs are found where they are" {
+  for format in PAX_FORMAT GNU_FORMAT USTAR_FORMAT; do
+    python_tar other.tar "$format" 16 1
+    vfm-embed --force --index other other.tar
+    for options in '' --exact; do
+      # shellcheck disable=SC2086
+      vfm-embed --index other $options --search query.npy | records | head -n 1 |
+        jq -e '.rank == 1 and .score == 1 and (.key | endswith("s1"))'
+    done
+  done
+}
+
+@test "an index that could not be opened is not made, and vectors without a length are told" {
+  python_tar wide.tar GNU_FORMAT 70000 1
+  run --separate-stderr vfm-embed --index wide wide.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"a vector has 70000 numbers, an index takes 65536"* ]]
+  [ ! -e wide ]
+  python_tar good.tar GNU_FORMAT 16 1
+  python_tar zeros.tar GNU_FORMAT 16 0
+  run --separate-stderr vfm-embed --index some good.tar zeros.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"zeros.tar: none of its video vectors has a length"* ]]
+  records <<<"$output" | jq -e '.added == 1 and .vectors == 3'
+}
+
+@test "a file that is no index is left alone, with --force too" {
+  cp "$MADE"/000002.tar* .
+  cp 000002.tar first.tar
+  run --separate-stderr vfm-embed --force --index first.tar 000002.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"'first.tar' is no index of vfm-embed"* ]]
+  cmp first.tar 000002.tar
+}
+
 @test "a damaged index is told, whatever is damaged" {
   cp "$MADE"/*.tar "$MADE"/*.idx .
   vfm-embed --index all ./*.tar
@@ -210,9 +283,12 @@ PY
   vfm-embed --index captions --search 'no circle here' | records >found
   vfm-embed --search 'no circle here' embedded.jsonl | records | cmp found -
   head -n 1 found | jq -e '.key == "ar" and .score > 0.999'
+  run --separate-stderr vfm-embed --index captions --search '!!'
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"the text to search for has no words"* ]]
   run --separate-stderr vfm-embed --index captions embedded.jsonl
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"'captions' is an index of text vectors"* ]]
+  [[ "$stderr" == *"'captions' is an index of text vectors; add to it with --vectors text"* ]]
   vfm-embed --force a.tar b.tar >words.jsonl
   run --separate-stderr vfm-embed --index words --vectors text words.jsonl
   [ "$status" -eq 1 ]

@@ -121,6 +121,32 @@ TEST_CASE("tars of other programs are read") {
   }
 }
 
+TEST_CASE("where members' data begin is known in tars of other programs, too") {
+  const TemporaryFolder dir;
+  const std::string name(120, 'n');
+  for (const std::string format : {"PAX_FORMAT", "GNU_FORMAT", "USTAR_FORMAT"}) {
+    CAPTURE(format);
+    const std::string tar =
+        python_tar(dir, format,
+                   "[('__meta__/x.json','0' * 700),('d/a.txt','1' * "
+                   "513),('d/a.json','2'),('d/a.cls',''),('f/" +
+                       name + ".txt','3'),('f/" + name + ".b','4' * 1024),('__meta__/y','5'),('f/" +
+                       name + ".c','6')]");
+    const IndexedReader reader(tar, TarOffsets::scan(tar, tar));
+    const std::string bytes = io::read_file(tar);
+    ReadBuffer buffer;
+    std::size_t members = 0;
+    for (std::int64_t i = 0; i < reader.samples(); ++i)
+      for (const MemberView& member : reader.view(i, buffer).members) {
+        CHECK(member.offset > reader.offset(i));
+        CHECK(bytes.substr(member.offset, member.data.size()) == member.data);
+        CHECK(member.offset % 512 == 0);
+        ++members;
+      }
+    CHECK(members == 6);
+  }
+}
+
 TEST_CASE("a repeated extension begins the next sample") {
   const TemporaryFolder dir;
   CHECK(list(StreamReader(
