@@ -8,7 +8,9 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -58,7 +60,8 @@ struct ColumnJob {
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
                     io::ManifestWriter& manifest);
 
-/// The tars of `record` that `column` is made from: all but its own.
-std::vector<std::string> tars_without(const io::Record& record, const std::string& column);
+/// The tars of a record's columns but these; its own tar if there is none.
+std::vector<std::string> tars_without(const io::Record& record,
+                                      std::initializer_list<std::string_view> columns);
 
 }  // namespace vfm::columns
