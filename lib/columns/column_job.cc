@@ -143,6 +143,8 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     Json columns = std::move(record.json["columns"]);
     record.json.erase("columns");
     columns[job.column] = item.column_path;
+    for (const std::string& name : job.record_fields)
+      record.json.erase(name);
     const auto add = [&](const char* name, const Json& value) {
       if (!record.json.contains(name)) record.json[name] = value;
     };

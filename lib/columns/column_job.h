@@ -45,6 +45,8 @@ struct ColumnJob {
   /// Reads all samples and adds one for each. Throws Error if the shard gets no column. The
   /// reader's faults are noted after it.
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
+  /// The names that `of_record` may have: those of an earlier column are taken off the record.
+  std::vector<std::string> record_fields = {};
   /// Called for each shard that has its column now, in order, before its record is written. May be
   /// empty.
   std::function<void(const io::Record&)> done;

@@ -315,6 +315,12 @@ one." >long.txt
   json_of ared | jq -e '.caption_cut and .caption_also_cut == ["short"]'
   records <out.jsonl | jq -e '.caption_cut == 4'
   grep -q "4 texts of models were cut" r.html
+  # What says so goes with the column.
+  vfm-caption --from builtin:measure --report r.html out.jsonl >measured.jsonl
+  records <measured.jsonl | jq -e '(has("caption_cut") or has("caption_usage")) | not'
+  [ "$(grep -c "texts of models" r.html)" -eq 0 ]
+  echo '{"kind":"shard","path":"a.tar","caption_cut":"x","caption_usage":1}' |
+    vfm-caption --from builtin:measure --report r.html >measured.jsonl
 }
 
 @test "an empty answer is paid for once" {
