@@ -295,6 +295,8 @@ one." >long.txt
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 2 ]
   [[ "$stderr" = *"no answer 'facts': \$.n is 0, out of its range"* ]]
+  run --separate-stderr ask -v --also facts="$facts" --schema facts=schema.json --schema-tries 9 a.tar
+  [[ "$stderr" = *"is there already"* ]]
   # No JSON at all.
   run --separate-stderr ask --also facts="a red ball" --schema facts=schema.json a.tar
   [[ "$stderr" = *"no answer 'facts': the answer"* ]]
