@@ -323,6 +323,11 @@ one." >long.txt
   [ "$(grep -c "texts of models" r.html)" -eq 0 ]
   echo '{"kind":"shard","path":"a.tar","caption_cut":"x","caption_usage":1}' |
     vfm-caption --from builtin:measure --report r.html >measured.jsonl
+  # An answer that does not fit, too.
+  schema 0
+  run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  json_of ared | jq -e '.caption_also_cut == ["facts"] and (has("caption_facts") | not)'
 }
 
 @test "an empty answer is paid for once" {
