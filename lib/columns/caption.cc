@@ -367,6 +367,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.force = options.force;
   job.progress = &progress;
   job.limits = options.limits;
+  job.record_fields = {"caption_cut", "caption_usage"};
   job.settings = [&](const io::Record& record) { return settings_of(options, seeing, record); };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {

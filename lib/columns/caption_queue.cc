@@ -132,13 +132,13 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
       const EndpointAnswer answer = wait_for(asked);
       AnswerValue said = value_of_answer(question, answer.text, also.keep_empty);
       if (said.fault.empty() || n == tries) {
+        if (answer.cut) json["caption_also_cut"].push_back(question.name);
         if (!said.fault.empty()) {
           notes_.errors.push_back({one.name, question_fault(question, said.fault, tries)});
           ++failed_;
           return;
         }
         json[question.field()] = std::move(said.value);
-        if (answer.cut) json["caption_also_cut"].push_back(question.name);
         return;
       }
       std::string request = std::move(asked.request);

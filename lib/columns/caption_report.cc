@@ -52,7 +52,7 @@ std::string preview(const shard::Member& member) {
 
 void CaptionReport::add(const io::Record& record) {
   if (path_.empty()) return;
-  cut_ += record.json.value("caption_cut", std::int64_t{0});
+  cut_ += get_integer(record.json, "caption_cut").value_or(0);
   shard::JoinedReader captions({record.json.at("columns").at("caption").get<std::string>()});
   shard::Sample sample;
   while (captions.next(sample)) {

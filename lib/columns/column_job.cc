@@ -56,6 +56,11 @@ Json source_hashes(const io::Record& record, const std::vector<std::string>& tar
   return sources;
 }
 
+Json made_from_of(const ColumnJob& job, const io::Record& record,
+                  const std::vector<std::string>& tars) {
+  return {{"settings", job.settings(record)}, {"sources", source_hashes(record, tars)}};
+}
+
 /// Throws Error if the column or what it was made from is not as its notes say.
 void check_notes(const ColumnJob& job, const std::string& column_path, const Json& notes) {
   shard::check_limit(notes, job.limits);
@@ -68,9 +73,19 @@ void check_notes(const ColumnJob& job, const std::string& column_path, const Jso
 
 /// Makes the column, unless it is there, and returns its notes.
 Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
-                 const Json& made_from) {
-  shard::Receipt receipt(shard::receipt_path(item.column_path), "made_from", made_from);
+                 Json made_from) {
+  const std::string notes_path = shard::receipt_path(item.column_path);
   const auto check = [&](const Json& notes) { check_notes(job, item.column_path, notes); };
+  const auto holds = [&](const Json& from) {
+    return !shard::Receipt(notes_path, "made_from", from).find(check).is_null();
+  };
+  // Captions were once made from vectors, too, where there were some: such a column is kept.
+  const auto with_vectors = tars_without(*item.record, {"caption", "score"});
+  if (job.column == "caption" && !job.force && with_vectors != tars && io::file_exists(notes_path))
+    if (!holds(made_from))
+      if (Json older = made_from_of(job, *item.record, with_vectors); holds(older))
+        made_from = std::move(older);
+  shard::Receipt receipt(notes_path, "made_from", made_from);
   if (Json notes = receipt.find_or_hold(check, job.force); !notes.is_null()) {
     log_info("'{}' is there already", item.column_path);
     const auto samples = get_integer(notes.at("record"), "samples").value_or(0);
@@ -117,15 +132,19 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     out.directory = directory;
   try {
     shard::complete_shard(record);
-    const auto tars = tars_without(record, job.column);
-    const Json sources = source_hashes(record, tars);
-    const Json made_from = {{"settings", job.settings(record)}, {"sources", sources}};
+    // Vectors and scores follow from the others: made from them, too, a column would be made again
+    // when they appear.
+    const auto tars = tars_without(record, {job.column, "embed", "score"});
+    const Json made_from = made_from_of(job, record, tars);
+    const Json& sources = made_from.at("sources");
     const Json notes = make_column(job, item, tars, made_from);
     for (io::Fault& fault : io::parse_faults(notes.at("errors")))
       out.errors.push_back(std::move(fault));
     Json columns = std::move(record.json["columns"]);
     record.json.erase("columns");
     columns[job.column] = item.column_path;
+    for (const std::string& name : job.record_fields)
+      record.json.erase(name);
     const auto add = [&](const char* name, const Json& value) {
       if (!record.json.contains(name)) record.json[name] = value;
     };
@@ -193,10 +212,12 @@ class Items {
 
 }  // namespace
 
-std::vector<std::string> tars_without(const io::Record& record, const std::string& column) {
+std::vector<std::string> tars_without(const io::Record& record,
+                                      std::initializer_list<std::string_view> columns) {
   std::vector<std::string> tars;
   for (const auto& [name, path] : record.json.at("columns").items())
-    if (name != column && std::find(tars.begin(), tars.end(), path) == tars.end())
+    if (std::find(columns.begin(), columns.end(), name) == columns.end() &&
+        std::find(tars.begin(), tars.end(), path) == tars.end())
       tars.push_back(path.get<std::string>());
   if (tars.empty()) tars.push_back(record.path());
   return tars;

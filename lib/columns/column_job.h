@@ -8,7 +8,9 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -43,6 +45,8 @@ struct ColumnJob {
   /// Reads all samples and adds one for each. Throws Error if the shard gets no column. The
   /// reader's faults are noted after it.
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
+  /// The names that `of_record` may have: those of an earlier column are taken off the record.
+  std::vector<std::string> record_fields = {};
   /// Called for each shard that has its column now, in order, before its record is written. May be
   /// empty.
   std::function<void(const io::Record&)> done;
@@ -58,7 +62,8 @@ struct ColumnJob {
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
                     io::ManifestWriter& manifest);
 
-/// The tars of `record` that `column` is made from: all but its own.
-std::vector<std::string> tars_without(const io::Record& record, const std::string& column);
+/// The tars of a record's columns but these; its own tar if there is none.
+std::vector<std::string> tars_without(const io::Record& record,
+                                      std::initializer_list<std::string_view> columns);
 
 }  // namespace vfm::columns

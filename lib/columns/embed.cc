@@ -78,8 +78,9 @@ class Embedder {
     const bool reads = encoder_ || clips_.text_image();
     const std::string* caption = reads ? sample.find("txt") : nullptr;
     if (std::exchange(first_, false))
-      with_captions_ = caption != nullptr ||
-                       (reads && any_caption(tars_without(record_, "embed"), options_.limits));
+      with_captions_ =
+          caption != nullptr ||
+          (reads && any_caption(tars_without(record_, {"embed", "score"}), options_.limits));
     if ((options_.need_text || clips_.text_image()) && !with_captions_)
       fail("has no captions; run vfm-caption on it first, or leave {} out",
            options_.need_text ? "--text" : "--text-image");

@@ -74,7 +74,7 @@ Json endpoint_config(const EndpointOptions& options) {
   Json config = {{"model", options.model},        {"prompt", options.prompt},
                  {"frames", options.frames},      {"side", options.side},
                  {"tokens", options.most_tokens}, {"temperature", options.temperature}};
-  if (!options.also.list.empty()) config["also"] = options.also.to_json();
+  if (!options.also.list.empty()) config["also"] = options.also.to_json(options.temperature);
   if (options.send_schema) config["send_schema"] = true;
   return config;
 }

@@ -43,7 +43,7 @@ std::optional<shard::Sample> sample_of(const std::string& tar, const std::string
 
 std::vector<std::string> searched_tars(const io::Record& record) {
   const Json& columns = record.json.at("columns");
-  return columns.contains("embed") ? tars_without(record, "clip") : io::column_tars(record);
+  return columns.contains("embed") ? tars_without(record, {"clip"}) : io::column_tars(record);
 }
 
 void add_facts(Json& line, const Json& facts) {

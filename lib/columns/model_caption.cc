@@ -225,7 +225,8 @@ Json model_caption_config(const models::CaptionModel& model, const ModelCaptionO
   config["window"] = options.window;
   config["prompt"] = options.video_prompt;
   config["picture_prompt"] = options.picture_prompt;
-  if (!options.also.list.empty()) config["also"] = options.also.to_json();
+  if (!options.also.list.empty())
+    config["also"] = options.also.to_json(options.rule.choice.temperature);
   config["max_tokens"] = options.rule.most_tokens;
   config["repetition_penalty"] = options.rule.choice.repetition_penalty;
   config["temperature"] = options.rule.choice.temperature;

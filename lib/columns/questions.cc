@@ -16,10 +16,9 @@ constexpr std::uint64_t kMostPromptBytes = std::uint64_t{1} << 20;
 
 /// "caption_…" of these is something else: of the column, or a score of captions.
 constexpr std::string_view kTakenNames[] = {
-    "also_cut", "clean",      "cut",        "ended",     "first",         "fit",    "fit_least",
-    "fits",     "gain",       "gain_least", "logprob",   "logprob_blind", "model",  "quality",
-    "refined",  "repetition", "score",      "scored_by", "scores",        "script", "source",
-    "tokens",   "topic",      "usage",      "windows"};
+    "also_cut",  "clean",      "cut",     "ended",         "fit",   "fit_least", "fits",
+    "gain",      "gain_least", "logprob", "logprob_blind", "model", "quality",   "repetition",
+    "scored_by", "script",     "source",  "tokens",        "usage", "windows"};
 
 struct Named {
   std::string name, value;
@@ -90,13 +89,13 @@ std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
   return questions;
 }
 
-Json Questions::to_json() const {
+Json Questions::to_json(double temperature) const {
   Json json = Json::object();
   for (const Question& one : list) {
     json[one.name]["prompt"] = one.prompt;
     if (!one.schema) continue;
     json[one.name]["schema"] = hash_hex(dump_json(one.schema->json()));
-    json[one.name]["tries"] = tries;
+    if (const int asked = tries_of(one, temperature); asked > 1) json[one.name]["tries"] = asked;
   }
   return json;
 }

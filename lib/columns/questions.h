@@ -33,8 +33,8 @@ struct Questions {
     return question.schema && temperature > 0 ? tries : 1;
   }
   /// What the answers depend on: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
-  /// "tries"}}.
-  Json to_json() const;
+  /// "tries"}}; no tries where there is one.
+  Json to_json(double temperature) const;
 };
 
 /// Of NAME=PROMPT, or NAME=@FILE, and of NAME=FILE for schemas of some of them. Throws

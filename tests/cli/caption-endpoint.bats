@@ -295,6 +295,8 @@ one." >long.txt
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 2 ]
   [[ "$stderr" = *"no answer 'facts': \$.n is 0, out of its range"* ]]
+  run --separate-stderr ask -v --also facts="$facts" --schema facts=schema.json --schema-tries 9 a.tar
+  [[ "$stderr" = *"is there already"* ]]
   # No JSON at all.
   run --separate-stderr ask --also facts="a red ball" --schema facts=schema.json a.tar
   [[ "$stderr" = *"no answer 'facts': the answer"* ]]
@@ -315,6 +317,17 @@ one." >long.txt
   json_of ared | jq -e '.caption_cut and .caption_also_cut == ["short"]'
   records <out.jsonl | jq -e '.caption_cut == 4'
   grep -q "4 texts of models were cut" r.html
+  # What says so goes with the column.
+  vfm-caption --from builtin:measure --report r.html out.jsonl >measured.jsonl
+  records <measured.jsonl | jq -e '(has("caption_cut") or has("caption_usage")) | not'
+  [ "$(grep -c "texts of models" r.html)" -eq 0 ]
+  echo '{"kind":"shard","path":"a.tar","caption_cut":"x","caption_usage":1}' |
+    vfm-caption --from builtin:measure --report r.html >measured.jsonl
+  # An answer that does not fit, too.
+  schema 0
+  run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  json_of ared | jq -e '.caption_also_cut == ["facts"] and (has("caption_facts") | not)'
 }
 
 @test "an empty answer is paid for once" {

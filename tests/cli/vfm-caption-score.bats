@@ -97,9 +97,30 @@ field() { tar -xOf "$1" "$2.json" | jq -r "$3"; }
   [ "$(field one/a.score.tar c1 .caption_scored_by.caption)" != "$(field two/a.score.tar c1 .caption_scored_by.caption)" ]
 }
 
+@test "no column is made again because scores or vectors appear beside it" {
+  make_shard a "c1=A red circle."
+  vfm-caption --score a.tar >/dev/null
+  vfm-embed a.tar >/dev/null
+  kept() {
+    run --separate-stderr "$@" -v a.tar
+    [ "$status" -eq 0 ]
+    [[ "$stderr" == *"is there already"* ]]
+  }
+  kept vfm-caption --from existing:member
+  kept vfm-caption --score
+  rm a.score.*
+  vfm-caption --score a.tar >/dev/null
+  kept vfm-embed
+  # Captions that were made with vectors beside them.
+  echo '{"kind":"shard","path":"a.tar","columns":{"clip":"a.tar","other":"a.embed.tar"}}' |
+    vfm-caption --from existing:member >/dev/null
+  jq -e '.made_from.sources | length == 2' a.caption.json
+  kept vfm-caption --from existing:member
+}
+
 @test "a model that is not named has no fields, and no quality follows from a part" {
   make_shard a "c1=A red circle."
-  vfm-caption --score -o text a.tar >/dev/null
+  vfm-caption --score --no-progress -o text a.tar >/dev/null
   tar -xOf text/a.score.tar c1.json | jq -e '(keys - ["caption_clean", "caption_ended", "caption_repetition",
     "caption_scored_by", "caption_script"]) == []'
   vfm-caption --score --score-clip clip -o clips a.tar >/dev/null

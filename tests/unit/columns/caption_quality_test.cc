@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "columns/questions.h"
 
 using namespace vfm;
 using columns::CaptionScores;
@@ -77,4 +78,14 @@ TEST_CASE("a sentence fits as well as the frame that it fits best") {
   CHECK_THROWS_AS(columns::sentence_fits({{}}, frames), Error);
   const float none = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_AS(columns::sentence_fits({{none, 0}}, frames), Error);
+}
+
+TEST_CASE("no question has the name of a score") {
+  const Json fields = scored("A fox.", -3, 0.25).fields();
+  for (const auto& [field, value] : fields.items()) {
+    INFO(field);
+    const std::string name = field.substr(std::string("caption_").size());
+    CHECK_THROWS_AS(columns::parse_questions({name + "=What?"}, {}), Error);
+  }
+  CHECK(columns::parse_questions({"topic=What?"}, {})[0].field() == "caption_topic");
 }
