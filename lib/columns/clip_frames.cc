@@ -105,10 +105,14 @@ media::ScaleOptions as_shown(const media::StreamInfo& info) {
           .height = info.display_height};
 }
 
+std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k) {
+  return frames / n * k + frames % n * k / n;
+}
+
 std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count) {
   std::vector<std::int64_t> plan;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t middle = (2 * i + 1) * frames / (2 * count);
+    const std::int64_t middle = part_begin(frames, std::int64_t{2} * count, 2 * i + 1);
     if (plan.empty() || plan.back() != middle) plan.push_back(middle);
   }
   return plan;

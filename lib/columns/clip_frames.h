@@ -34,6 +34,10 @@ class FrameTaker {
 /// The whole of a frame as it is shown: upright, in square pixels.
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
+/// Where part k of n equal ones of `frames` begins, k at most n: k frames / n, rounded down,
+/// whatever number of frames a container promises.
+std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
+
 /// The middles of `count` equal parts of `frames`, at least 1: numbers, ascending, each once.
 std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
 

@@ -33,7 +33,7 @@ class ClipWindowTaker final : public FrameTaker {
             const media::StreamInfo& info) override {
     if (number == 0) first_ = frame.pts;
     const auto begun = static_cast<std::int64_t>(begins_.size());
-    if (begun < windows_ && number == begun * frames_ / windows_)
+    if (begun < windows_ && number == part_begin(frames_, windows_, begun))
       begins_.push_back(
           six_digits(static_cast<double>(frame.pts - first_) * info.time_base.value()));
     const bool of_clip = next_in_clip_ < of_clip_.size() && of_clip_[next_in_clip_] == number;
@@ -80,7 +80,8 @@ std::int64_t count_clip_windows(std::int64_t frames, double fps, double seconds)
 std::vector<WindowFrame> plan_window_frames(std::int64_t frames, std::int64_t windows, int count) {
   std::vector<WindowFrame> plan;
   for (std::int64_t window = 0; window < windows; ++window) {
-    const std::int64_t begin = window * frames / windows, end = (window + 1) * frames / windows;
+    const std::int64_t begin = part_begin(frames, windows, window),
+                       end = part_begin(frames, windows, window + 1);
     for (const std::int64_t number : plan_clip_frames(end - begin, count))
       plan.push_back({begin + number, window});
   }

@@ -45,6 +45,8 @@ Json known_facts(const shard::Sample& sample) {
 
 /// Captions that go through the text encoder together.
 constexpr std::size_t kTogether = 256;
+/// And windows of clips that wait for them, about: 75 MB of vectors of 1152 numbers.
+constexpr std::size_t kWindowsTogether = 1 << 14;
 
 /// What makes vectors of clips: the encoder of pictures, or without one their look.
 struct ClipEncoder {
@@ -94,7 +96,7 @@ class Embedder {
     if (caption) captions_.push_back(text::to_utf8(*caption));
     waiting_.push_back(std::move(waiting));
     if (frames_) take_vectors(false);
-    if (waiting_.size() == kTogether) flush();
+    if (waiting_.size() == kTogether || windows_ >= kWindowsTogether) flush();
   }
 
   /// Writes what waits for its text or its frames.
@@ -133,6 +135,7 @@ class Embedder {
     }
     waiting_.clear();
     captions_.clear();
+    windows_ = 0;
   }
 
  private:
@@ -200,6 +203,7 @@ class Embedder {
         waiting.in_frames = true;
         waiting.facts = std::move(clip.facts);
         waiting.begins = std::move(clip.begins);
+        windows_ += waiting.begins.size();
         return;
       }
       PreparedClip clip = prepare_clip(*member, where, known_facts(sample), *clips_.pictures,
@@ -245,6 +249,7 @@ class Embedder {
   std::optional<ClipVectors> frames_;  // of the encoder of pictures
   const Json clip_config_ = options_.video ? clips_.config() : Json();
   std::vector<Waiting> waiting_;
+  std::size_t windows_ = 0;            // of these
   std::vector<std::string> captions_;  // of those that have one
   bool first_ = true, with_captions_ = false;
 };

@@ -21,12 +21,12 @@ class WindowTaker final : public FrameTaker {
       : model_(model), options_(options), key_(std::move(key)) {}
 
   std::int64_t begin(std::int64_t frames, double fps) override {
+    keep(same_windows(frames_, frames, options_.window, answered()));
     rate_ = fps;
     frames_ = frames;
     still_ = frames == 1;
     count_ = count_windows(frames, options_.window);
-    clear();
-    open_window();
+    if (answered() < count_) open_window();
     const FrameWindow last = window(count_ - 1);
     return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps).back();
   }
@@ -44,7 +44,7 @@ class WindowTaker final : public FrameTaker {
     if (answered() < count_) open_window();
   }
 
-  void give_up() override { clear(); }
+  void give_up() override { keep(0); }
 
   /// Throws Error if the clip had fewer frames than it said.
   ModelCaption result() const {
@@ -76,9 +76,10 @@ class WindowTaker final : public FrameTaker {
     bool cut = false;
   };
 
-  void clear() {
-    answers_.clear();
-    further_.clear();
+  /// The answers of the first windows alone.
+  void keep(std::int64_t windows) {
+    answers_.resize(static_cast<std::size_t>(windows));
+    further_.resize(static_cast<std::size_t>(windows));
   }
 
   /// Asks all about the window at once, so that the model looks at it once.
@@ -206,6 +207,15 @@ std::int64_t count_windows(std::int64_t frames, int window) {
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i) {
   const bool last = i + 1 == count_windows(frames, window);
   return {i * window, last ? frames : (i + 1) * window};
+}
+
+std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
+                          std::int64_t answered) {
+  const std::int64_t most = std::min(answered, count_windows(frames, window));
+  std::int64_t same = 0;
+  while (same < most && nth_window(promised, window, same) == nth_window(frames, window, same))
+    ++same;
+  return same;
 }
 
 ModelCaption caption_clip(const shard::Member& member, const std::string& where, const Json& known,

@@ -46,6 +46,10 @@ struct FrameWindow {
 /// since a container may promise any number of frames.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
+/// A container promised more frames than the clip has: how many of the windows that were `answered`
+/// by then, the first ones, are windows of the clip. They need not be asked about again.
+std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
+                          std::int64_t answered);
 
 struct ModelCaption {
   std::string text;

@@ -15,6 +15,7 @@ using namespace vfm;
 using vfm::columns::count_windows;
 using vfm::columns::FrameWindow;
 using vfm::columns::nth_window;
+using vfm::columns::same_windows;
 
 TEST_CASE("windows cover a clip, and what is left is one where it is half as long") {
   using Windows = std::vector<FrameWindow>;
@@ -59,4 +60,14 @@ TEST_CASE("a model looks at a window once, however much it is asked about it") {
   CHECK(caption.also.contains("caption_where"));
   CHECK(caption.also.contains("caption_short"));
   CHECK(caption.cuts == 3);
+}
+
+TEST_CASE("of a clip with fewer frames than promised, windows that stay the same stay answered") {
+  CHECK(same_windows(0, 40, 16, 0) == 0);
+  CHECK(same_windows(96, 70, 16, 4) == 3);  // the fourth has all that is left
+  CHECK(same_windows(96, 64, 16, 4) == 4);
+  CHECK(same_windows(96, 40, 16, 2) == 2);
+  CHECK(same_windows(96, 40, 16, 1) == 1);
+  CHECK(same_windows(96, 20, 16, 1) == 0);
+  CHECK(same_windows(96, 1, 16, 0) == 0);
 }
