@@ -760,6 +760,10 @@ EOT
   grep -q "the 'text.npy' of the samples are of 2 encoders" err
   jq -e '.near_duplicates | .by == "text.npy" and .method == "exact" and
     ([.sets[] | [.encoder.hash, .samples]] | sort) == [["1", 3], ["2", 1]]' d/dataset.json >/dev/null
+  # A caption without tokens has no vector.
+  echo '{"shard":"z","key":"z","json":{},"video":[1,1],"vectors":{"text":[[],[]]}}' | make_shards in >z.jsonl
+  timeout -s KILL 30 vfm-shard --near-duplicates text.npy --balance text.npy --where "key = 'z'" -o z z.jsonl >/dev/null
+  [ "$(keys z)" = z ]
   vfm-shard -o e <m.jsonl >/dev/null
   jq -e '.near_duplicates.by == "video.npy"' e/dataset.json >/dev/null
   [ "$(keys e | paste -sd' ')" = "a c d" ]
