@@ -685,6 +685,14 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   [ ! -e f/left_out.jsonl ]
 }
 
+@test "--balance: 30 and 30.0 are one value, and the text 30 is another one" {
+  for i in 0 1 2 3 4 5 6 7; do
+    printf '{"shard":"s","key":"k%d","bytes":"%d","json":{"rate":%s}}\n' $i $i "$([ $i = 7 ] && echo '"30"' || echo "30$([ $i -lt 3 ] && echo .0)")"
+  done | make_shards in >m.jsonl
+  vfm-shard --balance rate -o d m.jsonl >/dev/null
+  jq -e '[.balance[0].largest[] | [.value, .samples, .most, .stay]] == [[30, 7, 4, 4], ["30", 1, 1, 1]]' d/dataset.json >/dev/null
+}
+
 @test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
   kinds
   rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --duplicate-threshold off)
