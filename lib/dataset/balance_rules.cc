@@ -20,6 +20,8 @@ std::string value_text(const Json& meta, const std::string& field) {
   const auto found = meta.find(field);
   if (found == meta.end() || found->is_null()) return {};
   std::string text = dump_json(*found);
+  // 30.0 and 30 are one number: who wrote it makes no other value of it.
+  if (found->is_number_float() && text.ends_with(".0")) text.resize(text.size() - 2);
   if (text.size() <= kLongestValue) return text;
   std::size_t end = kLongestValue / 2;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)

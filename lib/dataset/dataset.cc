@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/dataset.h"
 
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -57,7 +58,7 @@ void check_names(const ShardOptions& options, const Scan& scan) {
 
 /// A line that takes nothing out may be a slip of the pen, too; or its source has left already.
 void tell_idle_lines(const Scan& scan) {
-  const std::vector<std::string>& lines = scan.without.lines();
+  const std::deque<std::string>& lines = scan.without.lines();
   if (scan.taken_out.size() == lines.size()) return;
   std::size_t idle = 0, first = 0;
   for (std::size_t i = lines.size(); i-- > 0;)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 
 #include "base/units.h"
 #include "report/html.h"
@@ -99,7 +100,7 @@ void balance_tables(report::Page& page, const ShardPlan& plan) {
 /// What --without took out, line by line.
 void taken_out(report::Page& page, const Scan& scan) {
   constexpr std::size_t kShownLines = 200;
-  const std::vector<std::string>& lines = scan.without.lines();
+  const std::deque<std::string>& lines = scan.without.lines();
   if (lines.empty()) return;
   page.heading("Taken out");
   page.paragraph(fmt::format(

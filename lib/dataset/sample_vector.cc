@@ -19,7 +19,7 @@ constexpr std::size_t kMostNames = 64, kLongestName = 4096;
 std::vector<float> mean_of_rows(const std::vector<float>& values, std::size_t dim) {
   std::vector<double> sum(dim);
   bool any = false;
-  for (std::size_t at = 0; at + dim <= values.size(); at += dim) {
+  for (std::size_t at = 0; at < values.size(); at += dim) {
     double length = 0;
     for (std::size_t d = 0; d < dim; ++d)
       length += double{values[at + d]} * values[at + d];

@@ -23,18 +23,18 @@ WithoutList::WithoutList(const std::string& path) {
       if (line->size() > kLongestLine)
         fail("{} has {} bytes, and no source or key has more than {}", reader.where(), line->size(),
              kLongestLine);
+      if (numbers_.contains(*line)) continue;
       bytes += line->size();
-      if (bytes > kMostBytes)
-        fail("'{}' has more than {}; take out fewer at once, one run after the other", path,
-             format_bytes(static_cast<double>(kMostBytes)));
-      lines_.emplace_back(*line);
+      if (bytes > kMostBytes || lines_.size() == kMostLines)
+        fail("'{}' has more than {} or {} lines; take out what they have in common with --where",
+             path, format_bytes(static_cast<double>(kMostBytes)), kMostLines);
+      lines_.push_back(*std::move(line));
+      numbers_.emplace(lines_.back(), lines_.size() - 1);
     }
   } catch (const Error& error) {
     fail_usage("--without: {}", error.what());
   }
   if (lines_.empty()) fail_usage("--without: '{}' names no source and no key", path);
-  for (std::size_t i = 0; i < lines_.size(); ++i)
-    numbers_.emplace(lines_[i], i);
 }
 
 std::optional<std::size_t> WithoutList::find(const std::string& text) const {

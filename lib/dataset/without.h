@@ -2,17 +2,17 @@
 //
 // A line is the key of a sample (or the one that it had before vfm-shard gave it another), or a
 // source, as "source" or "source_hash" of the JSON has it. The lines are in memory, up to
-// kMostBytes of them. Thread-safety: any thread.
+// kMostBytes and kMostLines of them. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "base/json.h"
 
@@ -21,6 +21,7 @@ namespace vfm::dataset {
 class WithoutList {
  public:
   static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  static constexpr std::size_t kMostLines = 4'000'000;  // a hundred bytes each beside its own
 
   /// An empty path: nothing leaves. Throws Error{usage} where the file cannot be read, is too
   /// large, or names nothing.
@@ -37,12 +38,13 @@ class WithoutList {
   /// Whether a line is this source or path.
   bool has(const std::string& text) const { return find(text).has_value(); }
   bool empty() const { return lines_.empty(); }
-  const std::vector<std::string>& lines() const { return lines_; }
+  /// Each once, in the order of the file.
+  const std::deque<std::string>& lines() const { return lines_; }
 
  private:
   std::optional<std::size_t> find(const std::string& text) const;
 
-  std::vector<std::string> lines_;
+  std::deque<std::string> lines_;                              // stay where they are as more come
   std::unordered_map<std::string_view, std::size_t> numbers_;  // of lines_
 };
 

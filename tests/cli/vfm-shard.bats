@@ -685,6 +685,14 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   [ ! -e f/left_out.jsonl ]
 }
 
+@test "--balance: 30 and 30.0 are one value, and the text 30 is another one" {
+  for i in 0 1 2 3 4 5 6 7; do
+    printf '{"shard":"s","key":"k%d","bytes":"%d","json":{"rate":%s}}\n' $i $i "$([ $i = 7 ] && echo '"30"' || echo "30$([ $i -lt 3 ] && echo .0)")"
+  done | make_shards in >m.jsonl
+  vfm-shard --balance rate -o d m.jsonl >/dev/null
+  jq -e '[.balance[0].largest[] | [.value, .samples, .most, .stay]] == [[30, 7, 4, 4], ["30", 1, 1, 1]]' d/dataset.json >/dev/null
+}
+
 @test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
   kinds
   rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --duplicate-threshold off)
@@ -760,6 +768,10 @@ EOT
   grep -q "the 'text.npy' of the samples are of 2 encoders" err
   jq -e '.near_duplicates | .by == "text.npy" and .method == "exact" and
     ([.sets[] | [.encoder.hash, .samples]] | sort) == [["1", 3], ["2", 1]]' d/dataset.json >/dev/null
+  # A caption without tokens has no vector.
+  echo '{"shard":"z","key":"z","json":{},"video":[1,1],"vectors":{"text":[[],[]]}}' | make_shards in >z.jsonl
+  timeout -s KILL 30 vfm-shard --near-duplicates text.npy --balance text.npy --where "key = 'z'" -o z z.jsonl >/dev/null
+  [ "$(keys z)" = z ]
   vfm-shard -o e <m.jsonl >/dev/null
   jq -e '.near_duplicates.by == "video.npy"' e/dataset.json >/dev/null
   [ "$(keys e | paste -sd' ')" = "a c d" ]
@@ -773,7 +785,7 @@ EOT
   members d/val '*.json' | jq -r .source_hash | sort -u >before
   printf 'src3\r\nk05\n\nsrc3\nno<b>body\n' >gone.txt
   vfm-shard --split train=0.7,val=0.3 --shard-size 20KB --without gone.txt --report r.html -o d <m.jsonl >/dev/null 2>err
-  grep -q -- "--without: 2 of 4 lines name nothing that is in the input; 'src3' is the first" err
+  grep -q -- "--without: 1 of 3 lines name nothing that is in the input; 'no<b>body' is the one" err
   jq -r 'select(.json.source_hash != "src3" and .key != "k05") | .key' samples.jsonl | sort | diff - <(keys d)
   [ "$(jq -r 'select(.reason == "without" and .by == "source" and .line == "src3") | .key' d/left_out.jsonl | wc -l)" = 7 ]
   [ "$(jq -r 'select(.by == "key") | .key' d/left_out.jsonl)" = k05 ]

@@ -124,6 +124,27 @@ again() {
   [ "$status" -eq 0 ]
 }
 
+@test "what --without takes out of a dataset leaves its latents, and nothing before it is done again" {
+  corpus raw
+  vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed >m.jsonl
+  made() { find "$1" -name '*.tar' -exec tar xOf {} --wildcards '*.json' \; | jq -r '[.key, .source] | join(" ")' | sort; }
+  again() { vfm-shard m.jsonl --shard-size 30KB -o dataset "$@" | vfm-pack --size 64 --frames 17 -o latents >latents.jsonl; }
+  again
+  made latents >before
+  find clips -name '*.tar' -printf '%P %T@\n' | sort >clips.before
+  key=$(sed -n 's/ raw.v0.mp4$//p' before | head -1)
+  printf '%s\n' raw/v2.mp4 "$key" >gone.txt
+  again --without gone.txt 2>err
+  [ "$(sed 's/held [0-9]* /held N /' err)" = "vfm-pack: 'latents' held N shards that are not of this input; they are removed" ]
+  grep -q ' raw/v2.mp4$' before
+  grep -v -e ' raw/v2.mp4$' -e "^$key " before | diff - <(made latents)
+  made dataset | diff - <(made latents)
+  find clips -name '*.tar' -printf '%P %T@\n' | sort | diff clips.before -
+  # It was no option of the dataset: without the file all is there again.
+  again
+  made latents | diff before -
+}
+
 @test "one bad video does not cost the others, and the pipe ends with status 1" {
   corpus raw
   head -c 2000 raw/v1.mp4 >raw/broken.mp4
