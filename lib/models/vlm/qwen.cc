@@ -72,23 +72,8 @@ QwenAnswer::QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
   hidden_ = model.text_.forward(x, places, memory_);
 }
 
-Tensor QwenAnswer::logits() const {
-  const std::int64_t count = hidden_.size(0);
-  return model_.text_.logits(hidden_.rows(count - 1, count))
-      .reshape({model_.config_.text.vocabulary});
-}
-
-Tensor QwenAnswer::all_logits() const {
-  return model_.text_.logits(hidden_);
-}
-
 Tensor QwenAnswer::logits_of(std::int64_t begin, std::int64_t end) const {
   return model_.text_.logits(hidden_.rows(begin, end));
-}
-
-void QwenAnswer::write(std::int32_t token) {
-  QwenAnswer* const one[] = {this};
-  write_together(one, std::span(&token, 1));
 }
 
 void QwenAnswer::write_together(std::span<QwenAnswer* const> answers,

@@ -58,19 +58,14 @@ class QwenAnswer {
   QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
              std::span<const QwenSight> sights, std::span<const Tensor> seen, std::int64_t most);
 
-  /// Of the token after what is there: [V] f32.
-  Tensor logits() const;
-  /// Of each token of the prompt: [N, V] f32. Before write().
-  Tensor all_logits() const;
-  /// Of those from `begin` to before `end`: [end - begin, V] f32. Before write().
+  /// Of the prompt's tokens from `begin` to before `end`: [end - begin, V] f32. Before
+  /// write_together().
   Tensor logits_of(std::int64_t begin, std::int64_t end) const;
-  /// The next token is this one. Throws Error where no more fit; Stopped.
-  void write(std::int32_t token);
-  /// The next token of each of some answers of one model, at most ops::kFewRows. After an exception
-  /// they are of no more use.
+  /// The next token of each of some answers of one model, at most ops::kFewRows. Throws Error where
+  /// no more fit; Stopped. After an exception they are of no more use.
   static void write_together(std::span<QwenAnswer* const> answers,
                              std::span<const std::int32_t> tokens);
-  /// logits() of each of them, below each other: [N, V] f32.
+  /// Of the token after what is there of each of them, below each other: [N, V] f32.
   static Tensor logits_together(std::span<QwenAnswer* const> answers);
 
  private:

@@ -161,23 +161,34 @@ Tensor QwenText::attend_newest(const Layer& layer, const Heads& heads, std::size
       ops::newest_query(heads.queries.to(DType::f32), texts, config_.heads, config_.key_heads));
 }
 
-Tensor QwenText::forward(const Tensor& x, std::span<const QwenPlace> places,
-                         QwenMemory& memory) const {
-  const std::int64_t count = x.size(0), end = memory.seen + count;
-  if (static_cast<std::int64_t>(places.size()) != count || memory.layers.size() != layers_.size() ||
-      count < 1 || end > memory.layers.front().size(0))
-    fail("{} tokens do not fit the memory of a text", count);
+/// `attend` of a layer's number, the layer and its heads is what its attention gives.
+template <class Attend>
+Tensor QwenText::through_layers(const Tensor& x, std::span<const QwenPlace> places,
+                                const Attend& attend) const {
   const PlaceAngles angles = place_angles(places, config_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     check_stop();
     const Layer& layer = layers_[i];
     const Heads made =
         heads(layer, qwen_norm(x, layer.norm1, config_.epsilon), angles.cosines, angles.sines);
-    ops::add_in_place(x, attend(layer, made, memory.layers[i], memory.seen));
+    ops::add_in_place(x, attend(i, layer, made));
     ops::add_in_place(x, layer.feed(qwen_norm(x, layer.norm2, config_.epsilon)));
   }
-  memory.seen = end;
   return qwen_norm(x, norm_, config_.epsilon);
+}
+
+Tensor QwenText::forward(const Tensor& x, std::span<const QwenPlace> places,
+                         QwenMemory& memory) const {
+  const std::int64_t count = x.size(0), end = memory.seen + count;
+  if (static_cast<std::int64_t>(places.size()) != count || memory.layers.size() != layers_.size() ||
+      count < 1 || end > memory.layers.front().size(0))
+    fail("{} tokens do not fit the memory of a text", count);
+  const Tensor y =
+      through_layers(x, places, [&](std::size_t i, const Layer& layer, const Heads& made) {
+        return attend(layer, made, memory.layers[i], memory.seen);
+      });
+  memory.seen = end;
+  return y;
 }
 
 Tensor QwenText::step(const Tensor& x, std::span<const QwenPlace> places,
@@ -189,18 +200,13 @@ Tensor QwenText::step(const Tensor& x, std::span<const QwenPlace> places,
     fits = fits && memory->layers.size() == layers_.size() &&
            memory->seen < memory->layers.front().size(0);
   if (!fits) fail("the next tokens of {} texts do not fit their memory", count);
-  const PlaceAngles angles = place_angles(places, config_);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    check_stop();
-    const Layer& layer = layers_[i];
-    const Heads made =
-        heads(layer, qwen_norm(x, layer.norm1, config_.epsilon), angles.cosines, angles.sines);
-    ops::add_in_place(x, attend_newest(layer, made, i, memories));
-    ops::add_in_place(x, layer.feed(qwen_norm(x, layer.norm2, config_.epsilon)));
-  }
+  const Tensor y =
+      through_layers(x, places, [&](std::size_t i, const Layer& layer, const Heads& made) {
+        return attend_newest(layer, made, i, memories);
+      });
   for (QwenMemory* const memory : memories)
     ++memory->seen;
-  return qwen_norm(x, norm_, config_.epsilon);
+  return y;
 }
 
 }  // namespace vfm::models

@@ -82,6 +82,9 @@ class QwenText {
   };
   Heads heads(const Layer& layer, const Tensor& normed, const Tensor& cosines,
               const Tensor& sines) const;
+  template <class Attend>
+  Tensor through_layers(const Tensor& x, std::span<const QwenPlace> places,
+                        const Attend& attend) const;
   Tensor attend(const Layer& layer, const Heads& heads, const Tensor& kv,
                 std::int64_t before) const;
   Tensor attend_newest(const Layer& layer, const Heads& heads, std::size_t number,

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "models/vlm/caption_model.h"
 #include "support/noise_picture.h"
+#include "support/one_answer.h"
 
 using namespace vfm;
 using models::CaptionModel;
@@ -76,11 +77,11 @@ TEST_CASE("tokens that are written together have the logits that each has alone"
       std::vector<std::int32_t> tokens;
       for (std::size_t i = 0; i < all.size(); ++i) {
         const auto row = static_cast<std::int64_t>(i);
-        const Tensor own = alone[i]->logits(), shared = logits.rows(row, row + 1);
+        const Tensor own = next_logits(*alone[i]), shared = logits.rows(row, row + 1);
         REQUIRE(own.bytes() == shared.bytes());
         CHECK(std::memcmp(own.raw(), shared.raw(), own.bytes()) == 0);
         tokens.push_back(static_cast<std::int32_t>(i) + step);
-        alone[i]->write(tokens.back());
+        write_token(*alone[i], tokens.back());
       }
       models::QwenAnswer::write_together(all, tokens);
     }
@@ -98,19 +99,19 @@ TEST_CASE("a token has the logits that it has in a prompt, however weights are k
         ids.push_back(token * 5 % 91);
       const std::span<const models::QwenPicture> nothing;
       // Of many rows and of few, products are computed in two ways.
-      const Tensor all = models::QwenAnswer(model, ids, nothing, 0).all_logits();
-      const Tensor stored = models::QwenAnswer(exact, ids, nothing, 0).all_logits();
+      const Tensor all = all_logits({model, ids, nothing, 0}, ids.size());
+      const Tensor stored = all_logits({exact, ids, nothing, 0}, ids.size());
       models::QwenAnswer answer(model, std::span(ids).first(1), nothing, 40);
       double farthest = 0, rounding = 0;
       for (std::int64_t i = 0; i < 40; ++i) {
-        const Tensor own = answer.logits();
+        const Tensor own = next_logits(answer);
         for (std::int64_t v = 0; v < own.elements(); ++v) {
           const double whole = all.data<float>()[i * own.elements() + v];
           farthest = std::max(farthest, std::abs(whole - own.data<float>()[v]));
           rounding =
               std::max(rounding, std::abs(whole - stored.data<float>()[i * own.elements() + v]));
         }
-        if (i < 39) answer.write(ids[static_cast<std::size_t>(i) + 1]);
+        if (i < 39) write_token(answer, ids[static_cast<std::size_t>(i) + 1]);
       }
       CHECK(farthest < 1e-3);
       CHECK((rounding > 0) == int8);
