@@ -131,6 +131,7 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
     for (int n = 1;; ++n) {
       const EndpointAnswer answer = wait_for(asked);
       AnswerValue said = value_of_answer(question, answer.text, also.keep_empty);
+      if (endpoint_->has_secret(said)) said = {nullptr, "it repeats the server's key"};
       if (said.fault.empty() || n == tries) {
         if (answer.cut) json["caption_also_cut"].push_back(question.name);
         if (!said.fault.empty()) {

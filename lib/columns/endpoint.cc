@@ -119,6 +119,15 @@ Endpoint::~Endpoint() {
     thread.join();
 }
 
+bool Endpoint::has_secret(const AnswerValue& said) const {
+  if (options_.secret.size() < kShortestKey) return false;
+  std::string quoted = dump_json(Json(options_.secret));
+  quoted = quoted.substr(1, quoted.size() - 2);
+  return dump_json(said.value).find(quoted) != std::string::npos ||
+         said.fault.find(options_.secret) != std::string::npos ||
+         said.fault.find(quoted) != std::string::npos;
+}
+
 std::future<EndpointAnswer> Endpoint::ask(std::string request, std::string clip,
                                           std::function<void(const EndpointAnswer&)> keep) {
   Job job{std::move(request), std::move(clip), std::move(keep), {}};
@@ -222,7 +231,7 @@ EndpointAnswer Endpoint::answer(const Job& job) {
           std::max(not_before_, Clock::now() + seconds(std::min(kLongestWait, *got.retry_after)));
     }
   }
-  why = fmt::format("'{}' gave no caption in {} tries, at last: {}", options_.url,
+  why = fmt::format("'{}' gave no answer in {} tries, at last: {}", options_.url,
                     options_.retries + 1, why);
   note_failure(job.clip, why);
   fail("{}", why);

@@ -75,6 +75,8 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   const EndpointOptions& options() const { return options_; }
+  /// Whether what was made of an answer's JSON has the secret, which escapes may have hidden.
+  bool has_secret(const AnswerValue& said) const;
   /// The bodies of the requests for a sample: for its caption, and for each further question. The
   /// hash of one names the answer. Throws Error, naming `where`, if nothing of it can be decoded.
   /// `facts`: as take_frames() returns them.

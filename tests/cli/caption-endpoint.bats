@@ -129,7 +129,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   run --separate-stderr ask --endpoint-retries 1 a.tar
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 5 ]
-  [[ "$stderr" = *"gave no caption in 2 tries"*"status 500"* ]]
+  [[ "$stderr" = *"gave no answer in 2 tries"*"status 500"* ]]
   serve ok 500
   run --separate-stderr ask --endpoint-retries 1 --force --prompt other a.tar
   [ "$status" -eq 1 ]
@@ -266,6 +266,17 @@ one." >long.txt
   jq -se 'map(.format.json_schema.name) == [null, "facts", null, "facts"]' log
   jq -se '.[1].format.json_schema.schema.required == ["n"] and .[1].format.type == "json_schema"' log
   json_of ared | jq -e '.caption_facts.n == 8 and (has("caption_short") | not)'
+}
+
+@test "a key that a server repeats inside of JSON is in no field" {
+  shard a red
+  serve object
+  schema 0
+  VFM_ENDPOINT_KEY=sk-secret-5 run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"no answer 'facts': it repeats the server's key"* ]]
+  json_of ared | jq -e '.caption_source == "endpoint" and (has("caption_facts") | not)'
+  run ! grep -r sk-secret . --include='*.tar'
 }
 
 @test "an answer that does not fit is asked for with other seeds, and once where nothing is drawn" {
