@@ -24,9 +24,10 @@ namespace {
 // Measured (tests/bench/search_scale.sh): recall@10 of 0.95 and more needs about this.
 constexpr std::uint64_t kLeastCodes = 20000, kShareOfCodes = 16;
 constexpr std::size_t kLeastCompared = 1000, kComparedEach = 20;
-constexpr std::size_t kMostTies = 1000;     // with the last of the best that are looked at
-constexpr std::size_t kRowsTogether = 256;  // of --exact
-constexpr float kSlack = 1e-4f;             // of a product in f32: 1e-6 is seen
+constexpr std::size_t kMostTies = 1000;         // with the last of the best that are looked at
+constexpr std::size_t kRowsTogether = 256;      // of --exact
+constexpr std::size_t kQueriesTogether = 1024;  // of --exact: so many pass over all vectors at once
+constexpr float kSlack = 1e-4f;                 // of a product in f32: 1e-6 is seen
 
 struct Hit {
   double score = 0;
@@ -64,6 +65,7 @@ class IndexSearch {
   void look_for_changes();
   std::vector<Hit> near(std::size_t query);
   std::vector<Hit> compare(const std::vector<float>& query, const std::vector<std::uint32_t>& rows);
+  void search(std::size_t begin, std::size_t end, io::ManifestWriter& manifest);
   std::vector<std::vector<Hit>> compare_all();
   std::vector<std::vector<Hit>> compare_shard(std::size_t shard);
   std::vector<Json> lines(std::size_t query, std::vector<Hit>& hits);
@@ -78,7 +80,8 @@ class IndexSearch {
   curate::InvertedFile inverted_;
   std::vector<char> gone_;  // by shard
   bool any_gone_ = false;
-  std::vector<std::atomic<float>> least_;  // by query: so good is the last of the best so far
+  std::size_t begin_ = 0, end_ = 0;        // of the queries that are searched for now
+  std::vector<std::atomic<float>> least_;  // by these: so good is the last of the best so far
   std::mutex mutex_;                       // guards lost_
   std::set<std::size_t> lost_;
 };
@@ -140,11 +143,12 @@ std::vector<Hit> IndexSearch::compare(const std::vector<float>& query,
 
 /// By products in f32 what can be among the best, then these exactly.
 std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
-  std::vector<std::vector<Hit>> hits(queries_.count());
+  std::vector<std::vector<Hit>> hits(end_ - begin_);
   if (gone_[number]) return hits;
   const IndexedShard& shard = index_.shards()[number];
   const auto positions = index_.positions(number);
   const std::size_t dim = queries_.dim, top = options_.top;
+  const auto queries = std::span(queries_.values).subspan(begin_ * dim, hits.size() * dim);
   std::vector<float> least(hits.size());
   std::vector<std::size_t> most(hits.size(), 4 * top + 64);  // hits until the worst go
   for (std::size_t q = 0; q < hits.size(); ++q)
@@ -152,7 +156,7 @@ std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
   std::vector<float> block, stored(dim), products;
   std::vector<std::uint64_t> rows;
   const auto flush = [&] {
-    curate::unit_products(queries_.values, block, dim, products);
+    curate::unit_products(queries, block, dim, products);
     for (std::size_t q = 0; q < hits.size(); ++q)
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const float score = products[q * rows.size() + i];
@@ -181,7 +185,7 @@ std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
     }
     if (!rows.empty()) flush();
     for (std::size_t q = 0; q < hits.size(); ++q) {
-      const std::vector<float> query = queries_.one(q);
+      const std::vector<float> query = queries_.one(begin_ + q);
       for (Hit& hit : hits[q]) {
         read_halves(tar, positions[hit.row], stored);
         hit.score = stored_cosine(query, stored);
@@ -196,8 +200,10 @@ std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
 }
 
 std::vector<std::vector<Hit>> IndexSearch::compare_all() {
-  std::vector<std::vector<Hit>> best(queries_.count());
-  progress_.start("shards", index_.shards().size());
+  std::vector<std::vector<Hit>> best(end_ - begin_);
+  least_ = std::vector<std::atomic<float>>(best.size());
+  for (auto& least : least_)
+    least = std::numeric_limits<float>::lowest();
   std::size_t next = 0;
   for_each_ordered<std::size_t, std::vector<std::vector<Hit>>>(
       slots_,
@@ -244,28 +250,34 @@ std::vector<Json> IndexSearch::lines(std::size_t query, std::vector<Hit>& hits) 
   return out;
 }
 
-long IndexSearch::run(io::ManifestWriter& manifest) {
-  look_for_changes();
-  least_ = std::vector<std::atomic<float>>(queries_.count());
-  for (auto& least : least_)
-    least = std::numeric_limits<float>::lowest();
+void IndexSearch::search(std::size_t begin, std::size_t end, io::ManifestWriter& manifest) {
+  begin_ = begin, end_ = end;
   std::vector<std::vector<Hit>> all;
   if (options_.exact) all = compare_all();
-  std::size_t next = 0;
+  std::size_t next = begin;
   for_each_ordered<std::size_t, std::vector<Json>>(
       slots_,
       [&]() -> std::optional<std::size_t> {
-        if (next == queries_.count()) return std::nullopt;
+        if (next == end) return std::nullopt;
         return next++;
       },
       [&](std::size_t& query) {
-        std::vector<Hit> hits = options_.exact ? std::move(all[query]) : near(query);
+        std::vector<Hit> hits = options_.exact ? std::move(all[query - begin]) : near(query);
         return lines(query, hits);
       },
       [&](std::vector<Json>& found) {
         for (const Json& line : found)
           manifest.write(line);
       });
+}
+
+long IndexSearch::run(io::ManifestWriter& manifest) {
+  look_for_changes();
+  const std::size_t all = queries_.count(), together = options_.exact ? kQueriesTogether : all;
+  if (options_.exact)
+    progress_.start("shards", index_.shards().size() * ((all + together - 1) / together));
+  for (std::size_t begin = 0; begin < all; begin += together)
+    search(begin, std::min(all, begin + together), manifest);
   return static_cast<long>(lost_.size());
 }
 

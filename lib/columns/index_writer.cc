@@ -157,12 +157,6 @@ void IndexFile::fill_rows(OutputMap& map, const IndexLayout& at) {
       const auto rows = parts_.before->positions(parts_.kept[i]);
       std::memcpy(map.at(begin), rows.data(), rows.size_bytes());
     }
-    shard.entries = 0;
-    for (std::uint64_t row = 0; row < shard.rows; ++row) {
-      std::uint64_t position = 0;
-      std::memcpy(&position, map.at(begin + row * sizeof position), sizeof position);
-      shard.entries += position != 0;
-    }
     const auto hash = index_hash({map.view(begin, bytes)});
     shard.hash.assign(hash.data(), hash.size());
   }

@@ -51,7 +51,6 @@ IndexedShard parse_shard(const Json& json, std::uint64_t first) {
                            need_integer(file, "mtime", "a file")});
   shard.first = first;
   shard.rows = bounded(json, "rows", kMostRows);
-  shard.entries = bounded(json, "entries", kMostRows);
   shard.hash = need_string(json, "xxh3", "a shard");
   return shard;
 }
@@ -108,7 +107,6 @@ Json index_facts(const IndexModel& model, const std::vector<IndexedShard>& shard
                       {"vectors", shard.tar},
                       {"files", std::move(files)},
                       {"rows", shard.rows},
-                      {"entries", shard.entries},
                       {"xxh3", shard.hash}});
   }
   return {{"vectors", to_string(model.kind)},

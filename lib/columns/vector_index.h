@@ -52,7 +52,6 @@ struct IndexedShard {
   std::string tar;   ///< with the vectors
   std::vector<FileState> files;
   std::uint64_t first = 0, rows = 0;  ///< its rows in the index
-  std::uint64_t entries = 0;          ///< how many of them have a vector
   std::string hash;                   ///< XXH3-64 of its rows
 
   io::Record record() const;

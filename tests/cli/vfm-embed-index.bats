@@ -187,6 +187,20 @@ PY
   done
 }
 
+@test "a file of very many queries is searched for in parts, in order" {
+  python_tar other.tar GNU_FORMAT 16 1
+  python3 - <<'PY'
+import struct
+header = "{'descr': '<f2', 'fortran_order': False, 'shape': (2050, 16), }".ljust(117) + "\n"
+rows = b"".join(struct.pack("<16e", *[d == q % 3 for d in range(16)]) for q in range(2050))
+open("query.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode() + rows)
+PY
+  vfm-embed --index other other.tar
+  vfm-embed --index other --exact --top 1 --search query.npy | records >found
+  jq -se 'length == 2050 and all(.[]; .score == 1) and map(.query) == [range(2050)]
+    and map(.key)[:3] == map(.key)[2046:2049] and (map(.key) | unique | length) == 3' found
+}
+
 @test "an index that could not be opened is not made, and vectors without a length are told" {
   python_tar wide.tar GNU_FORMAT 70000 1
   run --separate-stderr vfm-embed --index wide wide.tar
