@@ -26,7 +26,7 @@ struct BalanceOptions {
   Json json() const;
 };
 
-inline constexpr std::size_t kMostClusters = 1 << 16;
+inline constexpr std::size_t kMostClusters = 1 << 12;
 
 /// Parses "camera=1,caption_topic": names with a strength each, 1 where none is given. Throws
 /// Error{usage}.

@@ -129,7 +129,7 @@ long run(const ShardOptions& options, Slots& slots, Progress& progress,
   Scan scan = scan_shards(options, slots, progress, errors);
   check_whole(options, scan.streams, errors);
   check_names(options, scan);
-  tell_idle_lines(scan);
+  if (!counts) tell_idle_lines(scan);
   if (scan.items.there() == 0) {
     errors.finish();
     fail("no sample is left: {} read, {} of them filtered out, {}{} errors", scan.read,

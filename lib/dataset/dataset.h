@@ -25,6 +25,7 @@
 #include "curate/binning.h"
 #include "curate/split.h"
 #include "dataset/balance_options.h"
+#include "dataset/sample_vector.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
 
@@ -41,9 +42,9 @@ struct ShardOptions {
   bool keep_duplicates = false;  ///< drop none
   /// Near duplicates have at least this cosine; nothing: only exact duplicates are dropped.
   std::optional<double> duplicate_threshold = 0.99;
-  /// The member whose vectors are compared (dataset/sample_vector.h); empty: kDefaultVector, which
-  /// then need not be there.
+  /// The member whose vectors are compared; empty: kDefaultVector, which then need not be there.
   std::string near_member;
+  std::string compared_member() const { return near_member.empty() ? kDefaultVector : near_member; }
   /// Memory for comparing embeddings, by near_bytes() of dataset/item_store.h; all else takes less
   /// than a quarter of 2 GiB. 673,000 samples of 234 numbers, or 165,000 of 1,152.
   std::uint64_t near_bytes = std::uint64_t{3} << 29;
@@ -63,7 +64,8 @@ struct SampleCounts {
 /// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
 /// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
 /// bad filter, a field or vector that no sample has, and for a folder that holds a dataset of other
-/// options or sources; Stopped. `counts`: null, or to be filled.
+/// options or sources; Stopped. `counts`: to be filled where the input is only a part, of which
+/// lines of --without may name nothing; else null.
 long run(const ShardOptions& options, Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 

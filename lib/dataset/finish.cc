@@ -74,9 +74,7 @@ Json compared_json(const ShardOptions& options, const Scan& scan, const ShardPla
       sets.push_back({{"media", set.images ? "image" : "video"},
                       {"encoder", scan.encoders.of(set.encoder)},
                       {"samples", set.samples}});
-  return {{"by", options.near_member.empty() ? kDefaultVector : options.near_member},
-          {"method", "exact"},
-          {"sets", std::move(sets)}};
+  return {{"by", options.compared_member()}, {"method", "exact"}, {"sets", std::move(sets)}};
 }
 
 Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,

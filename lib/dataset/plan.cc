@@ -215,7 +215,7 @@ void warn_of_encoders(const ShardOptions& options, const std::vector<ComparedSet
     log_warning(
         "the '{}' of the samples are of {} encoders; only those of one are compared with each "
         "other, so near duplicates across them stay",
-        options.near_member.empty() ? kDefaultVector : options.near_member, encoders.size());
+        options.compared_member(), encoders.size());
 }
 
 }  // namespace
@@ -266,8 +266,8 @@ Json options_json(const ShardOptions& options) {
                {"seed", options.seed}};
   if (options.duplicate_threshold) json["duplicate_threshold"] = *options.duplicate_threshold;
   // What is not asked for is not named: so datasets that were made before go on.
-  if (!options.near_member.empty() && options.near_member != kDefaultVector)
-    json["near_duplicates"] = options.near_member;
+  if (options.compared_member() != kDefaultVector)
+    json["near_duplicates"] = options.compared_member();
   if (!options.balance.rules.empty()) {
     json["balance"] = options.balance.json();
     if (options.balance.clusters > 0) json["balance_clusters"] = options.balance.clusters;

@@ -165,8 +165,7 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options, EncoderN
   if (item.source.empty()) item.source = std::exchange(item.path, {});
   if (item.source.empty()) item.source = item.key;
   // Read in any case: a damaged one is an error of its sample.
-  SampleVector vector =
-      sample_vector(sample, options.near_member.empty() ? kDefaultVector : options.near_member);
+  SampleVector vector = sample_vector(sample, options.compared_member());
   if (!options.keep_duplicates && options.duplicate_threshold) {
     encoders.add(vector);
     item.encoder = vector.encoder;
