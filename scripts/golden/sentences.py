@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/golden/sentences/ from transformers' BertModel, RobertaModel, CLIPModel and SiglipModel.
+"""Writes tests/golden/sentences/ from transformers' BertModel, RobertaModel, XLMRobertaModel, CLIPModel and SiglipModel.
 
 Tiny models with random weights, as save_pretrained writes them, with the tokenizers of
 scripts/golden/text_tokenizers.py, which must have run before: bert (a masked language model, so with the
 prefix "bert." and a head, as a sentence-transformers folder: modules.json, mean pooling, normalised), roberta
-(a plain folder, in bf16), clip and siglip (both towers; SigLIP with a sentencepiece model), siglip2 (the text
-tower alone, with Gemma's kind of tokenizer). outputs.safetensors has of each the tokens of some texts, padded as its
+(a plain folder, in bf16), xlm-roberta (a Unigram tokenizer and the first token's vector, as bge-m3 has it), clip and
+siglip (both towers; SigLIP with a sentencepiece model), siglip2 (the text tower alone, with Gemma's kind of
+tokenizer). outputs.safetensors has of each the tokens of some texts, padded as its
 users pad them, and "NAME.vectors": what transformers makes of these, pooled by the rules of
 sentence-transformers 5 (Pooling, Normalize) or by the model.
 
@@ -24,7 +25,8 @@ from safetensors.torch import load_file, save_file
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer
 from transformers import (BertConfig, BertForMaskedLM, CLIPConfig, CLIPModel, RobertaConfig, RobertaModel,
-                          SiglipConfig, SiglipModel, SiglipTextConfig, SiglipTextModel, SiglipTokenizer)
+                          SiglipConfig, SiglipModel, SiglipTextConfig, SiglipTextModel, SiglipTokenizer,
+                          XLMRobertaConfig, XLMRobertaModel)
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests/golden"
 FOLDER = GOLDEN / "sentences"
@@ -114,6 +116,24 @@ def roberta(tensors):
     put(tensors, "roberta", ids, mean(*states(model, ids)))
 
 
+def xlm_roberta(tensors):
+    tokenizer = Tokenizer.from_str(tokenizer_bytes("xlm.json").decode())
+    # A token that no text has: where padding stands, transformers counts no place.
+    padding = tokenizer.token_to_id("<mark>")
+    model = draw(XLMRobertaModel(XLMRobertaConfig(**TINY, vocab_size=tokenizer.get_vocab_size(), type_vocab_size=1,
+                                                  max_position_embeddings=26, layer_norm_eps=1e-5, pad_token_id=padding)))
+    entry = lambda i, path, kind: {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+    save("xlm-roberta", model, {
+        "tokenizer.json": tokenizer_bytes("xlm.json"),
+        "modules.json": [entry(0, "", "Transformer"), entry(1, "1_Pooling", "Pooling"), entry(2, "2_Normalize", "Normalize")],
+        "1_Pooling/config.json": {"word_embedding_dimension": 16, "pooling_mode_cls_token": True,
+                                  "pooling_mode_mean_tokens": False},
+        "sentence_xlm-roberta_config.json": {"max_seq_length": 22}}, torch.float16)
+    ids = [cut(tokenizer, text.strip(), 22) for text in TEXTS]
+    hidden, _ = states(model, ids)
+    put(tensors, "xlm-roberta", ids, torch.nn.functional.normalize(hidden[:, 0], dim=1))
+
+
 def clip(tensors):
     tokenizer = Tokenizer.from_str(tokenizer_bytes("clip.json").decode())
     end = tokenizer.token_to_id("<|endoftext|>")
@@ -166,7 +186,7 @@ def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     tensors = {}
     with torch.no_grad():
-        for make in (bert, roberta, clip, siglip, siglip2):
+        for make in (bert, roberta, clip, siglip, siglip2, xlm_roberta):
             make(tensors)
     (FOLDER / "texts.json").write_text(json.dumps(TEXTS) + "\n")
     save_file(tensors, FOLDER / "outputs.safetensors",

@@ -32,7 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kSentences = std::string(VFM_GOLDEN) + "/sentences";
-const std::vector<std::string> kSentenceModels = {"bert", "roberta", "clip", "siglip", "siglip2"};
+const std::vector<std::string> kSentenceModels = {"bert",   "roberta", "clip",
+                                                  "siglip", "siglip2", "xlm-roberta"};
 
 std::vector<std::string> golden_texts() {
   return Json::parse(io::read_file(kSentences + "/texts.json")).get<std::vector<std::string>>();
@@ -114,6 +115,15 @@ TEST_CASE("sentence encoders give transformers' vectors") {
     CHECK(std::abs(length_of(encoder->encode(texts[0]).values) - 1) < 1e-6);
     const auto low = open_sentences(kSentences + "/" + name, DType::bf16);
     CHECK(distance(vectors_of(*low, texts), expected) < 0.05);
+  }
+}
+
+TEST_CASE("sentence encoders of other families are refused by name") {
+  for (const char* type : {"mpnet", "new", "modernbert", "nomic_bert", "qwen3"}) {
+    const ChangedFolder changed("bert");
+    changed.set("config.json", "model_type", type);
+    CHECK_THAT(changed.refusal(), Catch::Contains(fmt::format("a model of type {}", type)) &&
+                                      Catch::Contains("bert, roberta, xlm-roberta"));
   }
 }
 
