@@ -2,18 +2,10 @@
 # vfm-caption --score: fields about captions, by models and by the text; columns, resume, faults.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
+load small_clips
 bats_require_minimum_version 1.5.0
 
-setup_file() {
-  export CLIPS="$BATS_FILE_TMPDIR/clips"
-  mkdir "$CLIPS"
-  clip c1 "testsrc2=size=64x48:rate=12" 3
-  clip c2 "color=gray:size=40x64:rate=8,drawbox=x=8:y=8:w=24:h=24:color=red:t=fill" 1
-  quiet_ffmpeg -f lavfi -i "mandelbrot=size=48x48" -frames:v 1 "$CLIPS/c3.png"
-}
-clip() {
-  quiet_ffmpeg -f lavfi -i "$2" -t "$3" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$CLIPS/$1.mp4"
-}
+setup_file() { make_small_clips; }
 setup() {
   setup_tools
   cp -r "$VFM_ROOT/tests/golden/qwen/untied" model
@@ -31,7 +23,7 @@ make_shard() {
     cp "$CLIPS/$key".* "src-$1/"
     printf %s "${one#*=}" >"src-$1/$key.txt"
   done
-  tar --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 -C "src-$1" -cf "$1.tar" .
+  pack_clips "$1"
   vfm-caption --from existing:member "$1.tar" >/dev/null
 }
 field() { tar -xOf "$1" "$2.json" | jq -r "$3"; }

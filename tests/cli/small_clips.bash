@@ -1,0 +1,20 @@
+# Two clips, of 36 and 8 frames, and a picture, for models that see: made once a file of tests, in $CLIPS.
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+make_small_clips() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  small_clip c1 "testsrc2=size=64x48:rate=12" 3
+  small_clip c2 "color=gray:size=40x64:rate=8,drawbox=x=8:y=8:w=24:h=24:color=red:t=fill" 1
+  quiet_ffmpeg -f lavfi -i "mandelbrot=size=48x48" -frames:v 1 "$CLIPS/c3.png"
+}
+
+# small_clip NAME SOURCE SECONDS
+small_clip() {
+  quiet_ffmpeg -f lavfi -i "$2" -t "$3" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$CLIPS/$1.mp4"
+}
+
+# pack_clips NAME: NAME.tar of what is in src-NAME.
+pack_clips() {
+  tar --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 -C "src-$1" -cf "$1.tar" .
+}
