@@ -11,8 +11,8 @@
 //   caption_fit, caption_fit_least                                      their mean, and their least
 //   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
 //                             s(z) = 1 / (1 + exp(-z)),
-//     z = kBias + kGain caption_gain + kGainLeast max(caption_gain_least, -kFloor)
-//         + kFit caption_fit + kFitLeast caption_fit_least
+//     z = bias + gain caption_gain + gain_least max(caption_gain_least, -floor)
+//         + fit caption_fit + fit_least caption_fit_least, by QualityWeights
 //
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
