@@ -122,17 +122,6 @@ std::vector<ClipVector> ClipVectors::take(bool rest) {
   return vectors;
 }
 
-std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim) {
-  std::vector<float> sum(static_cast<std::size_t>(dim), 0.0f);
-  for (std::vector<float>& vector : vectors) {
-    models::normalise(vector);
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      sum[i] += vector[i];
-  }
-  models::normalise(sum);
-  return sum;
-}
-
 Json clip_vector_config(const models::PictureEncoder& encoder, int count) {
   Json config = encoder.config();
   config["frames"] = count;

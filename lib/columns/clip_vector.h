@@ -44,10 +44,11 @@ PreparedClip prepare_file(const std::string& path, const models::PictureEncoder&
 using FrameScore = std::function<double(std::span<const float> frame)>;
 
 struct ClipVector {
-  std::vector<float> vector;  ///< pool_vectors() of its frames
-  double score = 0;           ///< the mean of its frames'; without frames or FrameScore 0
-  std::size_t frames = 0;     ///< without any the vector is zeros
-  std::vector<std::vector<float>> windows;  ///< pool_vectors() of the frames of each
+  /// The mean of its frames' vectors, each first brought to length 1, itself so.
+  std::vector<float> vector;
+  double score = 0;        ///< the mean of its frames'; without frames or FrameScore 0
+  std::size_t frames = 0;  ///< without any the vector is zeros
+  std::vector<std::vector<float>> windows;  ///< of the frames of each, likewise
 };
 
 /// Frames of clips that wait for the encoder: it gets them in packs as it likes them
@@ -92,9 +93,6 @@ class ClipVectors {
   std::deque<std::shared_ptr<Clip>> clips_;  // that were not taken
   std::shared_ptr<Clip> open_;               // the last of them, if more of it comes
 };
-
-/// The mean of vectors that are first brought to length 1, itself so; of none, `dim` zeros.
-std::vector<float> pool_vectors(std::vector<std::vector<float>> vectors, int dim);
 
 /// The encoder's config(), with {"frames": 8, "pool": "mean"} of this rule.
 Json clip_vector_config(const models::PictureEncoder& encoder, int count);

@@ -52,8 +52,9 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
   if (encoder_identity(own) != encoder_identity(config))
     fail("{} was embedded by {}, which is not what '{}' holds: {}", key, dump_json(config), *folder,
          dump_json(own));
-  const PreparedClip clip = prepare_file(path_, *encoder, count, hardware_);
-  return usable_query(pool_vectors(encoder->encode_prepared(clip.frames), encoder->dim()), *folder);
+  ClipVectors vectors(*encoder);
+  vectors.push(prepare_file(path_, *encoder, count, hardware_).frames);
+  return usable_query(vectors.take(true).front().vector, *folder);
 }
 
 bool has_words(const std::string& utf8) {
