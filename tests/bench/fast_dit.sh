@@ -2,7 +2,7 @@
 # A block of Fast-DiT, written out in PyTorch, beside a block of vfm, forward, backward and AdamW, on the same cores, shapes
 # and precision; a Markdown table. Ours does more: it has cross-attention to a text, and norms and positions of queries and keys.
 # The paper's 1.85 times is of 7B on many GPUs under FSDP, where memory decides: not this.
-# Usage: tests/bench/fast_dit.sh [BUILD]     TORCH_PYTHON: a Python with torch (see torch-python.sh); ROUNDS (3)
+# Usage: tests/bench/fast_dit.sh [BUILD]     TORCH_PYTHON: a Python with torch (see torch-python.sh); ROUNDS (3); DTYPES ("f32 bf16")
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +25,7 @@ ours() {
 
 echo '| dtype | width | tokens | a block of vfm, ms | of Fast-DiT, low rank, ms | vfm, tokens/s, over Fast-DiT |'
 echo '|---|---:|---:|---:|---:|---:|'
-for dtype in f32 bf16; do
+for dtype in ${DTYPES:-f32 bf16}; do
   for heads in 12 16; do
     best=() theirs=()
     for ((round = 0; round < ${ROUNDS:-3}; ++round)); do
