@@ -54,7 +54,7 @@ check() {
     VFM_DISASSEMBLER=$BATS_TEST_TMPDIR/tools "$ledger" --print "$object" >"$BATS_TEST_TMPDIR/now"
     check "$BATS_TEST_TMPDIR/now"
     [ "$status" -eq 1 ]
-    [[ ${lines[0]} == "rows/"*" for sm_80: $reason"* ]]
+    [[ ${lines[0]} == "rows/"*" for sm_"*": $reason"* ]]
     [[ $output == *"rows/gather_kernel<uint4> for sm_90a: $reason"* ]]
     [[ $output == *"tests/kernels/ledger --write"* ]]
   done <<'END'
@@ -127,28 +127,6 @@ END
   check "$BATS_TEST_TMPDIR/lines"
   [ "$status" -eq 1 ]
   [[ $output == *'KERNELS.md is not what the ledger gives'* ]]
-}
-
-@test "a GPU that comes later can run every kernel" {
-  need_disassembler
-  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
-  cd "$BATS_TEST_TMPDIR"
-  for each in "${object%/*}"/*.cu.o; do
-    "$tools/cuobjdump" -xptx all "$each" >/dev/null
-    # Of no architecture with a letter: that PTX runs on no other.
-    name=$(basename "$each" .o)
-    run grep -hE '^\.target' "$name".*.ptx
-    echo "$each: $output"
-    [[ $output =~ ^\.target\ sm_[0-9]+$ ]]
-  done
-  # And Blackwell's assembler takes those with instructions of tensor cores, if this nvcc has it.
-  "$nvcc" --list-gpu-code | grep -qx sm_100 || skip "this nvcc knows no Blackwell"
-  for name in attention_forward attention_backward attention_fp8 conv_tensor quantize; do
-    run ! grep -q 'trap;' $name.cu.*.ptx
-    "${nvcc%/*}/ptxas" -arch=sm_100 $name.cu.*.ptx -o $name.cubin
-    "$tools/nvdisasm" -c $name.cubin >$name.sass
-  done
-  grep -q 'HMMA.16816.F32.BF16' attention_forward.sass
 }
 
 @test "blocks of a multiprocessor are what NVIDIA's own calculation says" {
