@@ -95,15 +95,16 @@ shared() {
     jq -en "$apart < 1e-5"
     [ "$(records many.jsonl | jq -r .parallel)" = "$name" ]
     rm -r many
-  done <<'LAYOUTS'
+  done < <(by_time <<'LAYOUTS'
 2 cfg=2 cfg=2
 2 cp=2,cp_kind=gather cp=2 gather
-2 cp=2,cp_kind=ring cp=2 ring
-2 tp=2 tp=2
-4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
+night 2 cp=2,cp_kind=ring cp=2 ring
+night 2 tp=2 tp=2
+night 4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
 4 cp=2,tp=2 cp=2 all_to_all tp=2
 4 cp=4,cp_kind=all_to_all+ring cp=4 all_to_all+ring
 LAYOUTS
+  )
   vfm-generate "${fast[@]}" --compute bf16 --latents-only -o low 'a red circle' >low.jsonl
   shared 4 cfg=2,tp=2 --compute bf16
   jq -en "$(difference low many) < 0.02"
@@ -130,12 +131,13 @@ LAYOUTS
     echo "$parallel: $apart"
     jq -en "$apart <= $most"
     rm -r many shards
-  done <<LAYOUTS
+  done < <(by_time <<LAYOUTS
 2 cfg=2 1e-5
 2 cp=2,cp_kind=ring $(of_ring)
-4 cp=4,cp_kind=all_to_all+ring $(of_ring)
+night 4 cp=4,cp_kind=all_to_all+ring $(of_ring)
 4 cp=2,tp=2 0.02
 LAYOUTS
+  )
 }
 
 @test "attention in FP8 on ranks is that of one rank, whatever they exchange for it" {
@@ -149,12 +151,13 @@ LAYOUTS
     echo "$parallel: $apart"
     jq -en "$apart <= 0.02"
     rm -r many
-  done <<'LAYOUTS'
-2 cp=2,cp_kind=gather
+  done < <(by_time <<'LAYOUTS'
+night 2 cp=2,cp_kind=gather
 2 cp=2,cp_kind=ring
-4 cp=4,cp_kind=all_to_all+ring
+night 4 cp=4,cp_kind=all_to_all+ring
 4 cp=2,tp=2
 LAYOUTS
+  )
 }
 
 @test "ranks that share frames and pixels make the clip of one rank, and in FP8 that of its FP8" {
@@ -168,13 +171,14 @@ LAYOUTS
     jq -en "$apart <= $most"
     [ "$(records many.jsonl | jq -r .parallel)" = "$name" ]
     rm -r many
-  done <<LAYOUTS
+  done < <(by_time <<LAYOUTS
 2 cp=2,hybrid,cp_kind=gather off 1e-5 cp=2 gather hybrid
-2 cp=2,hybrid,cp_kind=ring linear $(of_ring) cp=2 ring hybrid
+night 2 cp=2,hybrid,cp_kind=ring linear $(of_ring) cp=2 ring hybrid
 4 cp=2,tp=2,hybrid,cp_kind=gather linear 0.02 cp=2 gather hybrid tp=2
-2 cp=2,hybrid,cp_kind=gather all 0.02 cp=2 gather hybrid
+night 2 cp=2,hybrid,cp_kind=gather all 0.02 cp=2 gather hybrid
 4 cfg=2,cp=2,hybrid,cp_kind=ring all 0.02 cfg=2 cp=2 ring hybrid
 LAYOUTS
+  )
   jq -en "$(difference one-off one-all) > 1e-3"
   # It is predicted, in FP8 too, where the same travels: faster than tokens for heads in all three attentions, and 'auto' knows it.
   predicted() {
@@ -223,11 +227,12 @@ LAYOUTS
     jq -en "$apart < 1e-5"
     jq -es '(.[0].quantize_error - .[1].quantize_error) | fabs < 1e-5' <(records one.jsonl many.jsonl)
     rm -r many shards
-  done <<'LAYOUTS'
-2 cfg=2
+  done < <(by_time <<'LAYOUTS'
+night 2 cfg=2
 2 tp=2
 2 cp=2
 LAYOUTS
+  )
   # Prompts over ranks: all of them round, and one of them measures.
   prompts | vfm-generate "${fast[@]}" "${low[@]}" -o one >one.jsonl || [ $? -eq 1 ]
   prompts | on 2 -j1 "${low[@]}" -o many >many.jsonl || [ $? -eq 1 ]

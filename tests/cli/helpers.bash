@@ -20,6 +20,11 @@ needs_mpi() {
 }
 has_mpi() { "${1:-vfm-train}" --version | grep -qi 'mpi: *yes'; }
 
+# Of series of the same kind some stand for all by day; scripts/nightly runs these files once more, with all.
+at_night() { [ -n "${VFM_NIGHT-}" ]; }
+# by_time: of the lines of standard input those that begin with "night " only then, without that word.
+by_time() { if at_night; then sed 's/^night //'; else grep -v '^night '; fi; }
+
 # tiny_recipe [LAYERS [HEADS]] <SECTIONS: tiny.yaml, a network of a few thousand parameters for what make-latents makes,
 # and the recipe's other sections.
 tiny_recipe() {
