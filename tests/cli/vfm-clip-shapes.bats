@@ -273,9 +273,9 @@ END
   [[ "$stderr" = *"'shots.mp4': 3 shots, 3 clips, 4.5s of video, there already"* ]]
   run --separate-stderr vfm-clip --shots-only shots.mp4 -v
   [[ "$stderr" =~ "vfm-clip: 'shots.mp4': 3 shots, 4.5s of video in "[0-9.]+s ]]
-  quiet_ffmpeg -f lavfi -i testsrc2=size=640x480:rate=25 -t 40 -c:v libx264 -preset ultrafast long.mp4
+  quiet_ffmpeg -f lavfi -i testsrc2=size=640x480:rate=25 -t 12 -c:v libx264 -preset ultrafast long.mp4
   run --separate-stderr vfm-clip long.mp4 one.mp4 -o long --progress -j1 --preset slow
-  [[ "$stderr" =~ "vfm-clip  0/2 videos  "[^$'\n']*"ETA "[^$'\n']*"  'long.mp4': "[0-9.]+"s of 40.0s" ]]
+  [[ "$stderr" =~ "vfm-clip  0/2 videos  "[^$'\n']*"ETA "[^$'\n']*"  'long.mp4': "[0-9.]+"s of 12.0s" ]]
   [[ "$stderr" =~ "vfm-clip  2/2 videos" ]]
 }
 
