@@ -116,7 +116,9 @@ validation: {every: 0}
 train: {log_every: 1}
 YAML
   made_up=(vfm-train wide.yaml --synthetic 4x16x32 data.tokens=512 data.packs=4 --device cpu -j1 -q)
-  for layout in "parallel.pp=2" "parallel.pp=2 parallel.vpp=2" "parallel.pp=2 parallel.stages=[3,1]"; do
+  layouts=("parallel.pp=2 parallel.vpp=2" "parallel.pp=2 parallel.stages=[3,1]")
+  ! at_night || layouts+=("parallel.pp=2")
+  for layout in "${layouts[@]}"; do
     read -ra keys <<<"$layout"
     rm -rf run
     "${made_up[@]}" "${keys[@]}" --dry-run --ranks 2 >cost

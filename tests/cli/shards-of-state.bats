@@ -81,7 +81,7 @@ refused() {
 
 @test "--dry-run tells the memory of parts, and a run has it" {
   local shard predicted peak
-  wide=(model.num_attention_heads=8 model.attention_head_dim=64 model.num_layers=6 data.packs=2 parallel.shard=none)
+  wide=(model.num_attention_heads=8 model.attention_head_dim=64 model.num_layers=6 train.steps=2 data.packs=2 parallel.shard=none)
   for shard in none optimizer full; do
     wide[-1]=parallel.shard=$shard
     vfm-train tiny.yaml "${wide[@]}" --dry-run -q --ranks 2 --synthetic 2x4x4 >"$shard.json"
