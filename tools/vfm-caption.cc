@@ -157,13 +157,14 @@ class CaptionTool : public vfm::cli::Tool {
     };
     add("--fps", model.fps, "frames a second that it sees", "N")
         ->check(CLI::Range(0.01, 240.0))
-        ->capture_default_str();
+        ->default_str("2; of SmolVLM what its folder says");
     add("--window", model.window, "frames of a clip that it is asked about at a time", "N")
         ->check(CLI::Range(vfm::columns::kLeastWindow, 1 << 20))
         ->capture_default_str();
-    add("--frame-tokens", model.frame_tokens, "what two frames may become, at most", "N")
+    add("--frame-tokens", model.frame_tokens, "what two frames of Qwen2.5-VL may become, at most",
+        "N")
         ->check(CLI::Range(4, 16384))
-        ->capture_default_str();
+        ->default_str("768");
     add("--max-tokens", model.rule.most_tokens, "of a text; a longer one is cut", "N")
         ->check(CLI::Range(1, 1 << 16))
         ->capture_default_str();

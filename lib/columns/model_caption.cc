@@ -28,7 +28,7 @@ class WindowTaker final : public FrameTaker {
     count_ = count_windows(frames, options_.window);
     if (answered() < count_) open_window();
     const FrameWindow last = window(count_ - 1);
-    return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps).back();
+    return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps_of(model_)).back();
   }
 
   void take(std::int64_t number, const media::Frame& frame,
@@ -174,13 +174,16 @@ class WindowTaker final : public FrameTaker {
 
   void open_window() {
     const FrameWindow next = window(answered());
-    plan_ = model_.plan(next.end - next.begin, rate_, options_.fps);
+    plan_ = model_.plan(next.end - next.begin, rate_, options_.fps_of(model_));
     seen_ = {};
     seen_.still = still_;
     seen_.fps =
         static_cast<double>(plan_.size()) / static_cast<double>(next.end - next.begin) * rate_;
-    for (std::int64_t& frame : plan_)
+    seen_.seconds = static_cast<double>(next.end - next.begin) / rate_;
+    for (std::int64_t& frame : plan_) {
+      seen_.times.push_back(static_cast<double>(frame) / rate_);
       frame += next.begin;
+    }
   }
 
   const models::CaptionModel& model_;
@@ -231,7 +234,7 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
 
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options) {
   Json config = model.config();
-  config["fps"] = options.fps;
+  config["fps"] = options.fps_of(model);
   config["window"] = options.window;
   config["prompt"] = options.video_prompt;
   config["picture_prompt"] = options.picture_prompt;

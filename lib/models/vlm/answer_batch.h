@@ -31,7 +31,7 @@ namespace vfm::models {
 struct SharedSight {
   std::function<QwenPicture()> open;
   QwenSight sight = {};
-  Tensor tokens = {};  ///< of Qwen::look(); undefined before
+  Tensor tokens = {};  ///< of the model's look(); undefined before
 };
 
 /// A question, and what becomes of it.
@@ -54,8 +54,8 @@ class AnswerBatch {
   /// `model` and `ends`, the tokens that end a text, must outlive it, and `turn`, which is held
   /// while it computes: of all threads one at a time does, since it does so by all processors.
   /// At most `together` texts are written at once: so many have their keys and values in memory.
-  AnswerBatch(const Qwen& model, const std::vector<std::int32_t>& ends, std::size_t together,
-              std::mutex& turn)
+  AnswerBatch(const VisionLanguageModel& model, const std::vector<std::int32_t>& ends,
+              std::size_t together, std::mutex& turn)
       : model_(model), ends_(ends), together_(together), turn_(turn) {}
 
   /// Returns when all of `jobs` are done, as some may be before. What was thrown about one is its
@@ -69,7 +69,7 @@ class AnswerBatch {
   void choose(std::span<TextJob* const> jobs) const;
   void finish(TextJob& job, std::exception_ptr error);
 
-  const Qwen& model_;
+  const VisionLanguageModel& model_;
   const std::vector<std::int32_t>& ends_;
   const std::size_t together_;
   std::mutex& turn_;

@@ -29,17 +29,22 @@ std::vector<std::int32_t> end_tokens(const std::string& folder) {
   return token_ids(*found, fmt::format("'{}'", path));
 }
 
-/// A user's message: what is seen, "image", "video" or "", and the text.
-std::string chat_text(const ChatFormat& format, std::string_view text, const char* sight) {
-  Json seen = Json::object(), said = Json::object(), message = Json::object();
-  seen["type"] = sight;
-  said["type"] = "text";
-  said["text"] = text;
+/// A user's message: what is seen, each "image" or "video", and the text.
+std::string chat_text(const ChatFormat& format, std::string_view text,
+                      std::span<const std::string_view> sights) {
+  Json content = Json::array(), message = Json::object();
+  for (const std::string_view sight : sights)
+    content.push_back({{"type", sight}});
+  content.push_back({{"type", "text"}, {"text", text}});
   message["role"] = "user";
-  message["content"] = *sight == '\0' ? Json::array({said}) : Json::array({seen, said});
+  message["content"] = content;
   Json messages = Json::array();
   messages.push_back(message);
   return format.prompt(messages);
+}
+
+std::string chat_text(const ChatFormat& format, std::string_view text, std::string_view sight) {
+  return chat_text(format, text, std::span(&sight, 1));
 }
 
 }  // namespace
@@ -77,8 +82,12 @@ std::vector<std::int32_t> ChatWords::prompt(std::string_view text, bool still) c
       chat_text(state_->format, text, still ? "image" : "video"));
 }
 
+std::string ChatWords::chat(std::string_view text, std::span<const std::string_view> sights) const {
+  return chat_text(state_->format, text, sights);
+}
+
 std::vector<std::int32_t> ChatWords::prompt_alone(std::string_view text) const {
-  return state_->tokenizer->encode_prompt(chat_text(state_->format, text, ""));
+  return state_->tokenizer->encode_prompt(chat(text, {}));
 }
 
 std::vector<std::int32_t> ChatWords::tokens(std::string_view text) const {

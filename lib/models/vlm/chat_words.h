@@ -25,6 +25,8 @@ class ChatWords {
   /// Of a user's message: a video, or a still picture, and after it the text; up to where the
   /// answer begins. Throws Error{usage}, also what the template refuses.
   std::vector<std::int32_t> prompt(std::string_view text, bool still) const;
+  /// The text itself of a user's message that begins with `sights`, each "image" or "video".
+  std::string chat(std::string_view text, std::span<const std::string_view> sights) const;
   /// Of a user's message that is the text alone, where nothing is seen.
   std::vector<std::int32_t> prompt_alone(std::string_view text) const;
   /// Of a text that is an answer, or its begin.

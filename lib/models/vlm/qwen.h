@@ -16,16 +16,11 @@
 #include "models/vlm/qwen_config.h"
 #include "models/vlm/qwen_text.h"
 #include "models/vlm/qwen_vision.h"
+#include "models/vlm/vision_language.h"
 
 namespace vfm::models {
 
-/// What is seen, and its patches as QwenVision takes them.
-struct QwenPicture {
-  QwenSight sight;
-  Tensor patches;
-};
-
-class Qwen {
+class Qwen final : public VisionLanguageModel {
  public:
   /// `folder`, of the type kQwenType, must outlive it. Throws Error{usage} for a configuration that
   /// is not supported; Error listing the tensors that do not fit. `int8`: matrices are rounded to 8
@@ -33,12 +28,17 @@ class Qwen {
   Qwen(const HfComponent& folder, DType compute, bool int8 = false);
 
   const QwenConfig& config() const { return config_; }
-  /// The tokens of what is seen, [N, D] f32, for a QwenAnswer. Throws Error for patches that are
-  /// not those of the grid; Stopped.
-  Tensor look(const QwenPicture& picture) const;
+  const QwenText& text() const override { return text_; }
+  Tensor look(const QwenPicture& picture) const override;
+  bool stands_for_sight(std::int32_t token) const override {
+    return token == config_.image_token || token == config_.video_token;
+  }
+  std::vector<QwenPlace> places(std::span<const std::int32_t> ids,
+                                std::span<const QwenSight> sights) const override {
+    return qwen_places(ids, sights, config_);
+  }
 
  private:
-  friend class QwenAnswer;
   QwenConfig config_;
   SelectedSet selected_;
   QwenWeights weights_;
@@ -46,16 +46,16 @@ class Qwen {
   QwenText text_;
 };
 
-/// The answer to a prompt, token by token.
+/// The answer of a model that sees to a prompt, token by token.
 class QwenAnswer {
  public:
-  /// `ids`: the prompt, in which each token of a picture has its image or video token; `pictures`
+  /// `ids`: the prompt, in which each token of a picture has one that stands for it; `pictures`
   /// in that order; at most `most` tokens are written. Throws Error where they do not fit; Stopped.
-  QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
+  QwenAnswer(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
              std::span<const QwenPicture> pictures, std::int64_t most);
 
-  /// Of pictures that were looked at: `seen` as Qwen::look() has them of `sights`.
-  QwenAnswer(const Qwen& model, std::span<const std::int32_t> ids,
+  /// Of pictures that were looked at: `seen` as the model's look() has them of `sights`.
+  QwenAnswer(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
              std::span<const QwenSight> sights, std::span<const Tensor> seen, std::int64_t most);
 
   /// Of the prompt's tokens from `begin` to before `end`: [end - begin, V] f32. Before
@@ -69,7 +69,7 @@ class QwenAnswer {
   static Tensor logits_together(std::span<QwenAnswer* const> answers);
 
  private:
-  const Qwen& model_;
+  const VisionLanguageModel& model_;
   QwenMemory memory_;
   Tensor hidden_;
   std::int32_t next_ = 0;

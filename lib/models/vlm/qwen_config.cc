@@ -2,6 +2,7 @@
 #include "models/vlm/qwen_config.h"
 
 #include <algorithm>
+#include <numbers>
 #include <string>
 
 #include "base/error.h"
@@ -12,24 +13,6 @@ namespace vfm::models {
 namespace {
 
 constexpr int kMostTokenSide = 64;  // pixels
-
-/// A member of an object; null if it has none.
-const Json& part_named(const Json& json, const char* name) {
-  static const Json kNothing;
-  const auto found = json.find(name);
-  return found == json.end() ? kNothing : *found;
-}
-
-void need_silu(const Json& config, std::string_view what) {
-  const std::string activation = get_string(config, "hidden_act").value_or("silu");
-  if (activation != "silu")
-    fail_usage("{}: the activation '{}' is not supported: silu is", what, activation);
-}
-
-void need_heads(int width, int heads, const char* part, std::string_view what) {
-  if (heads > width || width % heads != 0 || width / heads % 2 != 0)
-    fail_usage("{}: a {} of {} columns has no {} heads", what, part, width, heads);
-}
 
 QwenVisionConfig vision_of(const Json& given, std::string_view what) {
   if (!given.is_null() && !given.is_object())
@@ -135,6 +118,51 @@ void add_linear(std::vector<TensorTarget>& targets, const std::string& name, std
 
 }  // namespace
 
+const Json& part_named(const Json& json, const char* name) {
+  static const Json kNothing;
+  const auto found = json.find(name);
+  return found == json.end() ? kNothing : *found;
+}
+
+void need_silu(const Json& config, std::string_view what) {
+  const std::string activation = get_string(config, "hidden_act").value_or("silu");
+  if (activation != "silu")
+    fail_usage("{}: the activation '{}' is not supported: silu is", what, activation);
+}
+
+void need_heads(int width, int heads, const char* part, std::string_view what) {
+  if (heads > width || width % heads != 0 || width / heads % 2 != 0)
+    fail_usage("{}: a {} of {} columns has no {} heads", what, part, width, heads);
+}
+
+double LlamaRope::frequency(double plain) const {
+  const double turns = original * plain / (2 * std::numbers::pi);
+  if (turns < low) return plain / factor;
+  if (turns > high) return plain;
+  const double share = (turns - low) / (high - low);
+  return (1 - share) * plain / factor + share * plain;
+}
+
+void add_text_tensors(const QwenTextConfig& text, std::vector<TensorTarget>& targets) {
+  const std::int64_t d = text.width, f = text.feed_forward;
+  const std::int64_t keys = std::int64_t{text.key_heads} * text.head_dim();
+  targets.push_back({"embed_tokens.weight", {text.vocabulary, d}, {}});
+  for (int i = 0; i < text.layers; ++i) {
+    const std::string layer = fmt::format("layers.{}.", i);
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
+      targets.push_back({layer + norm + ".weight", {d}, {}});
+    add_linear(targets, layer + "self_attn.q_proj", d, d, text.biases);
+    add_linear(targets, layer + "self_attn.k_proj", keys, d, text.biases);
+    add_linear(targets, layer + "self_attn.v_proj", keys, d, text.biases);
+    add_linear(targets, layer + "self_attn.o_proj", d, d, false);
+    add_linear(targets, layer + "mlp.gate_proj", f, d, false);
+    add_linear(targets, layer + "mlp.up_proj", f, d, false);
+    add_linear(targets, layer + "mlp.down_proj", d, f, false);
+  }
+  targets.push_back({"norm.weight", {d}, {}});
+  if (!text.tied) targets.push_back({"lm_head.weight", {text.vocabulary, d}, {}});
+}
+
 std::vector<std::int32_t> token_ids(const Json& value, std::string_view what) {
   std::vector<std::int32_t> ids;
   const auto take = [&](const Json& id) {
@@ -197,23 +225,7 @@ std::vector<TensorTarget> QwenConfig::tensors() const {
   add_linear(targets, "visual.merger.mlp.0", merged, merged, true);
   add_linear(targets, "visual.merger.mlp.2", vision.out_width, merged, true);
 
-  const std::int64_t d = text.width, f = text.feed_forward;
-  const std::int64_t keys = std::int64_t{text.key_heads} * text.head_dim();
-  targets.push_back({"embed_tokens.weight", {text.vocabulary, d}, {}});
-  for (int i = 0; i < text.layers; ++i) {
-    const std::string layer = fmt::format("layers.{}.", i);
-    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
-      targets.push_back({layer + norm + ".weight", {d}, {}});
-    add_linear(targets, layer + "self_attn.q_proj", d, d, true);
-    add_linear(targets, layer + "self_attn.k_proj", keys, d, true);
-    add_linear(targets, layer + "self_attn.v_proj", keys, d, true);
-    add_linear(targets, layer + "self_attn.o_proj", d, d, false);
-    add_linear(targets, layer + "mlp.gate_proj", f, d, false);
-    add_linear(targets, layer + "mlp.up_proj", f, d, false);
-    add_linear(targets, layer + "mlp.down_proj", d, f, false);
-  }
-  targets.push_back({"norm.weight", {d}, {}});
-  if (!text.tied) targets.push_back({"lm_head.weight", {text.vocabulary, d}, {}});
+  add_text_tensors(text, targets);
   return targets;
 }
 

@@ -30,7 +30,9 @@ PlaceAngles place_angles(std::span<const QwenPlace> places, const QwenTextConfig
   for (std::size_t axis = 0; axis < 3; ++axis)
     for (int i = 0; i < c.sections[axis]; ++i) {
       const double power = 2.0 * static_cast<double>(turns.size()) / c.head_dim();
-      turns.emplace_back(static_cast<float>(1 / std::pow(c.theta, power)), axis);
+      const double plain = 1 / std::pow(c.theta, power);
+      turns.emplace_back(static_cast<float>(c.stretched ? c.stretched->frequency(plain) : plain),
+                         axis);
     }
   const auto count = static_cast<std::int64_t>(places.size());
   PlaceAngles angles{Tensor({count, pairs}), Tensor({count, pairs})};
