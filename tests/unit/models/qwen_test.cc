@@ -57,36 +57,6 @@ struct OpenedQwen {
   }
 };
 
-std::vector<std::int32_t> ids_of(const io::TensorSet& golden, const std::string& name) {
-  const io::TensorView& view = *golden.find(name);
-  REQUIRE(view.dtype == "I32");
-  std::vector<std::int32_t> ids(view.data.size() / 4);
-  std::memcpy(ids.data(), view.data.data(), view.data.size());
-  return ids;
-}
-
-double farthest(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::abs(double{a[i]} - double{b[i]}));
-  return most;
-}
-
-std::vector<std::int32_t> written(const OpenedQwen& opened, std::vector<std::int32_t> ids,
-                                  const std::string& prompt, double penalty, std::size_t count) {
-  models::QwenAnswer answer(opened.model, ids, opened.pictures(prompt), 12);
-  std::vector<std::int32_t> tokens;
-  const models::TokenChoice greedy{.repetition_penalty = penalty};
-  while (tokens.size() < count) {
-    const std::int32_t token = models::choose_token(next_logits(answer).floats(), ids, greedy, 0.5);
-    tokens.push_back(token);
-    ids.push_back(token);
-    write_token(answer, token);
-  }
-  return tokens;
-}
-
 }  // namespace
 
 TEST_CASE("the patches of pictures and videos are those of transformers' processor") {
@@ -161,7 +131,8 @@ TEST_CASE("what it writes greedily is what transformers' generate() writes") {
         const std::string key = fmt::format("{}.{}.greedy{:.1f}", name, prompt, penalty);
         const std::vector<std::int32_t> expected = ids_of(golden, key);
         const std::vector<std::int32_t> ids = ids_of(golden, name + "." + prompt + ".ids");
-        CHECK(written(opened, ids, prompt, penalty, expected.size()) == expected);
+        CHECK(greedy_tokens({opened.model, ids, opened.pictures(prompt), 12}, ids, penalty,
+                            expected.size()) == expected);
       }
   }
 }
