@@ -17,6 +17,7 @@
 #include "models/vlm/smol_words.h"
 #include "support/noise_picture.h"
 #include "support/one_answer.h"
+#include "support/temporary_folder.h"
 #include "support/usage_error.h"
 
 using namespace vfm;
@@ -102,7 +103,7 @@ TEST_CASE("tiles of pictures and frames of videos are those of transformers' pro
       CHECK(hash_of_values(pixel_values(opened.input.prepare(picture.view, false),
                                         opened.input.still.tile)) == one["frame"]);
       // A patch has each channel by itself, and what does not fill one is left out.
-      const QwenPicture made = opened.input.patches(std::vector{still}, true);
+      const QwenPicture made = opened.input.patches(std::span(&still, 1), true);
       const int side = opened.input.side(), p = opened.input.patch, t = opened.input.still.tile;
       REQUIRE(made.sight.grid == models::QwenGrid{tiles.count(), side, side});
       std::vector<float> patches;
@@ -276,6 +277,54 @@ TEST_CASE("settings of SmolVLM's processor that would change its tiles are refus
   CHECK_THAT(refused(R"({"image_processor_type": "CLIPImageProcessor"})"), Catch::Contains("CLIP"));
 }
 
+TEST_CASE("what a folder says of videos is what SmolVLM's processor of videos makes of it") {
+  const TemporaryFolder folder;
+  const models::SmolConfig config = OpenedSmol("smolvlm").model.config();
+  const auto write = [&](const char* name, const Json& json) {
+    folder.write(name, dump_json(json));
+  };
+  const auto read = [&] { return models::SmolInput::from_folder(folder.path, config); };
+  CHECK_THAT(usage_error(read), Catch::Contains("has no preprocessor_config.json"));
+  // The size of pictures goes before that of videos.
+  const Json tile = {{"longest_edge", 512}},
+             sampling = {{"fps", 2}, {"max_frames", 9}, {"video_size", {{"longest_edge", 16}}}};
+  Json own = {
+      {"size", {{"longest_edge", 2048}}}, {"max_image_size", tile}, {"video_sampling", sampling}};
+  write("preprocessor_config.json", own);
+  const Json sizes = smol_golden()["sizes"];
+  CHECK(read().video.longest == sizes[0]);
+  CHECK(read().fps == 2);
+  CHECK(read().most_frames == 9);
+  own.erase("size");
+  write("preprocessor_config.json", own);
+  CHECK(read().video.longest == sizes[1]);
+  CHECK(read().still.longest == 4 * 364);
+  // As transformers 5 writes both into one file.
+  std::filesystem::remove(folder / "preprocessor_config.json");
+  Json video = {{"video_processor_type", "SmolVLMVideoProcessor"},
+                {"num_frames", 5},
+                {"fps", 3},
+                {"size", {{"longest_edge", 768}}},
+                {"max_image_size", tile},
+                {"image_std", {1, 1, 1}},
+                {"return_metadata", false}};
+  write("processor_config.json",
+        {{"image_processor", {{"max_image_size", tile}}}, {"video_processor", video}});
+  CHECK(read().video.longest == 768);
+  CHECK(read().video.deviation[0] == 1);
+  CHECK(read().still.deviation[0] == 0.5);
+  CHECK(read().most_frames == 5);
+  CHECK(read().fps == 3);
+  video["max_image_size"]["longest_edge"] = 256;
+  write("video_preprocessor_config.json", video);
+  CHECK_THAT(usage_error(read),
+             Catch::Contains("tiles of videos have 256 pixels, of pictures 512"));
+  video["fps"] = 0;
+  video["max_image_size"] = tile;
+  write("video_preprocessor_config.json", video);
+  CHECK_THAT(usage_error(read), Catch::Contains("\"fps\" is 0"));
+}
+
 TEST_CASE("a prompt that does not fit SmolVLM's pictures, and patches of no tile, are errors") {
   const io::SafetensorsSet golden(kSmol, "outputs");
   const OpenedSmol opened("smolvlm");
@@ -290,6 +339,7 @@ TEST_CASE("a prompt that does not fit SmolVLM's pictures, and patches of no tile
   CHECK_THROWS_WITH(opened.model.look(picture), Catch::Contains("are not those of 1 tiles"));
   picture.sight.grid = {1, 3, 3};
   CHECK_THROWS_WITH(opened.model.look(picture), Catch::Contains("are not those"));
-  CHECK_THROWS_WITH(opened.input.patches(std::vector{std::vector<std::uint8_t>(7)}, true),
+  const std::vector<std::uint8_t> cut(7);
+  CHECK_THROWS_WITH(opened.input.patches(std::span(&cut, 1), true),
                     Catch::Contains("is not made of tiles"));
 }
