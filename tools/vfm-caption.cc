@@ -58,6 +58,7 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::cli::add_dry_run(app, dry_run_);
     add_prompt_options(app);
     add_model_options(app);
+    add_refine_options(app);
     add_endpoint_options(app);
     score_.add(app);
   }
@@ -165,6 +166,7 @@ class CaptionTool : public vfm::cli::Tool {
         "N")
         ->check(CLI::Range(4, 16384))
         ->default_str("768");
+    of_eyes_ = of_model_.size();
     add("--max-tokens", model.rule.most_tokens, "of a text; a longer one is cut", "N")
         ->check(CLI::Range(1, 1 << 16))
         ->capture_default_str();
@@ -189,7 +191,39 @@ class CaptionTool : public vfm::cli::Tool {
         ->check(CLI::IsMember({"int8"}));
   }
 
+  void add_refine_options(CLI::App& app) {
+    const std::string group = "Captions written anew";
+    vfm::columns::RefineOptions& refine = options_.refine;
+    app.add_option("--refine", refine.folder,
+                   "let a language model (Qwen2, Qwen2.5) write each caption anew")
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty)
+        ->group(group);
+    auto* prompt =
+        app.add_option("--refine-prompt", refine_prompt_, "what it is told to do with a caption");
+    prompt->type_name("TEXT")->check(vfm::cli::not_empty)->group(group);
+    prompt->default_str("to keep all facts and add none");
+    auto* file = app.add_option("--refine-prompt-file", refine_file_, "take that from a file");
+    file->type_name("FILE")->check(CLI::ExistingFile)->excludes(prompt)->group(group);
+  }
+
+  void set_refine_options() {
+    if (!refine_file_.empty()) refine_prompt_ = vfm::columns::read_prompt_file(refine_file_);
+    if (!refine_prompt_.empty()) options_.refine.prompt = refine_prompt_;
+  }
+
+  void check_refine_options(bool endpoint) const {
+    const bool refine = !options_.refine.folder.empty();
+    if (!refine && (!refine_prompt_.empty() || !refine_file_.empty()))
+      vfm::fail_usage(
+          "--refine-prompt tells a language model what to do: name one by --refine DIR");
+    if (refine && endpoint)
+      vfm::fail_usage(
+          "--refine does not refine what a server says: ask the server for it by --prompt");
+  }
+
   void set_model_options() {
+    set_refine_options();
     options_.model.rule.seed = seed_.seed;
     options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     options_.model.int8 = !quantize_.empty();
@@ -206,9 +240,12 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   void check_model_options(bool endpoint) const {
+    check_refine_options(endpoint);
     if (!vfm::columns::caption_model_folder(options_.from).empty() || score_.asks_model()) return;
-    for (const CLI::Option* option : of_model_)
-      if (option->count() > 0)
+    const bool refine = !options_.refine.folder.empty();
+    for (std::size_t i = 0; i < of_model_.size(); ++i)
+      if (const CLI::Option* option = of_model_[i];
+          option->count() > 0 && !(refine && i >= of_eyes_))
         vfm::fail_usage("{} is about a model, and --from names none: --from model:DIR",
                         option->get_name());
     if (!endpoint && (!prompt_.empty() || !prompt_file_.empty()))
@@ -268,6 +305,8 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip", prompt_, compute_ = "f32", quantize_;
   std::vector<CLI::Option*> of_model_, of_prompts_;
+  std::size_t of_eyes_ = 0;  // those of of_model_ that are about what a model sees come first
+  std::string refine_prompt_, refine_file_;
   vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;
   CaptionScoreOptions score_;

@@ -240,14 +240,18 @@ Json model_caption_config(const models::CaptionModel& model, const ModelCaptionO
   config["picture_prompt"] = options.picture_prompt;
   if (!options.also.list.empty())
     config["also"] = options.also.to_json(options.rule.choice.temperature);
-  config["max_tokens"] = options.rule.most_tokens;
-  config["repetition_penalty"] = options.rule.choice.repetition_penalty;
-  config["temperature"] = options.rule.choice.temperature;
-  if (options.rule.choice.temperature > 0) {
-    config["top_p"] = options.rule.choice.top_p;
-    config["seed"] = options.rule.seed;
-  }
+  add_rule(config, options.rule);
   return config;
+}
+
+void add_rule(Json& config, const models::AnswerRule& rule) {
+  config["max_tokens"] = rule.most_tokens;
+  config["repetition_penalty"] = rule.choice.repetition_penalty;
+  config["temperature"] = rule.choice.temperature;
+  if (rule.choice.temperature > 0) {
+    config["top_p"] = rule.choice.top_p;
+    config["seed"] = rule.seed;
+  }
 }
 
 }  // namespace vfm::columns

@@ -74,6 +74,8 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
                           const ModelCaptionOptions& options,
                           const media::HardwareDecoder* hardware);
 
+/// Adds what of a rule decides the texts.
+void add_rule(Json& config, const models::AnswerRule& rule);
 /// What decides the texts: the model's config() and the options.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 

@@ -11,6 +11,11 @@
 
 namespace vfm::models {
 
+std::mutex& all_processors() {
+  static std::mutex turn;
+  return turn;
+}
+
 void AnswerBatch::run(std::span<TextJob> jobs) {
   const auto all_done = [&] {
     return std::all_of(jobs.begin(), jobs.end(), [](const TextJob& job) { return job.done; });
@@ -84,6 +89,11 @@ void AnswerBatch::fill() {
 }
 
 void AnswerBatch::begin(TextJob& job) const {
+  if (!job.seen) {
+    job.answer = std::make_unique<QwenAnswer>(model_, job.ids, std::span<const QwenPicture>(),
+                                              job.most_tokens);
+    return;
+  }
   SharedSight& seen = *job.seen;
   if (!seen.tokens.defined()) {
     const QwenPicture picture = seen.open();

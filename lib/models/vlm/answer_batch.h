@@ -36,8 +36,8 @@ struct SharedSight {
 
 /// A question, and what becomes of it.
 struct TextJob {
-  std::vector<std::int32_t> ids;  ///< the prompt; with what is written behind it
-  std::shared_ptr<SharedSight> seen;
+  std::vector<std::int32_t> ids;      ///< the prompt; with what is written behind it
+  std::shared_ptr<SharedSight> seen;  ///< null: nothing
   TokenChoice choice;
   int most_tokens = 0;
   std::optional<Random> random;
@@ -48,6 +48,10 @@ struct TextJob {
   bool done = false;
   std::unique_ptr<QwenAnswer> answer = nullptr;
 };
+
+/// Held while models of text compute, each of which does so by all processors: two at once would
+/// wait for each other's threads.
+std::mutex& all_processors();
 
 class AnswerBatch {
  public:

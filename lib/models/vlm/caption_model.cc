@@ -48,7 +48,6 @@ struct CaptionModel::State {
   std::vector<std::int32_t> ends;
   std::string hash;
   OpenCaptioner how;
-  mutable std::mutex turn;  // of whoever computes, by all processors
   mutable AnswerBatch batch;
 
   State(const std::string& folder, const OpenCaptioner& how_in)
@@ -57,7 +56,7 @@ struct CaptionModel::State {
         ends(words().ends().empty() ? family->ends() : words().ends()),
         hash(component.hash()),
         how(how_in),
-        batch(family->model(), ends, kAnswersTogether, turn) {}
+        batch(family->model(), ends, kAnswersTogether, all_processors()) {}
 
   const ChatWords& words() const { return family->words(); }
 
@@ -170,7 +169,7 @@ std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std:
   if (said.empty()) return {};
   std::vector<QwenPicture> pictures;
   if (seen != nullptr) pictures.push_back(s.family->picture(*seen));
-  const std::lock_guard one(s.turn);  // of it all threads compute
+  const std::lock_guard one(all_processors());
   return answer_log_probabilities(s.family->model(), ids, pictures, said.size());
 }
 

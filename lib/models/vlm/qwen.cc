@@ -10,7 +10,9 @@ namespace vfm::models {
 namespace {
 
 QwenConfig qwen_config_of(const HfComponent& folder) {
-  folder.need_type({kQwenType});
+  folder.need_type({kQwenType, kQwenTextType});
+  if (folder.type() == kQwenTextType)
+    return QwenConfig::text_from_json(folder.config(), folder.config_path());
   return QwenConfig::from_json(folder.config(), folder.config_path());
 }
 
@@ -41,11 +43,13 @@ Qwen::Qwen(const HfComponent& folder, DType compute, bool int8)
                   return own;
                 }),
       weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8),
-      vision_(config_.vision, weights_),
-      text_(config_.text, selected_, weights_) {}
+      text_(config_.text, selected_, weights_) {
+  if (config_.sees) vision_.emplace(config_.vision, weights_);
+}
 
 Tensor Qwen::look(const QwenPicture& picture) const {
-  return vision_.forward(picture.patches, picture.sight.grid);
+  if (!vision_) fail("a language model sees nothing");
+  return vision_->forward(picture.patches, picture.sight.grid);
 }
 
 QwenAnswer::QwenAnswer(const VisionLanguageModel& model, std::span<const std::int32_t> ids,

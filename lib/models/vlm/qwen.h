@@ -1,4 +1,5 @@
-// Qwen2.5-VL from a folder: what it sees and a prompt in, the tokens of an answer out.
+// Qwen2.5-VL from a folder: what it sees and a prompt in, the tokens of an answer out; or Qwen2 and
+// Qwen2.5, whose text it is, and which see nothing.
 //
 // A prompt is computed by itself, and tokens of several answers are written together with the bits
 // that each has alone: what else a program does changes no bit of an answer.
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,13 +24,14 @@ namespace vfm::models {
 
 class Qwen final : public VisionLanguageModel {
  public:
-  /// `folder`, of the type kQwenType, must outlive it. Throws Error{usage} for a configuration that
-  /// is not supported; Error listing the tensors that do not fit. `int8`: matrices are rounded to 8
-  /// bits.
+  /// `folder`, of the type kQwenType or kQwenTextType, must outlive it. Throws Error{usage} for a
+  /// configuration that is not supported; Error listing the tensors that do not fit. `int8`:
+  /// matrices are rounded to 8 bits.
   Qwen(const HfComponent& folder, DType compute, bool int8 = false);
 
   const QwenConfig& config() const { return config_; }
   const QwenText& text() const override { return text_; }
+  /// Throws Error, too, of a model that sees nothing.
   Tensor look(const QwenPicture& picture) const override;
   bool stands_for_sight(std::int32_t token) const override {
     return token == config_.image_token || token == config_.video_token;
@@ -42,7 +45,7 @@ class Qwen final : public VisionLanguageModel {
   QwenConfig config_;
   SelectedSet selected_;
   QwenWeights weights_;
-  QwenVision vision_;
+  std::optional<QwenVision> vision_;
   QwenText text_;
 };
 

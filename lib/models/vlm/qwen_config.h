@@ -1,10 +1,12 @@
-// What a Qwen2.5-VL is, by its folder's config.json.
+// What a Qwen2.5-VL is, or a Qwen2 or Qwen2.5, which is a language model alone, by its folder's
+// config.json.
 //
 // Known are the fields at the top level, as the published folders have them, and in "text_config",
 // as transformers 5 writes them; fields that are left out have the defaults of transformers 5.24.
 // What is not known (another activation, positions that are stretched, sliding windows of text) is
 // refused.
-// Sources: Bai et al., "Qwen2.5-VL technical report" (2025); transformers' Qwen2_5_VLConfig.
+// Sources: Bai et al., "Qwen2.5-VL technical report" (2025); transformers' Qwen2_5_VLConfig and
+// Qwen2Config.
 // Thread-safety: values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,6 +24,7 @@
 namespace vfm::models {
 
 inline constexpr const char* kQwenType = "qwen2_5_vl";
+inline constexpr const char* kQwenTextType = "qwen2";  ///< which sees nothing
 
 /// The tower that sees.
 struct QwenVisionConfig {
@@ -65,14 +68,18 @@ struct QwenTextConfig {
 };
 
 struct QwenConfig {
-  QwenVisionConfig vision;
+  bool sees = true;         ///< else it has no vision
+  QwenVisionConfig vision;  ///< of one that sees
   QwenTextConfig text;
+  /// Of one that sees nothing they are no tokens.
   std::int32_t image_token = 151655, video_token = 151656;
   std::vector<std::int32_t> ends{151645};  ///< tokens that end a text, of config.json
 
   /// Of the config of an HfComponent of the type kQwenType. Throws Error{usage} naming `what`, for
   /// values that are impossible or not supported.
   static QwenConfig from_json(const Json& config, std::string_view what);
+  /// The same of the type kQwenTextType.
+  static QwenConfig text_from_json(const Json& config, std::string_view what);
   /// All tensors, under the names that qwen_name() gives: check_tensors() of these.
   std::vector<TensorTarget> tensors() const;
 };
