@@ -9,6 +9,7 @@
 #include "cli/runner.h"
 #include "cli/secret.h"
 #include "columns/caption.h"
+#include "columns/caption_costs.h"
 #include "io/http.h"
 #include "media/version.h"
 #include "shard_estimate.h"
@@ -104,11 +105,17 @@ class CaptionTool : public vfm::cli::Tool {
     if (score_.asked()) return score(slots, context);
     if (dry_run_) {
       options_.report.clear();
-      return tell_shard_estimate(options_.inputs, options_.directory, slots.threads(),
-                                 [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                                   return vfm::columns::caption(options_, slots, progress,
-                                                                manifest);
-                                 });
+      vfm::columns::CaptionCosts costs;
+      options_.model.costs = &costs;
+      const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+        return vfm::columns::caption(options_, slots, progress, manifest);
+      };
+      const auto model = [&](std::string& words) {
+        words += costs.words();
+        return costs.to_json();
+      };
+      return tell_shard_estimate(options_.inputs, options_.directory, slots.threads(), work, false,
+                                 nullptr, model);
     }
     return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rounding.h"
+#include "columns/caption_costs.h"
 #include "columns/clip_frames.h"
 #include "media/scaler.h"
 #include "text/unicode.h"
@@ -94,6 +95,7 @@ class WindowTaker final : public FrameTaker {
     for (std::size_t q = 0; q < list.size(); ++q)
       asked.push_back({&seen_, list[q].prompt, options_.rule, keys[q]});
     std::vector<models::Answer> answers = model_.answer_many(asked);
+    if (options_.costs) options_.costs->add(model_, asked, answers);
     if (answers[0].error) std::rethrow_exception(answers[0].error);
     std::vector<Further>& further = further_.emplace_back();
     for (std::size_t q = 0; q < list.size(); ++q)
@@ -228,6 +230,7 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
   WindowTaker taker(model, options, key);
   Json facts = take_frames(member, where, known, hardware, taker);
   ModelCaption caption = taker.result();
+  if (options.costs) options.costs->add_clip();
   caption.facts = std::move(facts);
   return caption;
 }

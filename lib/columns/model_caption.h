@@ -25,6 +25,8 @@ namespace vfm::columns {
 
 inline constexpr int kLeastWindow = 16;
 
+class CaptionCosts;
+
 /// How a model is asked.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
@@ -35,7 +37,8 @@ struct ModelCaptionOptions {
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
-  Questions also;  ///< asked beside it
+  Questions also;                 ///< asked beside it
+  CaptionCosts* costs = nullptr;  ///< is told what questions cost; null: nobody asks
 
   double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
 };

@@ -17,6 +17,7 @@
 #include "models/vlm/chat_words.h"
 #include "models/vlm/smol_config.h"
 #include "ops/matmul/few_rows.h"
+#include "tensor/meta.h"
 
 namespace vfm::models {
 namespace {
@@ -49,6 +50,10 @@ struct CaptionModel::State {
   std::string hash;
   OpenCaptioner how;
   mutable AnswerBatch batch;
+  mutable std::once_flag counted;
+  // The same on Device::meta, from when costs are asked for.
+  mutable std::unique_ptr<const CaptionFamily> hollow;
+  mutable WeightCost weights;
 
   State(const std::string& folder, const OpenCaptioner& how_in)
       : component(canonical_folder(folder)),
@@ -57,6 +62,19 @@ struct CaptionModel::State {
         hash(component.hash()),
         how(how_in),
         batch(family->model(), ends, kAnswersTogether, all_processors()) {}
+
+  /// Makes these.
+  void count() const {
+    std::call_once(counted, [&] {
+      const MetaAccount account(Device::cpu);
+      OpenCaptioner there = how;
+      there.device = Device::meta;
+      hollow = family_of(component, there);
+      for (const io::TensorView& tensor : component.weights().tensors())
+        weights.stored += tensor.data.size();
+      weights.own = account.memory().current;
+    });
+  }
 
   const ChatWords& words() const { return family->words(); }
 
@@ -171,6 +189,20 @@ std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std:
   if (seen != nullptr) pictures.push_back(s.family->picture(*seen));
   const std::lock_guard one(all_processors());
   return answer_log_probabilities(s.family->model(), ids, pictures, said.size());
+}
+
+AnswerCost CaptionModel::cost(const Question& question, std::int64_t written) const {
+  const State& s = *state_;
+  check_seen(*question.seen);
+  const TextJob job = s.job_of(question, nullptr);
+  s.count();
+  const QwenPicture picture = s.family->picture(*question.seen);
+  return answer_cost(s.hollow->model(), job.ids, &picture, job.most_tokens, written);
+}
+
+WeightCost CaptionModel::weights() const {
+  state_->count();
+  return state_->weights;
 }
 
 Json CaptionModel::config() const {

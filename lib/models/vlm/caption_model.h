@@ -22,6 +22,7 @@
 
 #include "base/json_fwd.h"
 #include "models/encoder/picture_resize.h"
+#include "models/vlm/answer_cost.h"
 #include "models/vlm/token_choice.h"
 #include "tensor/dtype.h"
 
@@ -92,6 +93,10 @@ class CaptionModel {
   /// Throws what answer() throws, and Error for a text with a token that stands for a picture.
   std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                         std::string_view text) const;
+  /// What an answer of `written` tokens to the question costs, counted; of further questions about
+  /// the same frames `looked` is spent once. Throws what answer() throws.
+  AnswerCost cost(const Question& question, std::int64_t written) const;
+  WeightCost weights() const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
   /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are. Two with the same, but
   /// for "path", write the same.

@@ -33,7 +33,7 @@ std::vector<Tensor> looked_at(const VisionLanguageModel& model,
 
 }  // namespace
 
-Qwen::Qwen(const HfComponent& folder, DType compute, bool int8)
+Qwen::Qwen(const HfComponent& folder, DType compute, bool int8, Device device)
     : config_(qwen_config_of(folder)),
       selected_(folder.weights(),
                 [&](const std::string& name) {
@@ -42,7 +42,7 @@ Qwen::Qwen(const HfComponent& folder, DType compute, bool int8)
                   if (config_.text.tied && own == "lm_head.weight") own.clear();
                   return own;
                 }),
-      weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8),
+      weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8, device),
       text_(config_.text, selected_, weights_) {
   if (config_.sees) vision_.emplace(config_.vision, weights_);
 }
@@ -80,6 +80,13 @@ QwenAnswer::QwenAnswer(const VisionLanguageModel& model, std::span<const std::in
   hidden_ = model.text().forward(x, places, memory_);
 }
 
+std::size_t QwenAnswer::memory_bytes() const {
+  std::size_t bytes = 0;
+  for (const Tensor& layer : memory_.layers)
+    bytes += layer.bytes();
+  return bytes;
+}
+
 Tensor QwenAnswer::logits_of(std::int64_t begin, std::int64_t end) const {
   return model_.text().logits(hidden_.rows(begin, end));
 }
@@ -108,7 +115,8 @@ Tensor QwenAnswer::logits_together(std::span<QwenAnswer* const> answers) {
   if (answers.empty()) fail("no answers have no logits");
   const VisionLanguageModel& model = answers.front()->model_;
   const auto count = static_cast<std::int64_t>(answers.size());
-  const Tensor hidden({count, answers.front()->hidden_.size(1)});
+  const Tensor& first = answers.front()->hidden_;
+  const Tensor hidden({count, first.size(1)}, DType::f32, first.device());
   for (std::int64_t i = 0; i < count; ++i) {
     const Tensor& own = answers[static_cast<std::size_t>(i)]->hidden_;
     copy(own.rows(own.size(0) - 1, own.size(0)), hidden.rows(i, i + 1));

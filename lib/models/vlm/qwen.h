@@ -27,7 +27,8 @@ class Qwen final : public VisionLanguageModel {
   /// `folder`, of the type kQwenType or kQwenTextType, must outlive it. Throws Error{usage} for a
   /// configuration that is not supported; Error listing the tensors that do not fit. `int8`:
   /// matrices are rounded to 8 bits.
-  Qwen(const HfComponent& folder, DType compute, bool int8 = false);
+  /// On Device::meta only headers of its weights are read, and work is counted.
+  Qwen(const HfComponent& folder, DType compute, bool int8 = false, Device device = Device::cpu);
 
   const QwenConfig& config() const { return config_; }
   const QwenText& text() const override { return text_; }
@@ -61,6 +62,8 @@ class QwenAnswer {
   QwenAnswer(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
              std::span<const QwenSight> sights, std::span<const Tensor> seen, std::int64_t most);
 
+  /// Bytes of its keys and values.
+  std::size_t memory_bytes() const;
   /// Of the prompt's tokens from `begin` to before `end`: [end - begin, V] f32. Before
   /// write_together().
   Tensor logits_of(std::int64_t begin, std::int64_t end) const;

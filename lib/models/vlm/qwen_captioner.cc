@@ -14,7 +14,7 @@ class QwenCaptioner final : public CaptionFamily {
  public:
   QwenCaptioner(const HfComponent& folder, const OpenCaptioner& how)
       : folder_(folder),
-        model_(folder, how.compute, how.int8),
+        model_(folder, how.compute, how.int8, how.device),
         input_(QwenInput::from_folder(folder.folder(), model_.config().vision)),
         words_(folder.folder()) {
     input_.frame_tokens = how.frame_tokens.value_or(kMostFrameTokens);

@@ -94,6 +94,7 @@ class QwenText {
 
   QwenTextConfig config_;
   DType compute_;
+  Device device_;
   const io::TensorSet& set_;
   std::vector<Layer> layers_;
   Tensor norm_;

@@ -15,7 +15,7 @@ SmolConfig smol_config_of(const HfComponent& folder) {
 
 }  // namespace
 
-Smol::Smol(const HfComponent& folder, DType compute, bool int8)
+Smol::Smol(const HfComponent& folder, DType compute, bool int8, Device device)
     : config_(smol_config_of(folder)),
       selected_(folder.weights(),
                 [&](const std::string& name) {
@@ -24,7 +24,7 @@ Smol::Smol(const HfComponent& folder, DType compute, bool int8)
                   if (config_.text.tied && own == "lm_head.weight") own.clear();
                   return own;
                 }),
-      weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8),
+      weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8, device),
       vision_(config_, selected_, weights_),
       text_(config_.text, selected_, weights_) {}
 

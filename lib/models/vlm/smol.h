@@ -23,8 +23,8 @@ class Smol final : public VisionLanguageModel {
   /// `folder`, of the type kSmolType or kIdefics3Type, must outlive it. Throws Error{usage} for a
   /// configuration that is not supported; Error listing the tensors that do not fit. `int8`: the
   /// matrices of the language model and before it are rounded to 8 bits, those of the tower's
-  /// layers are not.
-  Smol(const HfComponent& folder, DType compute, bool int8 = false);
+  /// layers are not. On Device::meta only headers of its weights are read, and work is counted.
+  Smol(const HfComponent& folder, DType compute, bool int8 = false, Device device = Device::cpu);
 
   const SmolConfig& config() const { return config_; }
   const QwenText& text() const override { return text_; }

@@ -16,7 +16,7 @@ class SmolCaptioner final : public CaptionFamily {
   SmolCaptioner(const HfComponent& folder, const OpenCaptioner& how)
       : folder_(folder),
         videos_(folder.type() == kSmolType),
-        model_(folder, how.compute, how.int8),
+        model_(folder, how.compute, how.int8, how.device),
         input_(SmolInput::from_folder(folder.folder(), model_.config())),
         words_(folder.folder()) {
     if (how.frame_tokens)

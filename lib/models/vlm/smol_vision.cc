@@ -37,10 +37,11 @@ SmolVision::SmolVision(const SmolConfig& config, const io::TensorSet& set,
       norm_(weights.vector(kTower + "post_layernorm.weight")),
       norm_bias_(weights.vector(kTower + "post_layernorm.bias")),
       connector_(weights.linear("connector.modality_projection.proj")),
-      stack_(config.vision.stack, smol_layer_name, set, weights.compute(), Device::cpu) {}
+      stack_(config.vision.stack, smol_layer_name, set, weights.compute(), weights.device()) {}
 
 Tensor SmolVision::begin(const Tensor& patches, const std::vector<std::int64_t>& places) const {
   const Tensor x = embed_(patches);
+  if (x.device() == Device::meta) return x;
   const std::int64_t side = config_.vision.side(), width = x.size(1);
   float* to = x.data<float>();
   for (const std::int64_t row : places)
@@ -57,7 +58,8 @@ Tensor SmolVision::end(const Tensor& x, int side) const {
   ops::Tape tape(false);
   const Tensor normed = ops::layer_norm(tape, x, norm_, norm_bias_, config_.vision.stack.epsilon);
   const std::int64_t merge = config_.merge, width = x.size(1), across = side / merge;
-  const Tensor together({across * across, merge * merge * width});
+  const Tensor together({across * across, merge * merge * width}, DType::f32, x.device());
+  if (x.device() == Device::meta) return connector_(together);
   float* to = together.data<float>();
   for (std::int64_t row = 0; row < across; ++row)
     for (std::int64_t column = 0; column < across; ++column)
@@ -75,10 +77,10 @@ Tensor SmolVision::forward(const Tensor& patches, int side) const {
     fail("patches {} are not those of tiles of {} x {}", to_string(patches.shape()), side, side);
   const std::vector<std::int64_t> places = smol_places(side, config_.vision.side());
   const std::int64_t tiles = patches.size(0) / own, tokens = own / config_.merge / config_.merge;
-  const Tensor all({tiles * tokens, config_.text.width});
+  const Tensor all({tiles * tokens, config_.text.width}, DType::f32, patches.device());
   for (std::int64_t first = 0; first < tiles; first += kTilesTogether) {
     const std::int64_t count = std::min(kTilesTogether, tiles - first);
-    Tensor x({count * own, config_.vision.stack.width});
+    Tensor x({count * own, config_.vision.stack.width}, DType::f32, patches.device());
     for (std::int64_t i = 0; i < count; ++i)
       copy(begin(patches.rows((first + i) * own, (first + i + 1) * own), places),
            x.rows(i * own, (i + 1) * own));
