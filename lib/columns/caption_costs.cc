@@ -22,9 +22,10 @@ void CaptionCosts::add(const models::CaptionModel& model,
     const models::WeightCost weights = model.weights();
     const std::lock_guard lock(mutex_);
     weights_ = weights;
+    further_ |= questions.size() > 1;
     if (!looked) sum_.looked += cost.looked;
+    sum_.read += looked ? cost.read - cost.head : cost.read;
     looked = true;
-    sum_.read += cost.read;
     sum_.written += cost.written;
     sum_.prompt_tokens += cost.prompt_tokens;
     tokens_ += static_cast<double>(answers[i].tokens);
@@ -51,7 +52,8 @@ Json CaptionCosts::to_json() const {
           {"keys_values", sum_.keys_values},
           {"working", sum_.working},
           {"frames", frames_},
-          {"memory", weights_.own + sum_.working + together * (sum_.keys_values + frames_)},
+          {"memory", weights_.own + sum_.working + together * (sum_.keys_values + frames_) +
+                         (further_ ? sum_.keys_values : 0)},
           {"prompt_tokens", of_clip(static_cast<double>(sum_.prompt_tokens))},
           {"text_tokens", of_clip(tokens_)},
           {"flops",

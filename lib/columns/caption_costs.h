@@ -37,6 +37,7 @@ class CaptionCosts {
   models::AnswerCost sum_;  // its bytes: the most of one
   std::size_t frames_ = 0;  // bytes, the most of a window
   double tokens_ = 0;
+  bool further_ = false;  // what several questions have in common is kept once more
   std::int64_t clips_ = 0;
 };
 

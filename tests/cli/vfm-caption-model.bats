@@ -148,11 +148,12 @@ field() { member "$1" "$2.json" | jq -r "$3"; }
     and .flops.vision > 0 and .flops.prompt > .flops.text and .flops.text > 0' <<<"$output"
   [[ "$stderr" == *"a clip of the sample costs it"* ]]
   [ ! -e a.caption.tar ]
-  # A further question is read and answered anew; the clip is looked at once.
+  # Of a further question the words are read, and an answer written; the clip is looked at and read once.
   jq .model <<<"$output" >alone
   run --separate-stderr ask --also short="Say it in ten words." --quantize int8 --dry-run a.tar
   jq -e --slurpfile alone alone '.model | .flops.vision == $alone[0].flops.vision
-    and .flops.prompt > 2 * $alone[0].flops.prompt and .own_weights > $alone[0].own_weights + 20000' <<<"$output"
+    and .flops.text > 2 * $alone[0].flops.text
+    and .flops.prompt > $alone[0].flops.prompt and .own_weights > $alone[0].own_weights + 20000' <<<"$output"
   vfm-caption --dry-run a.tar | jq -e 'has("model") | not'
 }
 

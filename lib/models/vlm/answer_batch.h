@@ -3,9 +3,10 @@
 //
 // There is no thread of its own: of those that wait for an answer one computes for all, and where
 // its own are done another one goes on. A question that comes later joins as soon as there is room;
-// its video and prompt are computed by themselves. Which texts come together changes no bit of one
-// (ops/matmul/few_rows.h, ops/attention/newest_query.h).
-// Thread-safety: any thread.
+// its video and prompt are computed by themselves, up to the words behind the video and these after
+// them, so that questions about one video share all but their words. Which texts come together
+// changes no bit of one (ops/matmul/few_rows.h, ops/attention/newest_query.h). Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,12 +27,14 @@
 
 namespace vfm::models {
 
-/// What several questions are about. Looked at when the first of them is begun, and dropped with
-/// the last.
+/// What several questions are about. Looked at, and read, when the first of them is begun, and
+/// dropped with the last.
 struct SharedSight {
   std::function<QwenPicture()> open;
   QwenSight sight = {};
-  Tensor tokens = {};  ///< of the model's look(); undefined before
+  Tensor tokens = {};                           ///< of the model's look(); undefined before
+  std::vector<std::int32_t> ids = {};           ///< what `head` has read: qwen_head() of a prompt
+  std::unique_ptr<const QwenAnswer> head = {};  ///< null, where one question is asked alone
 };
 
 /// A question, and what becomes of it.
@@ -70,6 +73,7 @@ class AnswerBatch {
   void lead(std::span<const TextJob> own);
   void fill();
   void begin(TextJob& job) const;
+  std::unique_ptr<QwenAnswer> begin_seen(const TextJob& job, SharedSight& seen) const;
   void choose(std::span<TextJob* const> jobs) const;
   void finish(TextJob& job, std::exception_ptr error);
 

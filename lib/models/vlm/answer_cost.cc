@@ -35,7 +35,12 @@ AnswerCost answer_cost(const VisionLanguageModel& model, std::span<const std::in
         model.look({picture->sight, Tensor(picture->patches.shape(), DType::f32, Device::meta)}));
     cost.looked = account.work().flops;
   }
-  QwenAnswer answer(model, ids, sights, seen, most);
+  const std::size_t behind = picture != nullptr ? qwen_head(ids, model) : ids.size();
+  const std::span<const std::int32_t> words = ids.subspan(behind);
+  QwenAnswer answer(model, ids.first(behind), sights, seen,
+                    static_cast<std::int64_t>(words.size()) + most);
+  if (picture != nullptr) cost.head = account.work().flops - cost.looked;
+  if (!words.empty()) answer.read(words);
   cost.read = account.work().flops - cost.looked;
   cost.keys_values = answer.memory_bytes();
   cost.working = account.memory().peak - cost.keys_values;

@@ -16,6 +16,7 @@ struct QwenPicture;
 
 struct AnswerCost {
   double looked = 0, read = 0, written = 0;  ///< FLOPs of what is seen, of the prompt, of the text
+  double head = 0;                           ///< those of `read` that are spent once, too
   std::int64_t prompt_tokens = 0;            ///< with those of what is seen
   std::size_t keys_values = 0;               ///< bytes, for as long as its text is written
   std::size_t working = 0;  ///< bytes beside, at most, while it is looked at and the prompt is read

@@ -94,7 +94,7 @@ class CaptionModel {
   std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                         std::string_view text) const;
   /// What an answer of `written` tokens to the question costs, counted; of further questions about
-  /// the same frames `looked` is spent once. Throws what answer() throws.
+  /// the same frames `looked` and `head` are spent once. Throws what answer() throws.
   AnswerCost cost(const Question& question, std::int64_t written) const;
   WeightCost weights() const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,

@@ -80,6 +80,29 @@ QwenAnswer::QwenAnswer(const VisionLanguageModel& model, std::span<const std::in
   hidden_ = model.text().forward(x, places, memory_);
 }
 
+QwenAnswer::QwenAnswer(const QwenAnswer& head, std::int64_t more)
+    : model_(head.model_),
+      memory_(model_.text().memory(head.memory_.seen + more)),
+      next_(head.next_) {
+  memory_.seen = head.memory_.seen;
+  for (std::size_t i = 0; i < memory_.layers.size(); ++i)
+    copy(head.memory_.layers[i].rows(0, memory_.seen), memory_.layers[i].rows(0, memory_.seen));
+}
+
+void QwenAnswer::read(std::span<const std::int32_t> ids) {
+  std::vector<QwenPlace> places;
+  for (std::size_t i = 0; i < ids.size(); ++i, ++next_)
+    places.push_back({next_, next_, next_});
+  hidden_ = model_.text().forward(model_.text().embed(ids), places, memory_);
+}
+
+std::size_t qwen_head(std::span<const std::int32_t> ids, const VisionLanguageModel& model) {
+  std::size_t end = ids.size();
+  while (end > 0 && !model.stands_for_sight(ids[end - 1]))
+    --end;
+  return end;
+}
+
 std::size_t QwenAnswer::memory_bytes() const {
   std::size_t bytes = 0;
   for (const Tensor& layer : memory_.layers)

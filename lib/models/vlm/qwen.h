@@ -50,6 +50,10 @@ class Qwen final : public VisionLanguageModel {
   QwenText text_;
 };
 
+/// How many tokens of a prompt lie before the words behind all that is seen: what prompts about the
+/// same have in common.
+std::size_t qwen_head(std::span<const std::int32_t> ids, const VisionLanguageModel& model);
+
 /// The answer of a model that sees to a prompt, token by token.
 class QwenAnswer {
  public:
@@ -62,9 +66,15 @@ class QwenAnswer {
   QwenAnswer(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
              std::span<const QwenSight> sights, std::span<const Tensor> seen, std::int64_t most);
 
+  /// Behind what `head` has read, of which keys and values are copied, with room for `more` tokens.
+  /// Something must be read before it is asked for logits.
+  QwenAnswer(const QwenAnswer& head, std::int64_t more);
+  /// Words that go on behind what is there, at once. Throws Error where they do not fit; Stopped.
+  void read(std::span<const std::int32_t> ids);
+
   /// Bytes of its keys and values.
   std::size_t memory_bytes() const;
-  /// Of the prompt's tokens from `begin` to before `end`: [end - begin, V] f32. Before
+  /// Of the tokens from `begin` to before `end` of what was read last: [end - begin, V] f32. Before
   /// write_together().
   Tensor logits_of(std::int64_t begin, std::int64_t end) const;
   /// The next token of each of some answers of one model, at most ops::kFewRows. Throws Error where

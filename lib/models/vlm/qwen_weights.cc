@@ -57,7 +57,9 @@ Tensor QwenLinear::operator()(const Tensor& x) const {
     return ops::few_rows(rounded.to(DType::f32), weight, scales, bias);
   if (weight.dtype() == compute) {
     ops::Tape tape(false);
-    return ops::linear(tape, rounded, weight, bias, DType::f32);
+    // A bias is added row by row: nothing that is counted, and many times.
+    return ops::linear(tape, rounded, weight, x.device() == Device::meta ? Tensor() : bias,
+                       DType::f32);
   }
   const Tensor y = widened_product(rounded, *this);
   if (bias.defined()) add_to_rows(y, bias);

@@ -282,6 +282,36 @@ TEST_CASE("an answer has the same bits whatever else the model is asked") {
   CHECK(logits(first) == alone);
 }
 
+TEST_CASE(
+    "words that are read behind what several prompts have in common are those of a whole prompt") {
+  const io::SafetensorsSet golden(kQwen, "outputs");
+  const OpenedQwen opened("untied");
+  for (const std::string prompt : {"image", "video", "long"}) {
+    const std::vector<std::int32_t> ids = ids_of(golden, "untied." + prompt + ".ids");
+    const std::span<const std::int32_t> all = ids;
+    const std::size_t behind = models::qwen_head(ids, opened.model);
+    REQUIRE(behind > 5);
+    REQUIRE(behind < ids.size());
+    const models::QwenAnswer head(opened.model, all.first(behind), opened.pictures(prompt), 0);
+    models::QwenAnswer whole(opened.model, ids, opened.pictures(prompt), 1);
+    models::QwenAnswer first(head, static_cast<std::int64_t>(ids.size()) + 1);
+    models::QwenAnswer other(head, static_cast<std::int64_t>(ids.size()) + 9);
+    models::QwenAnswer alone(opened.model, all.first(behind), opened.pictures(prompt),
+                             static_cast<std::int64_t>(ids.size()) + 3);
+    other.read(std::vector<std::int32_t>{7, 8, 9});
+    for (models::QwenAnswer* answer : {&first, &alone}) {
+      answer->read(all.subspan(behind));
+      CHECK(farthest(next_logits(*answer).floats(), next_logits(whole).floats()) < 1e-4);
+    }
+    CHECK(farthest(next_logits(first).floats(), next_logits(alone).floats()) == 0);
+    for (models::QwenAnswer* answer : {&first, &alone, &whole})
+      write_token(*answer, 3);
+    CHECK(farthest(next_logits(first).floats(), next_logits(whole).floats()) < 1e-4);
+    CHECK(farthest(next_logits(first).floats(), next_logits(alone).floats()) == 0);
+  }
+  CHECK(models::qwen_head(std::vector<std::int32_t>{1, 2}, opened.model) == 0);
+}
+
 TEST_CASE("a video of any length has places that can be counted, or is refused") {
   models::QwenConfig config;
   config.vision.merge = 1;

@@ -4,8 +4,6 @@
 #include "models/vlm/text_model.h"
 
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,7 +14,6 @@
 #include "io/safetensors.h"
 #include "models/vlm/chat_words.h"
 #include "models/vlm/qwen.h"
-#include "models/vlm/token_choice.h"
 #include "support/one_answer.h"
 #include "support/usage_error.h"
 
@@ -26,14 +23,6 @@ using models::ChatTurn;
 namespace {
 
 const std::string kQwenText = std::string(VFM_GOLDEN) + "/qwen_text";
-
-std::vector<std::int32_t> text_ids(const io::TensorSet& golden, const std::string& name) {
-  const io::TensorView& view = *golden.find(name);
-  REQUIRE(view.dtype == "I32");
-  std::vector<std::int32_t> ids(view.data.size() / 4);
-  std::memcpy(ids.data(), view.data.data(), view.data.size());
-  return ids;
-}
 
 std::vector<ChatTurn> turns_of(const std::string& name) {
   if (name == "text") return {{"user", "How are you? été 東京"}};
@@ -57,7 +46,7 @@ TEST_CASE("conversations have the tokens of transformers' chat templates") {
   for (const std::string name : {"tied", "untied"}) {
     const models::ChatWords words(kQwenText + "/" + name, false);
     for (const std::string turns : kConversations)
-      CHECK(words.conversation(turns_of(turns)) == text_ids(golden, name + "." + turns + ".ids"));
+      CHECK(words.conversation(turns_of(turns)) == ids_of(golden, name + "." + turns + ".ids"));
   }
 }
 
@@ -69,7 +58,7 @@ TEST_CASE("Qwen2 computes the logits of transformers, and writes what generate()
     for (const std::string turns : kConversations) {
       INFO(name << " " << turns);
       const std::string key = name + "." + turns;
-      const std::vector<std::int32_t> prompt = text_ids(golden, key + ".ids");
+      const std::vector<std::int32_t> prompt = ids_of(golden, key + ".ids");
       const Tensor expected = models::read_floats(*golden.find(key + ".logits"));
       const std::span<const models::QwenPicture> nothing;
       {
@@ -82,16 +71,9 @@ TEST_CASE("Qwen2 computes the logits of transformers, and writes what generate()
       }
       for (const double penalty : {1.0, 1.3}) {
         const std::vector<std::int32_t> written =
-            text_ids(golden, fmt::format("{}.greedy{:.1f}", key, penalty));
-        std::vector<std::int32_t> ids = prompt, own;
-        models::QwenAnswer answer(model, ids, nothing, 12);
-        while (own.size() < written.size()) {
-          own.push_back(models::choose_token(next_logits(answer).floats(), ids,
-                                             {.repetition_penalty = penalty}, 0.5));
-          ids.push_back(own.back());
-          write_token(answer, own.back());
-        }
-        CHECK(own == written);
+            ids_of(golden, fmt::format("{}.greedy{:.1f}", key, penalty));
+        CHECK(greedy_tokens({model, prompt, nothing, 12}, prompt, penalty, written.size()) ==
+              written);
       }
     }
   }
