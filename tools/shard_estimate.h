@@ -12,10 +12,11 @@
 #include "shard/shard_input.h"
 
 /// As cli::tell_estimate(): of the tool's inputs, its folder for outputs, its work, which may have
-/// several phases, and what this counted.
+/// several phases, what this counted, and of its model.
 inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
                                 std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
-                                bool phases = false, std::function<vfm::Json()> counts = nullptr) {
+                                bool phases = false, std::function<vfm::Json()> counts = nullptr,
+                                std::function<vfm::Json(std::string&)> model = nullptr) {
   return vfm::cli::tell_estimate({.inputs = inputs,
                                   .folder = folder,
                                   .input = vfm::cli::estimate_input<vfm::shard::ShardInput>(inputs),
@@ -25,5 +26,6 @@ inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& f
                                   .phases = phases,
                                   .seconds = vfm::shard::video_seconds,
                                   .samples = vfm::shard::sample_count,
-                                  .counts = std::move(counts)});
+                                  .counts = std::move(counts),
+                                  .model = std::move(model)});
 }

@@ -9,6 +9,7 @@
 #include "cli/runner.h"
 #include "cli/secret.h"
 #include "columns/caption.h"
+#include "columns/caption_costs.h"
 #include "io/http.h"
 #include "media/version.h"
 #include "shard_estimate.h"
@@ -58,6 +59,7 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::cli::add_dry_run(app, dry_run_);
     add_prompt_options(app);
     add_model_options(app);
+    add_refine_options(app);
     add_endpoint_options(app);
     score_.add(app);
   }
@@ -103,11 +105,17 @@ class CaptionTool : public vfm::cli::Tool {
     if (score_.asked()) return score(slots, context);
     if (dry_run_) {
       options_.report.clear();
-      return tell_shard_estimate(options_.inputs, options_.directory, slots.threads(),
-                                 [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                                   return vfm::columns::caption(options_, slots, progress,
-                                                                manifest);
-                                 });
+      vfm::columns::CaptionCosts costs;
+      options_.model.costs = &costs;
+      const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+        return vfm::columns::caption(options_, slots, progress, manifest);
+      };
+      const auto model = [&](std::string& words) {
+        words += costs.words();
+        return costs.to_json();
+      };
+      return tell_shard_estimate(options_.inputs, options_.directory, slots.threads(), work, false,
+                                 nullptr, model);
     }
     return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }
@@ -157,13 +165,15 @@ class CaptionTool : public vfm::cli::Tool {
     };
     add("--fps", model.fps, "frames a second that it sees", "N")
         ->check(CLI::Range(0.01, 240.0))
-        ->capture_default_str();
+        ->default_str("2; of SmolVLM what its folder says");
     add("--window", model.window, "frames of a clip that it is asked about at a time", "N")
         ->check(CLI::Range(vfm::columns::kLeastWindow, 1 << 20))
         ->capture_default_str();
-    add("--frame-tokens", model.frame_tokens, "what two frames may become, at most", "N")
+    add("--frame-tokens", model.frame_tokens, "what two frames of Qwen2.5-VL may become, at most",
+        "N")
         ->check(CLI::Range(4, 16384))
-        ->capture_default_str();
+        ->default_str("768");
+    of_eyes_ = of_model_.size();
     add("--max-tokens", model.rule.most_tokens, "of a text; a longer one is cut", "N")
         ->check(CLI::Range(1, 1 << 16))
         ->capture_default_str();
@@ -188,7 +198,39 @@ class CaptionTool : public vfm::cli::Tool {
         ->check(CLI::IsMember({"int8"}));
   }
 
+  void add_refine_options(CLI::App& app) {
+    const std::string group = "Captions written anew";
+    vfm::columns::RefineOptions& refine = options_.refine;
+    app.add_option("--refine", refine.folder,
+                   "let a language model (Qwen2, Qwen2.5) write each caption anew")
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty)
+        ->group(group);
+    auto* prompt =
+        app.add_option("--refine-prompt", refine_prompt_, "what it is told to do with a caption");
+    prompt->type_name("TEXT")->check(vfm::cli::not_empty)->group(group);
+    prompt->default_str("to keep all facts and add none");
+    auto* file = app.add_option("--refine-prompt-file", refine_file_, "take that from a file");
+    file->type_name("FILE")->check(CLI::ExistingFile)->excludes(prompt)->group(group);
+  }
+
+  void set_refine_options() {
+    if (!refine_file_.empty()) refine_prompt_ = vfm::columns::read_prompt_file(refine_file_);
+    if (!refine_prompt_.empty()) options_.refine.prompt = refine_prompt_;
+  }
+
+  void check_refine_options(bool endpoint) const {
+    const bool refine = !options_.refine.folder.empty();
+    if (!refine && (!refine_prompt_.empty() || !refine_file_.empty()))
+      vfm::fail_usage(
+          "--refine-prompt tells a language model what to do: name one by --refine DIR");
+    if (refine && endpoint)
+      vfm::fail_usage(
+          "--refine does not refine what a server says: ask the server for it by --prompt");
+  }
+
   void set_model_options() {
+    set_refine_options();
     options_.model.rule.seed = seed_.seed;
     options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     options_.model.int8 = !quantize_.empty();
@@ -205,9 +247,12 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   void check_model_options(bool endpoint) const {
+    check_refine_options(endpoint);
     if (!vfm::columns::caption_model_folder(options_.from).empty() || score_.asks_model()) return;
-    for (const CLI::Option* option : of_model_)
-      if (option->count() > 0)
+    const bool refine = !options_.refine.folder.empty();
+    for (std::size_t i = 0; i < of_model_.size(); ++i)
+      if (const CLI::Option* option = of_model_[i];
+          option->count() > 0 && !(refine && i >= of_eyes_))
         vfm::fail_usage("{} is about a model, and --from names none: --from model:DIR",
                         option->get_name());
     if (!endpoint && (!prompt_.empty() || !prompt_file_.empty()))
@@ -267,6 +312,8 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip", prompt_, compute_ = "f32", quantize_;
   std::vector<CLI::Option*> of_model_, of_prompts_;
+  std::size_t of_eyes_ = 0;  // those of of_model_ that are about what a model sees come first
+  std::string refine_prompt_, refine_file_;
   vfm::cli::SeedOptions seed_;
   vfm::columns::CaptionOptions options_;
   CaptionScoreOptions score_;

@@ -209,9 +209,12 @@ long tell_estimate(const Estimate& estimate) {
   // A reader that closes the pipe ends this program: nothing is left by then.
   const Took took = work_on(estimate, sample);
   if (took.seconds <= 0) fail("nothing in the sample could be used");
-  const Json told = estimate_json(estimate, drawn.all, sample, took);
+  Json told = estimate_json(estimate, drawn.all, sample, took);
+  std::string words = in_words(told);
+  if (estimate.model)
+    if (Json model = estimate.model(words); !model.is_null()) told["model"] = std::move(model);
   print(dump_json(told) + "\n");
-  say(in_words(told));
+  say(words);
   return static_cast<long>(sample.failed);
 }
 

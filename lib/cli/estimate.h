@@ -66,6 +66,9 @@ struct Estimate {
   std::function<double(const io::Record&)> seconds, samples;
   /// What became of the sample's samples, by name, "read" and "stay" among them; null: nobody asks.
   std::function<Json()> counts = nullptr;
+  /// What is told of a model that worked, "model"; and the same in words, lines, which it adds.
+  /// Null: nothing.
+  std::function<Json(std::string& words)> model = nullptr;
 };
 
 /// --dry-run.

@@ -14,6 +14,8 @@
 #include "columns/caption_report.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
+#include "columns/json_fields.h"
+#include "columns/refine.h"
 #include "columns/sidecar.h"
 #include "curate/describe.h"
 #include "shard/input_totals.h"
@@ -56,38 +58,11 @@ std::optional<std::string> field_of(const std::string& source) {
   return std::nullopt;
 }
 
-/// A part of a path: a member of an object, or a place in a list, counted from 0.
-const Json* part_of(const Json& value, const std::string& name) {
-  if (value.is_object()) {
-    const auto found = value.find(name);
-    return found == value.end() ? nullptr : &*found;
-  }
-  const bool number = !name.empty() && name.size() < 10 &&
-                      name.find_first_not_of("0123456789") == std::string::npos;
-  if (!value.is_array() || !number) return nullptr;
-  const std::size_t place = std::stoul(name);
-  return place < value.size() ? &value[place] : nullptr;
-}
-
-/// The field `name` of an object, or null. A member of that very name comes first; else its dots
-/// lead into objects and lists: "meta.captions.0".
-const Json* find_field(const Json& object, const std::string& name) {
-  const Json* value = part_of(object, name);
-  if (value == nullptr && name.find('.') != std::string::npos) {
-    value = &object;
-    for (std::size_t begin = 0; value != nullptr && begin <= name.size();) {
-      const std::size_t dot = std::min(name.find('.', begin), name.size());
-      value = part_of(*value, name.substr(begin, dot - begin));
-      begin = dot + 1;
-    }
-  }
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-/// The model of the source model:DIR, if there is one.
+/// The model of the source model:DIR, if there is one, and what refines captions.
 struct SeeingModel {
   std::unique_ptr<models::CaptionModel> model;
   Json config;
+  std::unique_ptr<Refiner> refiner;
 };
 
 /// Of one shard, for several threads.
@@ -123,8 +98,11 @@ class Captioner {
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
       const bool model = is_model(source);
-      return {cut_caption(options_, *text), model ? "model" : source, std::move(measured_),
-              model ? std::move(by_model_) : Json::object()};
+      Caption found{*text, model ? "model" : source, std::move(measured_),
+                    model ? std::move(by_model_) : Json::object()};
+      if (seeing_.refiner) seeing_.refiner->refine(sample.key, name_of(sample), found, notes_);
+      found.text = cut_caption(options_, std::move(found.text));
+      return found;
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
       notes_.errors.push_back({name_of(sample), "no source has a caption for it"});
@@ -258,6 +236,10 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
     settings["model"] = seeing.config;
     settings["model"].erase("path");
   }
+  if (seeing.refiner) {
+    settings["refine"] = seeing.refiner->config();
+    settings["refine"].erase("path");
+  }
   settings["beside"] = sidecar_places(record, options.sidecars);
   if (uses_endpoint(options)) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;
@@ -355,6 +337,8 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
       seeing.model->check_prompt(question.prompt);
     seeing.config = model_caption_config(*seeing.model, options.model);
   }
+  if (!options.refine.folder.empty())
+    seeing.refiner = std::make_unique<Refiner>(options.refine, options.model);
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
   std::optional<Endpoint> endpoint;
@@ -372,7 +356,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
     CaptionQueue queue(options, server, record, writer, notes, progress);
-    if (seeing.model) {
+    if (seeing.model || seeing.refiner) {
       caption_together(options, seeing, server, record, reader, queue, notes);
       return queue.finish();
     }

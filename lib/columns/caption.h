@@ -14,6 +14,7 @@
 //                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
 //   endpoint          a model on a server that sees frames (columns/endpoint.h); the last source
+// With --refine a language model writes a caption anew (columns/refine.h): "caption_draft".
 // With --also a model or server is asked more about a clip whose caption it gives
 // (columns/questions.h). "caption_cut" in the shard's record counts texts that were cut.
 // Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
@@ -35,6 +36,17 @@
 
 namespace vfm::columns {
 
+/// How captions are written anew.
+struct RefineOptions {
+  std::string folder;  ///< of a language model; empty: they are not
+  std::string prompt =
+      "You rewrite captions of videos and pictures. Rewrite the caption that you are given as a "
+      "fluent, "
+      "detailed "
+      "paragraph. Keep all that it says and the order of events, and add nothing that it does not "
+      "say. Answer with the new caption alone.";
+};
+
 struct CaptionOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< of the columns; empty: beside their shards
@@ -49,6 +61,7 @@ struct CaptionOptions {
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< how that of model:DIR is asked
   EndpointOptions endpoint;   ///< of the source "endpoint"
+  RefineOptions refine;       ///< by a model that computes and writes as `model` says
   std::string report;         ///< HTML file; empty: none
   /// Decodes clips to measure, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rounding.h"
+#include "columns/caption_costs.h"
 #include "columns/clip_frames.h"
 #include "media/scaler.h"
 #include "text/unicode.h"
@@ -28,7 +29,7 @@ class WindowTaker final : public FrameTaker {
     count_ = count_windows(frames, options_.window);
     if (answered() < count_) open_window();
     const FrameWindow last = window(count_ - 1);
-    return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps).back();
+    return last.begin + model_.plan(last.end - last.begin, rate_, options_.fps_of(model_)).back();
   }
 
   void take(std::int64_t number, const media::Frame& frame,
@@ -94,6 +95,7 @@ class WindowTaker final : public FrameTaker {
     for (std::size_t q = 0; q < list.size(); ++q)
       asked.push_back({&seen_, list[q].prompt, options_.rule, keys[q]});
     std::vector<models::Answer> answers = model_.answer_many(asked);
+    if (options_.costs) options_.costs->add(model_, asked, answers);
     if (answers[0].error) std::rethrow_exception(answers[0].error);
     std::vector<Further>& further = further_.emplace_back();
     for (std::size_t q = 0; q < list.size(); ++q)
@@ -174,13 +176,16 @@ class WindowTaker final : public FrameTaker {
 
   void open_window() {
     const FrameWindow next = window(answered());
-    plan_ = model_.plan(next.end - next.begin, rate_, options_.fps);
+    plan_ = model_.plan(next.end - next.begin, rate_, options_.fps_of(model_));
     seen_ = {};
     seen_.still = still_;
     seen_.fps =
         static_cast<double>(plan_.size()) / static_cast<double>(next.end - next.begin) * rate_;
-    for (std::int64_t& frame : plan_)
+    seen_.seconds = static_cast<double>(next.end - next.begin) / rate_;
+    for (std::int64_t& frame : plan_) {
+      seen_.times.push_back(static_cast<double>(frame) / rate_);
       frame += next.begin;
+    }
   }
 
   const models::CaptionModel& model_;
@@ -225,26 +230,31 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
   WindowTaker taker(model, options, key);
   Json facts = take_frames(member, where, known, hardware, taker);
   ModelCaption caption = taker.result();
+  if (options.costs) options.costs->add_clip();
   caption.facts = std::move(facts);
   return caption;
 }
 
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options) {
   Json config = model.config();
-  config["fps"] = options.fps;
+  config["fps"] = options.fps_of(model);
   config["window"] = options.window;
   config["prompt"] = options.video_prompt;
   config["picture_prompt"] = options.picture_prompt;
   if (!options.also.list.empty())
     config["also"] = options.also.to_json(options.rule.choice.temperature);
-  config["max_tokens"] = options.rule.most_tokens;
-  config["repetition_penalty"] = options.rule.choice.repetition_penalty;
-  config["temperature"] = options.rule.choice.temperature;
-  if (options.rule.choice.temperature > 0) {
-    config["top_p"] = options.rule.choice.top_p;
-    config["seed"] = options.rule.seed;
-  }
+  add_rule(config, options.rule);
   return config;
+}
+
+void add_rule(Json& config, const models::AnswerRule& rule) {
+  config["max_tokens"] = rule.most_tokens;
+  config["repetition_penalty"] = rule.choice.repetition_penalty;
+  config["temperature"] = rule.choice.temperature;
+  if (rule.choice.temperature > 0) {
+    config["top_p"] = rule.choice.top_p;
+    config["seed"] = rule.seed;
+  }
 }
 
 }  // namespace vfm::columns

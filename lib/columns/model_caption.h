@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,22 @@ namespace vfm::columns {
 
 inline constexpr int kLeastWindow = 16;
 
+class CaptionCosts;
+
 /// How a model is asked.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  bool int8 = false;       ///< matrices are rounded to 8 bits
-  double fps = 2;          ///< of the frames that it sees
-  int window = 256;        ///< frames of the clip
-  int frame_tokens = 768;  ///< of two frames, at most
+  bool int8 = false;                     ///< matrices are rounded to 8 bits
+  double fps = 0;                        ///< of the frames that it sees; 0: as the model has it
+  int window = 256;                      ///< frames of the clip
+  std::optional<int> frame_tokens = {};  ///< of two frames, at most
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
-  Questions also;  ///< asked beside it
+  Questions also;                 ///< asked beside it
+  CaptionCosts* costs = nullptr;  ///< is told what questions cost; null: nobody asks
+
+  double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
 };
 
 /// Frames of a clip, from `begin` to before `end`.
@@ -71,6 +77,8 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
                           const ModelCaptionOptions& options,
                           const media::HardwareDecoder* hardware);
 
+/// Adds what of a rule decides the texts.
+void add_rule(Json& config, const models::AnswerRule& rule);
 /// What decides the texts: the model's config() and the options.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 

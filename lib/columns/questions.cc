@@ -16,9 +16,10 @@ constexpr std::uint64_t kMostPromptBytes = std::uint64_t{1} << 20;
 
 /// "caption_…" of these is something else: of the column, or a score of captions.
 constexpr std::string_view kTakenNames[] = {
-    "also_cut",  "clean",      "cut",     "ended",         "fit",   "fit_least", "fits",
-    "gain",      "gain_least", "logprob", "logprob_blind", "model", "quality",   "repetition",
-    "scored_by", "script",     "source",  "tokens",        "usage", "windows"};
+    "also_cut",      "clean",     "cut",     "draft",      "draft_cut",  "ended",
+    "fit",           "fit_least", "fits",    "gain",       "gain_least", "logprob",
+    "logprob_blind", "model",     "quality", "refined_by", "repetition", "scored_by",
+    "script",        "source",    "tokens",  "usage",      "windows"};
 
 struct Named {
   std::string name, value;

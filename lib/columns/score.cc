@@ -38,7 +38,7 @@ struct ScoreModels {
       captioner->check_prompt(options.model.video_prompt);
       captioner->check_prompt(options.model.picture_prompt);
       Json asked = captioner->config();
-      asked["fps"] = options.model.fps;
+      asked["fps"] = options.model.fps_of(*captioner);
       asked["window"] = options.model.window;
       asked["prompt"] = options.model.video_prompt;
       asked["picture_prompt"] = options.model.picture_prompt;
@@ -88,8 +88,8 @@ class CaptionScorer {
   void compare(const shard::Sample& sample, const std::string& caption, CaptionScores& scores) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) return note(sample, shard::no_media(sample));
-    const ScoreEyes eyes{by_.captioner.get(), by_.pictures.get(), options_.model.fps,
-                         options_.model.window};
+    const double fps = by_.captioner ? options_.model.fps_of(*by_.captioner) : options_.model.fps;
+    const ScoreEyes eyes{by_.captioner.get(), by_.pictures.get(), fps, options_.model.window};
     ScoreFrames frames;
     try {
       frames = take_score_frames(*member, fmt::format("{}.{}", sample.key, member->extension), eyes,

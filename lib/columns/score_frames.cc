@@ -26,6 +26,9 @@ class ScoreTaker final : public FrameTaker {
       const double share = std::min(1.0, eyes_.window / static_cast<double>(frames));
       seen_plan_ = eyes_.captioner->plan(frames, fps, eyes_.fps * share);
       taken_.seen.still = frames == 1;
+      taken_.seen.seconds = static_cast<double>(frames) / fps;
+      for (const std::int64_t frame : seen_plan_)
+        taken_.seen.times.push_back(static_cast<double>(frame) / fps);
       taken_.seen.fps = static_cast<double>(seen_plan_.size()) / static_cast<double>(frames) * fps;
     }
     if (eyes_.pictures != nullptr) clip_plan_ = plan_clip_frames(frames, kClipFrames);

@@ -244,4 +244,5 @@ def write_folder(model: torch.nn.Module, config: Qwen2_5_VLConfig, folder: pathl
                           "in_chans": 3, "out_hidden_size": text.hidden_size, "spatial_patch_size": 4}}, indent=1) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

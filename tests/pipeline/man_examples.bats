@@ -19,6 +19,8 @@ setup() {
   cp "$VFM_ROOT/tests/golden/aesthetic_heads/mlp.pth" l14.pth
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" dinov2-base
   cp -r "$VFM_ROOT/tests/golden/qwen/untied" Qwen2.5-VL-3B-Instruct
+  cp -r "$VFM_ROOT/tests/golden/smolvlm/smolvlm" SmolVLM2-500M-Video-Instruct
+  cp -r "$VFM_ROOT/tests/golden/qwen_text/untied" Qwen2.5-7B-Instruct
 }
 
 # examples PAGE: the indented lines of its EXAMPLES section, scdoc escapes undone.

@@ -1,10 +1,19 @@
-// An answer that is written by itself.
+// An answer that is written by itself, and what it is compared with.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "io/tensor_set.h"
 #include "models/vlm/qwen.h"
+#include "models/vlm/token_choice.h"
 
 namespace vfm {
 
@@ -22,6 +31,37 @@ inline void write_token(models::QwenAnswer& answer, std::int32_t token) {
 /// Of each token of a prompt of `count`: [count, V] f32.
 inline Tensor all_logits(const models::QwenAnswer& answer, std::size_t count) {
   return answer.logits_of(0, static_cast<std::int64_t>(count));
+}
+
+/// The first `count` tokens that are written greedily.
+inline std::vector<std::int32_t> greedy_tokens(models::QwenAnswer answer,
+                                               std::vector<std::int32_t> ids, double penalty,
+                                               std::size_t count) {
+  std::vector<std::int32_t> tokens;
+  const models::TokenChoice greedy{.repetition_penalty = penalty};
+  while (tokens.size() < count) {
+    const std::int32_t token = models::choose_token(next_logits(answer).floats(), ids, greedy, 0.5);
+    tokens.push_back(token);
+    ids.push_back(token);
+    write_token(answer, token);
+  }
+  return tokens;
+}
+
+inline std::vector<std::int32_t> ids_of(const io::TensorSet& golden, const std::string& name) {
+  const io::TensorView& view = *golden.find(name);
+  REQUIRE(view.dtype == "I32");
+  std::vector<std::int32_t> ids(view.data.size() / 4);
+  std::memcpy(ids.data(), view.data.data(), view.data.size());
+  return ids;
+}
+
+inline double farthest(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    most = std::max(most, std::abs(double{a[i]} - double{b[i]}));
+  return most;
 }
 
 }  // namespace vfm

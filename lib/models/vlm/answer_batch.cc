@@ -11,6 +11,11 @@
 
 namespace vfm::models {
 
+std::mutex& all_processors() {
+  static std::mutex turn;
+  return turn;
+}
+
 void AnswerBatch::run(std::span<TextJob> jobs) {
   const auto all_done = [&] {
     return std::all_of(jobs.begin(), jobs.end(), [](const TextJob& job) { return job.done; });
@@ -84,16 +89,43 @@ void AnswerBatch::fill() {
 }
 
 void AnswerBatch::begin(TextJob& job) const {
-  SharedSight& seen = *job.seen;
+  if (!job.seen) {
+    job.answer = std::make_unique<QwenAnswer>(model_, job.ids, std::span<const QwenPicture>(),
+                                              job.most_tokens);
+    return;
+  }
+  job.answer = begin_seen(job, *job.seen);
+  job.seen.reset();
+}
+
+std::unique_ptr<QwenAnswer> AnswerBatch::begin_seen(const TextJob& job, SharedSight& seen) const {
   if (!seen.tokens.defined()) {
     const QwenPicture picture = seen.open();
     seen.tokens = model_.look(picture);
     seen.sight = picture.sight;
   }
-  job.answer =
-      std::make_unique<QwenAnswer>(model_, job.ids, std::span<const QwenSight>(&seen.sight, 1),
-                                   std::span<const Tensor>(&seen.tokens, 1), job.most_tokens);
-  job.seen.reset();
+  const std::span<const std::int32_t> ids = job.ids;
+  const std::size_t behind = qwen_head(ids, model_);
+  const std::span<const std::int32_t> head = ids.first(behind), words = ids.subspan(behind);
+  const std::int64_t more = static_cast<std::int64_t>(words.size()) + job.most_tokens;
+  const auto read = [&](std::int64_t room) {
+    return std::make_unique<QwenAnswer>(model_, head, std::span<const QwenSight>(&seen.sight, 1),
+                                        std::span<const Tensor>(&seen.tokens, 1), room);
+  };
+  std::unique_ptr<QwenAnswer> answer;
+  // A template may write a question's words before what is seen, too.
+  const bool shared = seen.head && std::ranges::equal(seen.ids, head);
+  if (!shared && (seen.head || job.seen.use_count() == 1)) {
+    answer = read(more);
+  } else {
+    if (!shared) {
+      seen.head = read(0);
+      seen.ids.assign(head.begin(), head.end());
+    }
+    answer = std::make_unique<QwenAnswer>(*seen.head, more);
+  }
+  if (!words.empty()) answer->read(words);
+  return answer;
 }
 
 /// The next token of each. Of one that has come to its end `cut` is false.

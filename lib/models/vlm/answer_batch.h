@@ -3,9 +3,10 @@
 //
 // There is no thread of its own: of those that wait for an answer one computes for all, and where
 // its own are done another one goes on. A question that comes later joins as soon as there is room;
-// its video and prompt are computed by themselves. Which texts come together changes no bit of one
-// (ops/matmul/few_rows.h, ops/attention/newest_query.h).
-// Thread-safety: any thread.
+// its video and prompt are computed by themselves, up to the words behind the video and these after
+// them, so that questions about one video share all but their words. Which texts come together
+// changes no bit of one (ops/matmul/few_rows.h, ops/attention/newest_query.h). Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,18 +27,20 @@
 
 namespace vfm::models {
 
-/// What several questions are about. Looked at when the first of them is begun, and dropped with
-/// the last.
+/// What several questions are about. Looked at, and read, when the first of them is begun, and
+/// dropped with the last.
 struct SharedSight {
   std::function<QwenPicture()> open;
   QwenSight sight = {};
-  Tensor tokens = {};  ///< of Qwen::look(); undefined before
+  Tensor tokens = {};                           ///< of the model's look(); undefined before
+  std::vector<std::int32_t> ids = {};           ///< what `head` has read: qwen_head() of a prompt
+  std::unique_ptr<const QwenAnswer> head = {};  ///< null, where one question is asked alone
 };
 
 /// A question, and what becomes of it.
 struct TextJob {
-  std::vector<std::int32_t> ids;  ///< the prompt; with what is written behind it
-  std::shared_ptr<SharedSight> seen;
+  std::vector<std::int32_t> ids;      ///< the prompt; with what is written behind it
+  std::shared_ptr<SharedSight> seen;  ///< null: nothing
   TokenChoice choice;
   int most_tokens = 0;
   std::optional<Random> random;
@@ -49,13 +52,17 @@ struct TextJob {
   std::unique_ptr<QwenAnswer> answer = nullptr;
 };
 
+/// Held while models of text compute, each of which does so by all processors: two at once would
+/// wait for each other's threads.
+std::mutex& all_processors();
+
 class AnswerBatch {
  public:
   /// `model` and `ends`, the tokens that end a text, must outlive it, and `turn`, which is held
   /// while it computes: of all threads one at a time does, since it does so by all processors.
   /// At most `together` texts are written at once: so many have their keys and values in memory.
-  AnswerBatch(const Qwen& model, const std::vector<std::int32_t>& ends, std::size_t together,
-              std::mutex& turn)
+  AnswerBatch(const VisionLanguageModel& model, const std::vector<std::int32_t>& ends,
+              std::size_t together, std::mutex& turn)
       : model_(model), ends_(ends), together_(together), turn_(turn) {}
 
   /// Returns when all of `jobs` are done, as some may be before. What was thrown about one is its
@@ -66,10 +73,11 @@ class AnswerBatch {
   void lead(std::span<const TextJob> own);
   void fill();
   void begin(TextJob& job) const;
+  std::unique_ptr<QwenAnswer> begin_seen(const TextJob& job, SharedSight& seen) const;
   void choose(std::span<TextJob* const> jobs) const;
   void finish(TextJob& job, std::exception_ptr error);
 
-  const Qwen& model_;
+  const VisionLanguageModel& model_;
   const std::vector<std::int32_t>& ends_;
   const std::size_t together_;
   std::mutex& turn_;

@@ -27,7 +27,8 @@ double log_probability(std::span<const float> logits, std::int32_t token) {
   return double{logits[static_cast<std::size_t>(token)]} - largest - std::log(sum);
 }
 
-std::vector<double> answer_log_probabilities(const Qwen& model, std::span<const std::int32_t> ids,
+std::vector<double> answer_log_probabilities(const VisionLanguageModel& model,
+                                             std::span<const std::int32_t> ids,
                                              std::span<const QwenPicture> pictures,
                                              std::size_t count) {
   if (count >= ids.size()) fail("a text without a prompt cannot be scored");

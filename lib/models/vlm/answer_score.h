@@ -1,4 +1,4 @@
-// How likely a text is as an answer of Qwen2.5-VL: each of its tokens after those before it
+// How likely a text is as an answer of a model that sees: each of its tokens after those before it
 // (teacher forcing), in one pass over the prompt and the text.
 //
 //   p_i = log softmax(logits after tokens 0 .. i-1)[token i]
@@ -19,7 +19,8 @@ namespace vfm::models {
 /// Of the last `count` of `ids`, at least one fewer than there are, in nats. `pictures` as
 /// QwenAnswer takes them. Few rows of logits are in memory at a time. Throws what QwenAnswer
 /// throws, and Error for logits that are not finite.
-std::vector<double> answer_log_probabilities(const Qwen& model, std::span<const std::int32_t> ids,
+std::vector<double> answer_log_probabilities(const VisionLanguageModel& model,
+                                             std::span<const std::int32_t> ids,
                                              std::span<const QwenPicture> pictures,
                                              std::size_t count);
 

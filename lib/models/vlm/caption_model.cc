@@ -13,10 +13,11 @@
 #include "base/philox.h"
 #include "models/vlm/answer_batch.h"
 #include "models/vlm/answer_score.h"
+#include "models/vlm/caption_family.h"
 #include "models/vlm/chat_words.h"
-#include "models/vlm/qwen.h"
-#include "models/vlm/qwen_input.h"
+#include "models/vlm/smol_config.h"
 #include "ops/matmul/few_rows.h"
+#include "tensor/meta.h"
 
 namespace vfm::models {
 namespace {
@@ -28,80 +29,73 @@ std::string canonical_folder(const std::string& folder) {
   return std::filesystem::canonical(folder).string();
 }
 
+std::unique_ptr<const CaptionFamily> family_of(const HfComponent& folder,
+                                               const OpenCaptioner& how) {
+  folder.need_type({kQwenType, kSmolType, kIdefics3Type});
+  return folder.type() == kQwenType ? make_qwen_captioner(folder, how)
+                                    : make_smol_captioner(folder, how);
+}
+
+void check_seen(const SeenFrames& seen) {
+  if (seen.frames.empty()) fail("nothing is seen");
+  if (!seen.still && !(seen.fps > 0)) fail("frames of a video without a rate");
+}
+
 }  // namespace
 
 struct CaptionModel::State {
   HfComponent component;
-  Qwen model;
-  QwenInput input;
-  ChatWords words;
+  std::unique_ptr<const CaptionFamily> family;
   std::vector<std::int32_t> ends;
   std::string hash;
-  DType compute;
-  bool int8;
-  mutable std::mutex turn;  // of whoever computes, by all processors
+  OpenCaptioner how;
   mutable AnswerBatch batch;
+  mutable std::once_flag counted;
+  // The same on Device::meta, from when costs are asked for.
+  mutable std::unique_ptr<const CaptionFamily> hollow;
+  mutable WeightCost weights;
 
-  State(const std::string& folder, DType compute_in, int frame_tokens, bool int8_in)
+  State(const std::string& folder, const OpenCaptioner& how_in)
       : component(canonical_folder(folder)),
-        model(component, compute_in, int8_in),
-        input(QwenInput::from_folder(component.folder(), model.config().vision)),
-        words(component.folder()),
-        ends(words.ends().empty() ? model.config().ends : words.ends()),
+        family(family_of(component, how_in)),
+        ends(words().ends().empty() ? family->ends() : words().ends()),
         hash(component.hash()),
-        compute(compute_in),
-        int8(int8_in),
-        batch(model, ends, kAnswersTogether, turn) {
-    input.frame_tokens = frame_tokens;
-  }
+        how(how_in),
+        batch(family->model(), ends, kAnswersTogether, all_processors()) {}
 
-  /// The prompt's tokens, with the one that stands for what is seen.
-  std::vector<std::int32_t> tokens_of(std::string_view prompt, bool still) const {
-    const std::int32_t pad = still ? model.config().image_token : model.config().video_token;
-    std::vector<std::int32_t> ids = words.prompt(prompt, still);
-    const auto sights = std::count_if(ids.begin(), ids.end(), [&](std::int32_t id) {
-      return id == model.config().image_token || id == model.config().video_token;
+  /// Makes these.
+  void count() const {
+    std::call_once(counted, [&] {
+      const MetaAccount account(Device::cpu);
+      OpenCaptioner there = how;
+      there.device = Device::meta;
+      hollow = family_of(component, there);
+      for (const io::TensorView& tensor : component.weights().tensors())
+        weights.stored += tensor.data.size();
+      weights.own = account.memory().current;
     });
-    if (sights != 1 || std::ranges::find(ids, pad) == ids.end())
-      fail_usage(
-          "the chat template of '{}' has not one place for the {} beside the prompt '{}', but {}: "
-          "does the prompt have a token for it?",
-          component.folder(), still ? "picture" : "video", prompt, sights);
-    return ids;
   }
 
-  PictureSize size_of(const SeenFrames& seen) const {
-    return input.size({seen.height, seen.width}, seen.still ? 0 : seen.frames.size());
-  }
+  const ChatWords& words() const { return family->words(); }
 
   /// `seen` must outlive its use. Throws Error for what no video is.
   std::shared_ptr<SharedSight> sight_of(const SeenFrames& seen) const {
-    if (seen.frames.empty()) fail("nothing is seen");
-    if (!seen.still && !(seen.fps > 0)) fail("frames of a video without a rate");
-    const double seconds = seen.still ? 0 : model.config().vision.temporal_patch / seen.fps;
+    check_seen(seen);
     auto sight = std::make_shared<SharedSight>();
-    sight->open = [this, &seen, seconds] {
-      return input.patches(seen.frames, size_of(seen), seen.still, seconds);
-    };
+    sight->open = [this, &seen] { return family->picture(seen); };
     return sight;
   }
 
   /// Throws Error where prompt and answer are too long for the model.
   TextJob job_of(const Question& question, std::shared_ptr<SharedSight> sight) const {
-    const QwenConfig& config = model.config();
-    const SeenFrames& seen = *question.seen;
     const AnswerRule& rule = question.rule;
-    std::vector<std::int32_t> ids = tokens_of(question.prompt, seen.still);
-    const std::int32_t pad = seen.still ? config.image_token : config.video_token;
-    const std::int64_t own =
-        input.tokens(size_of(seen), seen.still ? 1 : static_cast<std::int64_t>(seen.frames.size()));
-    ids.insert(std::ranges::find(ids, pad), static_cast<std::size_t>(own - 1), pad);
+    std::vector<std::int32_t> ids = family->prompt(*question.seen, question.prompt);
     const auto length = static_cast<std::int64_t>(ids.size());
-    if (length + rule.most_tokens > config.text.positions)
+    if (length + rule.most_tokens > family->positions())
       fail(
           "{} tokens of prompt and video and {} of text are more than the {} that the model takes: "
           "show it fewer or smaller frames",
-          length, rule.most_tokens, config.text.positions);
+          length, rule.most_tokens, family->positions());
     TextJob job{std::move(ids), std::move(sight), rule.choice, rule.most_tokens, {}};
     job.random.emplace(rule.seed, Purpose::caption, 0,
                        random_key(fmt::format("answer\n{}", question.key)));
@@ -109,26 +103,32 @@ struct CaptionModel::State {
   }
 };
 
-CaptionModel::CaptionModel(const std::string& folder, DType compute, int frame_tokens, bool int8) {
+CaptionModel::CaptionModel(const std::string& folder, DType compute,
+                           std::optional<int> frame_tokens, bool int8) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("a model that writes captions computes in f32 or bf16 alone");
-  state_ = as_usage([&] { return std::make_unique<State>(folder, compute, frame_tokens, int8); });
+  state_ = as_usage([&] {
+    return std::make_unique<State>(folder, OpenCaptioner{compute, frame_tokens, int8});
+  });
 }
 
 CaptionModel::~CaptionModel() = default;
 
+double CaptionModel::fps() const {
+  return state_->family->fps();
+}
+
 std::vector<std::int64_t> CaptionModel::plan(std::int64_t frames, double rate, double fps) const {
-  return qwen_frames(frames, rate, fps, state_->input.vision.temporal_patch);
+  return state_->family->plan(frames, rate, fps);
 }
 
 std::vector<std::uint8_t> CaptionModel::prepare(const PictureView& picture,
                                                 std::size_t frames) const {
-  return state_->input.prepare(picture, frames);
+  return state_->family->prepare(picture, frames);
 }
 
 void CaptionModel::check_prompt(std::string_view prompt) const {
-  for (const bool still : {false, true})
-    state_->tokens_of(prompt, still);
+  state_->family->check_prompt(prompt);
 }
 
 Answer CaptionModel::answer(const SeenFrames& seen, std::string_view prompt, const AnswerRule& rule,
@@ -164,7 +164,7 @@ std::vector<Answer> CaptionModel::answer_many(std::span<const Question> question
     Answer& answer = answers.emplace_back();
     answer.error = job.error;
     if (job.error) continue;
-    answer = {s.words.text(job.written), prompt_tokens[i],
+    answer = {s.words().text(job.written), prompt_tokens[i],
               static_cast<std::int64_t>(job.written.size()), job.cut};
   }
   return answers;
@@ -173,39 +173,46 @@ std::vector<Answer> CaptionModel::answer_many(std::span<const Question> question
 std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                                     std::string_view text) const {
   const State& s = *state_;
-  const QwenConfig& config = s.model.config();
-  std::vector<QwenPicture> pictures;
+  if (seen != nullptr) check_seen(*seen);
   std::vector<std::int32_t> ids =
-      seen == nullptr ? s.words.prompt_alone(prompt) : s.tokens_of(prompt, seen->still);
-  const auto is_pad = [&](std::int32_t id) {
-    return id == config.image_token || id == config.video_token;
-  };
-  if (seen != nullptr) {
-    pictures.push_back(s.sight_of(*seen)->open());
-    const std::int64_t own = pictures.front().sight.grid.tokens(config.vision.merge);
-    const auto pad = std::find_if(ids.begin(), ids.end(), is_pad);
-    ids.insert(pad, static_cast<std::size_t>(own - 1), std::int32_t{*pad});
-  }
-  const std::vector<std::int32_t> said = s.words.tokens(text);
-  if (std::any_of(said.begin(), said.end(), is_pad))
+      seen == nullptr ? s.words().prompt_alone(prompt) : s.family->prompt(*seen, prompt);
+  const std::vector<std::int32_t> said = s.words().tokens(text);
+  if (std::any_of(said.begin(), said.end(),
+                  [&](std::int32_t id) { return s.family->model().stands_for_sight(id); }))
     fail("the text has a token that stands for a picture");
   ids.insert(ids.end(), said.begin(), said.end());
-  if (static_cast<std::int64_t>(ids.size()) > config.text.positions)
+  if (static_cast<std::int64_t>(ids.size()) > s.family->positions())
     fail("{} tokens of prompt, video and text are more than the {} that the model takes",
-         ids.size(), config.text.positions);
+         ids.size(), s.family->positions());
   if (said.empty()) return {};
-  const std::lock_guard one(s.turn);  // of it all threads compute
-  return answer_log_probabilities(s.model, ids, pictures, said.size());
+  std::vector<QwenPicture> pictures;
+  if (seen != nullptr) pictures.push_back(s.family->picture(*seen));
+  const std::lock_guard one(all_processors());
+  return answer_log_probabilities(s.family->model(), ids, pictures, said.size());
+}
+
+AnswerCost CaptionModel::cost(const Question& question, std::int64_t written) const {
+  const State& s = *state_;
+  check_seen(*question.seen);
+  const TextJob job = s.job_of(question, nullptr);
+  s.count();
+  const QwenPicture picture = s.family->picture(*question.seen);
+  return answer_cost(s.hollow->model(), job.ids, &picture, job.most_tokens, written);
+}
+
+WeightCost CaptionModel::weights() const {
+  state_->count();
+  return state_->weights;
 }
 
 Json CaptionModel::config() const {
   Json config = {{"name", state_->component.type()},
                  {"path", state_->component.folder()},
                  {"hash", state_->hash},
-                 {"words", state_->words.hash()},
-                 {"compute", state_->compute == DType::bf16 ? "bf16" : "f32"},
-                 {"input", state_->input.to_json()}};
-  if (state_->int8) config["weights"] = "int8";
+                 {"words", state_->words().hash()},
+                 {"compute", state_->how.compute == DType::bf16 ? "bf16" : "f32"},
+                 {"input", state_->family->input()}};
+  if (state_->how.int8) config["weights"] = "int8";
   return config;
 }
 

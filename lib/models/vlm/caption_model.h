@@ -1,6 +1,6 @@
 // A model that says what a video shows: frames and a prompt in, a text out. From a folder as
-// Hugging Face has them: Qwen2.5-VL's config.json, weights, tokenizer.json, chat template and
-// preprocessor_config.json beside each other.
+// Hugging Face has them, of a Qwen2.5-VL, SmolVLM, SmolVLM2 or Idefics3: config.json, weights,
+// tokenizer.json, chat template and preprocessor_config.json beside each other.
 //
 // Questions that are asked at the same time, by one call or from several threads, are answered
 // together, by all processors: for a token of each of them the weights are read once. Yet a text
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 
 #include "base/json_fwd.h"
 #include "models/encoder/picture_resize.h"
+#include "models/vlm/answer_cost.h"
 #include "models/vlm/token_choice.h"
 #include "tensor/dtype.h"
 
@@ -41,7 +43,9 @@ struct SeenFrames {
   std::vector<std::vector<std::uint8_t>> frames;
   int width = 0, height = 0;  ///< of the frames before prepare()
   bool still = false;
-  double fps = 2;  ///< at which they were taken
+  double fps = 2;                  ///< at which they were taken
+  std::vector<double> times = {};  ///< of a video's frames, in seconds from its begin
+  double seconds = 0;              ///< of all of the video
 };
 
 /// What a model is asked.
@@ -61,12 +65,15 @@ struct Answer {
 
 class CaptionModel {
  public:
-  /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most; `int8`:
-  /// matrices are rounded to 8 bits. Throws Error{usage} for a folder that is not there, or holds
-  /// what is not supported.
-  CaptionModel(const std::string& folder, DType compute, int frame_tokens, bool int8 = false);
+  /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most, where the
+  /// model leaves that open; `int8`: matrices are rounded to 8 bits. Throws Error{usage} for a
+  /// folder that is not there, or holds what is not supported.
+  CaptionModel(const std::string& folder, DType compute, std::optional<int> frame_tokens = {},
+               bool int8 = false);
   ~CaptionModel();
 
+  /// Frames a second that it is shown where nobody asks for others.
+  double fps() const;
   /// The numbers of the frames of `frames` at `rate` a second that it is shown at `fps`.
   std::vector<std::int64_t> plan(std::int64_t frames, double rate, double fps) const;
   /// What it is shown of one of `frames` frames, in little memory; of a still picture where that is
@@ -86,6 +93,10 @@ class CaptionModel {
   /// Throws what answer() throws, and Error for a text with a token that stands for a picture.
   std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                         std::string_view text) const;
+  /// What an answer of `written` tokens to the question costs, counted; of further questions about
+  /// the same frames `looked` and `head` are spent once. Throws what answer() throws.
+  AnswerCost cost(const Question& question, std::int64_t written) const;
+  WeightCost weights() const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
   /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are. Two with the same, but
   /// for "path", write the same.

@@ -2,6 +2,7 @@
 #include "models/vlm/qwen_config.h"
 
 #include <algorithm>
+#include <numbers>
 #include <string>
 
 #include "base/error.h"
@@ -12,24 +13,6 @@ namespace vfm::models {
 namespace {
 
 constexpr int kMostTokenSide = 64;  // pixels
-
-/// A member of an object; null if it has none.
-const Json& part_named(const Json& json, const char* name) {
-  static const Json kNothing;
-  const auto found = json.find(name);
-  return found == json.end() ? kNothing : *found;
-}
-
-void need_silu(const Json& config, std::string_view what) {
-  const std::string activation = get_string(config, "hidden_act").value_or("silu");
-  if (activation != "silu")
-    fail_usage("{}: the activation '{}' is not supported: silu is", what, activation);
-}
-
-void need_heads(int width, int heads, const char* part, std::string_view what) {
-  if (heads > width || width % heads != 0 || width / heads % 2 != 0)
-    fail_usage("{}: a {} of {} columns has no {} heads", what, part, width, heads);
-}
 
 QwenVisionConfig vision_of(const Json& given, std::string_view what) {
   if (!given.is_null() && !given.is_object())
@@ -75,18 +58,20 @@ QwenVisionConfig vision_of(const Json& given, std::string_view what) {
   return c;
 }
 
-/// Theta and sections of "rope_parameters", or of "rope_scaling" and "rope_theta" in older files.
-void read_positions(const Json& config, std::string_view what, QwenTextConfig& c) {
+/// Theta and, of one that sees, sections of "rope_parameters", or of "rope_scaling" and
+/// "rope_theta" in older files.
+void read_positions(const Json& config, std::string_view what, bool sees, QwenTextConfig& c) {
   const Json* rope = &part_named(config, "rope_scaling");
   if (!rope->is_object()) rope = &part_named(config, "rope_parameters");
   c.theta = get_number(config, "rope_theta").value_or(c.theta);
   if (rope->is_object()) {
     const std::string kind =
         get_string(*rope, "rope_type").value_or(get_string(*rope, "type").value_or("default"));
-    if (kind != "default" && kind != "mrope")
+    if (kind != "default" && !(sees && kind == "mrope"))
       fail_usage("{}: rotary positions of the type '{}' are not supported", what, kind);
     c.theta = get_number(*rope, "rope_theta").value_or(c.theta);
-    if (const Json& sections = part_named(*rope, "mrope_section"); !sections.is_null()) {
+    const Json& sections = part_named(*rope, "mrope_section");
+    if (sees && !sections.is_null()) {
       const std::vector<std::int32_t> counts = token_ids(sections, what);
       if (counts.size() != 3) fail_usage("{}: \"mrope_section\" has not three numbers", what);
       std::copy(counts.begin(), counts.end(), c.sections.begin());
@@ -98,8 +83,30 @@ void read_positions(const Json& config, std::string_view what, QwenTextConfig& c
                c.head_dim() / 2);
 }
 
-QwenTextConfig text_of(const Json& config, std::string_view what) {
+/// Sizes of transformers' Qwen2Config.
+QwenTextConfig text_alone() {
   QwenTextConfig c;
+  c.vocabulary = 151936;
+  c.width = 4096;
+  c.feed_forward = 22016;
+  c.layers = c.heads = c.key_heads = 32;
+  c.epsilon = 1e-6f;
+  c.theta = 1e4;
+  return c;
+}
+
+/// Of a layer that looks back as far as a window only.
+bool has_windows(const Json& config, int layers, int first, std::string_view what) {
+  const Json& types = part_named(config, "layer_types");
+  if (types.is_array())
+    return std::any_of(types.begin(), types.end(),
+                       [](const Json& type) { return type != "full_attention"; });
+  return get_bool(config, "use_sliding_window").value_or(false) &&
+         positive_field(config, "max_window_layers", first, what) < layers;
+}
+
+/// `c`: what is not said.
+QwenTextConfig text_of(const Json& config, std::string_view what, bool sees, QwenTextConfig c) {
   const auto read = [&](const char* name, int& value) {
     value = positive_field(config, name, value, what);
   };
@@ -120,10 +127,11 @@ QwenTextConfig text_of(const Json& config, std::string_view what) {
     fail_usage("{}: {} heads do not share {} key heads", what, c.heads, c.key_heads);
   if (c.layers > kMostLayers) fail_usage("{}: {} layers are too many", what, c.layers);
   if (!(c.epsilon > 0)) fail_usage("{}: \"rms_norm_eps\" is {}", what, c.epsilon);
-  if (get_bool(config, "use_sliding_window").value_or(false) &&
-      positive_field(config, "max_window_layers", 80, what) < c.layers)
+  if (has_windows(config, c.layers, sees ? 80 : 28, what))
     fail_usage("{}: sliding windows of text are not supported", what);
-  read_positions(config, what, c);
+  // All three places of a word are equal, so it does not matter which pairs are turned by which.
+  if (!sees) c.sections = {c.head_dim() / 2, 0, 0};
+  read_positions(config, what, sees, c);
   return c;
 }
 
@@ -133,7 +141,72 @@ void add_linear(std::vector<TensorTarget>& targets, const std::string& name, std
   if (bias) targets.push_back({name + ".bias", {out}, {}});
 }
 
+void add_vision(std::vector<TensorTarget>& targets, const QwenVisionConfig& vision) {
+  const std::int64_t v = vision.width, vf = vision.feed_forward, merged = v * vision.merged();
+  targets.push_back({"visual.patch_embed.proj.weight",
+                     {v, 3, vision.temporal_patch, vision.patch, vision.patch},
+                     {}});
+  for (int i = 0; i < vision.depth; ++i) {
+    const std::string block = fmt::format("visual.blocks.{}.", i);
+    for (const char* norm : {"norm1", "norm2"})
+      targets.push_back({block + norm + ".weight", {v}, {}});
+    add_linear(targets, block + "attn.qkv", 3 * v, v, true);
+    add_linear(targets, block + "attn.proj", v, v, true);
+    add_linear(targets, block + "mlp.gate_proj", vf, v, true);
+    add_linear(targets, block + "mlp.up_proj", vf, v, true);
+    add_linear(targets, block + "mlp.down_proj", v, vf, true);
+  }
+  targets.push_back({"visual.merger.ln_q.weight", {v}, {}});
+  add_linear(targets, "visual.merger.mlp.0", merged, merged, true);
+  add_linear(targets, "visual.merger.mlp.2", vision.out_width, merged, true);
+}
+
 }  // namespace
+
+const Json& part_named(const Json& json, const char* name) {
+  static const Json kNothing;
+  const auto found = json.find(name);
+  return found == json.end() ? kNothing : *found;
+}
+
+void need_silu(const Json& config, std::string_view what) {
+  const std::string activation = get_string(config, "hidden_act").value_or("silu");
+  if (activation != "silu")
+    fail_usage("{}: the activation '{}' is not supported: silu is", what, activation);
+}
+
+void need_heads(int width, int heads, const char* part, std::string_view what) {
+  if (heads > width || width % heads != 0 || width / heads % 2 != 0)
+    fail_usage("{}: a {} of {} columns has no {} heads", what, part, width, heads);
+}
+
+double LlamaRope::frequency(double plain) const {
+  const double turns = original * plain / (2 * std::numbers::pi);
+  if (turns < low) return plain / factor;
+  if (turns > high) return plain;
+  const double share = (turns - low) / (high - low);
+  return (1 - share) * plain / factor + share * plain;
+}
+
+void add_text_tensors(const QwenTextConfig& text, std::vector<TensorTarget>& targets) {
+  const std::int64_t d = text.width, f = text.feed_forward;
+  const std::int64_t keys = std::int64_t{text.key_heads} * text.head_dim();
+  targets.push_back({"embed_tokens.weight", {text.vocabulary, d}, {}});
+  for (int i = 0; i < text.layers; ++i) {
+    const std::string layer = fmt::format("layers.{}.", i);
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
+      targets.push_back({layer + norm + ".weight", {d}, {}});
+    add_linear(targets, layer + "self_attn.q_proj", d, d, text.biases);
+    add_linear(targets, layer + "self_attn.k_proj", keys, d, text.biases);
+    add_linear(targets, layer + "self_attn.v_proj", keys, d, text.biases);
+    add_linear(targets, layer + "self_attn.o_proj", d, d, false);
+    add_linear(targets, layer + "mlp.gate_proj", f, d, false);
+    add_linear(targets, layer + "mlp.up_proj", f, d, false);
+    add_linear(targets, layer + "mlp.down_proj", d, f, false);
+  }
+  targets.push_back({"norm.weight", {d}, {}});
+  if (!text.tied) targets.push_back({"lm_head.weight", {text.vocabulary, d}, {}});
+}
 
 std::vector<std::int32_t> token_ids(const Json& value, std::string_view what) {
   std::vector<std::int32_t> ids;
@@ -156,7 +229,7 @@ QwenConfig QwenConfig::from_json(const Json& config, std::string_view what) {
     const Json& inner = part_named(config, "text_config");
     const Json& text = inner.is_object() ? inner : config;
     c.vision = vision_of(part_named(config, "vision_config"), what);
-    c.text = text_of(text, what);
+    c.text = text_of(text, what, true, {});
     const auto id = [&](const char* name, std::int32_t fallback) {
       const Json& value = part_named(config, name);
       return value.is_null() ? fallback : token_ids(value, what).at(0);
@@ -177,43 +250,26 @@ QwenConfig QwenConfig::from_json(const Json& config, std::string_view what) {
   });
 }
 
+QwenConfig QwenConfig::text_from_json(const Json& config, std::string_view what) {
+  return as_usage([&] {
+    QwenConfig c;
+    c.sees = false;
+    c.image_token = c.video_token = -1;
+    c.text = text_of(config, what, false, text_alone());
+    if (positive_field(config, "head_dim", c.text.head_dim(), what) != c.text.head_dim())
+      fail_usage("{}: heads of another width than the model's by their number are not supported",
+                 what);
+    if (const Json& ends = part_named(config, "eos_token_id"); !ends.is_null())
+      c.ends = token_ids(ends, what);
+    c.text.tied = get_bool(config, "tie_word_embeddings").value_or(false);
+    return c;
+  });
+}
+
 std::vector<TensorTarget> QwenConfig::tensors() const {
   std::vector<TensorTarget> targets;
-  const std::int64_t v = vision.width, vf = vision.feed_forward, merged = v * vision.merged();
-  targets.push_back({"visual.patch_embed.proj.weight",
-                     {v, 3, vision.temporal_patch, vision.patch, vision.patch},
-                     {}});
-  for (int i = 0; i < vision.depth; ++i) {
-    const std::string block = fmt::format("visual.blocks.{}.", i);
-    for (const char* norm : {"norm1", "norm2"})
-      targets.push_back({block + norm + ".weight", {v}, {}});
-    add_linear(targets, block + "attn.qkv", 3 * v, v, true);
-    add_linear(targets, block + "attn.proj", v, v, true);
-    add_linear(targets, block + "mlp.gate_proj", vf, v, true);
-    add_linear(targets, block + "mlp.up_proj", vf, v, true);
-    add_linear(targets, block + "mlp.down_proj", v, vf, true);
-  }
-  targets.push_back({"visual.merger.ln_q.weight", {v}, {}});
-  add_linear(targets, "visual.merger.mlp.0", merged, merged, true);
-  add_linear(targets, "visual.merger.mlp.2", vision.out_width, merged, true);
-
-  const std::int64_t d = text.width, f = text.feed_forward;
-  const std::int64_t keys = std::int64_t{text.key_heads} * text.head_dim();
-  targets.push_back({"embed_tokens.weight", {text.vocabulary, d}, {}});
-  for (int i = 0; i < text.layers; ++i) {
-    const std::string layer = fmt::format("layers.{}.", i);
-    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
-      targets.push_back({layer + norm + ".weight", {d}, {}});
-    add_linear(targets, layer + "self_attn.q_proj", d, d, true);
-    add_linear(targets, layer + "self_attn.k_proj", keys, d, true);
-    add_linear(targets, layer + "self_attn.v_proj", keys, d, true);
-    add_linear(targets, layer + "self_attn.o_proj", d, d, false);
-    add_linear(targets, layer + "mlp.gate_proj", f, d, false);
-    add_linear(targets, layer + "mlp.up_proj", f, d, false);
-    add_linear(targets, layer + "mlp.down_proj", d, f, false);
-  }
-  targets.push_back({"norm.weight", {d}, {}});
-  if (!text.tied) targets.push_back({"lm_head.weight", {text.vocabulary, d}, {}});
+  if (sees) add_vision(targets, vision);
+  add_text_tensors(text, targets);
   return targets;
 }
 

@@ -24,16 +24,21 @@ struct PlaceAngles {
   Tensor cosines, sines;  // [N, K / 2]
 };
 
-PlaceAngles place_angles(std::span<const QwenPlace> places, const QwenTextConfig& c) {
+PlaceAngles place_angles(std::span<const QwenPlace> places, const QwenTextConfig& c,
+                         Device device) {
   const int pairs = c.head_dim() / 2;
   std::vector<std::pair<float, std::size_t>> turns;  // frequency, axis
   for (std::size_t axis = 0; axis < 3; ++axis)
     for (int i = 0; i < c.sections[axis]; ++i) {
       const double power = 2.0 * static_cast<double>(turns.size()) / c.head_dim();
-      turns.emplace_back(static_cast<float>(1 / std::pow(c.theta, power)), axis);
+      const double plain = 1 / std::pow(c.theta, power);
+      turns.emplace_back(static_cast<float>(c.stretched ? c.stretched->frequency(plain) : plain),
+                         axis);
     }
   const auto count = static_cast<std::int64_t>(places.size());
-  PlaceAngles angles{Tensor({count, pairs}), Tensor({count, pairs})};
+  PlaceAngles angles{Tensor({count, pairs}, DType::f32, device),
+                     Tensor({count, pairs}, DType::f32, device)};
+  if (device == Device::meta) return angles;
   float* cosine = angles.cosines.data<float>();
   float* sine = angles.sines.data<float>();
   for (const QwenPlace& place : places)
@@ -98,6 +103,7 @@ QwenText::QwenText(const QwenTextConfig& config, const io::TensorSet& set,
                    const QwenWeights& weights)
     : config_(config),
       compute_(weights.compute()),
+      device_(weights.device()),
       set_(set),
       norm_(weights.vector("norm.weight")),
       head_(config.tied ? weights.linear("embed_tokens") : weights.linear("lm_head")) {
@@ -116,12 +122,13 @@ QwenMemory QwenText::memory(std::int64_t capacity) const {
   QwenMemory memory;
   for (int i = 0; i < config_.layers; ++i)
     memory.layers.emplace_back(
-        Shape{capacity, std::int64_t{2} * config_.key_heads * config_.head_dim()}, compute_);
+        Shape{capacity, std::int64_t{2} * config_.key_heads * config_.head_dim()}, compute_,
+        device_);
   return memory;
 }
 
 Tensor QwenText::embed(std::span<const std::int32_t> ids) const {
-  return table_rows(*set_.find(kQwenTable), ids, Device::cpu, set_.path());
+  return table_rows(*set_.find(kQwenTable), ids, device_, set_.path());
 }
 
 QwenText::Heads QwenText::heads(const Layer& layer, const Tensor& normed, const Tensor& cosines,
@@ -165,7 +172,7 @@ Tensor QwenText::attend_newest(const Layer& layer, const Heads& heads, std::size
 template <class Attend>
 Tensor QwenText::through_layers(const Tensor& x, std::span<const QwenPlace> places,
                                 const Attend& attend) const {
-  const PlaceAngles angles = place_angles(places, config_);
+  const PlaceAngles angles = place_angles(places, config_, device_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     check_stop();
     const Layer& layer = layers_[i];

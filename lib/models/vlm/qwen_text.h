@@ -1,4 +1,5 @@
-// The language model of Qwen2.5-VL (Qwen2): tokens and what was seen in, the next token out.
+// The language model of Qwen2.5-VL (Qwen2), and of SmolVLM and Idefics3 (Llama): tokens and what
+// was seen in, the next token out.
 //
 //   of each layer:
 //     x += O attention(Q n + q, K n + k, V n + v)   n = RMS(x); causal; G key/value heads
@@ -11,6 +12,7 @@
 // is counted in 1/tokens_per_second, rounded down; in a still picture it is 0. (transformers 5.24
 // lets words go on after the longer side of a video even where its time is longer, and so uses
 // numbers twice; the models were trained without that, and up to transformers 4 it did as here.)
+// Llama has no q, k and v, and a token's number for all three.
 // Inference on the CPU: of a prompt by itself, or of the next token of each of some texts.
 // Sources: Wang et al., "Qwen2-VL" (2024); Bai et al., "Qwen2.5-VL technical report" (2025);
 // transformers' Qwen2_5_VLModel for names and details.
@@ -92,6 +94,7 @@ class QwenText {
 
   QwenTextConfig config_;
   DType compute_;
+  Device device_;
   const io::TensorSet& set_;
   std::vector<Layer> layers_;
   Tensor norm_;

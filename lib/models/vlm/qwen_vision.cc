@@ -23,14 +23,16 @@ struct PatchAngles {
 };
 
 PatchAngles patch_angles(const QwenGrid& grid, const QwenVisionConfig& c,
-                         const std::vector<std::int32_t>& order) {
+                         const std::vector<std::int32_t>& order, Device device) {
   const std::int64_t head = c.width / c.heads, axis = head / 4, merge = c.merge;
   std::vector<float> frequencies;
   for (std::int64_t i = 0; i < axis; ++i)
     frequencies.push_back(
         static_cast<float>(1 / std::pow(kQwenVisionTheta, static_cast<double>(2 * i) /
                                                               static_cast<double>(2 * axis))));
-  PatchAngles angles{Tensor({grid.patches(), 2 * axis}), Tensor({grid.patches(), 2 * axis})};
+  PatchAngles angles{Tensor({grid.patches(), 2 * axis}, DType::f32, device),
+                     Tensor({grid.patches(), 2 * axis}, DType::f32, device)};
+  if (device == Device::meta) return angles;
   float* cosine = angles.cosines.data<float>();
   float* sine = angles.sines.data<float>();
   const std::int64_t across = grid.columns / merge, of_frame = across * (grid.rows / merge);
@@ -53,7 +55,8 @@ PatchAngles patch_angles(const QwenGrid& grid, const QwenVisionConfig& c,
 /// `back`, the reverse.
 Tensor in_order(const Tensor& x, std::int64_t each, const std::vector<std::int32_t>& order,
                 bool back) {
-  const Tensor y(x.shape());
+  const Tensor y(x.shape(), DType::f32, x.device());
+  if (x.device() == Device::meta) return y;
   const std::int64_t group = each * x.size(1);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto here = static_cast<std::int64_t>(i) * group, there = order[i] * group;
@@ -84,6 +87,7 @@ QwenWindows qwen_windows(const QwenGrid& grid, const QwenVisionConfig& config) {
 QwenVision::QwenVision(const QwenVisionConfig& config, const QwenWeights& weights)
     : config_(config),
       compute_(weights.compute()),
+      device_(weights.device()),
       embed_(weights.linear("visual.patch_embed.proj")),
       merger_norm_(weights.vector("visual.merger.ln_q.weight")),
       merger1_(weights.linear("visual.merger.mlp.0")),
@@ -104,7 +108,7 @@ Tensor QwenVision::forward(const Tensor& patches, const QwenGrid& grid) const {
     fail("patches {} are not those of {} x {} x {}", to_string(patches.shape()), grid.frames,
          grid.rows, grid.columns);
   const QwenWindows windows = qwen_windows(grid, config_);
-  const PatchAngles angles = patch_angles(grid, config_, windows.order);
+  const PatchAngles angles = patch_angles(grid, config_, windows.order, device_);
   ops::AttentionPack within;
   within.heads = within.key_heads = config_.heads;
   within.head_dim = config_.width / config_.heads;

@@ -58,6 +58,7 @@ class QwenVision {
 
   QwenVisionConfig config_;
   DType compute_;
+  Device device_;
   QwenLinear embed_;
   std::vector<Block> blocks_;
   Tensor merger_norm_;

@@ -26,7 +26,7 @@ constexpr std::int64_t kQwenWidenedAtOnce = std::int64_t{1} << 20;
 Tensor widened_product(const Tensor& x, const QwenLinear& linear) {
   const Tensor& weight = linear.weight;
   const std::int64_t count = x.size(0), in = weight.size(1), out = weight.size(0);
-  const Tensor y({count, out});
+  const Tensor y({count, out}, DType::f32, x.device());
   const std::int64_t step = std::max<std::int64_t>(64, kQwenWidenedAtOnce / in);
   for (std::int64_t begin = 0; begin < out; begin += step) {
     const std::int64_t end = std::min(out, begin + step);
@@ -35,13 +35,14 @@ Tensor widened_product(const Tensor& x, const QwenLinear& linear) {
         linear.scales.defined()
             ? ops::dequantize_rows({rows, linear.scales.rows(begin, end)}, x.dtype())
             : rows.to(x.dtype());
-    ops::gemm(Device::cpu, count, end - begin, in, {x.raw(), x.dtype(), in, false},
+    ops::gemm(x.device(), count, end - begin, in, {x.raw(), x.dtype(), in, false},
               {some.raw(), x.dtype(), in, true}, y.data<float>() + begin, DType::f32, out, false);
   }
   return y;
 }
 
 void add_to_rows(const Tensor& y, const Tensor& bias) {
+  if (y.device() == Device::meta) return;  // nothing to count
   const std::int64_t width = y.size(1);
   for (std::int64_t row = 0; row < y.size(0); ++row)
     for (std::int64_t i = 0; i < width; ++i)
@@ -56,7 +57,9 @@ Tensor QwenLinear::operator()(const Tensor& x) const {
     return ops::few_rows(rounded.to(DType::f32), weight, scales, bias);
   if (weight.dtype() == compute) {
     ops::Tape tape(false);
-    return ops::linear(tape, rounded, weight, bias, DType::f32);
+    // A bias is added row by row: nothing that is counted, and many times.
+    return ops::linear(tape, rounded, weight, x.device() == Device::meta ? Tensor() : bias,
+                       DType::f32);
   }
   const Tensor y = widened_product(rounded, *this);
   if (bias.defined()) add_to_rows(y, bias);
@@ -70,7 +73,7 @@ QwenLinear QwenWeights::linear(const std::string& name) const {
   linear.compute = compute_;
   if (set_.find(name + ".bias") != nullptr) linear.bias = vector(name + ".bias");
   const auto matrix = [&](DType dtype) {
-    const Tensor all = use_weight(view, dtype, Device::cpu);
+    const Tensor all = use_weight(view, dtype, device_);
     return all.reshape({all.size(0), all.elements() / all.size(0)});
   };
   if (int8_) {
@@ -86,7 +89,7 @@ QwenLinear QwenWeights::linear(const std::string& name) const {
 }
 
 Tensor QwenWeights::vector(const std::string& name) const {
-  return use_weight(*set_.find(name), DType::f32, Device::cpu);
+  return use_weight(*set_.find(name), DType::f32, device_);
 }
 
 QwenFeedForward QwenFeedForward::from(const QwenWeights& weights, const std::string& prefix) {
@@ -102,7 +105,7 @@ Tensor QwenFeedForward::operator()(const Tensor& x) const {
     return down(ops::swiglu(tape, beside(gate(rows), up(rows))));
   };
   if (count <= step) return feed(x);
-  const Tensor all({count, down.weight.size(0)});
+  const Tensor all({count, down.weight.size(0)}, DType::f32, x.device());
   for (std::int64_t begin = 0; begin < count; begin += step) {
     const std::int64_t end = std::min(count, begin + step);
     copy(feed(x.rows(begin, end)), all.rows(begin, end));
@@ -117,7 +120,8 @@ Tensor qwen_norm(const Tensor& x, const Tensor& weight, float epsilon) {
 
 Tensor beside(const Tensor& left, const Tensor& right) {
   const std::int64_t rows = left.size(0), a = left.size(1), b = right.size(1);
-  const Tensor both({rows, a + b});
+  const Tensor both({rows, a + b}, DType::f32, left.device());
+  if (both.device() == Device::meta) return both;
   float* to = both.data<float>();
   for (std::int64_t row = 0; row < rows; ++row, to += a + b) {
     std::copy_n(left.data<float>() + row * a, a, to);
@@ -130,6 +134,7 @@ void turn_heads(const Tensor& x, int heads, const Tensor& cosines, const Tensor&
   const std::int64_t half = cosines.size(1), width = x.size(1);
   if (cosines.size(0) != x.size(0) || heads * 2 * half > width)
     fail("{} heads of {} do not fit rows {}", heads, 2 * half, to_string(x.shape()));
+  if (x.device() == Device::meta) return;
   for (std::int64_t row = 0; row < x.size(0); ++row) {
     const float* c = cosines.data<float>() + row * half;
     const float* s = sines.data<float>() + row * half;

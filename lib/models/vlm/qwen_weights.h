@@ -4,7 +4,7 @@
 // read them so (ops/matmul/few_rows.h); of many they are converted some outputs at a time. Only for
 // products in bf16 what is not bf16 is converted, once, when the model is opened, and kept in
 // memory; or all are rounded to 8 bits then (ops/matmul/quantize_rows.h). All else is f32. On the
-// CPU.
+// CPU, or on Device::meta, where what it would cost is counted.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,11 +32,13 @@ struct QwenLinear {
 class QwenWeights {
  public:
   /// `set` must outlive it, and hold the tensors that are asked for.
-  /// `int8`: matrices are rounded to 8 bits.
-  QwenWeights(const io::TensorSet& set, DType compute, bool int8 = false)
-      : set_(set), compute_(compute), int8_(int8) {}
+  /// `int8`: matrices are rounded to 8 bits. `device`: cpu, or meta, where only headers are read.
+  QwenWeights(const io::TensorSet& set, DType compute, bool int8 = false,
+              Device device = Device::cpu)
+      : set_(set), compute_(compute), int8_(int8), device_(device) {}
 
   DType compute() const { return compute_; }
+  Device device() const { return device_; }
   /// NAME.weight, a matrix of its first dimension by all others, and NAME.bias.
   QwenLinear linear(const std::string& name) const;
   /// In f32.
@@ -46,6 +48,7 @@ class QwenWeights {
   const io::TensorSet& set_;
   DType compute_;
   bool int8_;
+  Device device_;
 };
 
 /// W_down (silu(W_gate x) * (W_up x)), x [N, D] f32; some rows at a time.

@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "ops/attention/newest_query_kernels.h"
-#include "tensor/kernel_log.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
 Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads, int key_heads) {
-  const bool rows = q.dims() == 2 && q.dtype() == DType::f32 && q.device() == Device::cpu &&
+  const bool rows = q.dims() == 2 && q.dtype() == DType::f32 && q.device() != Device::cuda &&
                     heads > 0 && key_heads > 0 && heads % key_heads == 0 &&
                     q.size(1) % heads == 0 && q.size(0) == static_cast<std::int64_t>(texts.size());
   if (!rows || texts.empty())
@@ -25,15 +25,24 @@ Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads,
   for (const SeenKeys& text : texts) {
     const Tensor& kv = text.kv;
     if (kv.dims() != 2 || kv.size(1) != 2 * key_heads * head_dim || kv.dtype() != type ||
-        (type != DType::f32 && type != DType::bf16) || kv.device() != Device::cpu ||
-        text.seen < 1 || text.seen > kv.size(0))
+        (type != DType::f32 && type != DType::bf16) || kv.device() != q.device() || text.seen < 1 ||
+        text.seen > kv.size(0))
       fail("newest_query: {} keys of {} {} for heads of {}", text.seen, dtype_name(kv.dtype()),
            to_string(kv.shape()), head_dim);
     of.push_back({kv.raw(), text.seen});
     most = std::max(most, text.seen);
   }
-  const Tensor out(q.shape());
-  const Tensor scores({q.size(0), heads, most});
+  const Tensor out(q.shape(), DType::f32, q.device());
+  const Tensor scores({q.size(0), heads, most}, DType::f32, q.device());
+  if (q.device() == Device::meta) {
+    Touching touching = Touching(q, out, scores).kind(WorkKind::attention, type);
+    for (const SeenKeys& text : texts)  // scores, and what they weigh
+      touching =
+          touching.columns(text.kv.rows(0, text.seen), text.kv.size(1))
+              .products(2 * heads, static_cast<double>(text.seen), static_cast<double>(head_dim));
+    note_work("newest_query", touching.work);
+    return out;
+  }
   NewestQueryArgs args;
   args.q = q.data<float>();
   args.of = of.data();

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/matmul/few_rows_kernels.h"
-#include "tensor/kernel_log.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
@@ -15,11 +15,19 @@ Tensor few_rows(const Tensor& x, const Tensor& w, const Tensor& scales, const Te
   const bool type = w.dtype() == DType::f32 || w.dtype() == DType::bf16 ||
                     w.dtype() == DType::f16 || (w.dtype() == DType::u8 && scales.defined());
   if (x.dims() != 2 || w.dims() != 2 || x.size(1) != w.size(1) || x.dtype() != DType::f32 ||
-      !type || !of_outputs(scales) || !of_outputs(bias) || x.device() != Device::cpu ||
-      w.device() != Device::cpu)
+      !type || !of_outputs(scales) || !of_outputs(bias) || x.device() == Device::cuda ||
+      x.device() != w.device())
     fail("few_rows: no product of {} {} and {} {}", dtype_name(x.dtype()), to_string(x.shape()),
          dtype_name(w.dtype()), to_string(w.shape()));
-  const Tensor y({x.size(0), w.size(0)});
+  const Tensor y({x.size(0), w.size(0)}, DType::f32, x.device());
+  if (x.device() == Device::meta) {
+    const auto rows = [](const Tensor& of) { return static_cast<double>(of.size(0)); };
+    note_work("few_rows", Touching(x, w, y)
+                              .kind(WorkKind::products, w.dtype())
+                              .products(rows(x), rows(w), static_cast<double>(x.size(1)))
+                              .work);
+    return y;
+  }
   const auto floats = [](const Tensor& vector) {
     return vector.defined() ? vector.data<float>() : nullptr;
   };

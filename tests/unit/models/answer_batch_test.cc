@@ -18,6 +18,7 @@
 #include "models/vlm/caption_model.h"
 #include "support/noise_picture.h"
 #include "support/one_answer.h"
+#include "tensor/kernel_log.h"
 
 using namespace vfm;
 using models::CaptionModel;
@@ -161,6 +162,16 @@ TEST_CASE("several questions about the same frames, and one of them that cannot 
   CHECK(answers[0].text == model.answer(seen, "What?", rule, "a").text);
   CHECK(answers[1].text == model.answer(seen, "Where is it?", rule, "a").text);
   CHECK(answers[1].prompt_tokens > answers[0].prompt_tokens);
+  {
+    const KernelLog log;  // of this thread, which computes
+    model.answer_many(questions);
+    const auto attended = std::count_if(log.entries().begin(), log.entries().end(),
+                                        [](const KernelLog::Entry& entry) {
+                                          return std::string_view(entry.call.name) == "attend";
+                                        });
+    // Three blocks look. Two layers read what the questions have in common, and the words of each.
+    CHECK(attended == 3 + 2 * (1 + 2));
+  }
   models::SeenFrames wrong = seen;
   wrong.frames[1].pop_back();
   models::AnswerRule endless = rule;

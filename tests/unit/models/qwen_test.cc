@@ -57,36 +57,6 @@ struct OpenedQwen {
   }
 };
 
-std::vector<std::int32_t> ids_of(const io::TensorSet& golden, const std::string& name) {
-  const io::TensorView& view = *golden.find(name);
-  REQUIRE(view.dtype == "I32");
-  std::vector<std::int32_t> ids(view.data.size() / 4);
-  std::memcpy(ids.data(), view.data.data(), view.data.size());
-  return ids;
-}
-
-double farthest(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::abs(double{a[i]} - double{b[i]}));
-  return most;
-}
-
-std::vector<std::int32_t> written(const OpenedQwen& opened, std::vector<std::int32_t> ids,
-                                  const std::string& prompt, double penalty, std::size_t count) {
-  models::QwenAnswer answer(opened.model, ids, opened.pictures(prompt), 12);
-  std::vector<std::int32_t> tokens;
-  const models::TokenChoice greedy{.repetition_penalty = penalty};
-  while (tokens.size() < count) {
-    const std::int32_t token = models::choose_token(next_logits(answer).floats(), ids, greedy, 0.5);
-    tokens.push_back(token);
-    ids.push_back(token);
-    write_token(answer, token);
-  }
-  return tokens;
-}
-
 }  // namespace
 
 TEST_CASE("the patches of pictures and videos are those of transformers' processor") {
@@ -161,7 +131,8 @@ TEST_CASE("what it writes greedily is what transformers' generate() writes") {
         const std::string key = fmt::format("{}.{}.greedy{:.1f}", name, prompt, penalty);
         const std::vector<std::int32_t> expected = ids_of(golden, key);
         const std::vector<std::int32_t> ids = ids_of(golden, name + "." + prompt + ".ids");
-        CHECK(written(opened, ids, prompt, penalty, expected.size()) == expected);
+        CHECK(greedy_tokens({opened.model, ids, opened.pictures(prompt), 12}, ids, penalty,
+                            expected.size()) == expected);
       }
   }
 }
@@ -309,6 +280,36 @@ TEST_CASE("an answer has the same bits whatever else the model is asked") {
   write_token(other, 5);
   CHECK(logits(models::QwenAnswer(opened.model, ids, opened.pictures("video"), 9)) == alone);
   CHECK(logits(first) == alone);
+}
+
+TEST_CASE(
+    "words that are read behind what several prompts have in common are those of a whole prompt") {
+  const io::SafetensorsSet golden(kQwen, "outputs");
+  const OpenedQwen opened("untied");
+  for (const std::string prompt : {"image", "video", "long"}) {
+    const std::vector<std::int32_t> ids = ids_of(golden, "untied." + prompt + ".ids");
+    const std::span<const std::int32_t> all = ids;
+    const std::size_t behind = models::qwen_head(ids, opened.model);
+    REQUIRE(behind > 5);
+    REQUIRE(behind < ids.size());
+    const models::QwenAnswer head(opened.model, all.first(behind), opened.pictures(prompt), 0);
+    models::QwenAnswer whole(opened.model, ids, opened.pictures(prompt), 1);
+    models::QwenAnswer first(head, static_cast<std::int64_t>(ids.size()) + 1);
+    models::QwenAnswer other(head, static_cast<std::int64_t>(ids.size()) + 9);
+    models::QwenAnswer alone(opened.model, all.first(behind), opened.pictures(prompt),
+                             static_cast<std::int64_t>(ids.size()) + 3);
+    other.read(std::vector<std::int32_t>{7, 8, 9});
+    for (models::QwenAnswer* answer : {&first, &alone}) {
+      answer->read(all.subspan(behind));
+      CHECK(farthest(next_logits(*answer).floats(), next_logits(whole).floats()) < 1e-4);
+    }
+    CHECK(farthest(next_logits(first).floats(), next_logits(alone).floats()) == 0);
+    for (models::QwenAnswer* answer : {&first, &alone, &whole})
+      write_token(*answer, 3);
+    CHECK(farthest(next_logits(first).floats(), next_logits(whole).floats()) < 1e-4);
+    CHECK(farthest(next_logits(first).floats(), next_logits(alone).floats()) == 0);
+  }
+  CHECK(models::qwen_head(std::vector<std::int32_t>{1, 2}, opened.model) == 0);
 }
 
 TEST_CASE("a video of any length has places that can be counted, or is refused") {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/caption_costs.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/rounding.h"
+#include "base/units.h"
+
+namespace vfm::columns {
+
+void CaptionCosts::add(const models::CaptionModel& model,
+                       std::span<const models::Question> questions,
+                       std::span<const models::Answer> answers) {
+  bool looked = false;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (answers[i].error) continue;
+    const models::AnswerCost cost = model.cost(questions[i], answers[i].tokens);
+    std::size_t bytes = 0;
+    for (const auto& frame : questions[i].seen->frames)
+      bytes += frame.size();
+    const models::WeightCost weights = model.weights();
+    const std::lock_guard lock(mutex_);
+    weights_ = weights;
+    further_ |= questions.size() > 1;
+    if (!looked) sum_.looked += cost.looked;
+    sum_.read += looked ? cost.read - cost.head : cost.read;
+    looked = true;
+    sum_.written += cost.written;
+    sum_.prompt_tokens += cost.prompt_tokens;
+    tokens_ += static_cast<double>(answers[i].tokens);
+    sum_.keys_values = std::max(sum_.keys_values, cost.keys_values);
+    sum_.working = std::max(sum_.working, cost.working);
+    frames_ = std::max(frames_, bytes);
+  }
+}
+
+void CaptionCosts::add_clip() {
+  const std::lock_guard lock(mutex_);
+  ++clips_;
+}
+
+Json CaptionCosts::to_json() const {
+  const std::lock_guard lock(mutex_);
+  if (clips_ == 0) return nullptr;
+  const auto of_clip = [&](double sum) { return six_digits(sum / static_cast<double>(clips_)); };
+  const auto together = static_cast<std::size_t>(models::kAnswersTogether);
+  return {{"clips", clips_},
+          {"weights", weights_.stored},
+          {"own_weights", weights_.own},
+          {"together", together},
+          {"keys_values", sum_.keys_values},
+          {"working", sum_.working},
+          {"frames", frames_},
+          {"memory", weights_.own + sum_.working + together * (sum_.keys_values + frames_) +
+                         (further_ ? sum_.keys_values : 0)},
+          {"prompt_tokens", of_clip(static_cast<double>(sum_.prompt_tokens))},
+          {"text_tokens", of_clip(tokens_)},
+          {"flops",
+           {{"vision", of_clip(sum_.looked)},
+            {"prompt", of_clip(sum_.read)},
+            {"text", of_clip(sum_.written)}}}};
+}
+
+std::string CaptionCosts::words() const {
+  const Json told = to_json();
+  if (told.is_null()) return "";
+  const auto bytes = [&](const char* name) { return format_bytes(told.at(name)); };
+  const auto tera = [&](const char* name) {
+    return told.at("flops").at(name).get<double>() / 1e12;
+  };
+  return fmt::format(
+      "the model has {} of weights in its files; in memory {}: {} of weights, {} to look at a clip "
+      "and read its prompt, and for {} texts at once {} of keys and values and {} of frames each\n"
+      "a clip of the sample costs it {:.3g} TFLOP to look, {:.3g} to read {:.0f} tokens, and "
+      "{:.3g} to write {:.0f}\n",
+      bytes("weights"), bytes("memory"), bytes("own_weights"), bytes("working"),
+      told.at("together").get<int>(), bytes("keys_values"), bytes("frames"), tera("vision"),
+      tera("prompt"), told.at("prompt_tokens").get<double>(), tera("text"),
+      told.at("text_tokens").get<double>());
+}
+
+}  // namespace vfm::columns

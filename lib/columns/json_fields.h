@@ -1,0 +1,17 @@
+// Fields of JSON objects by names with dots, as --from field:NAME has them.
+// Pure. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+
+namespace vfm::columns {
+
+/// The field `name` of an object, or null, also where it is null. A member of that very name comes
+/// first; else its dots lead into objects and lists, whose places are counted from 0:
+/// "meta.captions.0".
+const Json* find_field(const Json& object, const std::string& name);
+
+}  // namespace vfm::columns
