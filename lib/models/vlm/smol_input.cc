@@ -197,7 +197,7 @@ SmolInput SmolInput::from_folder(const std::string& folder, const SmolConfig& co
     check_tile(input.still, config, what);
     Json other = processor_part(folder, "video_preprocessor_config.json", "video_processor", what);
     if (!other.is_object()) other = own;
-    const Json& sampling = part_named(other, "video_sampling");
+    const Json sampling = part_named(other, "video_sampling");
     // As transformers has it: the size of pictures, where there is one, goes before that of videos.
     if (sampling.is_object() && !other.contains("size"))
       other["size"] = part_named(sampling, "video_size");
