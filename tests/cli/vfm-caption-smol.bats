@@ -61,7 +61,7 @@ field() { tar -xOf "$1" "$2.json" | jq -r "$3"; }
 @test "a folder's template without videos is not asked for them: SmolVLM's own message is" {
   ask -o own a.tar >/dev/null
   sed -i "s/{% elif line\['type'\] == 'video' %}{{ '<video>' }}//" model/chat_template.json
-  ! grep -q '<video>' model/chat_template.json
+  run ! grep -q '<video>' model/chat_template.json
   ask -o other a.tar >/dev/null
   [ "$(field own/a.caption.tar c1 .caption)" = "$(field other/a.caption.tar c1 .caption)" ]
   [ "$(field own/a.caption.tar c1 .caption_model.words)" != "$(field other/a.caption.tar c1 .caption_model.words)" ]
