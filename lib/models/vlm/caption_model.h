@@ -87,8 +87,8 @@ class CaptionModel {
   std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                         std::string_view text) const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
-  /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are. Two with the same, but
-  /// for "path", write the same.
+  /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are, or the formats of
+  /// blocks that are stored, "Q4_K Q6_K". Two with the same, but for "path", write the same.
   Json config() const;
 
  private:
