@@ -2,7 +2,7 @@
 // of some rows, each with a register of sums of its own, which gets one product after the other: so
 // how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cpu/simd.h"
+#include "ops/cpu/bytes.h"
 #include "ops/matmul/block_rows_kernels.h"
 #ifdef __F16C__
 #include <immintrin.h>
@@ -11,11 +11,7 @@
 namespace vfm::ops::VFM_ISA {
 namespace {
 
-// Without the alignment of Native, which would keep arrays of them out of registers.
-typedef float BlockLanes __attribute__((vector_size(4 * kWidth)));
-typedef std::int32_t BlockInts __attribute__((vector_size(4 * kWidth)));
-typedef std::int8_t BlockBytes __attribute__((vector_size(kWidth), aligned(1), may_alias));
-typedef std::uint8_t BlockCodes __attribute__((vector_size(kWidth), aligned(1), may_alias));
+using BlockLanes = FloatLanes;
 
 VFM_INLINE float block_half(const std::uint8_t* p) {
   std::uint16_t bits;
@@ -30,13 +26,6 @@ VFM_INLINE float block_half(const std::uint8_t* p) {
   return bits_to_float((is_finite ? finite : magnitude | 0x7f800000u) | sign);
 #endif
 }
-VFM_INLINE BlockInts block_codes(const std::uint8_t* p) {
-  return __builtin_convertvector(*reinterpret_cast<const BlockCodes*>(p), BlockInts);
-}
-VFM_INLINE BlockLanes block_numbers(BlockInts codes) {
-  return __builtin_convertvector(codes, BlockLanes);
-}
-
 struct BlocksQ8 {
   static constexpr int kElements = 32, kBytes = 34;
   /// use(i, w) for all lanes of C blocks: w[c] are the numbers from i on of block c.
@@ -50,8 +39,8 @@ struct BlocksQ8 {
       BlockLanes w[C];
 #pragma GCC unroll 4
       for (int c = 0; c < C; ++c) {
-        const auto q = *reinterpret_cast<const BlockBytes*>(blocks[c] + 2 + i);
-        w[c] = __builtin_convertvector(q, BlockLanes) * d[c];
+        const auto* const q = reinterpret_cast<const std::int8_t*>(blocks[c] + 2);
+        w[c] = lanes_of(widen_bytes(q + i)) * d[c];
       }
       use(i, w);
     }
@@ -71,11 +60,11 @@ struct BlocksQ4K {
         BlockLanes low[C], high[C];
 #pragma GCC unroll 4
         for (int c = 0; c < C; ++c) {
-          const BlockInts q = block_codes(blocks[c] + 16 + 32 * part + i);
+          const IntLanes q = widen_bytes(blocks[c] + 16 + 32 * part + i);
           const float* const s = scales[c] + 2 * part;
           const float* const o = offsets[c] + 2 * part;
-          low[c] = block_numbers(q & 15) * s[0] - o[0];
-          high[c] = block_numbers(q >> 4) * s[1] - o[1];
+          low[c] = lanes_of(q & 15) * s[0] - o[0];
+          high[c] = lanes_of(q >> 4) * s[1] - o[1];
         }
         use(64 * part + i, low);
         use(64 * part + 32 + i, high);
@@ -121,14 +110,14 @@ struct BlocksQ6K {
         BlockLanes w[4][C];
 #pragma GCC unroll 4
         for (int c = 0; c < C; ++c) {
-          const BlockInts first = block_codes(blocks[c] + 64 * half + i);
-          const BlockInts second = block_codes(blocks[c] + 64 * half + 32 + i);
-          const BlockInts upper = block_codes(blocks[c] + 128 + 32 * half + i);
+          const IntLanes first = widen_bytes(blocks[c] + 64 * half + i);
+          const IntLanes second = widen_bytes(blocks[c] + 64 * half + 32 + i);
+          const IntLanes upper = widen_bytes(blocks[c] + 128 + 32 * half + i);
           const float* const s = scales[c] + 8 * half + i / 16;
-          w[0][c] = block_numbers(((first & 15) | (upper & 3) << 4) - 32) * s[0];
-          w[1][c] = block_numbers(((second & 15) | (upper >> 2 & 3) << 4) - 32) * s[2];
-          w[2][c] = block_numbers((first >> 4 | (upper >> 4 & 3) << 4) - 32) * s[4];
-          w[3][c] = block_numbers((second >> 4 | upper >> 6 << 4) - 32) * s[6];
+          w[0][c] = lanes_of(((first & 15) | (upper & 3) << 4) - 32) * s[0];
+          w[1][c] = lanes_of(((second & 15) | (upper >> 2 & 3) << 4) - 32) * s[2];
+          w[2][c] = lanes_of((first >> 4 | (upper >> 4 & 3) << 4) - 32) * s[4];
+          w[3][c] = lanes_of((second >> 4 | upper >> 6 << 4) - 32) * s[6];
         }
 #pragma GCC unroll 4
         for (int quarter = 0; quarter < 4; ++quarter)
