@@ -62,6 +62,7 @@ void TensorSet::read(std::string_view name, const TensorRange& range, std::int64
     fail("tensor '{}' of '{}' has not the shape that its range is of", name, path());
   if (!range.lies_within()) fail("a range of tensor '{}' does not lie within it", name);
   const auto item = static_cast<std::int64_t>(safetensors_item_size(tensor->dtype));
+  if (item == 0) fail("ranges of tensor '{}', which is {}, cannot be read", name, tensor->dtype);
   const auto size = static_cast<std::int64_t>(out.size());
   if (size % item != 0 || begin < 0 || begin > range.elements() ||
       size / item > range.elements() - begin)

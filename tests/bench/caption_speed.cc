@@ -1,8 +1,9 @@
 // The times of what captions take with a Qwen2.5-VL from a folder: looking at a video, the prompt,
 // and writing; caption_speed.sh runs it beside transformers.
 //
-//   caption_speed DIR f32|bf16 ROUNDS TOKENS
+//   caption_speed DIR f32|bf16|int8 ROUNDS TOKENS [NAME]
 //
+// int8: matrices are rounded to 8 bits. NAME stands in the lines in place of the type.
 // The video is 8 pairs of frames of 224 x 224 pixels, 512 tokens, with 32 words. TOKENS are written
 // by one text alone, and by each of 8 together. Prints one line for each part: the best of the
 // rounds.
@@ -56,9 +57,10 @@ double write(const std::vector<models::QwenAnswer*>& answers, int tokens) {
   });
 }
 
-void run(const char* folder, const std::string& dtype, int rounds, int tokens) {
+void run(const char* folder, const std::string& dtype, int rounds, int tokens,
+         const std::string& name) {
   const models::HfComponent component(folder);
-  const models::Qwen model(component, dtype == "bf16" ? DType::bf16 : DType::f32);
+  const models::Qwen model(component, dtype == "bf16" ? DType::bf16 : DType::f32, dtype == "int8");
   const models::QwenPicture picture = noise_video(model.config());
   const std::int64_t seen = picture.sight.grid.tokens(model.config().vision.merge);
   std::vector<std::int32_t> ids(static_cast<std::size_t>(seen), model.config().video_token);
@@ -84,7 +86,7 @@ void run(const char* folder, const std::string& dtype, int rounds, int tokens) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto line = [&](const char* part, double count, double seconds) {
-    std::printf("vfm %s %s peak %ld MiB tokens/s %.2f\n", dtype.c_str(), part,
+    std::printf("vfm %s %s peak %ld MiB tokens/s %.2f\n", name.c_str(), part,
                 usage.ru_maxrss / 1024, count / seconds);
   };
   line("vision", static_cast<double>(seen), vision);
@@ -96,9 +98,9 @@ void run(const char* folder, const std::string& dtype, int rounds, int tokens) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 5 && argc != 6) return 2;
   try {
-    run(argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
+    run(argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4]), argv[argc == 6 ? 5 : 2]);
   } catch (const Error& error) {
     std::fprintf(stderr, "caption_speed: %s\n", error.what());
     return 1;

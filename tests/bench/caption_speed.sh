@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Times the parts of captions by a Qwen2.5-VL in vfm against transformers on the same cores, in turns, both reading
-# the same folder: looking at a video, the prompt, writing alone, and eight texts together. Prints the ratios of
-# tokens per second, and how many times as fast eight texts are together as one after the other.
+# the same folder: looking at a video, the prompt, writing alone, and eight texts together. Prints a table of tokens
+# per second: of vfm with weights as they are stored, rounded to int8 and from a GGUF file with Q8_0, and of
+# transformers; how many times as fast as that vfm is, and eight texts together are as one after the other.
 #   tests/bench/caption_speed.sh [BUILD_DIR]      (default: build)
-# Environment: TORCH_PYTHON, a Python with torch and transformers (default: a venv that this script makes in
-# BUILD_DIR); STORED ("bf16": of the weights in the folder), DTYPES ("f32 bf16": of products), ROUNDS (2),
+# Environment: TORCH_PYTHON, a Python with torch, transformers and gguf (default: a venv that this script makes in
+# BUILD_DIR); STORED ("bf16": of the weights in the folder), DTYPES ("f32": of products; f32, bf16), ROUNDS (2),
 # TOKENS (16), OMP_NUM_THREADS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,24 +15,33 @@ rounds=${ROUNDS:-2}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE  # a forced core type would slow PyTorch down
 
 ninja -C "$build" tests/bench/caption_speed >&2
-python=$("$here/torch-python.sh" "$build" torch==2.15.0 transformers==5.24.0)
+python=$("$here/torch-python.sh" "$build" torch==2.15.0 transformers==5.24.0 gguf==0.19.0)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 "$python" "$here/caption_speed_torch.py" make "$folder/model" "${STORED:-bf16}" 2>/dev/null
-for dtype in ${DTYPES:-f32 bf16}; do
+"$python" "$here/caption_speed_torch.py" gguf "$folder/model" "$folder/gguf"
+ours() { "$build/tests/bench/caption_speed" "$folder/$1" "$2" 1 "${TOKENS:-16}" "$3"; }
+for dtype in ${DTYPES:-f32}; do
   lines=$(for ((round = 0; round < rounds; ++round)); do
-    "$build/tests/bench/caption_speed" "$folder/model" "$dtype" 2 "${TOKENS:-16}"
-    "$python" "$here/caption_speed_torch.py" time "$folder/model" "$dtype" 2 "${TOKENS:-16}" 2>/dev/null
+    ours model "$dtype" stored
+    if [ "$dtype" = f32 ]; then ours model int8 int8; fi
+    ours gguf "$dtype" Q8_0
+    "$python" "$here/caption_speed_torch.py" time "$folder/model" "$dtype" 1 "${TOKENS:-16}" 2>/dev/null
   done)
-  echo "$lines"
   echo "$lines" | awk -v dtype="$dtype" '
-    { if ($NF > best[$1, $3]) best[$1, $3] = $NF; if ($(NF - 3) > peak[$1]) peak[$1] = $(NF - 3) }
+    { row = $1 == "torch" ? "torch" : $2; if (!(row in peak)) order[++rows] = row
+      if ($NF > best[row, $3]) best[row, $3] = $NF; if ($(NF - 3) > peak[row]) peak[row] = $(NF - 3) }
     END {
-      for (i = split("vision prefill decode decode-8", parts, " "); i > 0; --i)
-        printf "ratio %s %s %.2f\n", dtype, parts[i], best["vfm", parts[i]] / best["torch", parts[i]]
-      printf "together %s vfm %.2f torch %.2f\n", dtype, best["vfm", "decode-8"] / best["vfm", "decode"],
-             best["torch", "decode-8"] / best["torch", "decode"]
-      printf "peak %s %d / %d MiB\n", dtype, peak["vfm"], peak["torch"]
+      parts = split("vision prefill decode decode-8", part, " ")
+      printf "products in %s: tokens/s (times transformers)\n%-8s", dtype, ""
+      for (i = 1; i <= parts; ++i) printf "%18s", part[i]
+      printf "%10s%12s\n", "together", "peak MiB"
+      for (r = 1; r <= rows; ++r) {
+        printf "%-8s", order[r]
+        for (i = 1; i <= parts; ++i)
+          printf "%10.1f (%5.2f)", best[order[r], part[i]], best[order[r], part[i]] / best["torch", part[i]]
+        printf "%10.2f%12d\n", best[order[r], "decode-8"] / best[order[r], "decode"], peak[order[r]]
+      }
     }'
 done

@@ -3,6 +3,7 @@
 """Qwen2.5-VL in transformers: what caption_speed.cc times, and the folder that both read.
 
     caption_speed_torch.py make DIR f32|bf16                   writes a model of 0.2 billion random weights
+    caption_speed_torch.py gguf DIR GGUF_DIR                   writes the same model as llama.cpp's files, Q8_0
     caption_speed_torch.py time DIR f32|bf16 ROUNDS TOKENS     prints lines like caption_speed.cc's
 """
 import resource
@@ -32,6 +33,53 @@ def make(folder, dtype):
         image_token_id=16001, video_token_id=VIDEO, vision_start_token_id=16003, tie_word_embeddings=False)
     model = Qwen2_5_VLForConditionalGeneration(config).to(dtype_of(dtype))
     model.save_pretrained(folder)
+
+
+def gguf_of(folder, target):
+    """Needs the gguf package. Names as llama.cpp's converter gives them."""
+    import json
+    import pathlib
+    import shutil
+
+    import gguf
+    from safetensors.torch import load_file
+    folder, target = pathlib.Path(folder), pathlib.Path(target)
+    target.mkdir()
+    shutil.copy(folder / "config.json", target / "config.json")
+    config = json.loads((folder / "config.json").read_text())
+    tensors = {}
+    for file in folder.glob("*.safetensors"):
+        tensors.update(load_file(file))
+    text, tower = gguf.GGUFWriter(target / "text.gguf", "qwen2vl"), gguf.GGUFWriter(target / "mmproj.gguf", "clip")
+    tower.add_string("clip.projector_type", "qwen2.5vl_merger")
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config["text_config"]["num_hidden_layers"])
+    tower_names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, config["vision_config"]["depth"])
+
+    def put(out, name, tensor):
+        data = tensor.float().numpy()
+        block = data.ndim == 2 and data.shape[1] % 32 == 0
+        kind = gguf.GGMLQuantizationType.Q8_0 if block else gguf.GGMLQuantizationType.F32
+        out.add_tensor(name, gguf.quantize(data, kind), raw_dtype=kind)
+
+    for name, tensor in tensors.items():
+        for before in ("model.", "language_model.", "model."):
+            name = name.removeprefix(before)
+        if not name.startswith("visual."):
+            name = name if name.startswith("lm_head.") else "model." + name
+            put(text, names.get_name(name, (".weight", ".bias")), tensor)
+        elif name == "visual.patch_embed.proj.weight":
+            for i, end in enumerate(("", ".1")):
+                put(tower, "v.patch_embd.weight" + end, tensor[:, :, i].contiguous())
+        elif ".qkv." in name:
+            for part, rows in zip("qkv", tensor.chunk(3)):
+                put(tower, tower_names.get_name(name.replace("qkv", part), (".weight", ".bias")), rows.contiguous())
+        else:
+            put(tower, tower_names.get_name(name, (".weight", ".bias")), tensor)
+    for out in (text, tower):
+        out.write_header_to_file()
+        out.write_kv_data_to_file()
+        out.write_tensors_to_file()
+        out.close()
 
 
 def measure(folder, dtype, rounds, tokens):
@@ -76,5 +124,7 @@ def measure(folder, dtype, rounds, tokens):
 
 if sys.argv[1] == "make":
     make(*sys.argv[2:4])
+elif sys.argv[1] == "gguf":
+    gguf_of(*sys.argv[2:4])
 else:
     measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

@@ -59,6 +59,43 @@ field() { member "$1" "$2.json" | jq -r "$3"; }
   [ -n "$(field coded/a.caption.tar c1 .caption)" ]
 }
 
+@test "llama.cpp's files beside those of Hugging Face are a model, and its captions those of their numbers" {
+  local golden=$VFM_ROOT/tests/golden/gguf
+  make_shard a c1 c2 c3
+  rm model/*.safetensors model/model.safetensors.index.json
+  cp "$golden"/model/* model/
+  ask -j1 a.tar >/dev/null
+  [ "$(field a.caption.tar c1 .caption_model.weights)" = "Q4_K Q6_K Q8_0" ]
+  [ -n "$(field a.caption.tar c1 .caption)" ]
+  ask -j2 -o two a.tar >/dev/null
+  cmp a.caption.tar two/a.caption.tar
+  # Other bits, another model.
+  printf '\001' | dd of=model/text-Q4_K_M-00002-of-00002.gguf bs=1 seek=51000 conv=notrunc status=none
+  ask -o other a.tar >/dev/null
+  [ "$(field a.caption.tar c1 .caption_model.hash)" != "$(field other/a.caption.tar c1 .caption_model.hash)" ]
+  refused() {
+    run --separate-stderr ask "${@:2}" -o never a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"$1"* ]] || { echo "$stderr"; false; }
+    [ ! -e never ]
+  }
+  refused "is Q8_0: what is stored in few bits is not rounded again" --quantize int8
+  cp model/mmproj-F16.gguf model/mmproj-again.gguf
+  refused "several GGUF files of the tower that sees"
+  truncate -s 40000 model/mmproj-again.gguf
+  refused "/model/mmproj-again.gguf' lies beyond its end: it is cut off"
+  rm model/mmproj-*.gguf
+  refused "has no GGUF file of the tower that sees (mmproj)"
+  cp "$golden/blocks.gguf" model/mmproj.gguf
+  refused "mmproj.gguf' is of the architecture 'none': here qwen2vl works"
+  cp "$golden/model/mmproj-F16.gguf" model/mmproj.gguf
+  cp "$VFM_ROOT/tests/golden/qwen/tied/model.safetensors" model/
+  refused "has weights twice, as GGUF files and as others"
+  rm model/model.safetensors
+  sed -i 's/"intermediate_size": 256/"intermediate_size": 512/' model/config.json
+  refused "the model needs [512, 32]"
+}
+
 @test "captions do not depend on -j or on what else is captioned, and are kept by a second run" {
   make_shard a c1 c2 c3
   make_shard b c2

@@ -216,6 +216,9 @@ Tensor EncoderStack::forward(const Tensor& x, std::span<const std::int64_t> leng
 }
 
 Tensor use_weight(const io::TensorView& view, DType dtype, Device device) {
+  if (block_format(view.dtype))
+    return device == Device::meta ? Tensor(view.shape, dtype, device)
+                                  : read_floats(view).to(dtype).to(device);
   const DType stored = float_type(view.dtype);
   // As it lies on disk where that is what is asked for; data of other programs may begin anywhere.
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data.data()) % 4 == 0;

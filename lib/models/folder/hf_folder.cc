@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
+#include "models/folder/gguf_folder.h"
 #include "models/folder/hf_defaults.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/published_config.h"
@@ -99,6 +100,12 @@ void HfComponent::need_type(const std::vector<std::string_view>& known) const {
 }
 
 const io::TensorSet& HfComponent::weights() const {
+  if (!weights_ && type_ == kGgufType && has_gguf_weights(folder_)) {
+    if (has_model_weights(folder_))
+      fail("'{}' has weights twice, as GGUF files and as others: leave those that are meant",
+           folder_);
+    weights_ = open_gguf_weights(folder_);
+  }
   if (!weights_) weights_ = renamed(open_model_weights(folder_), type_, config_);
   return *weights_;
 }

@@ -48,8 +48,9 @@ class HfComponent {
   void need_type(const std::vector<std::string_view>& known) const;
 
   /// Under the names of diffusers and transformers, whatever names the files have
-  /// (models/folder/hf_names.h). Mapped: nothing is read before it is used. Throws Error: no
-  /// weights, or files that are damaged.
+  /// (models/folder/hf_names.h); of the type kGgufType they may be GGUF files
+  /// (models/folder/gguf_folder.h). Mapped: nothing is read before it is used. Throws Error: no
+  /// weights, weights of both kinds, or files that are damaged.
   const io::TensorSet& weights() const;
 
   /// hash_model() of all this.

@@ -7,7 +7,9 @@
 #include <set>
 #include <string_view>
 
+#include "base/block_format.h"
 #include "base/error.h"
+#include "ops/matmul/block_rows.h"
 
 namespace vfm::models {
 namespace {
@@ -37,7 +39,7 @@ struct Mismatch {
 constexpr std::int64_t kRangePiece = std::int64_t{1} << 20;  // elements: what a cache holds
 
 bool is_float(std::string_view dtype) {
-  return dtype == "F32" || dtype == "F16" || dtype == "BF16";
+  return dtype == "F32" || dtype == "F16" || dtype == "BF16" || block_format(dtype);
 }
 
 }  // namespace
@@ -49,6 +51,8 @@ DType float_type(std::string_view dtype) {
 Tensor read_floats(const io::TensorView& from) {
   if (!is_float(from.dtype))
     fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
+  if (block_format(from.dtype))
+    return ops::dequantize_blocks(stored_blocks(from), DType::f32).reshape(from.shape);
   const DType dtype = float_type(from.dtype);
   // The data of a file that another program wrote may begin anywhere.
   if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
@@ -56,6 +60,17 @@ Tensor read_floats(const io::TensorView& from) {
   const Tensor aligned(from.shape, dtype);
   std::memcpy(aligned.raw(), from.data.data(), from.data.size());
   return aligned.to(DType::f32);
+}
+
+ops::BlockRows stored_blocks(const io::TensorView& from, Device device) {
+  const std::int64_t columns = from.shape.empty() ? 0 : from.shape.back();
+  const BlockFormat format = block_format(from.dtype).value();
+  const BlockLayout layout = block_layout(format);
+  if (columns < 1 || columns % layout.elements != 0)
+    fail("tensor '{}' has rows of {} columns, which are no whole blocks", from.name, columns);
+  const std::int64_t rows = from.elements() / columns;
+  const Shape shape{rows, columns / layout.elements * layout.bytes};
+  return {Tensor::borrow(from.data.data(), shape, DType::u8, nullptr, device), format};
 }
 
 void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {

@@ -9,6 +9,7 @@
 
 #include "io/tensor_set.h"
 #include "nn/parameter.h"
+#include "ops/matmul/block_rows.h"
 
 namespace vfm::models {
 
@@ -62,7 +63,10 @@ TensorTarget value_target(nn::Parameter& parameter);
 
 /// Of "F32", "F16" or "BF16", one of which it must be.
 DType float_type(std::string_view dtype);
-/// F32, F16 or BF16 as f32. Borrows the data where they are f32 already.
+/// F32, F16, BF16 or blocks (base/block_format.h) as f32. Borrows the data where they are f32
+/// already.
 Tensor read_floats(const io::TensorView& from);
+/// A tensor of blocks, borrowed, as a matrix of its last dimension by all others.
+ops::BlockRows stored_blocks(const io::TensorView& from, Device device = Device::cpu);
 
 }  // namespace vfm::models

@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
+#include "base/block_format.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
@@ -212,6 +214,13 @@ Json CaptionModel::config() const {
                  {"words", state_->words().hash()},
                  {"compute", state_->how.compute == DType::bf16 ? "bf16" : "f32"},
                  {"input", state_->family->input()}};
+  std::set<std::string> blocks;
+  for (const io::TensorView& tensor : state_->component.weights().tensors())
+    if (block_format(tensor.dtype)) blocks.insert(tensor.dtype);
+  for (const std::string& format : blocks)
+    config["weights"] = config.contains("weights")
+                            ? fmt::format("{} {}", config["weights"].get<std::string>(), format)
+                            : format;
   if (state_->how.int8) config["weights"] = "int8";
   return config;
 }

@@ -98,8 +98,8 @@ class CaptionModel {
   AnswerCost cost(const Question& question, std::int64_t written) const;
   WeightCost weights() const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
-  /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are. Two with the same, but
-  /// for "path", write the same.
+  /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are, or the formats of
+  /// blocks that are stored, "Q4_K Q6_K". Two with the same, but for "path", write the same.
   Json config() const;
 
  private:

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/encoder/encoder_stack.h"
 #include "models/folder/load_tensors.h"
+#include "ops/matmul/block_rows.h"
 #include "ops/matmul/few_rows.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
@@ -22,19 +23,22 @@ constexpr std::int64_t kQwenInnerAtOnce = std::int64_t{16} << 20;
 // Elements of a matrix that are converted at once: they stay in the cache until they are used.
 constexpr std::int64_t kQwenWidenedAtOnce = std::int64_t{1} << 20;
 
+/// Some rows of a matrix that is not of the type of products, in that.
+Tensor widened_rows(const QwenLinear& linear, const Tensor& rows, std::int64_t begin, DType dtype) {
+  if (linear.blocks) return ops::dequantize_blocks({rows, *linear.blocks}, dtype);
+  if (!linear.scales.defined()) return rows.to(dtype);
+  return ops::dequantize_rows({rows, linear.scales.rows(begin, begin + rows.size(0))}, dtype);
+}
+
 /// x W^T of many rows, where W is not of the type of products.
 Tensor widened_product(const Tensor& x, const QwenLinear& linear) {
   const Tensor& weight = linear.weight;
-  const std::int64_t count = x.size(0), in = weight.size(1), out = weight.size(0);
+  const std::int64_t count = x.size(0), in = x.size(1), out = weight.size(0);
   const Tensor y({count, out}, DType::f32, x.device());
   const std::int64_t step = std::max<std::int64_t>(64, kQwenWidenedAtOnce / in);
   for (std::int64_t begin = 0; begin < out; begin += step) {
     const std::int64_t end = std::min(out, begin + step);
-    const Tensor rows = weight.rows(begin, end);
-    const Tensor some =
-        linear.scales.defined()
-            ? ops::dequantize_rows({rows, linear.scales.rows(begin, end)}, x.dtype())
-            : rows.to(x.dtype());
+    const Tensor some = widened_rows(linear, weight.rows(begin, end), begin, x.dtype());
     ops::gemm(x.device(), count, end - begin, in, {x.raw(), x.dtype(), in, false},
               {some.raw(), x.dtype(), in, true}, y.data<float>() + begin, DType::f32, out, false);
   }
@@ -53,8 +57,11 @@ void add_to_rows(const Tensor& y, const Tensor& bias) {
 
 Tensor QwenLinear::operator()(const Tensor& x) const {
   const Tensor rounded = x.to(compute);
-  if (x.size(0) <= ops::kFewRows)
-    return ops::few_rows(rounded.to(DType::f32), weight, scales, bias);
+  if (x.size(0) <= ops::kFewRows) {
+    const Tensor wide = rounded.to(DType::f32);
+    return blocks ? ops::few_rows_of_blocks(wide, {weight, *blocks}, bias)
+                  : ops::few_rows(wide, weight, scales, bias);
+  }
   if (weight.dtype() == compute) {
     ops::Tape tape(false);
     // A bias is added row by row: nothing that is counted, and many times.
@@ -68,10 +75,18 @@ Tensor QwenLinear::operator()(const Tensor& x) const {
 
 QwenLinear QwenWeights::linear(const std::string& name) const {
   const io::TensorView& view = *set_.find(name + ".weight");
-  const DType stored = float_type(view.dtype);
   QwenLinear linear;
   linear.compute = compute_;
   if (set_.find(name + ".bias") != nullptr) linear.bias = vector(name + ".bias");
+  linear.blocks = block_format(view.dtype);
+  if (linear.blocks) {
+    if (int8_)
+      fail_usage("'{}' of '{}' is {}: what is stored in few bits is not rounded again, to int8",
+                 view.name, set_.path(), view.dtype);
+    linear.weight = stored_blocks(view, device_).bytes;
+    return linear;
+  }
+  const DType stored = float_type(view.dtype);
   const auto matrix = [&](DType dtype) {
     const Tensor all = use_weight(view, dtype, device_);
     return all.reshape({all.size(0), all.elements() / all.size(0)});

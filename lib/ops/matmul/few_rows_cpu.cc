@@ -1,7 +1,7 @@
 // A tile is some outputs of some rows, each with a register of sums of its own, which gets one
 // product after the other: so how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cpu/simd.h"
+#include "ops/cpu/bytes.h"
 #include "ops/matmul/few_rows_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
@@ -9,7 +9,6 @@ namespace {
 
 // Without the alignment of Native, which would keep arrays of them out of registers.
 typedef float Lanes __attribute__((vector_size(4 * kWidth)));
-typedef std::int8_t ByteLanes __attribute__((vector_size(kWidth), aligned(1), may_alias));
 
 struct Half {
   std::uint16_t bits;
@@ -22,7 +21,7 @@ VFM_INLINE Lanes widen_lanes(const bf16* p) {
   return load_as<Native>(p);
 }
 VFM_INLINE Lanes widen_lanes(const std::int8_t* p) {
-  return __builtin_convertvector(*reinterpret_cast<const ByteLanes*>(p), Lanes);
+  return lanes_of(widen_bytes(p));
 }
 // The bits of the magnitude, moved, are those of the number times 2^-112, subnormal ones too.
 VFM_INLINE Lanes widen_lanes(const Half* p) {

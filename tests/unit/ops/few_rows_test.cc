@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "ops/attention/newest_query.h"
 #include "ops/cpu/isa.h"
+#include "ops/matmul/block_rows.h"
 #include "ops/matmul/quantize_rows.h"
 #include "support/noise.h"
 
@@ -170,4 +171,64 @@ TEST_CASE("products and attention of texts refuse what does not fit, and pass Na
   CHECK(!std::isnan(of(kv, 3).floats()[0]));
   kv.data<float>()[9] = std::nanf("");
   CHECK(std::isnan(of(kv, 3).floats()[0]));
+}
+
+namespace {
+
+/// Blocks of any codes, with scales that are numbers.
+BlockRows noise_blocks(BlockFormat format, std::int64_t outputs, std::int64_t columns,
+                       std::uint32_t seed) {
+  const BlockLayout layout = block_layout(format);
+  const std::int64_t blocks = columns / layout.elements;
+  BlockRows rows{Tensor({outputs, blocks * layout.bytes}, DType::u8), format};
+  auto* const bytes = rows.bytes.data<std::uint8_t>();
+  for (std::int64_t i = 0; i < rows.bytes.elements(); ++i) {
+    seed = seed * 1664525 + 1013904223;
+    bytes[i] = static_cast<std::uint8_t>(seed >> 24);
+  }
+  const bool at_end = format == BlockFormat::q6_k;
+  for (std::int64_t i = 0; i < outputs * blocks; ++i) {
+    std::uint8_t* const block = bytes + i * layout.bytes;
+    for (const std::int64_t upper : {at_end ? layout.bytes - 1 : 1, std::int64_t{3}})
+      if (upper != 3 || format == BlockFormat::q4_k) block[upper] = 0x14 | (block[upper] & 0x83);
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("products of few rows of blocks are those of their numbers, a row as it is alone") {
+  for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k}) {
+    INFO(block_layout(format).name);
+    std::vector<Tensor> numbers;
+    for_each_isa([&] {
+      for (const std::int64_t out : {1, 7, 19}) {
+        const BlockRows w = noise_blocks(format, out, 512, 3);
+        const Tensor x = noise_tensor({kFewRows, 512}, 1), bias = noise_tensor({out}, 2);
+        const Tensor wide = dequantize_blocks(w, DType::f32);
+        if (out == 19) numbers.push_back(wide);
+        CHECK(same_bits(dequantize_blocks(w, DType::bf16), wide.to(DType::bf16)));
+        const Tensor all = few_rows_of_blocks(x, w, bias);
+        double largest = 1;
+        for (const float number : wide.floats())
+          largest = std::max(largest, std::abs(double{number}));
+        CHECK(farthest_of(all, x, wide, bias) < 1e-4 * largest);
+        CHECK(farthest_of(few_rows_of_blocks(x, w, {}), x, wide, {}) < 1e-4 * largest);
+        for (const std::int64_t count : {1, 2, 3, 5, 8})
+          for (std::int64_t begin = 0; begin + count <= kFewRows; begin += 3)
+            CHECK(same_bits(few_rows_of_blocks(x.rows(begin, begin + count), w, bias),
+                            all.rows(begin, begin + count)));
+      }
+    });
+    for (const Tensor& other : numbers)
+      CHECK(same_bits(other, numbers.front()));
+  }
+}
+
+TEST_CASE("rows that are not whole blocks are refused, and products that do not fit") {
+  const BlockRows w = noise_blocks(BlockFormat::q8_0, 2, 64, 1);
+  CHECK_THROWS_AS(dequantize_blocks({w.bytes, BlockFormat::q4_k}, DType::f32), Error);
+  CHECK_THROWS_AS(dequantize_blocks(w, DType::f16), Error);
+  CHECK_THROWS_AS(few_rows_of_blocks(noise_tensor({1, 32}, 1), w, {}), Error);
+  CHECK_THROWS_AS(few_rows_of_blocks(noise_tensor({1, 64}, 1), w, noise_tensor({3}, 1)), Error);
 }

@@ -1,0 +1,49 @@
+// Numbers that are stored in blocks with scales of their own, as GGML has them, and so GGUF files
+// (io/gguf.h): what a block holds. ops/matmul/block_rows.h computes with them.
+//
+//   Q8_0   32 numbers, 34 bytes: f16 d; 32 signed q
+//          x = d q
+//   Q4_K   256 numbers, 144 bytes: f16 d, f16 m; 12 bytes with 8 scales s and 8 offsets o of 6 bits
+//          each; 128 bytes of two 4-bit q. Of each 32 numbers, x = d s q - m o
+//   Q6_K   256 numbers, 210 bytes: 128 bytes of the lower 4 bits of two q; 64 bytes of the upper 2
+//          bits of four; 16 signed scales s; f16 d. Of each 16 numbers, x = d s (q - 32)
+//
+// All products are whole in f32, and only the difference of Q4_K is rounded: so there is one f32
+// that a block stands for, however it is computed.
+// Source: ggml's block_q8_0, block_q4_K, block_q6_K and their dequantize_row functions.
+// Thread-safety: pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace vfm {
+
+enum class BlockFormat { q8_0, q4_k, q6_k };
+
+struct BlockLayout {
+  std::string_view name;  ///< "Q8_0"; a tensor's dtype where others have "F32"
+  std::int64_t elements, bytes;
+};
+
+constexpr BlockLayout block_layout(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::q8_0:
+      return {"Q8_0", 32, 34};
+    case BlockFormat::q4_k:
+      return {"Q4_K", 256, 144};
+    default:
+      return {"Q6_K", 256, 210};
+  }
+}
+
+/// The format of that name; nothing for another one.
+constexpr std::optional<BlockFormat> block_format(std::string_view name) {
+  for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k})
+    if (block_layout(format).name == name) return format;
+  return {};
+}
+
+}  // namespace vfm

@@ -1,0 +1,58 @@
+// GGUF: the one-file format of llama.cpp, with settings and tensors that may be blocks of few bits.
+//
+//   4 bytes   "GGUF"; u32 version, 2 or 3; u64 number of tensors; u64 number of settings
+//   settings  each a name, a u32 type and a value; a text is a u64 length and its bytes
+//   tensors   each a name, u32 number of dimensions, the fastest first, u64 each, u32 type, and a
+//             u64 offset of its data, a multiple of the alignment
+//   the data  from the next multiple of the alignment on ("general.alignment", else 32)
+// All little endian.
+//
+// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; its shape, as everywhere,
+// has the fastest dimension last. Other types are refused. Not here: what the tensors mean
+// (models/folder/gguf_folder.h), lists among the settings, writing. Source:
+// github.com/ggml-org/ggml docs/gguf.md. Thread-safety: parse and const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/file.h"
+#include "io/tensor_set.h"
+
+namespace vfm::io {
+
+struct GgufContents {
+  std::vector<TensorView> tensors;             ///< in the order of the file
+  std::map<std::string, std::string> texts;    ///< the settings that are texts
+  std::map<std::string, std::int64_t> counts;  ///< those that are whole numbers or truth values
+};
+
+/// Parses a whole file. The views point into `bytes`. Throws Error, naming `what`, on anything that
+/// does not fit: a name twice, a shape without whole blocks, data beyond the end or over other
+/// data, more than 65,536 settings or tensors. Hostile input gives an Error, never a crash, and
+/// takes no memory that its size does not pay for. Pure; fuzzed.
+GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
+
+/// One such file, mapped.
+class GgufFile final : public TensorSet {
+ public:
+  /// Throws Error: no such file, or what parse_gguf() refuses.
+  explicit GgufFile(const std::string& file);
+
+  const std::map<std::string, std::string>& texts() const { return texts_; }
+  const std::map<std::string, std::int64_t>& counts() const { return counts_; }
+  void release(const TensorView& tensor) const override { map_.release(tensor.data); }
+
+ private:
+  MappedFile map_;
+  std::map<std::string, std::string> texts_;
+  std::map<std::string, std::int64_t> counts_;
+};
+
+}  // namespace vfm::io
