@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 
 #include "base/error.h"
 #include "cli/estimate.h"
@@ -42,7 +43,7 @@ class ShardTool : public vfm::cli::Tool {
     input_.add(app, "SHARD",
                "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
                "default)");
-    output_.add(app, true, "the dataset's folder");
+    output_.add(app, false, "the dataset's folder; needed but for --report alone");
     jobs_.add(app);
     member_.add(app);
     seed_.add(app);
@@ -84,11 +85,16 @@ class ShardTool : public vfm::cli::Tool {
     add_edges(app, "--aspect-edges", aspect_, "0.65,0.88,1.16,1.55",
               "cut bins at these ratios of width to height, or none");
     add_edges(app, "--duration-edges", seconds_, "2,5,10,30", "cut bins at these seconds, or none");
-    report_.add(app, "write a page with histograms, bins and duplicates");
+    report_.add(app, "write a page with histograms, samples by their scores, bins and duplicates");
+    scores_ = app.add_option("--report-scores", scores_text_,
+                             "the numbers whose least and most the page shows")
+                  ->type_name("FIELD,...")
+                  ->default_str("those that may be scores");
     vfm::cli::add_dry_run(app, dry_run_);
   }
 
   void check() override {
+    check_output();
     // An empty shell variable must not keep everything.
     if (where_->count() > 0 && options_.where.empty())
       vfm::fail_usage("--where: the expression is empty");
@@ -104,12 +110,15 @@ class ShardTool : public vfm::cli::Tool {
     }
     if (balance_->count() > 0) check_balance();
     if (!split_.empty()) options_.split = vfm::curate::parse_split(split_);
+    if (scores_->count() > 0) check_scores();
     options_.edges.resolution = vfm::curate::parse_edges(resolution_, "--resolution-edges");
     options_.edges.aspect = vfm::curate::parse_edges(aspect_, "--aspect-edges");
     options_.edges.seconds = vfm::curate::parse_edges(seconds_, "--duration-edges");
   }
 
-  bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
+  bool writes_manifest(const vfm::cli::Launch&) const override {
+    return !dry_run_ && !output_.directory.empty();
+  }
 
   long run(vfm::cli::Context& context) override {
     options_.inputs = input_.resolved();
@@ -132,6 +141,26 @@ class ShardTool : public vfm::cli::Tool {
   }
 
  private:
+  /// Without a folder there is only a page.
+  void check_output() const {
+    if (!output_.directory.empty()) return;
+    if (report_.path.empty() || dry_run_)
+      vfm::fail_usage(
+          "--output is required{}",
+          dry_run_ ? "" : "; or give --report FILE.html alone, for a page and no dataset");
+    if (output_.force) vfm::fail_usage("--force replaces a dataset; name its folder with --output");
+  }
+
+  void check_scores() {
+    if (report_.path.empty()) vfm::fail_usage("--report-scores needs --report");
+    std::istringstream fields(scores_text_ + ",");
+    for (std::string field; std::getline(fields, field, ',');) {
+      if (field.empty())
+        vfm::fail_usage("--report-scores: '{}' names an empty field; give FIELD,...", scores_text_);
+      options_.report_scores.push_back(field);
+    }
+  }
+
   void check_balance() {
     options_.balance.rules = vfm::dataset::parse_balance(balance_text_);
     const bool clusters = std::any_of(options_.balance.rules.begin(), options_.balance.rules.end(),
@@ -161,7 +190,9 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
   std::string balance_text_;
-  CLI::Option *where_ = nullptr, *without_ = nullptr, *near_ = nullptr, *balance_ = nullptr;
+  std::string scores_text_;
+  CLI::Option *scores_ = nullptr, *where_ = nullptr, *without_ = nullptr, *near_ = nullptr,
+              *balance_ = nullptr;
   vfm::dataset::SampleCounts counts_;  // of --dry-run
   vfm::dataset::ShardOptions options_;
   bool dry_run_ = false;

@@ -38,6 +38,9 @@ namespace vfm::dataset {
 void put_balance_notes(std::string& notes, const JoinedSample& sample,
                        const std::vector<BalanceRule>& rules, EncoderNames& encoders);
 
+/// Takes what put_balance_notes() wrote from the front of `notes`.
+void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>& rules);
+
 /// What became of one rule.
 struct Balanced {
   struct Value {

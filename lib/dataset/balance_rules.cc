@@ -1,11 +1,9 @@
 // What --balance's rules are, and what they need of a sample.
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
-#include "base/half.h"
 #include "base/hash.h"
 #include "dataset/balance.h"
 #include "io/packed.h"
@@ -27,20 +25,6 @@ std::string value_text(const Json& meta, const std::string& field) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
     --end;  // a whole character
   return text.substr(0, end) + "... " + hash_hex(text);
-}
-
-/// Of length 1, as halves; empty where it has no direction.
-std::string unit_halves(const std::vector<float>& values) {
-  double length = 0;
-  for (const float value : values)
-    length += double{value} * value;
-  if (!std::isfinite(length) || length <= 0) return {};
-  std::vector<float> unit(values);
-  for (float& value : unit)
-    value = static_cast<float>(value / std::sqrt(length));
-  std::string halves(unit.size() * sizeof(std::uint16_t), '\0');
-  floats_to_halves(unit, {reinterpret_cast<std::uint16_t*>(halves.data()), unit.size()});
-  return halves;
 }
 
 }  // namespace
@@ -91,6 +75,13 @@ void put_balance_notes(std::string& notes, const JoinedSample& sample,
     encoders.add(vector);
     io::put_ordered(notes, vector.encoder, 8);
     io::put_text(notes, unit_halves(vector.values));
+  }
+}
+
+void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>& rules) {
+  for (const BalanceRule& rule : rules) {
+    if (rule.clusters()) io::take_ordered(notes, 8);
+    io::take_text(notes);
   }
 }
 

@@ -54,6 +54,11 @@ void check_names(const ShardOptions& options, const Scan& scan) {
   for (const BalanceRule& rule : options.balance.rules)
     check_name("--balance", rule.clusters() ? "member" : "field", rule.name,
                rule.clusters() ? scan.vectors : scan.fields);
+  std::set<std::string> numbers;
+  for (const auto& [hash, field] : scan.numbers.fields())
+    numbers.insert(field.name);
+  for (const std::string& name : options.report_scores)
+    check_name("--report-scores", "number", name, numbers);
 }
 
 /// A line that takes nothing out may be a slip of the pen, too; or its source has left already.
@@ -72,7 +77,7 @@ void check_whole(const ShardOptions& options, const io::InputStreams& input, io:
   const std::string why = input.broken_off();
   if (!why.empty()) {
     errors.finish();
-    report::write_not_complete(options.report, "vfm-shard: " + options.output, why);
+    report::write_not_complete(options.report, "vfm-shard", why);
   }
   input.check_whole("no dataset is written");
 }
@@ -115,21 +120,13 @@ std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOpt
   return records;
 }
 
-}  // namespace
-
-long run(const ShardOptions& options, Slots& slots, Progress& progress,
-         io::ManifestWriter& manifest, SampleCounts* counts) {
-  // They throw before the folder is made.
-  if (!options.where.empty()) shard::Where{options.where};
-  WithoutList{options.without};
-  const io::File lock = io::lock_folder(options.output);
-  EarlierDataset earlier = read_earlier(options);
-  const Scratch scratch{unpack_folder(options.output)};
-  io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
+/// The first pass, and what can be said against its result.
+Scan scan_and_check(const ShardOptions& options, Slots& slots, Progress& progress,
+                    io::ErrorLog& errors, bool whole) {
   Scan scan = scan_shards(options, slots, progress, errors);
   check_whole(options, scan.streams, errors);
   check_names(options, scan);
-  if (!counts) tell_idle_lines(scan);
+  if (whole) tell_idle_lines(scan);
   if (scan.items.there() == 0) {
     errors.finish();
     fail("no sample is left: {} read, {} of them filtered out, {}{} errors", scan.read,
@@ -138,13 +135,58 @@ long run(const ShardOptions& options, Slots& slots, Progress& progress,
                                  : fmt::format("{} taken out, ", scan.left_out.count()),
          errors.count());
   }
+  return scan;
+}
+
+/// Temporary files of a page without a dataset stand in a hidden folder beside it, which goes.
+struct PageScratch {
+  explicit PageScratch(const std::string& page)
+      : path(io::join_path(io::dir_name(page), "." + io::base_name(page) + ".vfm-shard")) {}
+  ~PageScratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(unpack_folder(path), ignored);
+    std::filesystem::remove(io::join_path(path, "errors.jsonl"), ignored);
+    std::filesystem::remove(path, ignored);
+  }
+  PageScratch(const PageScratch&) = delete;
+  PageScratch& operator=(const PageScratch&) = delete;
+  std::string path;
+};
+
+/// The page alone, of what a dataset would have.
+long look(ShardOptions options, Slots& slots, Progress& progress) {
+  const PageScratch scratch(options.report);
+  options.output = scratch.path;
+  const io::File lock = io::lock_folder(options.output);
+  io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
+  Scan scan = scan_and_check(options, slots, progress, errors, true);
+  KnownSources known(options.output);
+  ShardPlan plan = plan_shards(scan, options, known, slots);
+  write_shard_report(options, scan, plan, nullptr, slots);
+  errors.finish();
+  return static_cast<long>(errors.count());
+}
+
+}  // namespace
+
+long run(const ShardOptions& options, Slots& slots, Progress& progress,
+         io::ManifestWriter& manifest, SampleCounts* counts) {
+  // They throw before the folder is made.
+  if (!options.where.empty()) shard::Where{options.where};
+  WithoutList{options.without};
+  if (options.output.empty()) return look(options, slots, progress);
+  const io::File lock = io::lock_folder(options.output);
+  EarlierDataset earlier = read_earlier(options);
+  const Scratch scratch{unpack_folder(options.output)};
+  io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
+  Scan scan = scan_and_check(options, slots, progress, errors, counts == nullptr);
   ShardPlan plan = plan_shards(scan, options, earlier.sources, slots);
   prepare_folder(options, earlier, scan, plan);
   write_duplicates(options, plan);
   write_left_out(options, scan.left_out);
   const std::vector<Json> records = write_shards(scan, plan, options, slots, progress, manifest);
   const Json summary = write_dataset_files(options, scan, plan, records);
-  if (!options.report.empty()) write_shard_report(options.report, scan, plan, summary);
+  if (!options.report.empty()) write_shard_report(options, scan, plan, summary, slots);
   errors.finish();
   const SampleCounts found{.read = scan.read,
                            .filtered = scan.filtered,

@@ -33,7 +33,7 @@ namespace vfm::dataset {
 
 struct ShardOptions {
   std::vector<std::string> inputs;  ///< as shard/shard_input.h takes them
-  std::string output;               ///< folder of the dataset
+  std::string output;  ///< folder of the dataset; empty: only the report is written, and none else
   bool force = false;
   shard::ReadLimits limits;
   std::string where;    ///< shard/where.h; empty: keep all
@@ -54,6 +54,8 @@ struct ShardOptions {
   std::uint64_t shard_bytes = 500'000'000;
   std::uint64_t seed = 0;
   std::string report;  ///< HTML file; empty: none
+  /// The fields whose least and most the page shows; empty: numbers that may be scores.
+  std::vector<std::string> report_scores;
 };
 
 /// What became of the samples.
@@ -61,11 +63,11 @@ struct SampleCounts {
   std::uint64_t read = 0, filtered = 0, without = 0, duplicates = 0, balanced = 0, stay = 0;
 };
 
-/// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
-/// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
-/// bad filter, a field or vector that no sample has, and for a folder that holds a dataset of other
-/// options or sources; Stopped. `counts`: to be filled where the input is only a part, of which
-/// lines of --without may name nothing; else null.
+/// Writes the dataset, and the report where one is asked for; a record a shard on standard output,
+/// in order, each when it is durable. Returns the number of recorded errors. Throws Error when no
+/// sample is left; Error{usage} for a bad filter, a field or vector that no sample has, and for a
+/// folder that holds a dataset of other options or sources; Stopped. `counts`: to be filled where
+/// the input is only a part, of which lines of --without may name nothing; else null.
 long run(const ShardOptions& options, Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 

@@ -231,11 +231,11 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& kno
     plan.duplicates.add({key, key, DuplicateKind::repeated, 1, "the same sample read twice"});
   }
   plan.duplicates.park();
-  if (!options.balance.rules.empty()) {
+  if (!options.balance.rules.empty())
     plan.balanced =
         balance(items, options.balance, options.seed, scan.encoders, slots, scan.left_out);
-    items.forget_notes();
-  }
+  if (!options.report.empty()) plan.shown = pick_shown(items, options, scan.numbers, slots);
+  items.forget_notes();
   scan.left_out.park();
   Sources sources(items, pairs, options, known, scan.without);
   sources.assign();

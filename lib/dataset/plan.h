@@ -44,6 +44,7 @@ struct ShardPlan {
   DuplicateList duplicates;
   std::vector<ComparedSet> compared;  ///< for near duplicates
   std::vector<Balanced> balanced;     ///< by rule
+  std::optional<Shown> shown;         ///< with options.report
   std::vector<PlannedShard> shards;   ///< by split as given, bin and number
   std::string hash;                   ///< of all shards' plans
   std::array<report::Range, kQuantities> ranges;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <map>
 
 #include "base/units.h"
+#include "dataset/sample_reader.h"
+#include "dataset/shown_cards.h"
 #include "report/html.h"
 
 namespace vfm::dataset {
@@ -119,10 +122,7 @@ void taken_out(report::Page& page, const Scan& scan) {
   page.table({"source or key", "samples"}, rows);
 }
 
-}  // namespace
-
-void write_shard_report(const std::string& path, Scan& scan, ShardPlan& plan, const Json& summary) {
-  report::Page page("vfm-shard");
+void written(report::Page& page, const Scan& scan, const ShardPlan& plan, const Json& summary) {
   page.paragraph(
       fmt::format("{} samples in {} shards, {}, {} of video. Read: {}; filtered out: {}; "
                   "duplicates dropped: {}.",
@@ -132,11 +132,44 @@ void write_shard_report(const std::string& path, Scan& scan, ShardPlan& plan, co
                   plan.duplicates.count()));
   table(page, "Splits", summary["splits"]);
   table(page, "Bins", summary["bins"]);
+}
+
+/// Where no dataset is written: what it would have.
+void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
+  std::map<std::string, std::uint64_t> bins;
+  std::uint64_t samples = 0;
+  double seconds = 0;
+  for (const PlannedShard& shard : plan.shards) {
+    bins[shard.bin] += shard.samples;
+    samples += shard.samples;
+    seconds += shard.seconds;
+  }
+  page.paragraph(fmt::format(
+      "{} samples, {} of video; no dataset was written. Read: {}; filtered out: {}; duplicates: "
+      "{}.",
+      samples, format_seconds(seconds), scan.read, scan.filtered, plan.duplicates.count()));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, count] : bins)
+    rows.push_back({name, std::to_string(count)});
+  page.heading("Bins");
+  page.table({"Bins", "samples"}, rows);
+}
+
+}  // namespace
+
+void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
+                        const Json& summary, Slots& slots) {
+  report::Page page("vfm-shard");
+  if (summary.is_null())
+    only_planned(page, scan, plan);
+  else
+    written(page, scan, plan, summary);
   histograms(page, scan, plan);
+  add_shown(page, *plan.shown, SampleReader(scan, options), slots);
   balance_tables(page, plan);
   taken_out(page, scan);
   duplicates(page, plan);
-  page.write(path);
+  page.write(options.report);
 }
 
 }  // namespace vfm::dataset

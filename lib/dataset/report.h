@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "base/json.h"
 #include "dataset/plan.h"
 
 namespace vfm::dataset {
 
-/// `summary` is dataset.json. Throws Error.
-void write_shard_report(const std::string& path, Scan& scan, ShardPlan& plan, const Json& summary);
+/// Writes options.report. `summary` is dataset.json; null: no dataset is
+/// written. Throws Error; Stopped.
+void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
+                        const Json& summary, Slots& slots);
 
 }  // namespace vfm::dataset

@@ -5,6 +5,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/philox.h"
 #include "io/npy.h"
 
@@ -49,6 +50,19 @@ SampleVector sample_vector(const JoinedSample& sample, std::string_view member) 
   if (encoder != sample.meta.end()) vector.by = dump_json(encoder_identity(*encoder));
   vector.encoder = random_key(fmt::format("{} {}", vector.values.size(), vector.by));
   return vector;
+}
+
+std::string unit_halves(const std::vector<float>& values) {
+  double length = 0;
+  for (const float value : values)
+    length += double{value} * value;
+  if (!std::isfinite(length) || length <= 0) return {};
+  std::vector<float> unit(values);
+  for (float& value : unit)
+    value = static_cast<float>(value / std::sqrt(length));
+  std::string halves(unit.size() * sizeof(std::uint16_t), '\0');
+  floats_to_halves(unit, {reinterpret_cast<std::uint16_t*>(halves.data()), unit.size()});
+  return halves;
 }
 
 void EncoderNames::add(const SampleVector& vector) {

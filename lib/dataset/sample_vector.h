@@ -31,6 +31,9 @@ struct SampleVector {
 /// `member`: "video.npy". Throws Error if it is there and no array of numbers.
 SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 
+/// The values of length 1, as halves; empty where they have no direction.
+std::string unit_halves(const std::vector<float>& values);
+
 /// What encoders are, by SampleVector::encoder. Of very many some: these are the same in any order
 /// of the input.
 class EncoderNames {

@@ -144,7 +144,8 @@ void hash(Item& item, const JoinedSample& sample, const std::string& json) {
   if (item.content.empty()) item.content = item.identity;
 }
 
-Item make_item(const JoinedSample& sample, const ShardOptions& options, EncoderNames& encoders) {
+Item make_item(const JoinedSample& sample, const ShardOptions& options, EncoderNames& encoders,
+               NumberNames& numbers) {
   Item item;
   item.key = sample.key;
   item.shape.media = sample.media;
@@ -166,12 +167,13 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options, EncoderN
   if (item.source.empty()) item.source = item.key;
   // Read in any case: a damaged one is an error of its sample.
   SampleVector vector = sample_vector(sample, options.compared_member());
+  put_balance_notes(item.notes, sample, options.balance.rules, encoders);
+  if (!options.report.empty()) put_number_notes(item.notes, sample, vector, numbers);
   if (!options.keep_duplicates && options.duplicate_threshold) {
     encoders.add(vector);
     item.encoder = vector.encoder;
     item.embedding = std::move(vector.values);
   }
-  put_balance_notes(item.notes, sample, options.balance.rules, encoders);
   return item;
 }
 
@@ -183,6 +185,7 @@ struct Scanned {
   InputShard input;
   ItemBatch items;
   std::set<std::string> fields, vectors;
+  NumberNames numbers;
   EncoderNames encoders;
   std::uint64_t read = 0, filtered = 0;
   io::ScratchFile left_out;                        // LeftOut::pack(), by options.without
@@ -242,7 +245,7 @@ class ShardScanner {
       ++scanned_.filtered;
       return;
     }
-    Item item = make_item(sample, options_, scanned_.encoders);
+    Item item = make_item(sample, options_, scanned_.encoders, scanned_.numbers);
     for (const Column& column : columns_)
       item.columns.push_back(column.place());
     scanned_.items.add(item);
@@ -284,6 +287,7 @@ class Gatherer {
     scan_.shards.push_back(std::move(scanned.input));
     scan_.fields.merge(scanned.fields);
     scan_.vectors.merge(scanned.vectors);
+    scan_.numbers.merge(scanned.numbers);
     scan_.encoders.merge(scanned.encoders);
     io::ScratchReader left_out(scanned.left_out);
     for (std::string_view packed; left_out.text(packed);)

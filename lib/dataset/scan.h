@@ -15,6 +15,7 @@
 #include "dataset/join.h"
 #include "dataset/left_out.h"
 #include "dataset/sample_vector.h"
+#include "dataset/shown.h"
 #include "dataset/without.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
@@ -32,7 +33,8 @@ struct InputShard {
 struct Scan {
   /// Its temporary files stand in the dataset's folder.
   explicit Scan(const ShardOptions& options)
-      : items(options.output, options.near_bytes, !options.balance.rules.empty()),
+      : items(options.output, options.near_bytes,
+              !options.balance.rules.empty() || !options.report.empty()),
         left_out(options.output),
         without(options.without) {}
 
@@ -41,6 +43,7 @@ struct Scan {
   std::vector<std::uint32_t> repeated;  ///< items that are the same samples a second time
   std::set<std::string> fields;         ///< of all samples' JSON, filtered ones too
   std::set<std::string> vectors;        ///< members NAME.npy likewise
+  NumberNames numbers;                  ///< with options.report: of samples that are not filtered
   EncoderNames encoders;                ///< of the vectors that options name
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;                            ///< by options.without

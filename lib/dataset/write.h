@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/json.h"
 #include "dataset/plan.h"
+#include "dataset/sample_reader.h"
 
 namespace vfm::dataset {
 
@@ -16,7 +16,6 @@ class ShardWriter {
  public:
   /// Both must outlive it.
   ShardWriter(const Scan& scan, const ShardOptions& options);
-  ~ShardWriter();
 
   /// Writes the shard and its record X.json, in this order, unless both are there; returns its
   /// manifest record. `items`: PlannedItems::pack() of its samples. Throws Error, also if an input
@@ -24,10 +23,9 @@ class ShardWriter {
   Json write(const PlannedShard& shard, std::string_view items) const;
 
  private:
-  class Readers;
   const Scan& scan_;
   const ShardOptions& options_;
-  std::unique_ptr<Readers> readers_;
+  SampleReader reader_;
 };
 
 }  // namespace vfm::dataset

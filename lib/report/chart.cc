@@ -230,6 +230,37 @@ std::string Histogram::svg(const std::string& x_label) const {
   return out + "</svg>";
 }
 
+std::string Histogram::small_svg(const std::string& label) const {
+  constexpr double kSmallWidth = 320, kHead = 14, kPlot = 96, kFoot = 18;
+  std::string out = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
+                                kSmallWidth, kPlot + kFoot, escape_html(label + ", histogram"));
+  if (!range_.finite || counts_.empty()) return out + "</svg>";
+  const auto most = static_cast<double>(*std::max_element(counts_.begin(), counts_.end()));
+  const double width = kSmallWidth / static_cast<double>(counts_.size());
+  const double step = (high_ - low_) / static_cast<double>(counts_.size());
+  for (std::size_t bin = 0; bin < counts_.size(); ++bin) {
+    if (counts_[bin] == 0) continue;
+    // At least a pixel, so that the few at the ends are seen.
+    const double height = std::max(1.0, (kPlot - kHead) * static_cast<double>(counts_[bin]) / most);
+    const double from = low_ + step * static_cast<double>(bin);
+    out += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\">"
+        "<title>{} to {}: {}</title></rect>\n",
+        width * static_cast<double>(bin) + 0.5, kPlot - height, width - 1, height, kColours[0],
+        tick_text(from), tick_text(from + step), counts_[bin]);
+  }
+  out += fmt::format("<line class=\"axis\" x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", kSmallWidth,
+                     kPlot, kPlot);
+  out += fmt::format("<text x=\"{}\" y=\"10\" text-anchor=\"end\">highest bar: {:.0f}</text>\n",
+                     kSmallWidth, most);
+  const char* const anchors[] = {"start", "middle", "end"};
+  for (int tick = 0; tick < 3; ++tick)
+    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n",
+                       tick * kSmallWidth / 2, kPlot + 14, anchors[tick],
+                       tick_text(low_ + tick * (high_ - low_) / 2));
+  return out + "</svg>";
+}
+
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label) {
   Range range;
   for (const double value : values)

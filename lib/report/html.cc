@@ -34,6 +34,9 @@ th { color: var(--soft); font-weight: 600; }
 figure { margin: 0; }
 .gallery figure { background: var(--raised); border-radius: .4rem; overflow: hidden; }
 .gallery img, .gallery video { display: block; width: 100%; height: auto; }
+.charts { display: grid; gap: .9rem 1.4rem; margin: .5rem 0 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); }
+.charts figcaption { padding-left: 0; }
 figcaption { color: var(--soft); font-size: .85rem; padding: .35rem .5rem;
   overflow-wrap: anywhere; }
 svg { display: block; max-width: 44rem; width: 100%; height: auto; color: var(--ink); }
@@ -147,14 +150,21 @@ void Page::svg(const std::string& markup, const std::string& caption) {
       fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", markup, escape_html(caption));
 }
 
+void Page::charts(const std::vector<std::pair<std::string, std::string>>& charts) {
+  body_ += "<div class=\"charts\">\n";
+  for (const auto& [markup, caption] : charts)
+    svg(markup, caption);
+  body_ += "</div>\n";
+}
+
 std::string Page::html() const {
   const std::string title = escape_html(title_);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}</main>\n"
+      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}</main>\n"
       "</body>\n</html>\n",
-      title, kStyle, title, body_);
+      title, kStyle, style_, title, body_);
 }
 
 void Page::write(const std::string& path) const {

@@ -47,6 +47,8 @@ class Histogram {
   void add(double value, std::int64_t count = 1);
   /// As histogram() of all values.
   std::string svg(const std::string& x_label) const;
+  /// Half as wide, for many side by side: bars, what the axis is of, and the count of the highest.
+  std::string small_svg(const std::string& label) const;
 
  private:
   Range range_;
@@ -77,6 +79,11 @@ class Page {
   void gallery(const std::vector<Figure>& figures, int pixel_width = 160);
   /// Ready-made markup, from line_chart or histogram.
   void svg(const std::string& markup, const std::string& caption);
+  /// Several of them side by side, as many as the window is wide: markup and caption.
+  void charts(const std::vector<std::pair<std::string, std::string>>& charts);
+  /// What report/cards.h made: rules for the page's head, and markup.
+  void style(const std::string& css) { style_ += css; }
+  void markup(const std::string& html) { body_ += html; }
   /// Says that the page shows a part only, and why; nothing for an empty `why`.
   void not_complete(const std::string& why);
   /// The whole document.
@@ -85,7 +92,7 @@ class Page {
   void write(const std::string& path) const;
 
  private:
-  std::string title_, body_;
+  std::string title_, style_, body_;
 };
 
 /// A page that says only why it is empty. Nothing for an empty path.
