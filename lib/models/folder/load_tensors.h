@@ -66,7 +66,8 @@ DType float_type(std::string_view dtype);
 /// F32, F16, BF16 or blocks (base/block_format.h) as f32. Borrows the data where they are f32
 /// already.
 Tensor read_floats(const io::TensorView& from);
-/// A tensor of blocks, borrowed, as a matrix of its last dimension by all others.
+/// A tensor of blocks, borrowed, as a matrix of its last dimension by all others; on Device::meta
+/// one that may not be read.
 ops::BlockRows stored_blocks(const io::TensorView& from, Device device = Device::cpu);
 
 }  // namespace vfm::models

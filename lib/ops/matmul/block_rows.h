@@ -4,7 +4,7 @@
 // A product reads W once for all rows, as few_rows.h does, and widens it in registers to just the
 // numbers of dequantize_blocks(). Row i of y has the same bits whatever other rows there are, and
 // however many.
-// Inference on the CPU; no backward.
+// Inference on the CPU, or on Device::meta, where work is counted; no backward.
 // Shape letters: N rows, I columns, O outputs.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
