@@ -29,11 +29,11 @@ for dtype in ${DTYPES:-f32 bf16}; do
   for heads in 12 16; do
     best=() theirs=()
     for ((round = 0; round < ${ROUNDS:-3}; ++round)); do
-      two=$(ours $dtype $heads 8x32x32 2048 2) six=$(ours $dtype $heads 8x32x32 2048 6)
+      two=$(ours "$dtype" "$heads" 8x32x32 2048 2) six=$(ours "$dtype" "$heads" 8x32x32 2048 6)
       best+=("$(jq -n "($six - $two) / 4")")
-      theirs+=("$("$python" "$here/fast_dit_torch.py" $dtype $((heads * 64)) $heads 2048 256 1)")
+      theirs+=("$("$python" "$here/fast_dit_torch.py" "$dtype" $((heads * 64)) "$heads" 2048 256 1)")
     done
-    jq -rn --arg d $dtype --argjson w $((heads * 64)) --argjson a "[$(IFS=,; echo "${best[*]}")]" \
+    jq -rn --arg d "$dtype" --argjson w $((heads * 64)) --argjson a "[$(IFS=,; echo "${best[*]}")]" \
       --argjson b "[$(IFS=,; echo "${theirs[*]}")]" '($a | min) as $x | ($b | min) as $y |
       "| \($d) | \($w) | 2,048 | \($x * 1e4 | round / 10) | \($y * 1e4 | round / 10) | \($y / $x * 100 | round / 100) |"'
   done
