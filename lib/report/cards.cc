@@ -16,7 +16,7 @@ constexpr std::string_view kCardStyle = R"css(
 .pair { display: grid; gap: 0 2rem;
   grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }
 .strip { margin: .3rem 0 1rem; }
-.strip > b { display: block; color: var(--soft); font-size: .85rem; }
+.strip h3 { color: var(--soft); font-size: .85rem; margin: 0; overflow-wrap: anywhere; }
 .row { display: grid; gap: .5rem; margin: .3rem 0;
   grid-template-columns: repeat(auto-fill, minmax(5.2rem, 1fr)); }
 .row a, .row div { color: var(--soft); font-size: .8rem; text-decoration: none;
@@ -80,7 +80,7 @@ std::string picture_rules(const std::vector<std::string>& pictures) {
 std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnail>>>& strips) {
   std::string out = "<div class=\"pair\">\n";
   for (const auto& [label, thumbnails] : strips)
-    out += fmt::format("<div class=\"strip\"><b>{}</b>\n{}</div>\n", escape_html(label),
+    out += fmt::format("<div class=\"strip\"><h3>{}</h3>\n{}</div>\n", escape_html(label),
                        row(thumbnails));
   return out + "</div>\n";
 }

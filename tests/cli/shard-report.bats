@@ -33,7 +33,7 @@ import html.parser, json, re, sys
 text = open(sys.argv[1], encoding="utf-8").read()
 page = {"strips": {}, "cards": {}, "charts": [], "same": ""}
 OWN = set("""html head meta title style body main h1 h2 h3 p div table thead tbody tr th td figure figcaption svg rect line text
-          article span small dl dt dd wbr a b""".split())
+          article span small dl dt dd wbr a""".split())
 class Parser(html.parser.HTMLParser):
     strip = card = None
     mode = name = field = ""
@@ -57,7 +57,7 @@ class Parser(html.parser.HTMLParser):
             if self.mode == "dt": self.field += data
             if self.mode == "dd": card["dl"][self.field] = data
             if self.mode == "span": card["near"].append([self.name, data])
-        elif self.mode == "b": self.strip = page["strips"].setdefault(data, [])
+        elif self.mode == "h3": self.strip = page["strips"].setdefault(data, [])
         elif self.mode == "span": self.strip.append([self.name, data])
         elif self.mode == "figcaption": page["charts"].append(data)
         elif self.mode == "p" and data.startswith("Always the same"): page["same"] = data
