@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kLongestField = 64;  // bytes of a name
 constexpr std::size_t kMostFields = 64, kMostScores = 24;
-constexpr std::size_t kEnds = 5, kDrawn = 24, kNear = 4;  // at an end of a score; by chance; near
+constexpr std::size_t kEnds = 5, kByChance = 24, kNear = 4;  // at an end of a score; by chance; near
 constexpr int kBins = 40;
 
 // What says which clip it is and how it is stored, and not how good it is.
@@ -243,7 +243,7 @@ class Picker {
   const ItemStore& items_;
   const ShardOptions& options_;
   std::map<std::uint64_t, FieldWork> fields_;  // by the hash of the name
-  Firsts drawn_{kDrawn};
+  Firsts drawn_{kByChance};
   std::map<std::uint32_t, std::size_t> places_;  // of numbers in shown_.items
   Shown shown_;
 };
