@@ -233,8 +233,9 @@ std::vector<Json> IndexSearch::lines(std::size_t query, std::vector<Hit>& hits) 
   for (const Hit& hit : hits) {
     const IndexedShard& shard = index_.shards()[hit.shard];
     try {
-      matches.push_back({hit.score, match_facts(shard.record(), static_cast<std::int64_t>(hit.row),
-                                                options_.limits)});
+      matches.push_back(
+          {hit.score, match_facts(shard.record(), static_cast<std::int64_t>(hit.row),
+                                  index_.model().kind, queries_.one(query), options_.limits)});
     } catch (const Error& error) {
       lost(hit.shard, error.what());
     }

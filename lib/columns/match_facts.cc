@@ -9,11 +9,16 @@
 #include "columns/column_job.h"
 #include "columns/stored_vectors.h"
 #include "io/file.h"
+#include "io/npy.h"
 #include "shard/columns.h"
 #include "shard/writer.h"
 
 namespace vfm::columns {
 namespace {
+
+double rounded_score(double score) {
+  return std::round(score * 1e4) / 1e4;
+}
 
 /// Its first header may be that of a folder: then all of it is read.
 std::string key_of(const shard::IndexedReader& rows, std::int64_t i) {
@@ -63,7 +68,40 @@ void add_clip_facts(Json& line, const std::string& key, const std::string& tar, 
   }
 }
 
-Json match_facts(const io::Record& record, std::int64_t row, const shard::ReadLimits& limits) {
+void add_window(Json& line, const shard::Sample& sample, const Json& facts,
+                const std::vector<float>& query) {
+  const std::string* npy = sample.find("windows.npy");
+  if (npy == nullptr) return;
+  const std::string where = sample.key + ".windows.npy";
+  const std::vector<float> values = io::npy_floats(*npy, where);
+  const auto windows = facts.find("video_windows");
+  const Json begins = windows != facts.end() && windows->is_object() && windows->contains("begin")
+                          ? windows->at("begin")
+                          : Json();
+  if (query.empty() || !begins.is_array() || values.size() != begins.size() * query.size())
+    fail("{} has {} numbers, which are not {} for each of the windows in its json", where,
+         values.size(), query.size());
+  std::size_t best = 0;
+  double score = -2;
+  for (std::size_t k = 0; k < begins.size(); ++k) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(k * query.size());
+    const double cosine =
+        stored_cosine(query, {at, at + static_cast<std::ptrdiff_t>(query.size())});
+    if (cosine > score) best = k, score = cosine;
+  }
+  if (begins.empty()) return;
+  Json window = {{"number", best}, {"begin", begins[best]}};
+  if (best + 1 < begins.size())
+    window["end"] = begins[best + 1];
+  else if (const auto seconds = facts.find("seconds");
+           seconds != facts.end() && seconds->is_number())
+    window["end"] = *seconds;
+  window["score"] = rounded_score(score);
+  line["window"] = std::move(window);
+}
+
+Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
+                 const std::vector<float>& query, const shard::ReadLimits& limits) {
   const std::string key = shard::column_key(open_rows(vectors_tar(record), limits).read(row).key);
   Json line = {{"key", key}, {"path", record.path()}};
   Json facts = Json::object();
@@ -74,7 +112,9 @@ Json match_facts(const io::Record& record, std::int64_t row, const shard::ReadLi
     const std::string* json = sample->find("json");
     if (json == nullptr) continue;
     const Json more = parse_json(*json, key);
-    if (more.is_object()) facts.update(more);
+    if (!more.is_object()) continue;
+    facts.update(more);
+    if (kind == VectorKind::video) add_window(line, *sample, facts, query);
   }
   add_facts(line, facts);
   const Json& columns = record.json.at("columns");
@@ -83,7 +123,7 @@ Json match_facts(const io::Record& record, std::int64_t row, const shard::ReadLi
 }
 
 Json match_line(std::size_t rank, double score, const Json& facts) {
-  Json line = {{"kind", "match"}, {"rank", rank}, {"score", std::round(score * 1e4) / 1e4}};
+  Json line = {{"kind", "match"}, {"rank", rank}, {"score", rounded_score(score)}};
   line.update(facts);
   return line;
 }

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/json.h"
+#include "columns/stored_vectors.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
+#include "shard/sample.h"
 
 namespace vfm::columns {
 
@@ -24,9 +26,18 @@ void add_facts(Json& line, const Json& facts);
 /// worth a scan of the tar.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 
+/// Adds which of the clip's windows (columns/clip_windows.h) is nearest to `query`, of length 1,
+/// the first of equals: "window": {"number", from 0, "begin", "end", both in seconds from the
+/// clip's first frame, "score"}. `facts`: the sample's json. Nothing for a sample without windows.
+/// Throws Error, naming the sample, where what is stored of them does not fit together.
+void add_window(Json& line, const shard::Sample& sample, const Json& facts,
+                const std::vector<float>& query);
+
 /// {"key":…,"path":…,"caption":…} and what else is known of the sample that has its vector at `row`
-/// of vectors_tar(): read from all searched tars. Throws Error.
-Json match_facts(const io::Record& record, std::int64_t row, const shard::ReadLimits& limits);
+/// of vectors_tar(): read from all searched tars. With its window if it has its clip's vector and
+/// not its caption's (`kind`). Throws Error.
+Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
+                 const std::vector<float>& query, const shard::ReadLimits& limits);
 
 /// The whole line: rank, score rounded to four digits, and the facts.
 Json match_line(std::size_t rank, double score, const Json& facts);

@@ -173,12 +173,14 @@ class Searcher {
     const std::string* json = sample.find("json");
     const Json facts = json ? parse_json(*json, where) : Json::object();
     Match match;
+    const std::vector<float>* query = nullptr;  // that clips' vectors are compared with
     if (file_) {
       const std::string* vector = sample.find("video.npy");
       if (vector == nullptr) return std::nullopt;
       const auto config = facts.find("video_encoder");
       match.encoder = config == facts.end() ? curate::look_config() : *config;
-      match.scores = {clip_score(file_->vector(match.encoder, sample.key), *vector, sample.key)};
+      query = &file_->vector(match.encoder, sample.key);
+      match.scores = {clip_score(*query, *vector, sample.key)};
       match.encoder = encoder_identity(match.encoder);
     } else if (const std::string* tokens = sample.find("text.npy")) {
       const auto config = facts.find("text_encoder");
@@ -189,13 +191,15 @@ class Searcher {
       const std::string* vector = sample.find("video.npy");
       const auto config = facts.find("video_encoder");
       if (vector == nullptr || config == facts.end() || !has_texts(*config)) return std::nullopt;
-      match.scores = {clip_score(text_.vector(*config, sample.key), *vector, sample.key)};
+      query = &text_.vector(*config, sample.key);
+      match.scores = {clip_score(*query, *vector, sample.key)};
       match.encoder = encoder_identity(*config);
     }
     match.key = sample.key;
     match.json = {{"key", sample.key}, {"path", path}};
     if (const std::string* txt = sample.find("txt")) match.json["caption"] = *txt;
     add_facts(match.json, facts);
+    if (query) add_window(match.json, sample, facts, *query);
     return match;
   }
 

@@ -194,6 +194,10 @@ part = halves("part.embed.tar", "part.video.npy")
 near = [sum(x * y for x, y in zip(rows[i:i + 12], part, strict=True)) for i in (0, 12, 24)]
 assert near[1] > 0.9999 and max(near[0], near[2]) < near[1], near
 END
+  # A search names the window that is nearest: the middle one for its own frames, the last one's end is not told.
+  vfm-embed --search p/part.mp4 one/w.embed.tar w.tar >found.jsonl 2>/dev/null || [ $? -eq 1 ]
+  jq -se 'map(select(.key == "b")) | .[0].window | .number == 1 and .begin == 1.625 and .end == 3.25 and .score > 0.999' found.jsonl
+  jq -se 'map(select(.key == "a")) | .[0].window.number == 0' found.jsonl
   for bad in '--windows 2' '--windows 2 --video none' '--windows 0 --video model' '--windows 2 --video model --search x'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-embed $bad w.tar
