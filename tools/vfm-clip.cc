@@ -131,9 +131,9 @@ class ClipTool : public vfm::cli::Tool {
         ->check(CLI::PositiveNumber)
         ->check(vfm::cli::not_nan);
     app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
-                 "find fades and dissolves (default), or only hard cuts");
+                 "find fades, dissolves and wipes (default), or only hard cuts");
     app.add_option("--strictness", recipe.shots.strictness,
-                   "how well a dissolve must fit: above 1 finds fewer, below 1 more")
+                   "how well a dissolve or wipe must fit: above 1 finds fewer, below 1 more")
         ->type_name("FACTOR")
         ->check(CLI::Range(0.1, 2.5))
         ->check(vfm::cli::not_nan)

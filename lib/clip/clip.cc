@@ -173,7 +173,9 @@ Json ClipRecipe::json() const {
       shots.threshold > 0 ? shots.threshold : curate::default_threshold(shots.detector);
   const char* const detectors[] = {"content", "adaptive", "histogram", "combined"};
   const char* const audios[] = {"drop", "copy", "aac"};
-  Json j = {{"version", 1},
+  // 2: wipes are found, and a cut to one colour is a change of its own. Others are as they were.
+  const bool as_before = stride > 0 || given || !shots.gradual;
+  Json j = {{"version", as_before ? 1 : 2},
             {"detector", detectors[static_cast<int>(shots.detector)]},
             {"threshold", threshold},
             {"gradual", shots.gradual},

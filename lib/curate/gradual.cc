@@ -10,12 +10,11 @@ namespace {
 
 constexpr int kLengths[] = {2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64};  // windows, in frames
 constexpr int kAfter = 3;      // frames behind a window that must be there to judge it
-constexpr int kRamp = 12;      // frames over which a fade must show
-constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
 constexpr float kUniform = 4;  // colour_deviation (grey levels) of a frame of one colour
 // Of a dissolve; 1 is a clean one between still, unrelated shots.
 constexpr float kLeastQuality = 0.30f;
-constexpr float kStructured = 6;  // root mean square of an end that a dissolve can have
+constexpr float kMostRelated = 0.6f;  // correlation of the shots on either side
+constexpr float kStructured = 6;      // root mean square of an end that a dissolve can have
 
 /// The mixture of two pictures nearest to a third, by least squares.
 struct Mixture {
@@ -48,7 +47,8 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   tiny.picture = f.picture;
   // Means of 4 x 4 cells; chroma twice, so that each plane weighs the same by area. Black bars are
   // left out: zero, like the mean.
-  const auto shrink = [&](const std::uint8_t* cells, int side, float scale, float* out) {
+  const auto shrink = [&](const std::uint8_t* cells, int side, float scale, float* out,
+                          std::uint8_t* coarse) {
     const int n = side / 4, part = kLumaSide / n;
     float mean = 0;
     int inside = 0;
@@ -62,6 +62,7 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
         for (int i = 0; i < 4; ++i)
           for (int k = 0; k < 4; ++k)
             sum += cells[(4 * y + i) * side + 4 * x + k];
+        coarse[y * n + x] = static_cast<std::uint8_t>(sum / 16);
         out[y * n + x] = scale / 16 * static_cast<float>(sum);
         if (is_inside(x, y)) mean += out[y * n + x], ++inside;
       }
@@ -71,10 +72,18 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
       for (int x = 0; x < n; ++x)
         out[y * n + x] = is_inside(x, y) ? out[y * n + x] - mean : 0;
   };
-  shrink(f.picture.y.data(), kLumaSide, 1, tiny.cells.data());
-  shrink(f.picture.u.data(), kChromaSide, 2, tiny.cells.data() + 256);
-  shrink(f.picture.v.data(), kChromaSide, 2, tiny.cells.data() + 320);
+  shrink(f.picture.y.data(), kLumaSide, 1, tiny.cells.data(), tiny.coarse.data());
+  shrink(f.picture.u.data(), kChromaSide, 2, tiny.cells.data() + 256, tiny.coarse.data() + 256);
+  shrink(f.picture.v.data(), kChromaSide, 2, tiny.cells.data() + 320, tiny.coarse.data() + 320);
   tiny.energy = dot(tiny, tiny);
+  tiny.variance = f.whole_deviation * f.whole_deviation;
+  const auto mean = [&](int from, int to) {
+    int sum = 0;
+    for (int i = from; i < to; ++i)
+      sum += tiny.coarse[i];
+    return static_cast<float>(sum) / static_cast<float>(to - from);
+  };
+  tiny.mean = {f.luma.mean, mean(256, 320), mean(320, 384)};
   tiny.uniform = std::min(f.deviation, f.whole_deviation) < kUniform;
   const std::int64_t now = frames_++;
   search_dissolves(now);
@@ -93,6 +102,12 @@ float GradualDetector::change(const Tiny& a, const Tiny& b) {
   for (int i = 256; i < kCells; ++i)
     chroma += std::abs(a.cells[i] - b.cells[i]);
   return luma / 256 + chroma / 128;
+}
+
+bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const {
+  const auto [first, last] = std::minmax({i, k, away});
+  if (first < std::max<std::int64_t>(0, frames_ - kRing) || last >= frames_) return false;
+  return correlation(at(i), at(k)) > 0.65f && change(at(i), at(k)) < 0.5f * change(at(i), at(away));
 }
 
 /// Whether motion from frame to frame explains how the picture at a became the one at b.
@@ -169,7 +184,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   const float related = ab / std::sqrt(aa * bb);
   const int length = static_cast<int>(b - a);
   const bool soft = length <= 3;
-  if (related > (soft ? 0.4f : 0.6f)) return std::nullopt;
+  if (soft && related > 0.4f) return std::nullopt;
   const int samples = std::min(length - 1, 9);
   const float apart = aa + bb - 2 * ab;
   float left_over = 0, energy = 0, dip = 0, dip_expected = 0, bend = 0, least_sum = 1;
@@ -228,12 +243,105 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   return c;
 }
 
+/// An edge that goes evenly over the picture between a and b, seen in five frames, the middle one
+/// first: few windows get further.
+std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64_t a,
+                                                                      std::int64_t b) const {
+  constexpr int kShortest = 6;
+  constexpr float kClear = 0.6f, kAgree = 0.8f, kLeast = 0.8f, kChanged = 0.6f;
+  if (b - a < kShortest) return std::nullopt;
+  const Tiny &first = at(a), &last = at(b);
+  if (first.uniform || last.uniform) return std::nullopt;
+  std::optional<WipeWay> way;
+  float quality = 0;
+  constexpr int kSamples[] = {3, 2, 4, 1, 5};  // sixths of the window
+  for (const int sixth : kSamples) {
+    const std::int64_t frame = a + ((b - a) * sixth + 3) / 6;
+    const float share = static_cast<float>(frame - a) / static_cast<float>(b - a);
+    const WipeFrame now = wipe_frame(first.coarse, at(frame).coarse, last.coarse);
+    if (now.clearness < kClear || now.changed < kChanged) return std::nullopt;
+    if (!way) way = wipe_edge(now, share).way;
+    const float agreement = wipe_agreement(now, *way, share);
+    if (agreement < kAgree) return std::nullopt;
+    quality += 0.2f * agreement * std::min(1.f, 1.3f * now.clearness);
+  }
+  if (quality < kLeast * strictness_ || !ends_hold(a, b) || moves(a, b) ||
+      wipe_is_pan(first.coarse, at((a + b) / 2).coarse, last.coarse, *way, 0.5f))
+    return std::nullopt;
+  Candidate c{a, b, quality, {}};
+  c.change.wipe = true;
+  c.change.score = quality;
+  c.change.end = a + 1;
+  c.change.begin = b;
+  c.change.middle = (a + b + 1) / 2;
+  return c;
+}
+
+/// A share of the new picture that grows evenly mixes the means evenly, and variances by the
+/// squares of their shares, as unrelated pictures have no covariance. Outside the window both must
+/// rest.
+std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std::int64_t a,
+                                                                            std::int64_t b) const {
+  constexpr int kShortest = 8;
+  constexpr float kLeastVariance = 36, kMostVariance = 400, kOff = 0.25f, kRest = 0.1f;
+  const std::int64_t before = a - kAfter, after = std::min(b + kAfter, frames_ - 1);
+  if (b - a < kShortest || before < 0) return std::nullopt;
+  const Tiny &first = at(a), &last = at(b);
+  const float va = first.variance, vb = last.variance;
+  if (std::min(va, vb) < kLeastVariance || std::max(va, vb) < kMostVariance) return std::nullopt;
+  const auto apart = [](const std::array<float, 3>& p, const std::array<float, 3>& q) {
+    return std::abs(p[0] - q[0]) + std::abs(p[1] - q[1]) + std::abs(p[2] - q[2]);
+  };
+  const float way = apart(first.mean, last.mean);
+  if (std::abs(at(before).variance - va) > kRest * va ||
+      std::abs(at(after).variance - vb) > kRest * vb ||
+      apart(at(before).mean, first.mean) > kRest * way + 1 ||
+      apart(at(after).mean, last.mean) > kRest * way + 1)
+    return std::nullopt;
+  float off = 0, dip = 0, mean_off = 0;
+  for (int i = 1; i <= 7; ++i) {
+    const std::int64_t frame = a + ((b - a) * i + 4) / 8;
+    const float x = static_cast<float>(frame - a) / static_cast<float>(b - a), y = 1 - x;
+    const Tiny& p = at(frame);
+    const float mixed = y * y * va + x * x * vb;
+    off += std::abs(p.variance - mixed);
+    dip += y * va + x * vb - mixed;
+    std::array<float, 3> expected{};
+    for (int k = 0; k < 3; ++k)
+      expected[k] = y * first.mean[k] + x * last.mean[k];
+    mean_off += apart(p.mean, expected) / 7;
+  }
+  const float misfit = off / dip;
+  if (misfit * strictness_ > kOff || mean_off > 0.1f * way + 1.5f) return std::nullopt;
+  // From frame to frame no more may change than does in the shots, and by mixing them: a camera
+  // that swings and rests again changes all in between.
+  const auto step = [&](std::int64_t i) { return change(at(i - 1), at(i)); };
+  float rest = 0, steps = 0;
+  for (std::int64_t i = before + 1; i <= a; ++i)
+    rest = std::max(rest, step(i));
+  for (std::int64_t i = b + 1; i <= after; ++i)
+    rest = std::max(rest, step(i));
+  for (std::int64_t i = a + 1; i <= b; ++i)
+    steps += step(i);
+  const float length = static_cast<float>(b - a);
+  if (steps > 1.5f * length * rest + 2.5f * change(first, last) || moves(a, b)) return std::nullopt;
+  Candidate c{a, b, 1 - misfit, {}};
+  c.change.score = c.quality;
+  c.change.end = a + 1;
+  c.change.begin = b;
+  c.change.middle = (a + b + 1) / 2;
+  return c;
+}
+
 void GradualDetector::search_dissolves(std::int64_t now) {
   const std::int64_t b = now - kAfter;
   for (const int length : kLengths) {
     const std::int64_t a = b - length;
     if (a < 0) break;
+    if (correlation(at(a), at(b)) > kMostRelated) continue;
     std::optional<Candidate> c = judge_window(a, b);
+    if (!c) c = judge_wipe(a, b);
+    if (!c) c = judge_statistics(a, b);
     if (!c) continue;
     if (best_ && c->a >= best_->b) {
       found_.push_back(best_->change);
@@ -246,63 +354,6 @@ void GradualDetector::search_dissolves(std::int64_t now) {
     found_.push_back(best_->change);
     best_.reset();
   }
-}
-
-/// Whether contrast grows over several frames from `from` on, in steps of `direction`, and what
-/// there is to see stays the same, in the same place.
-bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int64_t last) const {
-  const auto inside = [&](std::int64_t i) {
-    return i >= std::max<std::int64_t>(0, frames_ - kRing) && i <= last;
-  };
-  if (!inside(from) || !inside(from + 3 * direction)) return false;
-  std::int64_t far = from;
-  float peak = at(from).energy;
-  for (int k = 1; k <= kRamp && inside(from + k * direction); ++k) {
-    const Tiny& p = at(from + k * direction);
-    if (p.energy < 0.8f * peak) break;  // contrast falls again: another fade begins
-    if (p.energy > peak) peak = p.energy, far = from + k * direction;
-  }
-  // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
-  if (std::abs(far - from) < 3 || at(from + direction).energy > 0.5f * peak) return false;
-  const std::int64_t near = from + (far - from) / 2;
-  return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
-}
-
-void GradualDetector::follow_uniform_runs(std::int64_t now) {
-  const bool uniform = at(now).uniform;
-  if (run_end_ && (now - *run_end_ >= kRamp || uniform))
-    close_run(*run_end_, uniform ? now - 1 : now);
-  if (uniform && !run_begin_) {
-    run_begin_ = now;
-    run_faded_in_ = now > 0 && contrast_ramps(now - 1, -1, now - 1);
-  } else if (!uniform && run_begin_ && !run_end_) {
-    run_end_ = now;
-  }
-}
-
-/// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
-void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
-  const std::int64_t begin = *run_begin_;
-  const bool ramps_out = contrast_ramps(end, +1, last);
-  const auto view_moves = [&] {
-    const std::int64_t oldest = std::max<std::int64_t>(0, frames_ - kRing);
-    return enters(std::max(oldest, begin - kRamp), begin) ||
-           enters(end - 1, std::min(last, end + kRamp));
-  };
-  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !view_moves())) {
-    GradualChange change;
-    // Of a long run that a cut led into, the frames have been given away as a shot of their own.
-    change.end = run_faded_in_ || end - begin <= kGradualLag - kRamp ? begin : end;
-    change.begin = change.middle = end;
-    change.fade = run_faded_in_ || ramps_out;
-    change.uniform = true;
-    change.soft = !change.fade;
-    change.score = 1;
-    found_.push_back(change);
-  }
-  run_begin_.reset();
-  run_end_.reset();
-  run_faded_in_ = false;
 }
 
 void GradualDetector::finish() {

@@ -1,4 +1,4 @@
-// Gradual changes of shot: dissolves, and fades through black, white or any one colour.
+// Gradual changes of shot: dissolves, wipes, and fades through black, white or any one colour.
 //
 // Dissolve: over a window [a, b] every picture P between is a mixture wa*A + wb*B of its ends, wa
 // falling and wb rising about evenly, plus a constant (pictures are compared without their mean, so
@@ -8,6 +8,11 @@
 //
 // Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
 // the structure stays (a camera that turns to a wall loses contrast too, but not so).
+//
+// Where too much moves for that, mean and variance of the pictures still tell: those of a mixture
+// of unrelated pictures are known, whatever moves in them.
+//
+// Wipe: wipe.h tells it from the frames between two that hold.
 //
 // Constant memory: pictures of 16 x 16 cells for the last kGradualLag frames. Thread-safety: one
 // thread.
@@ -21,6 +26,7 @@
 
 #include "curate/frame_features.h"
 #include "curate/motion.h"
+#include "curate/wipe.h"
 
 namespace vfm::curate {
 
@@ -30,7 +36,9 @@ struct GradualChange {
   std::int64_t end = 0, begin = 0;
   std::int64_t middle = 0;  ///< first frame that shows more of the new shot than of the old
   bool fade = false;        ///< through one colour
+  bool wipe = false;        ///< an edge crossed the picture
   bool uniform = false;     ///< around a run of frames of one colour
+  bool abrupt = false;      ///< a cut leads into the run of one colour
   bool soft = false;        ///< over in two or three frames: a cut with blended frames
   float score = 0;          ///< 0 to 1: how well it fits
 };
@@ -50,6 +58,9 @@ class GradualDetector {
   std::vector<GradualChange> take();
   /// The first frame of the run of one colour that the video is in now, if a fade led into it.
   std::optional<std::int64_t> open_fade() const;
+  /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do;
+  /// not if one of them is no more or not yet known (of the last 127, all are).
+  bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
   /// Whether frame `index`, one of the last kGradualLag, is of one colour.
   bool uniform(std::int64_t index) const;
 
@@ -60,6 +71,9 @@ class GradualDetector {
     float energy = 0;                             // sum of squares
     float residual = 0;                           // of MotionField
     SmallPicture picture;
+    CoarsePicture coarse;
+    std::array<float, 3> mean{};  // of luma, u, v
+    float variance = 0;           // of all cells about it
     bool uniform = false;
   };
   struct Candidate {
@@ -76,6 +90,8 @@ class GradualDetector {
   static float dot(const Tiny& a, const Tiny& b);
   static float correlation(const Tiny& a, const Tiny& b);
   std::optional<Candidate> judge_window(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_wipe(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;
   static float change(const Tiny& a, const Tiny& b);
   bool moves(std::int64_t a, std::int64_t b) const;
   bool enters(std::int64_t a, std::int64_t b) const;
@@ -92,6 +108,7 @@ class GradualDetector {
   std::optional<Candidate> best_;
   std::optional<std::int64_t> run_begin_, run_end_;  // of the current or just ended uniform run
   bool run_faded_in_ = false;                        // contrast ramped down into it
+  bool run_cut_into_ = false;                        // or it did not fall before it
   std::vector<GradualChange> found_;
 };
 

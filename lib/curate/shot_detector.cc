@@ -10,9 +10,11 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kAround = 3;      // frames on either side that a cut must stand out from
-constexpr int kReturn = 8;      // a picture that is back within these frames was interrupted
-constexpr float kSame = 0.35f;  // structure_difference below which two pictures are of one scene
+constexpr int kAround = 3;       // frames on either side that a cut must stand out from
+constexpr int kReturn = 8;       // a picture that is back within these frames was interrupted
+constexpr int kBlast = 32;       // the same, if it comes back little by little
+constexpr float kStrong = 1.5f;  // times the threshold: no part of a mixture
+constexpr float kSame = 0.35f;   // structure_difference below which two pictures are of one scene
 
 /// What one pair of frames loses: half for structure, half for what motion cannot explain of the
 /// cells, relative to the pictures' contrast. Both are capped, so that a flash to white is no
@@ -53,7 +55,17 @@ double default_threshold(Detector detector) {
 }
 
 const char* name_of(ChangeType type) {
-  return type == ChangeType::cut ? "cut" : type == ChangeType::fade ? "fade" : "dissolve";
+  switch (type) {
+    case ChangeType::cut:
+      return "cut";
+    case ChangeType::fade:
+      return "fade";
+    case ChangeType::dissolve:
+      return "dissolve";
+    case ChangeType::wipe:
+      break;
+  }
+  return "wipe";
 }
 
 ShotDetector::ShotDetector(const ShotOptions& options)
@@ -177,6 +189,25 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
   return false;
 }
 
+/// Whether what came between frames `end` - 1 and `begin` goes away little by little, and the scene
+/// before it is back (an explosion, a cloud of smoke, something large that passes): the frame by
+/// which it is. Also if it came little by little, and goes by this change.
+std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int64_t begin) const {
+  if (!options_.gradual || end <= 0 || begin >= frames_) return std::nullopt;
+  // By a cut, or after another one, a scene comes back in a new shot.
+  const auto parts = [&](const ShotChange& c) {
+    return c.frame > begin &&
+           (c.score >= kStrong * threshold_ || gradual_.same_scene(end - 1, c.begin, begin));
+  };
+  const auto cut = std::find_if(cuts_.begin(), cuts_.end(), parts);
+  const std::int64_t last = std::min(cut == cuts_.end() ? frames_ : cut->frame, begin + kBlast);
+  for (std::int64_t k = begin + kReturn; k < last; ++k)
+    if (gradual_.same_scene(end - 1, k, begin)) return k;
+  for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
+    if (gradual_.same_scene(i, begin, end - 1)) return begin;
+  return std::nullopt;
+}
+
 /// Gives out what begins before frame `until`. Where a gradual change holds cuts, one of the two is
 /// a misreading: a strong cut cannot be part of a mixture, a weak one can.
 void ShotDetector::merge(std::int64_t until) {
@@ -188,9 +219,17 @@ void ShotDetector::merge(std::int64_t until) {
     const bool have_change = !changes_.empty() && changes_.front().end < until;
     if (!have_cut && !have_change) return;
     if (!have_change || (have_cut && cuts_.front().frame < changes_.front().end - 1)) {
-      certain_.push_back(cuts_.front());
-      last_begin_ = cuts_.front().begin;
+      const ShotChange cut = cuts_.front();
       cuts_.erase(cuts_.begin());
+      if (const auto back = comes_back(cut.end, cut.begin)) {
+        std::erase_if(cuts_, [&](const ShotChange& c) { return c.frame <= *back; });
+        std::erase_if(changes_, [&](const GradualChange& g) {
+          return !g.uniform && g.end > cut.end && g.begin <= *back;
+        });
+        continue;
+      }
+      certain_.push_back(cut);
+      last_begin_ = cut.begin;
       continue;
     }
     const GradualChange g = changes_.front();
@@ -205,14 +244,24 @@ void ShotDetector::merge(std::int64_t until) {
     };
     const bool cut_tells_better =
         !g.uniform && std::any_of(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
-          return inside(c) && (g.soft || c.score >= 1.5 * threshold_);
+          return inside(c) && (g.soft || c.score >= kStrong * threshold_);
         });
     // A second reading of what was given out already is dropped too. Not so a run of one colour:
     // its frames have to go somewhere.
     const bool again = g.end < last_begin_;
     if (cut_tells_better || (again && (!g.uniform || g.begin <= last_begin_))) continue;
+    if (const auto back = g.uniform ? std::nullopt : comes_back(g.end, g.begin)) {
+      std::erase_if(cuts_, [&](const ShotChange& c) { return c.frame <= *back; });
+      continue;
+    }
+    // The shot before a run that nothing fades into ends by a cut; what follows is the fade-in.
+    const auto into = std::find_if(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
+      return g.abrupt && c.frame == g.end && c.frame > last_begin_;
+    });
+    if (into != cuts_.end()) certain_.push_back(*into);
     std::erase_if(cuts_, inside);
-    const ChangeType type = g.fade   ? ChangeType::fade
+    const ChangeType type = g.wipe   ? ChangeType::wipe
+                            : g.fade ? ChangeType::fade
                             : g.soft ? ChangeType::cut
                                      : ChangeType::dissolve;
     certain_.push_back({type, std::max(g.end, last_begin_), g.begin, g.middle, g.score});

@@ -1,4 +1,4 @@
-// Where a video changes shot: hard cuts, fades and dissolves, while its frames stream by.
+// Where a video changes shot: hard cuts, fades, dissolves and wipes, while its frames stream by.
 //
 // Pure: the result depends on the frames and options alone. Constant memory: small pictures of the
 // last kShotLag frames. About 50 microseconds a frame. Thread-safety: one thread at a time.
@@ -32,21 +32,21 @@ double default_threshold(Detector detector);
 struct ShotOptions {
   Detector detector = Detector::combined;
   double threshold = 0;   ///< 0: the detector's default
-  bool gradual = true;    ///< find fades and dissolves
-  double strictness = 1;  ///< of dissolves: more finds fewer
+  bool gradual = true;    ///< find fades, dissolves and wipes
+  double strictness = 1;  ///< of dissolves and wipes: more finds fewer
 };
 
-enum class ChangeType { cut, fade, dissolve };
+enum class ChangeType { cut, fade, dissolve, wipe };
 const char* name_of(ChangeType type);
 
 /// One change of shot. Frames [end, begin) belong to neither shot: the blended frames of a
-/// dissolve, the frames of one colour between two fades; none at a cut.
+/// dissolve or a wipe, the frames of one colour between two fades; none at a cut.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
   std::int64_t end = 0;    ///< one past the last frame of the shot before
   std::int64_t begin = 0;  ///< first frame of the shot after
   std::int64_t frame = 0;  ///< where people say the new shot begins: cut: `begin`; fade: the first
-                           ///< frame that shows it; dissolve: the first frame that shows more of it
+                           ///< frame that shows it; else: the first frame that shows more of it
   float score = 0;         ///< cut: the detector's; else 0..1
 };
 
@@ -87,6 +87,7 @@ class ShotDetector {
   bool interrupts(std::int64_t frame) const;
   void judge_cut(std::int64_t frame);
   bool interrupts(const GradualChange& change) const;
+  std::optional<std::int64_t> comes_back(std::int64_t end, std::int64_t begin) const;
   void collect_gradual();
   void merge(std::int64_t until);
 

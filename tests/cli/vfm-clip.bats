@@ -98,6 +98,24 @@ frames_of() {
   [[ "$output" = *'"cuts":[]}' ]]
 }
 
+@test "a cut to black, a wipe and an explosion are told apart" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=2 -f lavfi -i color=black:size=96x64:rate=24:duration=0.75 \
+    -f lavfi -i smptebars=size=96x64:rate=24:duration=2 \
+    -filter_complex "[2]format=yuv420p,fade=in:d=0.5[b];[0][1][b]concat=n=3,format=yuv420p" -c:v libx264 -preset ultrafast black.mp4
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=3 -f lavfi -i mandelbrot=size=96x64:rate=24 \
+    -filter_complex "[1]trim=duration=3[b];[0]settb=1/24,format=yuv420p[a];[b]settb=1/24,format=yuv420p[c];[a][c]xfade=wipeleft:duration=0.75:offset=2" \
+    -c:v libx264 -preset ultrafast wipe.mp4
+  quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=24:duration=4 -f lavfi -i "gradients=size=96x64:rate=24:duration=4:c0=0xfff0c0:c1=0xff9020:nb_colors=2:seed=3" \
+    -filter_complex "[0]format=gbrp[a];[1]format=gbrp[b];[a][b]blend=all_expr='if(lt(N,48),A,A+(B-A)*0.95*pow(0.85,max(0,N-58)))',format=yuv420p" \
+    -c:v libx264 -preset ultrafast blast.mp4
+  run --separate-stderr vfm-clip --shots-only black.mp4 wipe.mp4 blast.mp4
+  [ "$(records <<<"$output" | jq -c '[.cuts[]|.type]' | tr '\n' ' ')" = '["cut","fade"] ["wipe"] [] ' ]
+  [ "$(records <<<"$output" | jq -s -c '[.[0].cuts[].frame]|[.[0], .[1]>=66 and .[1]<=69]')" = '[48,true]' ]
+  # The black frames between the two changes are in no clip.
+  vfm-clip black.mp4 -o out --verify
+  [ "$(frames_of out)" = "48 48 " ] || [ "$(frames_of out)" = "48 47 " ]
+}
+
 @test "clips have exactly their frames, and stdout names the shard" {
   run --separate-stderr vfm-clip shots.mp4 -o out --verify
   only_records

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "curate/wipe.h"
 #include "drawing.h"
 
 using namespace vfm::curate;
@@ -303,6 +304,24 @@ TEST_CASE("a dissolve is found in its middle, however long, and so is one betwee
   }
 }
 
+TEST_CASE("a dissolve between shots in which all moves fast is found by mean and variance") {
+  for (const int length : {14, 30}) {
+    const Texture a(1, 3), b(2, 3, {70, 40, 110});
+    Video video;
+    for (int i = 0; i < 150; ++i) {
+      const double share = std::clamp((i - 59) / (length + 1.0), 0.0, 1.0);
+      video.push_back(draw([&](int x, int y) {
+        return drawing::mix(a.at(x + 17 * i, y + 11 * i), b.at(x - 13 * i, y + 19 * i), share);
+      }));
+    }
+    const auto changes = detect(video);
+    INFO("length " << length << ": " << text_of(changes));
+    REQUIRE(changes.size() == 1);
+    CHECK(changes[0].type == ChangeType::dissolve);
+    CHECK(std::abs(changes[0].frame - (60 + length / 2)) <= 1 + length / 6);
+  }
+}
+
 TEST_CASE("a cut blended over one frame is one cut") {
   Video video;
   add_shot(video, 1, 30);
@@ -314,6 +333,92 @@ TEST_CASE("a cut blended over one frame is one cut") {
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].type == ChangeType::cut);
   CHECK(std::abs(changes[0].frame - 31) <= 1);
+}
+
+TEST_CASE("a cut to black is a cut, and the fade from there a second change") {
+  Video video;
+  add_shot(video, 1, 40);
+  add_shot(video, 3, 20, 0.4, {80, 20, 90});
+  for (int i = 0; i < 16; ++i)
+    video.push_back(drawing::plain(kWidth, kHeight, {0, 128, 128}));
+  for (int i = 1; i <= 12; ++i)
+    add_faded(video, 2, i, 1 - i / 12.0);
+  add_shot(video, 2, 60);
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  REQUIRE(frames_of(changes).size() == 3);
+  CHECK(changes[1].type == ChangeType::cut);
+  CHECK(changes[1].frame == 60);
+  CHECK(changes[1].begin == 60);
+  CHECK(changes[2].type == ChangeType::fade);
+  CHECK(changes[2].end == 60);
+  CHECK(std::abs(changes[2].begin - 76) <= 1);
+}
+
+TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a change before") {
+  const Texture scene(1), fire(5, 30, {150, 40, 150});
+  const auto shown = [&](int i, double share) {
+    return draw([&](int x, int y) {
+      return drawing::mix(scene.at(x + 0.2 * i, y), fire.at(x + 5.0 * i, y), share);
+    });
+  };
+  Video clears;
+  for (int i = 0; i < 110; ++i)
+    clears.push_back(shown(i, i < 50 ? 0 : 0.95 * std::pow(0.85, std::max(0, i - 60))));
+  CHECK(text_of(detect(clears)) == "");
+  // The same fire, but another scene comes out of it.
+  Video parts(clears.begin(), clears.begin() + 50);
+  const Texture other(2, 12, {20, 100, 60});
+  for (int i = 50; i < 62; ++i)
+    parts.push_back(draw(fire.shifted(5.0 * i, 0)));
+  for (int i = 62; i < 120; ++i)
+    parts.push_back(draw(other.shifted(0.2 * i, 0)));
+  CHECK(frames_of(detect(parts)) == Frames{50, 62});
+}
+
+TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
+  for (const WipeWay way : {WipeWay::right, WipeWay::left, WipeWay::down, WipeWay::up}) {
+    for (const int length : {8, 14, 30}) {
+      Video video;
+      add_shot(video, 1, 50, 0.2);
+      const Texture a(1), b(2);
+      for (int i = 1; i <= length; ++i) {
+        const double share = i / (length + 1.0);
+        video.push_back(draw([&](int x, int y) {
+          const double along = way == WipeWay::right  ? x / double{kWidth}
+                               : way == WipeWay::left ? 1 - x / double{kWidth}
+                               : way == WipeWay::down ? y / double{kHeight}
+                                                      : 1 - y / double{kHeight};
+          return along < share ? b.at(x + 0.2 * i, y)
+                               : a.at(x + 0.2 * (50 + i), y + 0.2 * (50 + i));
+        }));
+      }
+      for (int i = length + 1; i < 90; ++i)
+        video.push_back(draw(b.shifted(0.2 * i, 0)));
+      const auto changes = detect(video);
+      INFO("way " << static_cast<int>(way) << ", length " << length << ": " << text_of(changes));
+      REQUIRE(changes.size() == 1);
+      CHECK(changes[0].type == ChangeType::wipe);
+      CHECK(std::abs(changes[0].frame - (50 + length / 2)) <= 1 + length / 5);
+      CHECK(detect(video, {.gradual = false}).empty());
+    }
+  }
+}
+
+TEST_CASE("a camera that swings from a dark wall to a light one is no wipe") {
+  const Texture texture(4, 10);
+  Video video;
+  for (int i = 0; i < 100; ++i) {
+    const double at = std::clamp(i - 40, 0, 12) / 12.0 * 1.2 * kWidth;
+    video.push_back(draw([&](int x, int y) {
+      Yuv c = texture.at(x + at, y);
+      c.y = 0.3 * c.y + (x + at > 1.1 * kWidth ? 150 : 10);
+      c.u = x + at > 1.1 * kWidth ? 90 : 160;
+      return c;
+    }));
+  }
+  for (const ShotChange& change : detect(video))
+    CHECK(change.type != ChangeType::wipe);
 }
 
 TEST_CASE("black bars do not hide a cut") {

@@ -1,0 +1,76 @@
+// The fades of GradualDetector: runs of frames of one colour, and what contrast does around them.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "curate/gradual.h"
+
+namespace vfm::curate {
+namespace {
+
+constexpr int kRamp = 12;      // frames over which a fade must show
+constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
+
+}  // namespace
+
+/// Whether contrast grows over several frames from `from` on, in steps of `direction`, and what
+/// there is to see stays the same, in the same place.
+bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int64_t last) const {
+  const auto inside = [&](std::int64_t i) {
+    return i >= std::max<std::int64_t>(0, frames_ - kRing) && i <= last;
+  };
+  if (!inside(from) || !inside(from + 3 * direction)) return false;
+  std::int64_t far = from;
+  float peak = at(from).energy;
+  for (int k = 1; k <= kRamp && inside(from + k * direction); ++k) {
+    const Tiny& p = at(from + k * direction);
+    if (p.energy < 0.8f * peak) break;  // contrast falls again: another fade begins
+    if (p.energy > peak) peak = p.energy, far = from + k * direction;
+  }
+  // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
+  if (std::abs(far - from) < 3 || at(from + direction).energy > 0.5f * peak) return false;
+  const std::int64_t near = from + (far - from) / 2;
+  return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
+}
+
+void GradualDetector::follow_uniform_runs(std::int64_t now) {
+  const bool uniform = at(now).uniform;
+  if (run_end_ && (now - *run_end_ >= kRamp || uniform))
+    close_run(*run_end_, uniform ? now - 1 : now);
+  if (uniform && !run_begin_) {
+    run_begin_ = now;
+    run_faded_in_ = now > 0 && contrast_ramps(now - 1, -1, now - 1);
+    // Contrast is the root of energy: the frames before a cut have about the same.
+    run_cut_into_ = !run_faded_in_ && now > 3 && at(now - 1).energy > 0.5f * at(now - 4).energy;
+  } else if (!uniform && run_begin_ && !run_end_) {
+    run_end_ = now;
+  }
+}
+
+/// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
+void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
+  const std::int64_t begin = *run_begin_;
+  const bool ramps_out = contrast_ramps(end, +1, last);
+  const auto view_moves = [&] {
+    const std::int64_t oldest = std::max<std::int64_t>(0, frames_ - kRing);
+    return enters(std::max(oldest, begin - kRamp), begin) ||
+           enters(end - 1, std::min(last, end + kRamp));
+  };
+  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !view_moves())) {
+    GradualChange change;
+    // Of a long run that a cut led into, the frames have been given away as a shot of their own.
+    change.end = run_faded_in_ || end - begin <= kGradualLag - kRamp ? begin : end;
+    change.begin = change.middle = end;
+    change.fade = run_faded_in_ || ramps_out;
+    change.uniform = true;
+    change.abrupt = run_cut_into_ && change.fade;
+    change.soft = !change.fade;
+    change.score = 1;
+    found_.push_back(change);
+  }
+  run_begin_.reset();
+  run_end_.reset();
+  run_faded_in_ = false;
+}
+
+}  // namespace vfm::curate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/wipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace vfm::curate {
+
+WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
+                     const CoarsePicture& after) {
+  constexpr std::int32_t kOther = 16;  // grey levels, luma plus chroma
+  alignas(32) std::array<std::int32_t, 384> old_away, new_away, way;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    old_away[i] = std::abs(int{now[i]} - int{before[i]});
+    new_away[i] = std::abs(int{now[i]} - int{after[i]});
+    way[i] = std::abs(int{after[i]} - int{before[i]});
+  }
+  std::array<std::int32_t, kWipeSteps> columns{}, rows{};
+  std::int32_t sum = 0, apart = 0, changed = 0;
+  for (int y = 0; y < kWipeSteps; ++y) {
+    for (int x = 0; x < kWipeSteps; ++x) {
+      const int luma = y * kWipeSteps + x, u = 256 + y / 2 * 8 + x / 2, v = u + 64;
+      const std::int32_t from_old = old_away[luma] + old_away[u] + old_away[v];
+      const std::int32_t from_new = new_away[luma] + new_away[u] + new_away[v];
+      const std::int32_t is_new = from_old - from_new;
+      columns[x] += is_new;
+      rows[y] += is_new;
+      sum += std::abs(is_new);
+      apart += std::max(from_old, from_new);
+      changed += way[luma] + way[u] + way[v] > kOther;
+    }
+  }
+  WipeFrame out;
+  out.clearness = static_cast<float>(sum) / static_cast<float>(std::max(apart, 1));
+  out.changed = static_cast<float>(changed) / (kWipeSteps * kWipeSteps);
+  const auto fill = [&](const auto& lines, WipeWay forth, WipeWay back) {
+    std::int32_t behind = 0, all = 0;
+    for (const std::int32_t line : lines)
+      all += line;
+    const float scale = 1 / static_cast<float>(std::max(sum, 1));
+    for (int k = 0; k <= kWipeSteps; ++k) {
+      const float agreement = scale * static_cast<float>(2 * behind - all);
+      out.agreement[static_cast<std::size_t>(forth)][k] = agreement;
+      out.agreement[static_cast<std::size_t>(back)][kWipeSteps - k] = -agreement;
+      if (k < kWipeSteps) behind += lines[k];
+    }
+  };
+  fill(columns, WipeWay::right, WipeWay::left);
+  fill(rows, WipeWay::down, WipeWay::up);
+  return out;
+}
+
+float wipe_agreement(const WipeFrame& frame, WipeWay way, float share) {
+  constexpr float kUneven = 0.15f;  // of the way: edges need not go quite evenly
+  const int from = std::max(0, static_cast<int>(std::ceil(kWipeSteps * (share - kUneven))));
+  const int to = std::min(kWipeSteps, static_cast<int>(kWipeSteps * (share + kUneven)));
+  float best = -1;
+  for (int k = from; k <= to; ++k)
+    best = std::max(best, frame.agreement[static_cast<std::size_t>(way)][k]);
+  return best;
+}
+
+WipeEdge wipe_edge(const WipeFrame& frame, float share) {
+  WipeEdge best{WipeWay::right, -1};
+  for (const WipeWay way : {WipeWay::right, WipeWay::left, WipeWay::down, WipeWay::up}) {
+    const float agreement = wipe_agreement(frame, way, share);
+    if (agreement > best.agreement) best = {way, agreement};
+  }
+  return best;
+}
+
+bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
+                 WipeWay way, float share) {
+  constexpr int kAround = 3;  // cells by which the edge may be elsewhere
+  // Luma of the cell at `along` the way and `across` it.
+  const auto cell = [&](const CoarsePicture& p, int along, int across) {
+    const bool reverse = way == WipeWay::left || way == WipeWay::up;
+    const int i = reverse ? kWipeSteps - 1 - along : along;
+    const bool flat = way == WipeWay::left || way == WipeWay::right;
+    return int{flat ? p[across * kWipeSteps + i] : p[i * kWipeSteps + across]};
+  };
+  const auto cost = [&](int edge, int old_shift, int new_shift) {
+    int sum = 0;
+    for (int along = 0; along < kWipeSteps; ++along)
+      for (int across = 0; across < kWipeSteps; ++across)
+        sum += std::abs(cell(now, along, across) - (along >= edge
+                                                        ? cell(before, along - old_shift, across)
+                                                        : cell(after, along + new_shift, across)));
+    return sum;
+  };
+  const int middle = static_cast<int>(std::lround(share * kWipeSteps));
+  for (int edge = std::max(1, middle - kAround); edge <= std::min(15, middle + kAround); ++edge)
+    if (cost(edge, edge, kWipeSteps - edge) < cost(edge, 0, 0)) return true;
+  return false;
+}
+
+}  // namespace vfm::curate
