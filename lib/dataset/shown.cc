@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kLongestField = 64;  // bytes of a name
 constexpr std::size_t kMostFields = 64, kMostScores = 24;
-constexpr std::size_t kEnds = 5, kByChance = 24, kNear = 4;  // at an end of a score; by chance; near
+// Samples that are shown at an end of a score, by chance, and near to one.
+constexpr std::size_t kEnds = 5, kByChance = 24, kNear = 4;
 constexpr int kBins = 40;
 
 // What says which clip it is and how it is stored, and not how good it is.
