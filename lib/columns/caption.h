@@ -41,10 +41,8 @@ struct RefineOptions {
   std::string folder;  ///< of a language model; empty: they are not
   std::string prompt =
       "You rewrite captions of videos and pictures. Rewrite the caption that you are given as a "
-      "fluent, "
-      "detailed "
-      "paragraph. Keep all that it says and the order of events, and add nothing that it does not "
-      "say. Answer with the new caption alone.";
+      "fluent, detailed paragraph. Keep all that it says and the order of events, and add nothing "
+      "that it does not say. Answer with the new caption alone.";
 };
 
 struct CaptionOptions {
