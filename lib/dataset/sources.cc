@@ -273,6 +273,7 @@ void Sources::write(io::TextWriter& file) {
        [&](std::uint32_t s, const KnownSource& facts) {
          for (; names.front() && names.front()->name <= facts.name; names.pop())
            if (names.front()->name != facts.name) remember(*names.front());
+         if (parts_[s] == kNoPart) return;  // nothing of it stays, and no earlier run had it
          KnownSource source = facts;
          source.split = options_.split[parts_[s]].name;
          put(source);

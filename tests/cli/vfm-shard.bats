@@ -691,6 +691,8 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   done | make_shards in >m.jsonl
   vfm-shard --balance rate -o d m.jsonl >/dev/null
   jq -e '[.balance[0].largest[] | [.value, .samples, .most, .stay]] == [[30, 7, 4, 4], ["30", 1, 1, 1]]' d/dataset.json >/dev/null
+  # Sources of which nothing stays have no split.
+  jq -se 'length == 5 and all(.[]; .split == "train")' d/sources.jsonl
 }
 
 @test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
