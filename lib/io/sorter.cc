@@ -50,9 +50,12 @@ struct RunCursor {
 
 struct Sorter::State {
   State(std::string in, std::size_t bytes)
-      : folder(std::move(in)),
-        memory(bytes / sizeof(HeldRecord) * sizeof(HeldRecord)),
-        runs_file(folder) {}
+      : folder(std::move(in)), given(bytes), memory(whole(bytes)), runs_file(folder) {}
+
+  static std::size_t whole(std::size_t bytes) {
+    return bytes / sizeof(HeldRecord) * sizeof(HeldRecord);
+  }
+  std::size_t most_runs() const { return given / kLeastBuffer; }
 
   HeldRecord* entries() { return reinterpret_cast<HeldRecord*>(arena.get() + memory) - count; }
   void sort() {
@@ -73,7 +76,18 @@ struct Sorter::State {
       runs_file.append_text({arena.get() + entry->at, entry->size});
     runs.push_back({begin, runs_file.size()});
     used = count = 0;
-    if (runs.size() == memory / kLeastBuffer) merge_runs();
+    if (runs.size() == most_runs()) merge_runs();
+    lengthen_runs();
+  }
+  /// Beyond a quarter of the runs that can be merged at once they get longer one by one, the last
+  /// ones seven times as long: to merge them in between would take their room on the disk twice.
+  void lengthen_runs() {
+    const std::size_t even = most_runs() / 4, step = std::max<std::size_t>(1, most_runs() / 8);
+    const std::size_t more = runs.size() > even ? runs.size() - even : 0;
+    const std::size_t wanted = whole(given + given / step * more);
+    if (wanted == memory) return;
+    arena.reset();
+    memory = wanted;
   }
   /// Where there are more runs than memory has buffers for: makes one of them.
   void merge_runs();
@@ -90,7 +104,8 @@ struct Sorter::State {
   }
 
   std::string folder;
-  std::size_t memory;
+  const std::size_t given;        // bytes of memory, of the first runs
+  std::size_t memory;             // of the run that comes
   std::unique_ptr<char[]> arena;  // texts from the front, entries from the back
   std::size_t used = 0, count = 0;
   std::uint64_t records = 0;
@@ -107,8 +122,8 @@ struct Sorter::Stream::Merge {
     };
   }
   explicit Merge(State& of) : state(of) {
-    const std::size_t buffer = std::clamp(
-        state.memory / std::max<std::size_t>(1, state.runs.size()), kLeastBuffer, kMostBuffer);
+    const std::size_t buffer = std::clamp(state.given / std::max<std::size_t>(1, state.runs.size()),
+                                          kLeastBuffer, kMostBuffer);
     for (const SortedRun& run : state.runs) {
       cursors.push_back({ScratchReader(state.runs_file, run.begin, run.end, buffer), {}, 0});
       if (!cursors.back().advance()) cursors.pop_back();
@@ -180,7 +195,7 @@ void Sorter::add(std::string_view record) {
   State& s = *state_;
   if (s.finished) fail("records come after the sorted ones were asked for");
   const std::size_t more = record.size() + sizeof(HeldRecord);
-  if (more > s.memory / 4) fail("a record of {} bytes is too long to be sorted", record.size());
+  if (more > s.given / 4) fail("a record of {} bytes is too long to be sorted", record.size());
   if (s.used + s.count * sizeof(HeldRecord) + more > s.memory) s.spill();
   if (!s.arena) s.arena = std::make_unique_for_overwrite<char[]>(s.memory);
   std::memcpy(s.arena.get() + s.used, record.data(), record.size());

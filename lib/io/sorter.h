@@ -21,11 +21,13 @@ namespace vfm::io {
 
 class Sorter {
  public:
-  /// Full from some hundred thousand records on, and 10^8 of them are merged in one pass.
+  /// Full from some hundred thousand records on. It grows from some ten millions on, to 56 MiB, so
+  /// that 10^8 of them are merged in one pass.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  /// `memory`: bytes, while records come and, if they are short, while they are read. Temporary
-  /// files stand in `folder`; there is none as long as all fits into memory.
+  /// `memory`: bytes, while records come and, if they are short, while they are read; up to seven
+  /// times as many for records that take more than `memory`^2 / 2^16 bytes. Temporary files stand in
+  /// `folder`; there is none as long as all fits into memory.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;

@@ -82,6 +82,27 @@ TEST_CASE("a parked sorter gives the same records, from the disk") {
   CHECK(all_of(none).empty());
 }
 
+TEST_CASE("runs get longer, so that records of many times the memory are once on the disk") {
+  const TemporaryFolder folder;
+  constexpr std::size_t kMemory = std::size_t{256} << 10, kRecords = 60'000, kSize = 100;
+  Sorter sorter(folder.path, kMemory);
+  const std::uint64_t before = ScratchFile::disk_bytes();
+  const Random random(2, Purpose::test);
+  std::string record(kSize, '\0');
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    for (std::size_t at = 0; at < 4; ++at)
+      record[at] = static_cast<char>(random.bits(i) >> 8 * at);
+    sorter.add(record);
+  }
+  sorter.park();
+  CHECK(ScratchFile::disk_bytes() - before < kRecords * (kSize + 4));
+  // The most of the process: cases before this one have far less.
+  CHECK(ScratchFile::most_disk_bytes() < 1.1 * kRecords * kSize);
+  const std::vector<std::string> records = all_of(sorter);
+  CHECK(records.size() == kRecords);
+  CHECK(std::ranges::is_sorted(records));
+}
+
 TEST_CASE("what a sorter has on the disk is gone with it") {
   const TemporaryFolder folder;
   const std::uint64_t before = ScratchFile::disk_bytes();
