@@ -27,6 +27,7 @@ Tensor dequantize_blocks(const BlockRows& rows, DType dtype) {
     note_work("dequantize_blocks", Touching(rows.bytes, y).work);
     return y;
   }
+  const KernelTimer timer("dequantize_blocks");
   cpu::dequantize_blocks(BlockRowsArgs{.format = rows.format,
                                        .w = rows.bytes.data<std::uint8_t>(),
                                        .outputs = y.size(0),

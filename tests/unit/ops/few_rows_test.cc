@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "ops/matmul/block_rows.h"
 #include "ops/matmul/quantize_rows.h"
 #include "support/noise.h"
+#include "tensor/kernel_log.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -231,4 +233,18 @@ TEST_CASE("rows that are not whole blocks are refused, and products that do not 
   CHECK_THROWS_AS(dequantize_blocks(w, DType::f16), Error);
   CHECK_THROWS_AS(few_rows_of_blocks(noise_tensor({1, 32}, 1), w, {}), Error);
   CHECK_THROWS_AS(few_rows_of_blocks(noise_tensor({1, 64}, 1), w, noise_tensor({3}, 1)), Error);
+}
+
+TEST_CASE("the CPU logs of blocks the kernels that Device::meta counts") {
+  for (const Device device : {Device::cpu, Device::meta}) {
+    const BlockRows w{Tensor::zeros({2, 34}, DType::u8, device), BlockFormat::q8_0};
+    const Tensor x = Tensor::zeros({1, 32}, DType::f32, device);
+    const KernelLog log;
+    static_cast<void>(dequantize_blocks(w, DType::f32));
+    static_cast<void>(few_rows_of_blocks(x, w, {}));
+    std::vector<std::string> names;
+    for (const KernelLog::Entry& entry : log.entries())
+      names.push_back(entry.call.name);
+    CHECK(names == std::vector<std::string>{"dequantize_blocks", "few_rows"});
+  }
 }
