@@ -130,6 +130,7 @@ class ShardTool : public vfm::cli::Tool {
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (dry_run_) {
       options_.report.clear();
+      options_.report_scores.clear();
       return tell_shard_estimate(
           options_.inputs, options_.output, slots.threads(),
           [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
