@@ -15,7 +15,7 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kPortion = std::size_t{16} << 20;  // bytes of halves in memory
+constexpr std::size_t kPortion = std::size_t{16} << 20;  // bytes of rows in memory
 constexpr std::size_t kRowsAtOnce = 512;                 // compared by one thread
 constexpr std::size_t kLanes = 16;
 
@@ -135,7 +135,7 @@ std::vector<NearList> nearest_samples(const ItemStore& items,
     const NotedVector vector = vector_of(notes);
     if (vector.halves.empty()) return;
     rows.push_back({key, std::string(vector.halves), number, vector.encoder});
-    bytes += vector.halves.size();
+    bytes += sizeof(NearRow) + key.size() + vector.halves.size();
     if (bytes >= kPortion) flush();
   });
   flush();
