@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -138,10 +139,9 @@ Scan scan_and_check(const ShardOptions& options, Slots& slots, Progress& progres
   return scan;
 }
 
-/// Temporary files of a page without a dataset stand in a hidden folder beside it, which goes.
+/// The hidden folder with the temporary files of a page without a dataset, which goes.
 struct PageScratch {
-  explicit PageScratch(const std::string& page)
-      : path(io::join_path(io::dir_name(page), "." + io::base_name(page) + ".vfm-shard")) {}
+  explicit PageScratch(std::string folder) : path(std::move(folder)) {}
   ~PageScratch() {
     std::error_code ignored;
     std::filesystem::remove_all(unpack_folder(path), ignored);
@@ -155,9 +155,12 @@ struct PageScratch {
 
 /// The page alone, of what a dataset would have.
 long look(ShardOptions options, Slots& slots, Progress& progress) {
-  const PageScratch scratch(options.report);
-  options.output = scratch.path;
+  report::make_page_folder(options.report);
+  options.output = io::join_path(io::dir_name(options.report),
+                                 "." + io::base_name(options.report) + ".vfm-shard");
+  // First: what stands there may be another program's, which is at work.
   const io::File lock = io::lock_folder(options.output);
+  const PageScratch scratch(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_and_check(options, slots, progress, errors, true);
   KnownSources known(options.output);

@@ -56,7 +56,8 @@ void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
     if (plan.ranges[q].any) page.svg(charts[q].svg(kCharts[q].axis), kCharts[q].caption);
 }
 
-void duplicates(report::Page& page, ShardPlan& plan) {
+/// `listed`: in the dataset's folder.
+void duplicates(report::Page& page, ShardPlan& plan, bool listed) {
   if (plan.duplicates.count() == 0) return;
   page.heading("Duplicates");
   std::vector<std::vector<std::string>> rows;
@@ -70,8 +71,8 @@ void duplicates(report::Page& page, ShardPlan& plan) {
     page.svg(report::histogram(cosines, kHistogramBins, "cosine"),
              "Cosine of near duplicates to what was kept");
   if (plan.duplicates.count() > kShownDuplicates)
-    page.paragraph(fmt::format("The first {} of {}; all are in duplicates.jsonl.", kShownDuplicates,
-                               plan.duplicates.count()));
+    page.paragraph(fmt::format("The first {} of {}{}.", kShownDuplicates, plan.duplicates.count(),
+                               listed ? "; all are in duplicates.jsonl" : ""));
   page.table({"dropped", "kept", "kind", "cosine", "why the kept one"}, rows);
 }
 
@@ -100,8 +101,8 @@ void balance_tables(report::Page& page, const ShardPlan& plan) {
   }
 }
 
-/// What --without took out, line by line.
-void taken_out(report::Page& page, const Scan& scan) {
+/// What --without took out, line by line. `listed`: in the dataset's folder.
+void taken_out(report::Page& page, const Scan& scan, bool listed) {
   constexpr std::size_t kShownLines = 200;
   const std::deque<std::string>& lines = scan.without.lines();
   if (lines.empty()) return;
@@ -109,9 +110,8 @@ void taken_out(report::Page& page, const Scan& scan) {
   page.paragraph(fmt::format(
       "{} samples, by {} of {} lines of --without.{}", scan.left_out.count(LeftOutReason::without),
       scan.taken_out.size(), lines.size(),
-      lines.size() > kShownLines ? fmt::format(" The first {} lines; all samples are in "
-                                               "left_out.jsonl.",
-                                               kShownLines)
+      lines.size() > kShownLines ? fmt::format(" The first {} lines{}.", kShownLines,
+                                               listed ? "; all samples are in left_out.jsonl" : "")
                                  : ""));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < std::min(lines.size(), kShownLines); ++i) {
@@ -136,10 +136,11 @@ void written(report::Page& page, const Scan& scan, const ShardPlan& plan, const 
 
 /// Where no dataset is written: what it would have.
 void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
-  std::map<std::string, std::uint64_t> bins;
+  std::map<std::string, std::uint64_t> splits, bins;
   std::uint64_t samples = 0;
   double seconds = 0;
   for (const PlannedShard& shard : plan.shards) {
+    splits[shard.split] += shard.samples;
     bins[shard.bin] += shard.samples;
     samples += shard.samples;
     seconds += shard.seconds;
@@ -148,11 +149,16 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
       "{} samples, {} of video; no dataset was written. Read: {}; filtered out: {}; duplicates: "
       "{}.",
       samples, format_seconds(seconds), scan.read, scan.filtered, plan.duplicates.count()));
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, count] : bins)
-    rows.push_back({name, std::to_string(count)});
-  page.heading("Bins");
-  page.table({"Bins", "samples"}, rows);
+  const auto add_counts = [&](const char* what,
+                              const std::map<std::string, std::uint64_t>& counts) {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [name, count] : counts)
+      rows.push_back({name, std::to_string(count)});
+    page.heading(what);
+    page.table({what, "samples"}, rows);
+  };
+  add_counts("Splits", splits);
+  add_counts("Bins", bins);
 }
 
 }  // namespace
@@ -160,15 +166,16 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
                         const Json& summary, Slots& slots) {
   report::Page page("vfm-shard");
-  if (summary.is_null())
-    only_planned(page, scan, plan);
-  else
+  const bool is_written = !summary.is_null();
+  if (is_written)
     written(page, scan, plan, summary);
+  else
+    only_planned(page, scan, plan);
   histograms(page, scan, plan);
   add_shown(page, *plan.shown, SampleReader(scan, options), slots);
   balance_tables(page, plan);
-  taken_out(page, scan);
-  duplicates(page, plan);
+  taken_out(page, scan, is_written);
+  duplicates(page, plan, is_written);
   page.write(options.report);
 }
 

@@ -167,11 +167,15 @@ std::string Page::html() const {
       title, kStyle, style_, title, body_);
 }
 
+void make_page_folder(const std::string& path) {
+  const std::string folder = io::dir_name(path);
+  if (io::file_exists(folder)) return;
+  io::make_directories(folder);
+  log_warning("made the folder '{}' for the report", folder);
+}
+
 void Page::write(const std::string& path) const {
-  if (const std::string folder = io::dir_name(path); !io::file_exists(folder)) {
-    io::make_directories(folder);
-    log_warning("made the folder '{}' for the report", folder);
-  }
+  make_page_folder(path);
   io::write_file(path, html());
 }
 

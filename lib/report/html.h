@@ -95,6 +95,8 @@ class Page {
   std::string title_, style_, body_;
 };
 
+/// Makes the folder for a page at `path`, and says so, if it is not there; write() does it, too.
+void make_page_folder(const std::string& path);
 /// A page that says only why it is empty. Nothing for an empty path.
 void write_not_complete(const std::string& path, const std::string& title, const std::string& why);
 

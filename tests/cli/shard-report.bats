@@ -134,6 +134,35 @@ EOF
   fails 1 vfm-shard --report look/page.html m.jsonl bad.tar
   grep -q bad.tar err
   [ "$(ls -A look)" = page.html ]
+  # Its folder is made, with a message. The splits that there would be; and no file is named that is not there.
+  cat m.jsonl m.jsonl m.jsonl m.jsonl m.jsonl >five.jsonl
+  vfm-shard --split train=0.5,val=0.5 --report new/page.html <five.jsonl 2>err
+  grep -q "made the folder 'new' for the report" err
+  [ "$(ls -A new)" = page.html ]
+  grep -q '<h2>Splits</h2>' new/page.html
+  grep -q '>val</td>' new/page.html
+  grep -q 'The first 200 of 240\.' new/page.html
+  [ "$(grep -c 'duplicates.jsonl' new/page.html)" -eq 0 ]
+}
+
+@test "--report without --output: what a run that goes on has beside the page stays" {
+  corpus
+  mkdir -p .page.html.vfm-shard/.unpacked
+  touch .page.html.vfm-shard/.unpacked/its.tar
+  exec 9<.page.html.vfm-shard
+  flock 9
+  fails 1 vfm-shard --report page.html m.jsonl 9>&-
+  grep -q 'in use by another program' err
+  [ -e .page.html.vfm-shard/.unpacked/its.tar ]
+  exec 9<&-
+  vfm-shard --report page.html m.jsonl
+  [ -e page.html ] && [ ! -e .page.html.vfm-shard ]
+}
+
+@test "--report-scores in a dry run: no page, and no complaint" {
+  corpus
+  vfm-shard --dry-run --report p.html --report-scores q -o d m.jsonl >/dev/null
+  [ ! -e p.html ]
 }
 
 @test "--report: wrong options end with status 2" {
