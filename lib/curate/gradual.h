@@ -38,7 +38,7 @@ struct GradualChange {
   bool fade = false;        ///< through one colour
   bool wipe = false;        ///< an edge crossed the picture
   bool uniform = false;     ///< around a run of frames of one colour
-  bool abrupt = false;      ///< a cut leads into the run of one colour
+  bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< over in two or three frames: a cut with blended frames
   float score = 0;          ///< 0 to 1: how well it fits
 };

@@ -355,6 +355,24 @@ TEST_CASE("a cut to black is a cut, and the fade from there a second change") {
   CHECK(std::abs(changes[2].begin - 76) <= 1);
 }
 
+TEST_CASE("black that is long after a cut is a shot, and what fades in from it is one change") {
+  Video video;
+  add_shot(video, 1, 60, 0.4, {80, 20, 90});
+  for (int i = 0; i < 100; ++i)
+    video.push_back(drawing::plain(kWidth, kHeight, {0, 128, 128}));
+  for (int i = 1; i <= 5; ++i)
+    add_faded(video, 2, i, 1 - i / 5.0);
+  add_shot(video, 2, 60);
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].type == ChangeType::cut);
+  CHECK(changes[0].frame == 60);
+  CHECK(changes[1].type == ChangeType::fade);
+  CHECK(changes[1].end == changes[1].begin);
+  CHECK(std::abs(changes[1].begin - 160) <= 1);
+}
+
 TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a change before") {
   const Texture scene(1), fire(5, 30, {150, 40, 150});
   const auto shown = [&](int i, double share) {
