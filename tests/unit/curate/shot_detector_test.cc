@@ -335,6 +335,25 @@ TEST_CASE("a cut blended over one frame is one cut") {
   CHECK(std::abs(changes[0].frame - 31) <= 1);
 }
 
+TEST_CASE("a short shot between two of one scene is there, also if its cuts are blended") {
+  const Texture a(1), b(2);
+  const auto show = [&](int i, double share) {
+    return draw([&](int x, int y) {
+      return drawing::mix(a.at(x + 0.1 * i, y), b.at(x + 0.1 * i, y), share);
+    });
+  };
+  Video video;
+  for (int i = 0; i < 140; ++i)
+    video.push_back(show(i, i == 40 || i == 57 ? 0.5 : i > 40 && i < 57 ? 1 : 0));
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].type == ChangeType::cut);
+  CHECK(std::abs(changes[0].frame - 41) <= 1);
+  CHECK(changes[1].type == ChangeType::cut);
+  CHECK(std::abs(changes[1].frame - 58) <= 1);
+}
+
 TEST_CASE("a cut to black is a cut, and the fade from there a second change") {
   Video video;
   add_shot(video, 1, 40);
