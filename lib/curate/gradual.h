@@ -49,7 +49,7 @@ inline constexpr int kGradualLag = 88;
 
 class GradualDetector {
  public:
-  /// `strictness` scales how well a dissolve must fit: 1 normal, more finds fewer.
+  /// `strictness` scales how well a dissolve or wipe must fit: 1 normal, more finds fewer.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// `motion`: from the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);

@@ -438,6 +438,8 @@ TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
       CHECK(changes[0].type == ChangeType::wipe);
       CHECK(std::abs(changes[0].frame - (50 + length / 2)) <= 1 + length / 5);
       CHECK(detect(video, {.gradual = false}).empty());
+      // One that is clean is found however strict.
+      if (length == 14) CHECK(frames_of(detect(video, {.strictness = 2})) == frames_of(changes));
     }
   }
 }
