@@ -90,10 +90,6 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   follow_uniform_runs(now);
 }
 
-bool GradualDetector::uniform(std::int64_t index) const {
-  return at(index).uniform;
-}
-
 /// Mean absolute difference, luma plus chroma, in grey levels a cell.
 float GradualDetector::change(const Tiny& a, const Tiny& b) {
   float luma = 0, chroma = 0;

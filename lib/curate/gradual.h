@@ -61,8 +61,6 @@ class GradualDetector {
   /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do;
   /// not if one of them is no more or not yet known (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// Whether frame `index`, one of the last kGradualLag, is of one colour.
-  bool uniform(std::int64_t index) const;
 
  private:
   static constexpr int kCells = 256 + 64 + 64;
