@@ -90,10 +90,6 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   follow_uniform_runs(now);
 }
 
-bool GradualDetector::uniform(std::int64_t index) const {
-  return at(index).uniform;
-}
-
 /// Mean absolute difference, luma plus chroma, in grey levels a cell.
 float GradualDetector::change(const Tiny& a, const Tiny& b) {
   float luma = 0, chroma = 0;
@@ -265,7 +261,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
     if (agreement < kAgree) return std::nullopt;
     quality += 0.2f * agreement * std::min(1.f, 1.3f * now.clearness);
   }
-  if (quality < kLeast * strictness_ || !ends_hold(a, b) || moves(a, b) ||
+  if ((1 - quality) * strictness_ > 1 - kLeast || !ends_hold(a, b) || moves(a, b) ||
       wipe_is_pan(first.coarse, at((a + b) / 2).coarse, last.coarse, *way, 0.5f))
     return std::nullopt;
   Candidate c{a, b, quality, {}};
@@ -312,7 +308,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std:
     mean_off += apart(p.mean, expected) / 7;
   }
   const float misfit = off / dip;
-  if (misfit * strictness_ > kOff || mean_off > 0.1f * way + 1.5f) return std::nullopt;
+  if (misfit > std::min(kOff / strictness_, 1.f) || mean_off > 0.1f * way + 1.5f)
+    return std::nullopt;
   // From frame to frame no more may change than does in the shots, and by mixing them: a camera
   // that swings and rests again changes all in between.
   const auto step = [&](std::int64_t i) { return change(at(i - 1), at(i)); };

@@ -38,7 +38,7 @@ struct GradualChange {
   bool fade = false;        ///< through one colour
   bool wipe = false;        ///< an edge crossed the picture
   bool uniform = false;     ///< around a run of frames of one colour
-  bool abrupt = false;      ///< a cut leads into the run of one colour
+  bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< over in two or three frames: a cut with blended frames
   float score = 0;          ///< 0 to 1: how well it fits
 };
@@ -49,7 +49,7 @@ inline constexpr int kGradualLag = 88;
 
 class GradualDetector {
  public:
-  /// `strictness` scales how well a dissolve must fit: 1 normal, more finds fewer.
+  /// `strictness` scales how well a dissolve or wipe must fit: 1 normal, more finds fewer.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// `motion`: from the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
@@ -61,8 +61,6 @@ class GradualDetector {
   /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do;
   /// not if one of them is no more or not yet known (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// Whether frame `index`, one of the last kGradualLag, is of one colour.
-  bool uniform(std::int64_t index) const;
 
  private:
   static constexpr int kCells = 256 + 64 + 64;

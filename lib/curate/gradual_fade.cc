@@ -63,7 +63,7 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
     change.begin = change.middle = end;
     change.fade = run_faded_in_ || ramps_out;
     change.uniform = true;
-    change.abrupt = run_cut_into_ && change.fade;
+    change.abrupt = run_cut_into_ && change.fade && change.end == begin;
     change.soft = !change.fade;
     change.score = 1;
     found_.push_back(change);

@@ -195,12 +195,14 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
 std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int64_t begin) const {
   if (!options_.gradual || end <= 0 || begin >= frames_) return std::nullopt;
   // By a cut, or after another one, a scene comes back in a new shot.
-  const auto parts = [&](const ShotChange& c) {
-    return c.frame > begin &&
-           (c.score >= kStrong * threshold_ || gradual_.same_scene(end - 1, c.begin, begin));
-  };
-  const auto cut = std::find_if(cuts_.begin(), cuts_.end(), parts);
-  const std::int64_t last = std::min(cut == cuts_.end() ? frames_ : cut->frame, begin + kBlast);
+  std::int64_t last = std::min(frames_, begin + kBlast);
+  for (const ShotChange& c : cuts_)
+    if (c.frame > begin &&
+        (c.score >= kStrong * threshold_ || gradual_.same_scene(end - 1, c.begin, begin)))
+      last = std::min(last, c.frame);
+  for (const GradualChange& g : changes_)
+    if (g.soft && g.end > begin && gradual_.same_scene(end - 1, g.begin, begin))
+      last = std::min(last, g.end);
   for (std::int64_t k = begin + kReturn; k < last; ++k)
     if (gradual_.same_scene(end - 1, k, begin)) return k;
   for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)

@@ -335,6 +335,25 @@ TEST_CASE("a cut blended over one frame is one cut") {
   CHECK(std::abs(changes[0].frame - 31) <= 1);
 }
 
+TEST_CASE("a short shot between two of one scene is there, also if its cuts are blended") {
+  const Texture a(1), b(2);
+  const auto show = [&](int i, double share) {
+    return draw([&](int x, int y) {
+      return drawing::mix(a.at(x + 0.1 * i, y), b.at(x + 0.1 * i, y), share);
+    });
+  };
+  Video video;
+  for (int i = 0; i < 140; ++i)
+    video.push_back(show(i, i == 40 || i == 57 ? 0.5 : i > 40 && i < 57 ? 1 : 0));
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].type == ChangeType::cut);
+  CHECK(std::abs(changes[0].frame - 41) <= 1);
+  CHECK(changes[1].type == ChangeType::cut);
+  CHECK(std::abs(changes[1].frame - 58) <= 1);
+}
+
 TEST_CASE("a cut to black is a cut, and the fade from there a second change") {
   Video video;
   add_shot(video, 1, 40);
@@ -353,6 +372,24 @@ TEST_CASE("a cut to black is a cut, and the fade from there a second change") {
   CHECK(changes[2].type == ChangeType::fade);
   CHECK(changes[2].end == 60);
   CHECK(std::abs(changes[2].begin - 76) <= 1);
+}
+
+TEST_CASE("black that is long after a cut is a shot, and what fades in from it is one change") {
+  Video video;
+  add_shot(video, 1, 60, 0.4, {80, 20, 90});
+  for (int i = 0; i < 100; ++i)
+    video.push_back(drawing::plain(kWidth, kHeight, {0, 128, 128}));
+  for (int i = 1; i <= 5; ++i)
+    add_faded(video, 2, i, 1 - i / 5.0);
+  add_shot(video, 2, 60);
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].type == ChangeType::cut);
+  CHECK(changes[0].frame == 60);
+  CHECK(changes[1].type == ChangeType::fade);
+  CHECK(changes[1].end == changes[1].begin);
+  CHECK(std::abs(changes[1].begin - 160) <= 1);
 }
 
 TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a change before") {
@@ -401,6 +438,8 @@ TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
       CHECK(changes[0].type == ChangeType::wipe);
       CHECK(std::abs(changes[0].frame - (50 + length / 2)) <= 1 + length / 5);
       CHECK(detect(video, {.gradual = false}).empty());
+      // One that is clean is found however strict.
+      if (length == 14) CHECK(frames_of(detect(video, {.strictness = 2})) == frames_of(changes));
     }
   }
 }
