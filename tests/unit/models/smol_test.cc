@@ -260,6 +260,7 @@ TEST_CASE("fields that a SmolVLM's config.json leaves out are transformers'") {
   CHECK_THAT(refused("/vision_config", {{"hidden_size", 1 << 24}}), Catch::Contains("its width"));
   CHECK_THAT(refused("/scale_factor", 8), Catch::Contains("scale_factor"));
   CHECK_THAT(refused("/image_token_id", 32000), Catch::Contains("is not in the vocabulary"));
+  CHECK_THAT(refused("/image_token_id", Json::array()), Catch::Contains("[] is not one token"));
 }
 
 TEST_CASE("settings of SmolVLM's processor that would change its tiles are refused") {
