@@ -113,9 +113,9 @@ std::unique_ptr<QwenAnswer> AnswerBatch::begin_seen(const TextJob& job, SharedSi
                                         std::span<const Tensor>(&seen.tokens, 1), room);
   };
   std::unique_ptr<QwenAnswer> answer;
-  // A template may write a question's words before what is seen, too.
+  // A template may write a question's words before what is seen, too, and even none behind it.
   const bool shared = seen.head && std::ranges::equal(seen.ids, head);
-  if (!shared && (seen.head || job.seen.use_count() == 1)) {
+  if (words.empty() || (!shared && (seen.head || job.seen.use_count() == 1))) {
     answer = read(more);
   } else {
     if (!shared) {

@@ -198,6 +198,7 @@ AnswerCost CaptionModel::cost(const Question& question, std::int64_t written) co
   check_seen(*question.seen);
   const TextJob job = s.job_of(question, nullptr);
   s.count();
+  const std::lock_guard one(all_processors());  // a picture at a time, as where it is answered
   const QwenPicture picture = s.family->picture(*question.seen);
   return answer_cost(s.hollow->model(), job.ids, &picture, job.most_tokens, written);
 }

@@ -223,6 +223,12 @@ std::vector<std::int32_t> token_ids(const Json& value, std::string_view what) {
   return ids;
 }
 
+std::int32_t token_id(const Json& value, std::string_view what) {
+  const std::vector<std::int32_t> ids = token_ids(value, what);
+  if (ids.size() != 1) fail_usage("{}: {} is not one token", what, dump_json(value));
+  return ids[0];
+}
+
 QwenConfig QwenConfig::from_json(const Json& config, std::string_view what) {
   return as_usage([&] {
     QwenConfig c;
@@ -232,7 +238,7 @@ QwenConfig QwenConfig::from_json(const Json& config, std::string_view what) {
     c.text = text_of(text, what, true, {});
     const auto id = [&](const char* name, std::int32_t fallback) {
       const Json& value = part_named(config, name);
-      return value.is_null() ? fallback : token_ids(value, what).at(0);
+      return value.is_null() ? fallback : token_id(value, what);
     };
     c.image_token = id("image_token_id", c.image_token);
     c.video_token = id("video_token_id", c.video_token);

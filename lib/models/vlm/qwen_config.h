@@ -98,6 +98,8 @@ void add_text_tensors(const QwenTextConfig& text, std::vector<TensorTarget>& tar
 
 /// One or several token ids, as "eos_token_id" has them. Throws Error{usage}.
 std::vector<std::int32_t> token_ids(const Json& value, std::string_view what);
+/// The same of one alone.
+std::int32_t token_id(const Json& value, std::string_view what);
 
 /// The name here of a tensor of a file, which old and new releases name differently:
 ///   visual.…, layers.N.…, embed_tokens.weight, norm.weight, lm_head.weight

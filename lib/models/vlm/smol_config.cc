@@ -100,7 +100,7 @@ SmolConfig SmolConfig::from_json(const Json& config, std::string_view what) {
       fail_usage("{}: \"scale_factor\" is {}, of {} patches along a side", what, c.merge,
                  c.vision.side());
     if (const Json& token = part_named(config, "image_token_id"); !token.is_null())
-      c.image_token = token_ids(token, what).at(0);
+      c.image_token = token_id(token, what);
     if (c.image_token >= c.text.vocabulary)
       fail_usage("{}: token {} is not in the vocabulary of {}", what, c.image_token,
                  c.text.vocabulary);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kLongestPicture = 4096, kLargestTile = 2048, kMostTilesAcross = 16;
 constexpr int kMostVideoFrames = 4096;
+// Of all tiles of a picture or video: 1024 frames of 512 x 512, and many times the tokens of those.
+constexpr std::int64_t kMostSmolPixels = std::int64_t{1} << 28, kMostSmolTokens = 1 << 20;
 
 /// Settings that are read, or say nothing about pixels.
 constexpr const char* kSmolKnown[] = {"image_processor_type",
@@ -134,6 +136,15 @@ void check_tile(const SmolPixels& pixels, const SmolConfig& config, std::string_
                what, pixels.tile, config.merge, config.vision.patch);
 }
 
+/// So that what is seen fits in memory, whatever a stranger's file says.
+void check_most(const SmolInput& input, std::string_view what) {
+  const std::int64_t tile = input.still.tile, across = (input.still.longest + tile) / tile;
+  const std::int64_t tiles = std::max<std::int64_t>(input.most_frames, across * across + 1);
+  if (tiles * tile * tile > kMostSmolPixels || tiles * input.tokens() > kMostSmolTokens)
+    fail_usage("{}: {} tiles of {} pixels along a side, {} tokens each, are too many", what, tiles,
+               tile, input.tokens());
+}
+
 }  // namespace
 
 SmolPixels SmolPixels::from_json(const Json& config, std::string_view what) {
@@ -214,6 +225,7 @@ SmolInput SmolInput::from_folder(const std::string& folder, const SmolConfig& co
     input.most_frames = positive_field(rule, most, input.most_frames, what);
     if (input.most_frames > kMostVideoFrames)
       fail_usage("{}: \"{}\" is {}, above {}", what, most, input.most_frames, kMostVideoFrames);
+    check_most(input, what);
     if (const char* joint = "processor_config.json";
         io::file_exists(io::join_path(folder, joint))) {
       const int length =

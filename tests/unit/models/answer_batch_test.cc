@@ -18,6 +18,7 @@
 #include "models/vlm/caption_model.h"
 #include "support/noise_picture.h"
 #include "support/one_answer.h"
+#include "support/temporary_folder.h"
 #include "tensor/kernel_log.h"
 
 using namespace vfm;
@@ -192,6 +193,28 @@ TEST_CASE("several questions about the same frames, and one of them that cannot 
   }
   CHECK_FALSE(of_some[3].error);
   CHECK(of_some[3].text == answers[0].text);
+}
+
+TEST_CASE("questions whose prompts end with what is seen are answered beside each other, too") {
+  const TemporaryFolder folder;
+  std::filesystem::copy(std::string(VFM_GOLDEN) + "/qwen/untied", folder.path);
+  folder.write("chat_template.jinja",
+               "{% for message in messages %}{% for content in message['content'] %}"
+               "{% if 'text' in content %}{{ content['text'] }}{% endif %}{% endfor %}"
+               "{% for content in message['content'] %}{% if content['type'] == 'image' %}"
+               "<|image_pad|>{% elif content['type'] == 'video' %}<|video_pad|>{% endif %}"
+               "{% endfor %}{% endfor %}");
+  const CaptionModel model(folder.path, DType::f32, 4);
+  const models::SeenFrames seen = seen_by(model, 30, 20, 4, 7);
+  models::AnswerRule rule;
+  rule.most_tokens = 6;
+  const std::vector<models::Question> questions{
+      {&seen, "What?", rule, "a"}, {&seen, "Where is it?", rule, "a"}, {&seen, "What?", rule, "a"}};
+  const std::vector<models::Answer> answers = model.answer_many(questions);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    REQUIRE_FALSE(answers[i].error);
+    CHECK(answers[i].text == model.answer(seen, questions[i].prompt, rule, "a").text);
+  }
 }
 
 TEST_CASE("a question that fails costs no other one that is answered beside it") {

@@ -3,10 +3,14 @@
 #include "models/vlm/answer_cost.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "models/vlm/answer_batch.h"
 #include "models/vlm/caption_model.h"
 #include "models/vlm/qwen.h"
 #include "support/noise_picture.h"
@@ -110,6 +114,21 @@ TEST_CASE("memory that is counted is what looking and reading have at most") {
     const auto peak = static_cast<double>(cpu_memory().peak - now);
     CHECK(static_cast<double>(cost.keys_values + cost.working) == Approx(peak).epsilon(0.02));
   }
+}
+
+TEST_CASE("what a question costs is counted while nothing computes: with one picture in memory") {
+  const models::CaptionModel model(kCostly + "untied", DType::f32, 4);
+  models::SeenFrames seen;
+  seen.width = seen.height = 30;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    seen.frames.push_back(model.prepare(NoisePicture(30, 30, i).view, 4));
+  const models::Question question{&seen, "What?", {.most_tokens = 6}, "k"};
+  std::unique_lock computing(models::all_processors());
+  std::future<AnswerCost> cost =
+      std::async(std::launch::async, [&] { return model.cost(question, 2); });
+  CHECK(cost.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout);
+  computing.unlock();
+  CHECK(cost.get().looked > 0);
 }
 
 TEST_CASE("models tell what a question costs that they answer") {

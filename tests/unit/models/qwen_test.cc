@@ -183,6 +183,7 @@ TEST_CASE("fields that a Qwen2.5-VL's config.json leaves out are transformers'")
   CHECK_THAT(refused("/num_key_value_heads", 5), Catch::Contains("do not share 5 key heads"));
   CHECK_THAT(refused("/hidden_size", 3585), Catch::Contains("has no 28 heads"));
   CHECK_THAT(refused("/vocab_size", -1), Catch::Contains("\"vocab_size\" is -1"));
+  CHECK_THAT(refused("/video_token_id", Json::array()), Catch::Contains("[] is not one token"));
   CHECK_THAT(refused("/vocab_size", 1000), Catch::Contains("is not in the vocabulary"));
   CHECK_THAT(refused("/rope_scaling", {{"type", "yarn"}}), Catch::Contains("'yarn'"));
   CHECK_THAT(refused("/rope_scaling", {{"type", "mrope"}, {"mrope_section", {16, 24, 25}}}),

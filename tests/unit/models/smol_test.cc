@@ -260,6 +260,7 @@ TEST_CASE("fields that a SmolVLM's config.json leaves out are transformers'") {
   CHECK_THAT(refused("/vision_config", {{"hidden_size", 1 << 24}}), Catch::Contains("its width"));
   CHECK_THAT(refused("/scale_factor", 8), Catch::Contains("scale_factor"));
   CHECK_THAT(refused("/image_token_id", 32000), Catch::Contains("is not in the vocabulary"));
+  CHECK_THAT(refused("/image_token_id", Json::array()), Catch::Contains("[] is not one token"));
 }
 
 TEST_CASE("settings of SmolVLM's processor that would change its tiles are refused") {
@@ -323,6 +324,21 @@ TEST_CASE("what a folder says of videos is what SmolVLM's processor of videos ma
   video["max_image_size"] = tile;
   write("video_preprocessor_config.json", video);
   CHECK_THAT(usage_error(read), Catch::Contains("\"fps\" is 0"));
+  video["fps"] = 1;
+  video["num_frames"] = 1024;
+  video["max_image_size"]["longest_edge"] = 256;
+  write("video_preprocessor_config.json", video);
+  const Json small = {{"image_processor", {{"max_image_size", {{"longest_edge", 256}}}}}};
+  write("processor_config.json", small);
+  CHECK(read().most_frames == 1024);
+  // The pixels of 4096 frames are as many as may be, their tokens are not.
+  video["num_frames"] = 4096;
+  write("video_preprocessor_config.json", video);
+  CHECK_THAT(usage_error(read), Catch::Contains("4096 tiles of 256 pixels along a side, 1024"));
+  video["max_image_size"] = tile;
+  write("video_preprocessor_config.json", video);
+  write("processor_config.json", {{"image_processor", {{"max_image_size", tile}}}});
+  CHECK_THAT(usage_error(read), Catch::Contains("4096 tiles of 512 pixels along a side"));
 }
 
 TEST_CASE("a prompt that does not fit SmolVLM's pictures, and patches of no tile, are errors") {
