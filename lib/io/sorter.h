@@ -26,8 +26,8 @@ class Sorter {
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
   /// `memory`: bytes, while records come and, if they are short, while they are read; up to seven
-  /// times as many for records that take more than `memory`^2 / 2^16 bytes. Temporary files stand in
-  /// `folder`; there is none as long as all fits into memory.
+  /// times as many for records that take more than `memory`^2 / 2^16 bytes. Temporary files stand
+  /// in `folder`; there is none as long as all fits into memory.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;
