@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "io/file.h"
-#include "models/folder/hf_folder.h"
 
 namespace vfm::models {
 namespace {
@@ -15,42 +13,8 @@ constexpr std::int64_t kVideoTokens = 115'200;  // 90 % of 128,000
 constexpr std::int64_t kLeastFrames = 4, kMostFrames = 768;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
 
-/// Settings that are read, or say nothing about pixels.
-constexpr const char* kKnown[] = {"image_processor_type",
-                                  "processor_class",
-                                  "do_resize",
-                                  "resample",
-                                  "do_rescale",
-                                  "rescale_factor",
-                                  "do_normalize",
-                                  "image_mean",
-                                  "image_std",
-                                  "do_convert_rgb",
-                                  "patch_size",
-                                  "temporal_patch_size",
-                                  "merge_size",
-                                  "min_pixels",
-                                  "max_pixels",
-                                  "size",
-                                  "default_to_square",
-                                  "data_format",
-                                  "return_tensors",
-                                  "image_processor"};
-
-void need_flag(const Json& config, const char* name, std::string_view what) {
-  if (!get_bool(config, name).value_or(true))
-    fail_usage("{}: without \"{}\" is not supported", what, name);
-}
-
-std::array<double, 3> three(const Json& config, const char* name, std::array<double, 3> fallback,
-                            std::string_view what) {
-  const auto found = config.find(name);
-  if (found == config.end() || found->is_null()) return fallback;
-  if (!found->is_array() || found->size() != 3 ||
-      !std::all_of(found->begin(), found->end(), [](const Json& x) { return x.is_number(); }))
-    fail_usage("{}: \"{}\" must be three numbers, not {}", what, name, dump_json(*found));
-  return found->get<std::array<double, 3>>();
-}
+constexpr const char* kQwenKnown[] = {"patch_size", "temporal_patch_size", "merge_size",
+                                      "min_pixels", "max_pixels",          "image_processor"};
 
 /// As Python's round(): half to even.
 std::int64_t multiple(double value, int factor) {
@@ -103,19 +67,12 @@ std::vector<std::int64_t> qwen_frames(std::int64_t frames, double rate, double f
 QwenInput QwenInput::from_json(const Json& config, const QwenVisionConfig& vision,
                                std::string_view what) {
   return as_usage([&] {
-    for (const auto& [name, value] : config.items()) {
-      const bool silent = value.is_null() || (value.is_boolean() && !value.get<bool>());
-      const bool known = std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
-      if (!silent && !known && !name.starts_with('_'))
-        fail_usage("{}: \"{}\" is {}, which is not supported here", what, name, dump_json(value));
-    }
+    QwenInput input;
+    input.vision = vision;
+    input.pixels.read(config, kQwenKnown, what);
     std::string type = get_string(config, "image_processor_type").value_or("Qwen2VLImageProcessor");
     if (!type.starts_with("Qwen2VLImageProcessor") && !type.starts_with("Qwen2_5_VLImageProcessor"))
       fail_usage("{}: \"image_processor_type\" is '{}', not Qwen2VLImageProcessor", what, type);
-    for (const char* name : {"do_resize", "do_rescale", "do_normalize"})
-      need_flag(config, name, what);
-    QwenInput input;
-    input.vision = vision;
     const auto same = [&](const char* name, int value) {
       if (get_integer(config, name).value_or(value) != value)
         fail_usage("{}: \"{}\" is not the model's, {}", what, name, value);
@@ -123,15 +80,6 @@ QwenInput QwenInput::from_json(const Json& config, const QwenVisionConfig& visio
     same("patch_size", vision.patch);
     same("temporal_patch_size", vision.temporal_patch);
     same("merge_size", vision.merge);
-    const std::int64_t filter = get_integer(config, "resample").value_or(3);
-    if (filter < 1 || filter > 3) fail_usage("{}: \"resample\" is {}", what, filter);
-    input.resample = static_cast<Resample>(filter);
-    input.factor = get_number(config, "rescale_factor").value_or(input.factor);
-    input.mean = three(config, "image_mean", input.mean, what);
-    input.deviation = three(config, "image_std", input.deviation, what);
-    if (!std::all_of(input.deviation.begin(), input.deviation.end(),
-                     [](double x) { return x > 0; }))
-      fail_usage("{}: \"image_std\" must be above 0", what);
     if (const auto size = config.find("size"); size != config.end() && size->is_object()) {
       input.least = get_integer(*size, "shortest_edge").value_or(input.least);
       input.most = get_integer(*size, "longest_edge").value_or(input.most);
@@ -145,27 +93,16 @@ QwenInput QwenInput::from_json(const Json& config, const QwenVisionConfig& visio
 }
 
 QwenInput QwenInput::from_folder(const std::string& folder, const QwenVisionConfig& vision) {
-  const char* own = "preprocessor_config.json";
-  const char* joint = "processor_config.json";
-  const std::string path = io::join_path(folder, own), other = io::join_path(folder, joint);
-  if (io::file_exists(path) || !io::file_exists(other))
-    return from_json(read_config(folder, own), vision, fmt::format("'{}'", path));
-  const Json config = read_config(folder, joint);
-  const auto inner = config.find("image_processor");
-  if (inner == config.end() || !inner->is_object())
-    fail_usage("'{}' has no {}, and \"image_processor\" is not in its {}", folder, own, joint);
-  return from_json(*inner, vision, fmt::format("\"image_processor\" of '{}'", other));
+  std::string what;
+  const Json config = picture_processor(folder, what);
+  return from_json(config, vision, what);
 }
 
 Json QwenInput::to_json() const {
-  return {{"resample", resample == Resample::bicubic    ? "bicubic"
-                       : resample == Resample::bilinear ? "bilinear"
-                                                        : "lanczos"},
-          {"factor", factor},
-          {"mean", mean},
-          {"std", deviation},
-          {"pixels", {least, most}},
-          {"frame_tokens", frame_tokens}};
+  Json json = pixels.to_json();
+  json["pixels"] = {least, most};
+  json["frame_tokens"] = frame_tokens;
+  return json;
 }
 
 PictureSize QwenInput::size(PictureSize picture, std::size_t frames) const {
@@ -187,7 +124,7 @@ std::int64_t QwenInput::tokens(PictureSize size, std::int64_t frames) const {
 
 std::vector<std::uint8_t> QwenInput::prepare(const PictureView& picture, std::size_t frames) const {
   const PictureSize to = size({picture.height, picture.width}, frames);
-  return resize_picture(picture, to.width, to.height, resample, {0, 0, to.width, to.height});
+  return resize_picture(picture, to.width, to.height, pixels.resample, {0, 0, to.width, to.height});
 }
 
 QwenPicture QwenInput::patches(std::span<const std::vector<std::uint8_t>> frames, PictureSize to,
@@ -205,12 +142,7 @@ QwenPicture QwenInput::patches(std::span<const std::vector<std::uint8_t>> frames
                         to.width / p};
   const QwenGrid& grid = picture.sight.grid;
   picture.patches = Tensor({grid.patches(), vision.patch_elements()});
-  std::array<std::array<float, 256>, 3> number;
-  for (std::size_t channel = 0; channel < 3; ++channel)
-    for (int byte = 0; byte < 256; ++byte)
-      number[channel][static_cast<std::size_t>(byte)] =
-          (static_cast<float>(byte * factor) - static_cast<float>(mean[channel])) /
-          static_cast<float>(deviation[channel]);
+  const auto number = pixels.numbers();
   const std::int64_t across = grid.columns / merge,
                      of_frame = std::int64_t{grid.rows} * grid.columns;
   float* out = picture.patches.data<float>();

@@ -15,7 +15,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,6 +24,7 @@
 #include "base/json.h"
 #include "models/encoder/picture_input.h"
 #include "models/encoder/picture_resize.h"
+#include "models/vlm/pixel_rule.h"
 #include "models/vlm/qwen.h"
 
 namespace vfm::models {
@@ -41,10 +41,10 @@ std::vector<std::int64_t> qwen_frames(std::int64_t frames, double rate, double f
 
 struct QwenInput {
   QwenVisionConfig vision;
-  Resample resample = Resample::bicubic;
-  double factor = 1.0 / 255;
-  std::array<double, 3> mean{0.48145466, 0.4578275, 0.40821073},
-      deviation{0.26862954, 0.26130258, 0.27577711};
+  PixelRule pixels{Resample::bicubic,
+                   1.0 / 255,
+                   {0.48145466, 0.4578275, 0.40821073},
+                   {0.26862954, 0.26130258, 0.27577711}};
   std::int64_t least = 56 * 56, most = 28 * 28 * 1280;  ///< pixels of a still picture
   int frame_tokens = kMostFrameTokens;                  ///< of a pair of a video's frames, at most
 

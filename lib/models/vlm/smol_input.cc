@@ -17,41 +17,11 @@ constexpr int kMostVideoFrames = 4096;
 // Of all tiles of a picture or video: 1024 frames of 512 x 512, and many times the tokens of those.
 constexpr std::int64_t kMostSmolPixels = std::int64_t{1} << 28, kMostSmolTokens = 1 << 20;
 
-/// Settings that are read, or say nothing about pixels.
-constexpr const char* kSmolKnown[] = {"image_processor_type",
-                                      "video_processor_type",
-                                      "processor_class",
-                                      "do_resize",
-                                      "resample",
-                                      "do_rescale",
-                                      "rescale_factor",
-                                      "do_normalize",
-                                      "image_mean",
-                                      "image_std",
-                                      "do_convert_rgb",
-                                      "do_pad",
-                                      "do_image_splitting",
-                                      "size",
-                                      "max_image_size",
-                                      "video_sampling",
-                                      "default_to_square",
-                                      "data_format",
-                                      "return_tensors",
-                                      "return_metadata",
-                                      "return_row_col_info",
-                                      "num_frames",
-                                      "fps",
-                                      "do_sample_frames"};
-
-std::array<double, 3> three_of(const Json& config, const char* name, std::array<double, 3> fallback,
-                               std::string_view what) {
-  const Json& found = part_named(config, name);
-  if (found.is_null()) return fallback;
-  if (!found.is_array() || found.size() != 3 ||
-      !std::all_of(found.begin(), found.end(), [](const Json& x) { return x.is_number(); }))
-    fail_usage("{}: \"{}\" must be three numbers, not {}", what, name, dump_json(found));
-  return found.get<std::array<double, 3>>();
-}
+constexpr const char* kSmolKnown[] = {
+    "video_processor_type", "do_pad",         "do_image_splitting",
+    "max_image_size",       "video_sampling", "return_metadata",
+    "return_row_col_info",  "num_frames",     "fps",
+    "do_sample_frames"};
 
 /// "longest_edge" of a size.
 int longest_edge(const Json& config, const char* name, int fallback, int most,
@@ -113,21 +83,6 @@ SmolTiles tiles_of(PictureSize picture, const SmolPixels& pixels) {
   return {whole.height / pixels.tile, whole.width / pixels.tile};
 }
 
-/// Of the part `name` of processor_config.json, or of a file of its own; null: neither is there.
-Json processor_part(const std::string& folder, const char* file, const char* name,
-                    std::string& what) {
-  const std::string path = io::join_path(folder, file);
-  if (io::file_exists(path)) {
-    what = fmt::format("'{}'", path);
-    return read_config(folder, file);
-  }
-  const char* joint = "processor_config.json";
-  const std::string other = io::join_path(folder, joint);
-  if (!io::file_exists(other)) return {};
-  what = fmt::format("\"{}\" of '{}'", name, other);
-  return part_named(read_config(folder, joint), name);
-}
-
 /// The length of a tile in tokens that the processor writes must be the model's.
 void check_tile(const SmolPixels& pixels, const SmolConfig& config, std::string_view what) {
   const int side = pixels.tile / config.vision.patch;
@@ -148,29 +103,11 @@ void check_most(const SmolInput& input, std::string_view what) {
 }  // namespace
 
 SmolPixels SmolPixels::from_json(const Json& config, std::string_view what) {
-  for (const auto& [name, value] : config.items()) {
-    const bool silent = value.is_null() || (value.is_boolean() && !value.get<bool>());
-    const bool known =
-        std::find(std::begin(kSmolKnown), std::end(kSmolKnown), name) != std::end(kSmolKnown);
-    if (!silent && !known && !name.starts_with('_'))
-      fail_usage("{}: \"{}\" is {}, which is not supported here", what, name, dump_json(value));
-  }
+  SmolPixels pixels;
+  pixels.rule.read(config, kSmolKnown, what);
   const std::string type = get_string(config, "image_processor_type").value_or("SmolVLM");
   if (!type.starts_with("SmolVLM") && !type.starts_with("Idefics3"))
     fail_usage("{}: \"image_processor_type\" is '{}', not SmolVLMImageProcessor", what, type);
-  for (const char* name : {"do_resize", "do_rescale", "do_normalize"})
-    if (!get_bool(config, name).value_or(true))
-      fail_usage("{}: without \"{}\" is not supported", what, name);
-  SmolPixels pixels;
-  const std::int64_t filter = get_integer(config, "resample").value_or(1);
-  if (filter < 1 || filter > 3) fail_usage("{}: \"resample\" is {}", what, filter);
-  pixels.resample = static_cast<Resample>(filter);
-  pixels.factor = get_number(config, "rescale_factor").value_or(pixels.factor);
-  pixels.mean = three_of(config, "image_mean", pixels.mean, what);
-  pixels.deviation = three_of(config, "image_std", pixels.deviation, what);
-  if (!std::all_of(pixels.deviation.begin(), pixels.deviation.end(),
-                   [](double x) { return x > 0; }))
-    fail_usage("{}: \"image_std\" must be above 0", what);
   pixels.longest = longest_edge(config, "size", pixels.longest, kLongestPicture, what);
   pixels.tile = longest_edge(config, "max_image_size", pixels.tile, kLargestTile, what);
   pixels.split = get_bool(config, "do_image_splitting").value_or(true);
@@ -181,15 +118,11 @@ SmolPixels SmolPixels::from_json(const Json& config, std::string_view what) {
 }
 
 Json SmolPixels::to_json() const {
-  return {{"resample", resample == Resample::bicubic    ? "bicubic"
-                       : resample == Resample::bilinear ? "bilinear"
-                                                        : "lanczos"},
-          {"factor", factor},
-          {"mean", mean},
-          {"std", deviation},
-          {"longest", longest},
-          {"tile", tile},
-          {"split", split}};
+  Json json = rule.to_json();
+  json["longest"] = longest;
+  json["tile"] = tile;
+  json["split"] = split;
+  return json;
 }
 
 SmolInput SmolInput::from_folder(const std::string& folder, const SmolConfig& config) {
@@ -198,12 +131,7 @@ SmolInput SmolInput::from_folder(const std::string& folder, const SmolConfig& co
     input.patch = config.vision.patch;
     input.merge = config.merge;
     std::string what;
-    const Json own = processor_part(folder, "preprocessor_config.json", "image_processor", what);
-    if (!own.is_object())
-      fail_usage(
-          "'{}' has no preprocessor_config.json, and no \"image_processor\" in a "
-          "processor_config.json",
-          folder);
+    const Json own = picture_processor(folder, what);
     input.still = SmolPixels::from_json(own, what);
     check_tile(input.still, config, what);
     Json other = processor_part(folder, "video_preprocessor_config.json", "video_processor", what);
@@ -278,9 +206,9 @@ std::vector<std::uint8_t> SmolInput::prepare(const PictureView& picture, bool is
   const SmolPixels& pixels = is_still ? still : video;
   const int tile = pixels.tile;
   const PictureSize shape = size_of_view(picture);
-  Resized whole = resized_to(picture, with_longest(shape, pixels.longest), pixels.resample);
+  Resized whole = resized_to(picture, with_longest(shape, pixels.longest), pixels.rule.resample);
   if (pixels.split)
-    whole = resized_to(whole.view(), in_whole_tiles(whole.size, tile), pixels.resample);
+    whole = resized_to(whole.view(), in_whole_tiles(whole.size, tile), pixels.rule.resample);
   const SmolTiles tiles = tiles_of(shape, pixels);
   std::vector<std::uint8_t> all;
   const std::size_t row_bytes = 3 * static_cast<std::size_t>(tile);
@@ -292,7 +220,7 @@ std::vector<std::uint8_t> SmolInput::prepare(const PictureView& picture, bool is
                            3 * (std::int64_t{y} * whole.size.width + std::int64_t{column} * tile);
         all.insert(all.end(), from, from + row_bytes);
       }
-  const Resized last = resized_to(whole.view(), {tile, tile}, pixels.resample);
+  const Resized last = resized_to(whole.view(), {tile, tile}, pixels.rule.resample);
   all.insert(all.end(), last.rgb.begin(), last.rgb.end());
   return all;
 }
@@ -313,12 +241,7 @@ QwenPicture SmolInput::patches(std::span<const std::vector<std::uint8_t>> frames
   picture.sight.still = is_still;
   picture.sight.grid = {static_cast<int>(count), side(), side()};
   picture.patches = Tensor({picture.sight.grid.patches(), std::int64_t{3} * patch * patch});
-  std::array<std::array<float, 256>, 3> number;
-  for (std::size_t channel = 0; channel < 3; ++channel)
-    for (int byte = 0; byte < 256; ++byte)
-      number[channel][static_cast<std::size_t>(byte)] =
-          (static_cast<float>(byte * pixels.factor) - static_cast<float>(pixels.mean[channel])) /
-          static_cast<float>(pixels.deviation[channel]);
+  const auto number = pixels.rule.numbers();
   float* out = picture.patches.data<float>();
   for (const std::vector<std::uint8_t>& frame : frames)
     for (std::size_t begin = 0; begin < frame.size(); begin += bytes)

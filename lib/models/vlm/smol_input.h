@@ -18,7 +18,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +27,7 @@
 #include "base/json.h"
 #include "models/encoder/picture_input.h"
 #include "models/encoder/picture_resize.h"
+#include "models/vlm/pixel_rule.h"
 #include "models/vlm/smol_config.h"
 #include "models/vlm/vision_language.h"
 
@@ -35,9 +35,7 @@ namespace vfm::models {
 
 /// What becomes of pixels.
 struct SmolPixels {
-  Resample resample = Resample::lanczos;
-  double factor = 1.0 / 255;
-  std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
+  PixelRule rule{Resample::lanczos, 1.0 / 255, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}};
   int longest = 4 * 364, tile = 364;
   bool split = true;
 

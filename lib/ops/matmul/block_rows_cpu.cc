@@ -2,8 +2,8 @@
 // of some rows, each with a register of sums of its own, which gets one product after the other: so
 // how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cpu/bytes.h"
 #include "ops/matmul/block_rows_kernels.h"
+#include "ops/matmul/row_tiles.h"
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
@@ -126,73 +126,38 @@ struct BlocksQ6K {
   }
 };
 
-VFM_INLINE float block_lanes_total(BlockLanes lanes) {
-  float room[kWidth];
-  store(room, (Native)lanes);
-#pragma GCC unroll 4
-  for (int half = kWidth / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      room[i] += room[i + half];
-  return room[0];
-}
-
-/// Outputs `first` to first + C of rows `row` to row + R.
-template <class F, int C, int R>
-VFM_INLINE void block_rows_tile(const BlockRowsArgs& a, std::int64_t row, std::int64_t first) {
-  const std::int64_t k = a.columns, count = k / F::kElements, stride = count * F::kBytes;
-  const float* const x = a.x + row * k;
-  BlockLanes sums[C][R] = {};
-  for (std::int64_t block = 0; block < count; ++block) {
-    const std::uint8_t* blocks[C];
-#pragma GCC unroll 4
-    for (int c = 0; c < C; ++c)
-      blocks[c] = a.w + (first + c) * stride + block * F::kBytes;
-    const float* const xs = x + block * F::kElements;
-    F::each(
-        blocks, [&](int i, const BlockLanes(&w)[C]) __attribute__((always_inline)) {
-#pragma GCC unroll 4
-          for (int r = 0; r < R; ++r) {
-            const BlockLanes of_x = load_as<Native>(xs + r * k + i);
-#pragma GCC unroll 4
-            for (int c = 0; c < C; ++c)
-              sums[c][r] += w[c] * of_x;
-          }
-        });
-  }
-  for (int c = 0; c < C; ++c)
-    for (int r = 0; r < R; ++r) {
-      const float sum = block_lanes_total(sums[c][r]);
-      static_cast<float*>(a.y)[(row + r) * a.outputs + first + c] =
-          a.bias ? sum + a.bias[first + c] : sum;
-    }
-}
-
-template <class F, int C>
-VFM_INLINE void block_rows_outputs(const BlockRowsArgs& a, std::int64_t first) {
-  std::int64_t row = 0;
-  for (; row + 4 <= a.rows; row += 4)
-    block_rows_tile<F, C, 4>(a, row, first);
-  if (row + 2 <= a.rows) {
-    block_rows_tile<F, C, 2>(a, row, first);
-    row += 2;
-  }
-  if (row < a.rows) block_rows_tile<F, C, 1>(a, row, first);
-}
-
 template <class F>
-void block_rows_of(const BlockRowsArgs& a) {
-  constexpr std::int64_t kAtOnce = 16;
-#pragma omp parallel for schedule(static) if (a.rows * a.columns * a.outputs > 4 * kAlone)
-  for (std::int64_t begin = 0; begin < a.outputs; begin += kAtOnce) {
-    const std::int64_t end = begin + kAtOnce < a.outputs ? begin + kAtOnce : a.outputs;
-    std::int64_t first = begin;
-    for (; a.rows == 1 && first + 4 <= end; first += 4)
-      block_rows_tile<F, 4, 1>(a, 0, first);
-    for (; first + 2 <= end; first += 2)
-      block_rows_outputs<F, 2>(a, first);
-    if (first < end) block_rows_outputs<F, 1>(a, first);
+struct BlockRowsTile {
+  template <int C, int R>
+  VFM_INLINE void make(const BlockRowsArgs& a, std::int64_t row, std::int64_t first) {
+    const std::int64_t k = a.columns, count = k / F::kElements, stride = count * F::kBytes;
+    const float* const x = a.x + row * k;
+    BlockLanes sums[C][R] = {};
+    for (std::int64_t block = 0; block < count; ++block) {
+      const std::uint8_t* blocks[C];
+#pragma GCC unroll 4
+      for (int c = 0; c < C; ++c)
+        blocks[c] = a.w + (first + c) * stride + block * F::kBytes;
+      const float* const xs = x + block * F::kElements;
+      F::each(
+          blocks, [&](int i, const BlockLanes(&w)[C]) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) {
+              const BlockLanes of_x = load_as<Native>(xs + r * k + i);
+#pragma GCC unroll 4
+              for (int c = 0; c < C; ++c)
+                sums[c][r] += w[c] * of_x;
+            }
+          });
+    }
+    for (int c = 0; c < C; ++c)
+      for (int r = 0; r < R; ++r) {
+        const float sum = lanes_total(sums[c][r]);
+        static_cast<float*>(a.y)[(row + r) * a.outputs + first + c] =
+            a.bias ? sum + a.bias[first + c] : sum;
+      }
   }
-}
+};
 
 template <class F, class T>
 void block_numbers_of(const BlockRowsArgs& a, T* y) {
@@ -218,7 +183,7 @@ VFM_INLINE void by_format(BlockFormat format, Body body) {
 }  // namespace
 
 void few_rows_of_blocks(const BlockRowsArgs& a) {
-  by_format(a.format, [&](auto f) { block_rows_of<decltype(f)>(a); });
+  by_format(a.format, [&](auto f) { make_row_tiles<BlockRowsTile<decltype(f)>>(a); });
 }
 
 void dequantize_blocks(const BlockRowsArgs& a, DType type) {

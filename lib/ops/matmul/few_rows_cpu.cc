@@ -1,14 +1,13 @@
 // A tile is some outputs of some rows, each with a register of sums of its own, which gets one
 // product after the other: so how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cpu/bytes.h"
 #include "ops/matmul/few_rows_kernels.h"
+#include "ops/matmul/row_tiles.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
 
-// Without the alignment of Native, which would keep arrays of them out of registers.
-typedef float Lanes __attribute__((vector_size(4 * kWidth)));
+using Lanes = FloatLanes;
 
 struct Half {
   std::uint16_t bits;
@@ -33,16 +32,6 @@ VFM_INLINE Lanes widen_lanes(const Half* p) {
   return (Lanes)((magnitude >= (0x7c00u << 13) ? not_finite : finite) | sign);
 }
 
-VFM_INLINE float lanes_total(Lanes lanes) {
-  float room[kWidth];
-  store(room, (Native)lanes);
-#pragma GCC unroll 4
-  for (int half = kWidth / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      room[i] += room[i + half];
-  return room[0];
-}
-
 // One copy of it, so that no two tiles round it in two ways.
 __attribute__((noinline)) float few_rows_finish(const FewRowsArgs& a, float sum,
                                                 std::int64_t output) {
@@ -50,86 +39,61 @@ __attribute__((noinline)) float few_rows_finish(const FewRowsArgs& a, float sum,
   return a.bias ? scaled + a.bias[output] : scaled;
 }
 
-/// Outputs `first` to first + C of rows `row` to row + R.
-template <class T, int C, int R>
-VFM_INLINE void few_rows_tile(const FewRowsArgs& a, std::int64_t row, std::int64_t first) {
-  const std::int64_t k = a.columns;
-  const T* const w = static_cast<const T*>(a.w) + first * k;
-  const float* const x = a.x + row * k;
-  Lanes sums[C][R] = {};
-  const auto add = [&](const T* ws, std::int64_t w_stride, const float* xs, std::int64_t x_stride) {
-    Lanes of_w[C];
-#pragma GCC unroll 4
-    for (int c = 0; c < C; ++c)
-      of_w[c] = widen_lanes(ws + c * w_stride);
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      const Lanes of_x = load_as<Native>(xs + r * x_stride);
-#pragma GCC unroll 4
-      for (int c = 0; c < C; ++c)
-        sums[c][r] += of_w[c] * of_x;
-    }
-  };
-  std::int64_t i = 0;
-  for (; i + kWidth <= k; i += kWidth)
-    add(w + i, k, x + i, k);
-  if (i < k) {  // the end, beside zeros
-    T ws[C * kWidth] = {};
-    float xs[R * kWidth] = {};
-    for (std::int64_t j = i; j < k; ++j) {
-      for (int c = 0; c < C; ++c)
-        ws[c * kWidth + j - i] = w[c * k + j];
-      for (int r = 0; r < R; ++r)
-        xs[r * kWidth + j - i] = x[r * k + j];
-    }
-    add(ws, kWidth, xs, kWidth);
-  }
-  for (int c = 0; c < C; ++c)
-    for (int r = 0; r < R; ++r)
-      a.y[(row + r) * a.outputs + first + c] =
-          few_rows_finish(a, lanes_total(sums[c][r]), first + c);
-}
-
-template <class T, int C>
-VFM_INLINE void few_rows_outputs(const FewRowsArgs& a, std::int64_t first) {
-  std::int64_t row = 0;
-  for (; row + 4 <= a.rows; row += 4)
-    few_rows_tile<T, C, 4>(a, row, first);
-  if (row + 2 <= a.rows) {
-    few_rows_tile<T, C, 2>(a, row, first);
-    row += 2;
-  }
-  if (row < a.rows) few_rows_tile<T, C, 1>(a, row, first);
-}
-
 template <class T>
-void few_rows_of(const FewRowsArgs& a) {
-  constexpr std::int64_t kAtOnce = 16;
-  const bool one = a.rows == 1;
-#pragma omp parallel for schedule(static) if (a.rows * a.columns * a.outputs > 4 * kAlone)
-  for (std::int64_t begin = 0; begin < a.outputs; begin += kAtOnce) {
-    const std::int64_t end = begin + kAtOnce < a.outputs ? begin + kAtOnce : a.outputs;
-    std::int64_t first = begin;
-    for (; one && first + 4 <= end; first += 4)
-      few_rows_tile<T, 4, 1>(a, 0, first);
-    for (; first + 2 <= end; first += 2)
-      few_rows_outputs<T, 2>(a, first);
-    if (first < end) few_rows_outputs<T, 1>(a, first);
+struct FewRowsTile {
+  template <int C, int R>
+  VFM_INLINE void make(const FewRowsArgs& a, std::int64_t row, std::int64_t first) {
+    const std::int64_t k = a.columns;
+    const T* const w = static_cast<const T*>(a.w) + first * k;
+    const float* const x = a.x + row * k;
+    Lanes sums[C][R] = {};
+    const auto add = [&](const T* ws, std::int64_t w_stride, const float* xs,
+                         std::int64_t x_stride) {
+      Lanes of_w[C];
+#pragma GCC unroll 4
+      for (int c = 0; c < C; ++c)
+        of_w[c] = widen_lanes(ws + c * w_stride);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const Lanes of_x = load_as<Native>(xs + r * x_stride);
+#pragma GCC unroll 4
+        for (int c = 0; c < C; ++c)
+          sums[c][r] += of_w[c] * of_x;
+      }
+    };
+    std::int64_t i = 0;
+    for (; i + kWidth <= k; i += kWidth)
+      add(w + i, k, x + i, k);
+    if (i < k) {  // the end, beside zeros
+      T ws[C * kWidth] = {};
+      float xs[R * kWidth] = {};
+      for (std::int64_t j = i; j < k; ++j) {
+        for (int c = 0; c < C; ++c)
+          ws[c * kWidth + j - i] = w[c * k + j];
+        for (int r = 0; r < R; ++r)
+          xs[r * kWidth + j - i] = x[r * k + j];
+      }
+      add(ws, kWidth, xs, kWidth);
+    }
+    for (int c = 0; c < C; ++c)
+      for (int r = 0; r < R; ++r)
+        a.y[(row + r) * a.outputs + first + c] =
+            few_rows_finish(a, lanes_total(sums[c][r]), first + c);
   }
-}
+};
 
 }  // namespace
 
 void few_rows(const FewRowsArgs& args) {
   switch (args.type) {
     case DType::bf16:
-      return few_rows_of<bf16>(args);
+      return make_row_tiles<FewRowsTile<bf16>>(args);
     case DType::f16:
-      return few_rows_of<Half>(args);
+      return make_row_tiles<FewRowsTile<Half>>(args);
     case DType::u8:
-      return few_rows_of<std::int8_t>(args);
+      return make_row_tiles<FewRowsTile<std::int8_t>>(args);
     default:
-      return few_rows_of<float>(args);
+      return make_row_tiles<FewRowsTile<float>>(args);
   }
 }
 

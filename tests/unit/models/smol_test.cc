@@ -312,8 +312,8 @@ TEST_CASE("what a folder says of videos is what SmolVLM's processor of videos ma
   write("processor_config.json",
         {{"image_processor", {{"max_image_size", tile}}}, {"video_processor", video}});
   CHECK(read().video.longest == 768);
-  CHECK(read().video.deviation[0] == 1);
-  CHECK(read().still.deviation[0] == 0.5);
+  CHECK(read().video.rule.deviation[0] == 1);
+  CHECK(read().still.rule.deviation[0] == 0.5);
   CHECK(read().most_frames == 5);
   CHECK(read().fps == 3);
   video["max_image_size"]["longest_edge"] = 256;

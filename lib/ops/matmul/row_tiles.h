@@ -1,0 +1,52 @@
+// Which outputs of which rows a product of few rows makes at a time, for CPU kernels: tiles of up
+// to four outputs of one row, or of two of four rows, since so many sums have registers. A tile
+// sums in the same order whatever its size, so how rows are dealt out changes no bit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/bytes.h"
+
+namespace vfm::ops::VFM_ISA {
+
+VFM_INLINE float lanes_total(FloatLanes lanes) {
+  float room[kWidth];
+  store(room, (Native)lanes);
+#pragma GCC unroll 4
+  for (int half = kWidth / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i)
+      room[i] += room[i + half];
+  return room[0];
+}
+
+template <class Tile, int C, class Args>
+VFM_INLINE void row_tiles_of_outputs(const Args& a, std::int64_t first) {
+  std::int64_t row = 0;
+  for (; row + 4 <= a.rows; row += 4)
+    Tile::template make<C, 4>(a, row, first);
+  if (row + 2 <= a.rows) {
+    Tile::template make<C, 2>(a, row, first);
+    row += 2;
+  }
+  if (row < a.rows) Tile::template make<C, 1>(a, row, first);
+}
+
+/// Tile::make<C, R>(a, row, first) makes outputs `first` to first + C of rows `row` to row + R,
+/// here all of a.outputs of a.rows, each of a.columns.
+template <class Tile, class Args>
+void make_row_tiles(const Args& a) {
+  constexpr std::int64_t kAtOnce = 16;
+#pragma omp parallel for schedule(static) if (a.rows * a.columns * a.outputs > 4 * kAlone)
+  for (std::int64_t begin = 0; begin < a.outputs; begin += kAtOnce) {
+    const std::int64_t end = begin + kAtOnce < a.outputs ? begin + kAtOnce : a.outputs;
+    std::int64_t first = begin;
+    for (; a.rows == 1 && first + 4 <= end; first += 4)
+      Tile::template make<4, 1>(a, 0, first);
+    for (; first + 2 <= end; first += 2)
+      row_tiles_of_outputs<Tile, 2>(a, first);
+    if (first < end) row_tiles_of_outputs<Tile, 1>(a, first);
+  }
+}
+
+}  // namespace vfm::ops::VFM_ISA
