@@ -205,7 +205,7 @@ class Picker {
       work.field.chart = work.histogram->small_svg(work.field.name);
   }
 
-  /// Of few samples none is at both ends.
+  /// Of few samples none is at both ends, unless they have the same value.
   void take_ends(FieldWork& work) {
     NumberField& field = work.field;
     if (!field.score) return;

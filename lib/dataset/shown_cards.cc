@@ -120,8 +120,9 @@ class Cards {
                                   {field.name + ", the most", thumbnails(field.highest)}}));
     }
     if (shown_.scores > told)
-      page.paragraph(fmt::format("{} more scores are not shown; name them with --report-scores.",
-                                 shown_.scores - told));
+      page.paragraph(
+          fmt::format("{} more scores are not shown: {} are at most. --report-scores says which.",
+                      shown_.scores - told, told));
   }
 
   void samples(report::Page& page) const {

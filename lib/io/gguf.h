@@ -34,15 +34,15 @@ struct GgufContents {
 };
 
 /// Parses a whole file. The views point into `bytes`. Throws Error, naming `what`, on anything that
-/// does not fit: a name twice, a shape without whole blocks, data beyond the end or over other
-/// data, more than 65,536 settings or tensors. Hostile input gives an Error, never a crash, and
-/// takes no memory that its size does not pay for. Pure; fuzzed.
+/// does not fit: a text or whole number that is set twice, a shape without whole blocks, data
+/// beyond the end or over other data, more than 65,536 settings or tensors. Hostile input gives an
+/// Error, never a crash, and takes no memory that its size does not pay for. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
 /// One such file, mapped.
 class GgufFile final : public TensorSet {
  public:
-  /// Throws Error: no such file, or what parse_gguf() refuses.
+  /// Throws Error: no such file, two tensors of one name, or what parse_gguf() refuses.
   explicit GgufFile(const std::string& file);
 
   const std::map<std::string, std::string>& texts() const { return texts_; }

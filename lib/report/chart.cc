@@ -195,6 +195,9 @@ void Range::add(double value) {
 
 Histogram::Histogram(const Range& range, int bins)
     : range_(range), counts_(static_cast<std::size_t>(std::max(bins, 0))) {
+  // No axis has room for more.
+  constexpr double kMost = 1e300;
+  range_.finite = range_.finite && range_.low >= -kMost && range_.high <= kMost;
   if (!range_.finite || bins < 1) return;
   const Axis x = linear_axis(range.low, range.high);
   low_ = x.low, high_ = x.high;

@@ -61,6 +61,14 @@ draw_dataset() {
     vfm-shard --keep-duplicates -o dataset >shards.jsonl
 }
 
+# fails STATUS COMMAND...: stderr in the file err.
+fails() {
+  local want=$1 got=0
+  shift
+  "$@" >out.txt 2>err || got=$?
+  [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
+}
+
 # quiet_ffmpeg ARGS...: ffmpeg that speaks only of errors and asks nothing.
 quiet_ffmpeg() { ffmpeg -nostdin -loglevel error -y "$@"; }
 

@@ -67,14 +67,6 @@ print(json.dumps(page))
 EOF
 }
 
-# fails STATUS COMMAND...: stderr in the file err.
-fails() {
-  local want=$1 got=0
-  shift
-  "$@" >out.txt 2>err || got=$?
-  [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
-}
-
 @test "--report: least and most of each score, captions as text, the exact nearest of the same encoder" {
   corpus
   vfm-shard --keep-duplicates --report page.html -o d <m.jsonl >/dev/null

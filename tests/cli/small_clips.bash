@@ -14,6 +14,18 @@ small_clip() {
   quiet_ffmpeg -f lavfi -i "$2" -t "$3" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$CLIPS/$1.mp4"
 }
 
+# member TAR NAME; field TAR KEY FILTER: of the sample's json.
+member() { tar -xOf "$1" "$2"; }
+field() { member "$1" "$2.json" | jq -r "$3"; }
+
+# refused_first MESSAGE COMMAND ARG...: the command, with a.tar, exits with 2 before any work.
+refused_first() {
+  run --separate-stderr "${@:2}" a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"$1"* ]]
+  [ ! -e a.caption.tar ]
+}
+
 # pack_clips NAME: NAME.tar of what is in src-NAME.
 pack_clips() {
   tar --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 -C "src-$1" -cf "$1.tar" .

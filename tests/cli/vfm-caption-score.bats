@@ -26,7 +26,6 @@ make_shard() {
   pack_clips "$1"
   vfm-caption --from existing:member "$1.tar" >/dev/null
 }
-field() { tar -xOf "$1" "$2.json" | jq -r "$3"; }
 
 @test "captions are scored by models and by themselves, and the json says by which" {
   make_shard a "c1=A red circle. It moves to the left." "c2=A red circle." "c3=the the the the the the"

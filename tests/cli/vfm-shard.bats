@@ -32,14 +32,6 @@ members() {
 
 keys() { members "$1" '*.json' | jq -r .key | sort; }
 
-# fails STATUS COMMAND...: stderr in the file err.
-fails() {
-  local want=$1 got=0
-  shift
-  "$@" >out.txt 2>err || got=$?
-  [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
-}
-
 @test "shards become a dataset: joined, one record a shard, silent on stderr" {
   corpus
   vfm-shard -o d <m.jsonl >manifest 2>err

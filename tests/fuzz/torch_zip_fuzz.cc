@@ -4,6 +4,7 @@
 #include "fuzz.h"
 #include "io/pickle.h"
 #include "io/torch_zip.h"
+#include "read_tensors.h"
 
 namespace {
 
@@ -44,17 +45,9 @@ std::string file_of(const std::string& pickle, const std::string& data) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vfm;
-  const auto bytes = std::as_bytes(std::span(data, size));
+  read_tensors(data, size, [](auto bytes) { return io::parse_torch_zip(bytes, "input"); });
   try {
-    std::size_t sum = 0;
-    for (const io::TensorView& tensor : io::parse_torch_zip(bytes, "input").tensors)
-      for (const std::byte byte : tensor.data)
-        sum += std::to_integer<std::size_t>(byte);
-    if (sum == 1) return 0;  // the bytes are really read
-  } catch (const Error&) {
-  }
-  try {
-    io::parse_pickle(bytes, "input");
+    io::parse_pickle(std::as_bytes(std::span(data, size)), "input");
   } catch (const Error&) {
   }
   return 0;

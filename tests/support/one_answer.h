@@ -33,6 +33,15 @@ inline Tensor all_logits(const models::QwenAnswer& answer, std::size_t count) {
   return answer.logits_of(0, static_cast<std::int64_t>(count));
 }
 
+/// Of the last `count` tokens of a prompt about pictures: [count, V] f32.
+inline Tensor last_logits(const models::VisionLanguageModel& model,
+                          std::span<const std::int32_t> ids,
+                          std::span<const models::QwenPicture> pictures, std::int64_t count) {
+  const models::QwenAnswer answer(model, ids, pictures, 0);
+  const Tensor all = all_logits(answer, ids.size());
+  return all.rows(all.size(0) - count, all.size(0)).clone();
+}
+
 /// The first `count` tokens that are written greedily.
 inline std::vector<std::int32_t> greedy_tokens(models::QwenAnswer answer,
                                                std::vector<std::int32_t> ids, double penalty,

@@ -2,6 +2,7 @@
 #include "models/folder/hf_folder.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,11 @@ Json read_config(const std::string& folder, const char* name) {
       as_usage([&] { return parse_json(io::read_file(path), fmt::format("'{}'", path)); });
   if (!config.is_object()) fail_usage("'{}' is not a JSON object", path);
   return config;
+}
+
+std::string canonical_folder(const std::string& folder) {
+  if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+  return std::filesystem::canonical(folder).string();
 }
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {

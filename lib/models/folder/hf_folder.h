@@ -26,6 +26,9 @@ std::string hash_model(std::string_view type, const Json& config, const io::Tens
 /// A JSON object that a user gave the folder of. Throws Error{usage}: there is none, or not such.
 Json read_config(const std::string& folder, const char* name);
 
+/// Its path without links, by which a model is known. Throws Error{usage} if there is none.
+std::string canonical_folder(const std::string& folder);
+
 /// Its configuration, read now, and its weights, opened when asked for.
 class HfComponent {
  public:

@@ -106,7 +106,8 @@ std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder) {
   if (!file.empty()) return open_weight_file(file);
   fail(
       "'{}' has no weights: neither diffusion_pytorch_model.safetensors, nor model.safetensors, "
-      "nor these in a variant or in shards with an index, nor a torch checkpoint",
+      "nor these in a variant or in shards with an index, nor a torch checkpoint, nor GGUF files "
+      "of a qwen2_5_vl",
       folder);
 }
 

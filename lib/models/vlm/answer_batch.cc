@@ -11,6 +11,13 @@
 
 namespace vfm::models {
 
+TextJob text_job(std::vector<std::int32_t> ids, std::shared_ptr<SharedSight> seen,
+                 const AnswerRule& rule, std::string_view key) {
+  TextJob job{std::move(ids), std::move(seen), rule.choice, rule.most_tokens, {}};
+  job.random.emplace(rule.seed, Purpose::caption, 0, random_key(fmt::format("answer\n{}", key)));
+  return job;
+}
+
 std::mutex& all_processors() {
   static std::mutex turn;
   return turn;

@@ -19,9 +19,11 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/philox.h"
+#include "models/vlm/caption_model.h"
 #include "models/vlm/qwen.h"
 #include "models/vlm/token_choice.h"
 
@@ -51,6 +53,10 @@ struct TextJob {
   bool done = false;
   std::unique_ptr<QwenAnswer> answer = nullptr;
 };
+
+/// One that is to be asked of a model; `key` names it where the rule draws.
+TextJob text_job(std::vector<std::int32_t> ids, std::shared_ptr<SharedSight> seen,
+                 const AnswerRule& rule, std::string_view key);
 
 /// Held while models of text compute, each of which does so by all processors: two at once would
 /// wait for each other's threads.

@@ -2,7 +2,6 @@
 #include "models/vlm/caption_model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +11,6 @@
 #include "base/block_format.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/philox.h"
 #include "models/vlm/answer_batch.h"
 #include "models/vlm/answer_score.h"
 #include "models/vlm/caption_family.h"
@@ -25,11 +23,6 @@ namespace vfm::models {
 namespace {
 
 static_assert(kAnswersTogether <= ops::kFewRows);
-
-std::string canonical_folder(const std::string& folder) {
-  if (!std::filesystem::exists(folder)) fail_usage("no such model folder: '{}'", folder);
-  return std::filesystem::canonical(folder).string();
-}
 
 std::unique_ptr<const CaptionFamily> family_of(const HfComponent& folder,
                                                const OpenCaptioner& how) {
@@ -98,10 +91,7 @@ struct CaptionModel::State {
           "{} tokens of prompt and video and {} of text are more than the {} that the model takes: "
           "show it fewer or smaller frames",
           length, rule.most_tokens, family->positions());
-    TextJob job{std::move(ids), std::move(sight), rule.choice, rule.most_tokens, {}};
-    job.random.emplace(rule.seed, Purpose::caption, 0,
-                       random_key(fmt::format("answer\n{}", question.key)));
-    return job;
+    return text_job(std::move(ids), std::move(sight), rule, question.key);
   }
 };
 

@@ -107,26 +107,7 @@ bool has_windows(const Json& config, int layers, int first, std::string_view wha
 
 /// `c`: what is not said.
 QwenTextConfig text_of(const Json& config, std::string_view what, bool sees, QwenTextConfig c) {
-  const auto read = [&](const char* name, int& value) {
-    value = positive_field(config, name, value, what);
-  };
-  read("vocab_size", c.vocabulary);
-  read("hidden_size", c.width);
-  read("intermediate_size", c.feed_forward);
-  read("num_hidden_layers", c.layers);
-  read("num_attention_heads", c.heads);
-  read("max_position_embeddings", c.positions);
-  c.key_heads =
-      part_named(config, "num_key_value_heads").is_null() && config.contains("num_key_value_heads")
-          ? c.heads
-          : positive_field(config, "num_key_value_heads", c.key_heads, what);
-  c.epsilon = static_cast<float>(get_number(config, "rms_norm_eps").value_or(double{c.epsilon}));
-  need_silu(config, what);
-  need_heads(c.width, c.heads, "language model", what);
-  if (c.heads % c.key_heads != 0)
-    fail_usage("{}: {} heads do not share {} key heads", what, c.heads, c.key_heads);
-  if (c.layers > kMostLayers) fail_usage("{}: {} layers are too many", what, c.layers);
-  if (!(c.epsilon > 0)) fail_usage("{}: \"rms_norm_eps\" is {}", what, c.epsilon);
+  read_text_sizes(config, what, c);
   if (has_windows(config, c.layers, sees ? 80 : 28, what))
     fail_usage("{}: sliding windows of text are not supported", what);
   // All three places of a word are equal, so it does not matter which pairs are turned by which.
@@ -178,6 +159,29 @@ void need_silu(const Json& config, std::string_view what) {
 void need_heads(int width, int heads, const char* part, std::string_view what) {
   if (heads > width || width % heads != 0 || width / heads % 2 != 0)
     fail_usage("{}: a {} of {} columns has no {} heads", what, part, width, heads);
+}
+
+void read_text_sizes(const Json& config, std::string_view what, QwenTextConfig& c) {
+  const auto read = [&](const char* name, int& value) {
+    value = positive_field(config, name, value, what);
+  };
+  read("vocab_size", c.vocabulary);
+  read("hidden_size", c.width);
+  read("intermediate_size", c.feed_forward);
+  read("num_hidden_layers", c.layers);
+  read("num_attention_heads", c.heads);
+  read("max_position_embeddings", c.positions);
+  const char* keys = "num_key_value_heads";
+  if (c.key_heads == 0 || (config.contains(keys) && config.at(keys).is_null()))
+    c.key_heads = c.heads;
+  read(keys, c.key_heads);
+  c.epsilon = static_cast<float>(get_number(config, "rms_norm_eps").value_or(double{c.epsilon}));
+  need_silu(config, what);
+  need_heads(c.width, c.heads, "language model", what);
+  if (c.heads % c.key_heads != 0)
+    fail_usage("{}: {} heads do not share {} key heads", what, c.heads, c.key_heads);
+  if (c.layers > kMostLayers) fail_usage("{}: {} layers are too many", what, c.layers);
+  if (!(c.epsilon > 0)) fail_usage("{}: \"rms_norm_eps\" is {}", what, c.epsilon);
 }
 
 double LlamaRope::frequency(double plain) const {

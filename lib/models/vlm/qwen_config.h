@@ -93,6 +93,11 @@ void need_silu(const Json& config, std::string_view what);
 /// Throws Error{usage} unless `heads` of an even number of columns make `width`.
 void need_heads(int width, int heads, const char* part, std::string_view what);
 
+/// Takes the sizes of a language model that a config.json has, under the names of Llama and Qwen2,
+/// for those that `c` has; key heads of 0 are as many as heads. Throws Error{usage} for impossible
+/// ones.
+void read_text_sizes(const Json& config, std::string_view what, QwenTextConfig& c);
+
 /// Appends the tensors of a language model, under the names that QwenText uses.
 void add_text_tensors(const QwenTextConfig& text, std::vector<TensorTarget>& targets);
 

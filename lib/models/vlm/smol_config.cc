@@ -59,28 +59,17 @@ QwenTextConfig llama_of(const Json& config, std::string_view what) {
       fail_usage("{}: \"{}\" is not supported", what, name);
   QwenTextConfig c;
   c.biases = false;
-  const auto field = [&](const char* name, int fallback) {
-    return positive_field(config, name, fallback, what);
-  };
-  c.vocabulary = field("vocab_size", 32000);
-  c.width = field("hidden_size", 4096);
-  c.feed_forward = field("intermediate_size", 11008);
-  c.layers = field("num_hidden_layers", 32);
-  c.heads = field("num_attention_heads", 32);
-  c.key_heads = part_named(config, "num_key_value_heads").is_null()
-                    ? c.heads
-                    : field("num_key_value_heads", c.heads);
-  c.positions = field("max_position_embeddings", 2048);
-  c.epsilon = static_cast<float>(get_number(config, "rms_norm_eps").value_or(1e-6));
-  if (!(c.epsilon > 0)) fail_usage("{}: \"rms_norm_eps\" is {}", what, c.epsilon);
-  need_silu(config, what);
-  need_heads(c.width, c.heads, "language model", what);
-  if (c.heads % c.key_heads != 0)
-    fail_usage("{}: {} heads do not share {} key heads", what, c.heads, c.key_heads);
-  if (c.layers > kMostLayers) fail_usage("{}: {} layers are too many", what, c.layers);
-  if (!part_named(config, "head_dim").is_null() && field("head_dim", 1) != c.head_dim())
-    fail_usage("{}: heads of {} columns are not supported: {} of {} have {}", what,
-               field("head_dim", 1), c.heads, c.width, c.head_dim());
+  c.vocabulary = 32000;
+  c.width = 4096;
+  c.feed_forward = 11008;
+  c.layers = c.heads = 32;
+  c.key_heads = 0;
+  c.positions = 2048;
+  c.epsilon = 1e-6f;
+  read_text_sizes(config, what, c);
+  if (const int said = positive_field(config, "head_dim", c.head_dim(), what); said != c.head_dim())
+    fail_usage("{}: heads of {} columns are not supported: {} of {} have {}", what, said, c.heads,
+               c.width, c.head_dim());
   c.sections = {c.head_dim() / 2, 0, 0};
   read_llama_positions(config, what, c);
   return c;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/vlm/text_model.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/philox.h"
 #include "models/vlm/answer_batch.h"
 #include "models/vlm/chat_words.h"
 #include "models/vlm/qwen.h"
@@ -16,8 +14,7 @@ namespace {
 
 /// A folder with a model that sees nothing. Throws Error{usage}.
 HfComponent text_component(const std::string& folder) {
-  if (!std::filesystem::exists(folder)) fail_usage("no such model folder: '{}'", folder);
-  HfComponent component(std::filesystem::canonical(folder).string());
+  HfComponent component(canonical_folder(folder));
   component.need_type({kQwenTextType});
   return component;
 }
@@ -71,8 +68,7 @@ Answer TextModel::answer(std::string_view instruction, std::string_view text,
   if (length + rule.most_tokens > most)
     fail("{} tokens to read and {} to write are more than the {} that the model takes", length,
          rule.most_tokens, most);
-  TextJob job{std::move(ids), nullptr, rule.choice, rule.most_tokens, {}};
-  job.random.emplace(rule.seed, Purpose::caption, 0, random_key(fmt::format("answer\n{}", key)));
+  TextJob job = text_job(std::move(ids), nullptr, rule, key);
   s.batch.run(std::span(&job, 1));
   if (job.error) std::rethrow_exception(job.error);
   return {s.words.text(job.written), length, static_cast<std::int64_t>(job.written.size()),

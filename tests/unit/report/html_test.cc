@@ -102,3 +102,19 @@ TEST_CASE("a histogram counts every value once", "[report]") {
   CHECK(has(histogram({}, 10, "seconds"), "no values"));
   CHECK(count_of(histogram({4, 4, 4}, 8, "s"), "<rect") == 1);
 }
+
+TEST_CASE("numbers that no axis has room for are not drawn", "[report]") {
+  const double most = std::numeric_limits<double>::max();
+  for (const double low : {-most, most, 1e301}) {
+    Range range;
+    range.add(low);
+    range.add(most);
+    Histogram histogram(range, 4);
+    histogram.add(low);
+    for (const std::string& drawn : {histogram.small_svg("x"), histogram.svg("x")}) {
+      CHECK_FALSE(has(drawn, "nan"));
+      CHECK_FALSE(has(drawn, "inf"));
+      CHECK_FALSE(has(drawn, "<rect"));
+    }
+  }
+}
