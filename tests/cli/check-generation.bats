@@ -77,6 +77,7 @@ swap() { sed -E "s/\\b$1\\b/@/; s/\\b$2\\b/$1/; s/@/$2/" truth.jsonl | head -n 2
   [[ $output == *"pass  colour"* ]]
 }
 
+# bats test_tags=night
 @test "judge: wrong colours fail" {
   swap red yellow >wrong.jsonl
   run "$scripts/check-generation" --judge-only wrong.jsonl

@@ -2,6 +2,8 @@
 # The compute core alone, as a GPU machine without our libraries builds it.
 # SPDX-License-Identifier: Apache-2.0
 
+# bats file_tags=night
+
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
   # Nothing is found by pkg-config; what is found otherwise shows in Meson's log.

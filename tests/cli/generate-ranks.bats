@@ -102,7 +102,7 @@ night 2 cp=2,cp_kind=ring cp=2 ring
 night 2 tp=2 tp=2
 night 4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
 4 cp=2,tp=2 cp=2 all_to_all tp=2
-4 cp=4,cp_kind=all_to_all+ring cp=4 all_to_all+ring
+night 4 cp=4,cp_kind=all_to_all+ring cp=4 all_to_all+ring
 LAYOUTS
   )
   vfm-generate "${fast[@]}" --compute bf16 --latents-only -o low 'a red circle' >low.jsonl
@@ -133,13 +133,14 @@ LAYOUTS
     rm -r many shards
   done < <(by_time <<LAYOUTS
 2 cfg=2 1e-5
-2 cp=2,cp_kind=ring $(of_ring)
+night 2 cp=2,cp_kind=ring $(of_ring)
 night 4 cp=4,cp_kind=all_to_all+ring $(of_ring)
 4 cp=2,tp=2 0.02
 LAYOUTS
   )
 }
 
+# bats test_tags=night
 @test "attention in FP8 on ranks is that of one rank, whatever they exchange for it" {
   quick_recipe wide "$BATS_FILE_TMPDIR/latents" train.steps=6 schedule.warmup=1 model.num_layers=2 model.attention_head_dim=64
   fast=(--model wide --device cpu --steps 2 --guidance 3 --fp8 all --fp8-tolerance 0.5 --latents-only)
@@ -160,6 +161,7 @@ LAYOUTS
   )
 }
 
+# bats test_tags=night
 @test "ranks that share frames and pixels make the clip of one rank, and in FP8 that of its FP8" {
   quick_recipe frames "$BATS_FILE_TMPDIR/latents" model.type=stdit train.steps=6 schedule.warmup=1 model.attention_head_dim=64
   while read -r ranks parallel fp8 most name; do
@@ -195,6 +197,7 @@ LAYOUTS
     cp.json hybrid.json bf16.json auto.json
 }
 
+# bats test_tags=night
 @test "FP8 attention that is slower than cuDNN's in bf16 is left out, and between ranks with a ring only where it is" {
   quick_recipe wide "$BATS_FILE_TMPDIR/latents" model.attention_head_dim=64
   # told GPU PARALLEL: the warnings of a dry run, whose record is cost.json.
@@ -213,6 +216,7 @@ LAYOUTS
   [ -n "$(told ./slow.json cp=2,cp_kind=gather)" ]
 }
 
+# bats test_tags=night
 @test "weights in 8 bits on ranks are those of one rank; shards change no byte" {
   low=(--quantize int8 --latents-only)
   vfm-generate "${fast[@]}" "${low[@]}" -o one 'a red circle' >one.jsonl

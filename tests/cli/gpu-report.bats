@@ -4,6 +4,8 @@
 # (tests/bench/rehearsal.h). So every command line of the script is read by the program that it is for.
 # SPDX-License-Identifier: Apache-2.0
 
+# bats file_tags=night
+
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
   here=$PWD

@@ -71,6 +71,7 @@ PY
   no_worse images short
 }
 
+# bats test_tags=night
 @test "large frames after small ones: no worse than from the weights alone" {
   no_worse small large data.tokens=80
 }

@@ -39,8 +39,9 @@ refused() {
 }
 
 @test "a state that two processes keep together: the bits of one that both have, saved, and continued on other layouts" {
-  local compute shard
-  for compute in f32 bf16; do
+  local compute shard computes=(f32)
+  ! at_night || computes+=(bf16)
+  for compute in "${computes[@]}"; do
     train 2 "plain-$compute" model.compute=$compute
     [ "$status" -eq 0 ]
     for shard in optimizer full; do
@@ -69,16 +70,21 @@ refused() {
 
 @test "--check-parallel proves layouts with parts of the state and of the weights" {
   local settings
-  for settings in "parallel.shard=optimizer model.compute=bf16" "parallel.shard=full parallel.cp=2 model.recompute=block" \
-    "parallel.shard=full parallel.reduce=bf16 model.type=stdit"; do
+  while read -r settings; do
     # shellcheck disable=SC2086 # several words
-    run --separate-stderr timeout 60 mpirun -np 2 vfm-train tiny.yaml -j1 --check-parallel --synthetic 2x4x4,3x2x2 $settings
+    run --separate-stderr timeout 60 mpirun -np 2 vfm-train tiny.yaml -j1 --check-parallel --synthetic 2x4x4,3x2x2 $settings </dev/null
     echo "$stderr"
     [ "$status" -eq 0 ]
     jq -e '.passed and (.values | length > 20)' <<<"$output"
-  done
+  done < <(by_time <<'SETTINGS'
+night parallel.shard=optimizer model.compute=bf16
+parallel.shard=full parallel.cp=2 model.recompute=block
+night parallel.shard=full parallel.reduce=bf16 model.type=stdit
+SETTINGS
+  )
 }
 
+# bats test_tags=night
 @test "--dry-run tells the memory of parts, and a run has it" {
   local shard predicted peak
   wide=(model.num_attention_heads=8 model.attention_head_dim=64 model.num_layers=6 train.steps=2 data.packs=2 parallel.shard=none)

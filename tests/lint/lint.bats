@@ -127,3 +127,30 @@ setup() {
     [ "$status" -ne 0 ]
   done
 }
+
+@test "each test runs by day or at night, each program is compiled, and what would not be is found" {
+  run tests/lint/all-tests-run "${VFM_BUILD:?set VFM_BUILD to the build}"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$(tail -n 1 scripts/nightly)" = 'exec "$(dirname "$0")/test" unit kernels sanitize nightly' ]
+  # Of a copy each of these is told.
+  copy=$BATS_TEST_TMPDIR
+  mkdir "$copy/build" "$copy/tests"
+  cp meson.build "$copy/"
+  cp -r tests/{unit,fuzz,kernels,bench,cli,pipeline,lint,nightly} "$copy/tests/"
+  cp tests/cli/signals.bats "$copy/tests/unit/"
+  echo '# bats test_tags=nigth' >>"$copy/tests/cli/signals.bats"
+  echo '# bats test_tags=night' >>"$copy/tests/nightly/signals.bats"
+  cp tests/unit/base/text_test.cc "$copy/tests/unit/base/forgotten_test.cc"
+  sed '/^build unit-daily: /s# tests/unit/unit_cli##; /^build bench: /s# tests/bench/noise##' "$VFM_BUILD/build.ninja" \
+    >"$copy/build/build.ninja"
+  run tests/lint/all-tests-run "$copy/build" "$copy/tests"
+  echo "$output"
+  [ "$status" -eq 1 ] && [ "${#lines[@]}" -eq 6 ]
+  [[ $output == *"unit/signals.bats: no suite of scripts/test runs it"* ]]
+  [[ $output == *"cli/signals.bats: '# bats test_tags=nigth' is no tag that scripts/test knows"* ]]
+  [[ $output == *"nightly/signals.bats: only tests of lint, cli and pipeline run again at night"* ]]
+  [[ $output == *"unit/base/forgotten_test.cc: in no meson.build"* ]]
+  [[ $output == *"tests/unit/unit_cli: in no list of a day"* ]]
+  [[ $output == *"tests/bench/noise: scripts/nightly does not build it"* ]]
+}

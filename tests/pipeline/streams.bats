@@ -162,6 +162,7 @@ YAML
   done
 }
 
+# bats test_tags=night
 @test "vfm-clip killed before vfm-pack: shards that came are packed and kept, the set is not called complete" {
   corpus raw
   mkdir whole broken

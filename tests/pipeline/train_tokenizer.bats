@@ -106,6 +106,7 @@ END
   cmp <(jq -c 'select(.step > 4)' whole/metrics.jsonl) <(jq -c 'select(.step > 4)' parts/metrics.jsonl)
 }
 
+# bats test_tags=night
 @test "two processes train the tokenizer that one trains" {
   command -v mpirun >/dev/null || skip "no mpirun"
   train train.steps=4 data.packs=2 train.log_every=1 validation.every=0 --out one
