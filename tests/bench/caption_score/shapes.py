@@ -2,20 +2,26 @@
 """Clips of shapes that do two things one after the other, their captions, and captions with one fault.
 
 A clip has one or two groups of equal shapes, three shapes at most: ((count, colour, shape), ...), in the order of the
-shapes' names; and two actions: ((group, verb), (group, verb)). Its caption follows from these:
+shapes' names; and two actions: ((group, verb), (group, verb)). Each shape is about in the middle of a cell of a grid of
+4 x 4, and moves are by a cell. The first action is in the first third of the clip, the second in the last third. Its
+caption follows from these:
 
     One red circle and two blue squares. First the circle moves left, then the squares grow.
 
-A spec belongs to training, tuning or test by its hash, so no clip, combination or sentence of one is in another.
+What is in a clip and what happens belong to training, tuning or test by their hashes: no clip, scene, sentence or pair
+of actions of one is in another.
 Every fault is another spec, drawn so that each spec is as often the faulty one as the true one: a text alone does not
 tell them apart.
 """
+import functools
 import hashlib
 import itertools
 
 import numpy as np
 
-SIDE, FRAMES, RATE = 48, 8, 4
+CELL, CELLS = 16, 4
+SIDE, FRAMES, RATE = CELL * CELLS, 16, 8
+SEEN = (0, 5, 10, 15)  # what vfm-caption shows a captioner of FRAMES frames, two frames a second
 COLOURS = {"red": (220, 30, 30), "green": (30, 170, 40), "blue": (40, 60, 230), "yellow": (230, 210, 30),
            "purple": (150, 40, 180), "white": (245, 245, 245)}
 SHAPES = ("circle", "cross", "square", "triangle")
@@ -26,10 +32,18 @@ WORDS = ("zero", "one", "two", "three")
 FAULTS = ("colour", "count", "direction", "order", "object", "other", "swapped")
 
 
+@functools.cache
+def share_of(thing) -> str:
+    number = hashlib.sha256(repr(thing).encode()).digest()[0]
+    return "training" if number < 154 else "tuning" if number < 205 else "test"  # 60, 20 and 20 of 100
+
+
 def part_of(spec) -> str:
-    """training, tuning or test: 80, 10 and 10 of 100 specs."""
-    number = hashlib.sha256(repr(spec).encode()).digest()[0] * 100 // 256
-    return "training" if number < 80 else "tuning" if number < 90 else "test"
+    """training, tuning or test; "" of what is in none. What is in a clip belongs to one part, and so does what happens,
+    whatever the order and the counts: a spec whose two differ is not used."""
+    kinds, actions = spec
+    scene, acts = share_of(kinds), share_of(tuple(sorted((kinds[g][2], verb) for g, verb in actions)))
+    return scene if scene == acts else ""
 
 
 def any_spec(rng):
@@ -115,51 +129,81 @@ def faulty(spec, fault, rng, part):
     return found[rng.integers(len(found))] if found else None
 
 
-ROWS, COLUMNS = np.mgrid[0:SIDE, 0:SIDE].astype(np.float32) + 0.5
-ADVANCE = (np.clip(np.arange(FRAMES) / 3, 0, 1), np.clip((np.arange(FRAMES) - 3) / 4, 0, 1))
+REACH = 10  # pixels of a shape from its centre, at most
+GRID = np.arange(-REACH, REACH + 1, dtype=np.float32)
+SCALE = {"grow": 1.4, "shrink": 0.55}
 
 
-def mask(shape, x, y, r):
-    dx, dy = COLUMNS - x, ROWS - y
-    if shape == "circle":
-        far = np.hypot(dx, dy) - r
-    elif shape == "square":
-        far = np.maximum(abs(dx), abs(dy)) - 0.88 * r
-    elif shape == "cross":
-        far = np.minimum(np.maximum(abs(dx) - r, abs(dy) - 0.36 * r), np.maximum(abs(dx) - 0.36 * r, abs(dy) - r))
-    else:
-        far = np.maximum(dy - 0.8 * r, (abs(dx) * 1.73 - dy - 1.1 * r) / 2)
-    return np.clip(0.5 - far, 0, 1)
+class Scene:
+    """A drawing of a spec: for each shape its place and size in each frame, and what is in which cell when."""
+
+    def __init__(self, spec, rng):
+        kinds, actions = spec
+        self.spec = spec
+        self.kind = [kinds[g] for g, (n, _, _) in enumerate(kinds) for _ in range(n)]
+        owners = np.array([g for g, (n, _, _) in enumerate(kinds) for _ in range(n)])
+        steps = np.zeros((2, len(owners), 2), int)
+        for i, (group, verb) in enumerate(actions):
+            steps[i, owners == group] = MOVES.get(verb, (0, 0))
+        offsets = np.stack([0 * steps[0], steps[0], steps[0] + steps[1]])
+        low, high = -offsets.min(0).clip(max=0), CELLS - offsets.max(0).clip(min=0)
+        while True:
+            cells = rng.integers(low, high) + offsets  # [state, shape, x and y]
+            places = cells @ (1, CELLS)
+            if all(len(set(row)) == len(row) for row in places.tolist()):
+                break
+        self.places = places
+        first = rng.uniform(0, 1.5)
+        frames = np.arange(FRAMES)
+        ways = [np.clip((frames - begin) / (end - begin), 0, 1)
+                for begin, end in ((first, rng.uniform(first + 2, 4.9)), (first + 10, rng.uniform(first + 12, 14.9)))]
+        at = cells[0][:, None] + sum(way[:, None] * step[:, None] for way, step in zip(ways, steps))
+        self.at = (at + 0.5) * CELL + rng.uniform(-1, 1, (len(owners), 1, 2))  # [shape, frame, x and y]
+        self.radius = np.repeat(rng.uniform(5, 5.6), len(owners))[:, None] * np.ones(FRAMES)
+        for way, (group, verb) in zip(ways, actions):
+            self.radius[owners == group] *= 1 + (SCALE.get(verb, 1) - 1) * way
+        self.ground = rng.uniform(20, 110) + rng.uniform(-12, 12, 3)
+        shades = [np.clip(np.array(COLOURS[c]) + rng.uniform(-20, 20, 3), 0, 255) for _, c, _ in kinds]
+        self.shades = [shades[g] for g in owners]
 
 
-def draw_clip(spec, rng) -> np.ndarray:
-    """[FRAMES, SIDE, SIDE, 3] bytes: places, sizes, shades and the ground are drawn."""
-    kinds, actions = spec
-    owners = [g for g, (n, _, _) in enumerate(kinds) for _ in range(n)]
-    shift = np.zeros((len(owners), FRAMES, 2), np.float32)
-    scale = np.ones((len(owners), FRAMES), np.float32)
-    way = rng.uniform(9, 12)
-    for advance, (group, verb) in zip(ADVANCE, actions):
-        for i in (i for i, g in enumerate(owners) if g == group):
-            if verb in MOVES:
-                shift[i] += way * advance[:, None] * np.array(MOVES[verb], np.float32)
-            else:
-                scale[i] *= 1 + ((1.6 if verb == "grow" else 0.55) - 1) * advance
-    size = np.array([rng.uniform(5, 6)] * len(owners))
-    radius = size[:, None] * scale
-    for attempt in range(2000):
-        start = rng.uniform(5, SIDE - 5, (len(owners), 2)).astype(np.float32)
-        at = start[:, None] + shift
-        tight = 1.0 if attempt < 1000 else 0.85
-        inside = (at > tight * radius[..., None]).all() and (at < SIDE - tight * radius[..., None]).all()
-        if inside and all((np.hypot(*(at[i] - at[j]).T) > tight * (radius[i] + radius[j])).all()
-                          for i in range(len(owners)) for j in range(i)):
-            break
-    ground = rng.uniform(20, 110) + rng.uniform(-12, 12, 3)
-    frames = np.broadcast_to(ground.astype(np.float32), (FRAMES, SIDE, SIDE, 3)).copy()
-    shades = [np.clip(np.array(COLOURS[c]) + rng.uniform(-20, 20, 3), 0, 255) for _, c, _ in kinds]
-    for f in range(FRAMES):
-        for i, g in enumerate(owners):
-            m = mask(kinds[g][2], at[i, f, 0], at[i, f, 1], radius[i, f])[..., None]
-            frames[f] = frames[f] * (1 - m) + m * shades[g]
-    return frames.astype(np.uint8)
+def every_mask():
+    """[shape, radius in quarters of a pixel, y and x of its centre from a pixel's in quarters from -2 on, pixels]: how
+    much of a pixel is the shape's."""
+    quarters = np.arange(-2, 3, dtype=np.float32) / 4
+    r = np.arange(4 * REACH, dtype=np.float32)[:, None, None, None, None] / 4
+    dx, dy = GRID - quarters[:, None, None], GRID[:, None] - quarters[:, None, None, None]
+    ax, ay = abs(dx), abs(dy)
+    far = (np.hypot(dx, dy) - r,
+           np.minimum(np.maximum(ax - r, ay - 0.3 * r), np.maximum(ax - 0.3 * r, ay - r)),
+           np.maximum(ax, ay) - 0.88 * r,
+           np.maximum(dy - 0.85 * r, (ax * 1.73 - dy - 1.1 * r) / 2))
+    return np.stack([np.clip(0.5 - f, 0, 1) for f in far])
+
+
+MASKS = every_mask()
+
+
+def draw(scenes, frames) -> np.ndarray:
+    """[scenes, frames, SIDE, SIDE, 3] bytes. `frames`: the same of all, or of each its own [scenes, frames]."""
+    count, pixels = len(scenes), np.arange(2 * REACH + 1)
+    frames = np.broadcast_to(frames, (count, np.shape(frames)[-1]))
+    ground = np.array([s.ground for s in scenes], np.float32)
+    canvas = np.empty((count, frames.shape[1], SIDE + 2 * REACH, SIDE + 2 * REACH, 3), np.float32)
+    canvas[:] = ground[:, None, None, None]
+    for slot in range(3):
+        has = [i for i, s in enumerate(scenes) if len(s.kind) > slot]
+        if not has:
+            continue
+        at = np.array([scenes[i].at[slot][frames[i]] for i in has], np.float32) - 0.5  # of pixels' middles
+        radius = np.rint(4 * np.array([scenes[i].radius[slot][frames[i]] for i in has])).astype(int)
+        shapes = np.array([SHAPES.index(scenes[i].kind[slot][2]) for i in has])[:, None]
+        shade = np.array([scenes[i].shades[slot] for i in has], np.float32)[:, None, None, None]
+        middle = np.rint(at).astype(int)
+        beside = np.rint(4 * (at - middle)).astype(int) + 2
+        m = MASKS[shapes, radius, beside[..., 1], beside[..., 0]][..., None]
+        where = (np.array(has)[:, None, None, None], np.arange(frames.shape[1])[:, None, None],
+                 middle[..., 1, None, None] + pixels[:, None], middle[..., 0, None, None] + pixels)
+        old = canvas[where]
+        canvas[where] = old + m * (shade - old)
+    return canvas[:, :, REACH:-REACH, REACH:-REACH].astype(np.uint8)

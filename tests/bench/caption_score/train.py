@@ -4,12 +4,14 @@
 
     train.py captioner|clip FOLDER SECONDS
 
-captioner: a Qwen2.5-VL of under 2 million parameters that says what clips of shapes.py show; in one of five steps it
-learns captions without a clip, too, so that it knows what they are like. It gets the pixels, tokens and places that
-vfm-caption gives it: at the end its logits are compared with those of transformers' own forward.
-clip: a CLIP of frames and single sentences.
+captioner: a Qwen2.5-VL of under 2 million parameters that says what clips of shapes.py show. First its vision tower is
+taught, by heads that are not kept, what is in each patch, what in the clip, and which shapes do what; then it learns
+captions, too, in one of four steps without a clip, so that it knows what they are like. It gets the pixels, tokens and
+places that vfm-caption gives it: at the end its logits are compared with those of transformers' own forward.
+clip: a CLIP of frames and single sentences, of which some are the clip's own with a fault; with heads of that kind.
 One thread each. SECONDS are of the processor; how far a training gets in them depends on the machine.
 """
+import collections
 import json
 import pathlib
 import sys
@@ -29,14 +31,15 @@ MEAN, STD = [0.5] * 3, [0.25] * 3
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
            "<|video_pad|>"]
 TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{% for content in message['content'] %}"
-    "{% if content['type'] == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% elif content['type'] == 'video' %}"
+    "{% for message in messages %}{% for content in message['content'] %}"
+    "{% if content['type'] == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
+    "{% elif content['type'] == 'video' %}"
     "<|vision_start|><|video_pad|><|vision_end|>{% elif 'text' in content %}{{ content['text'] }}{% endif %}"
-    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
-PATCH, MERGE, PAIRS = 8, 2, shapes.FRAMES // 2
+    "{% endfor %}<|im_start|>{% endfor %}")
+PATCH, MERGE, PAIRS = shapes.CELL, 2, len(shapes.SEEN) // 2
 GRID = shapes.SIDE // PATCH
 TOKENS = (GRID // MERGE) ** 2 * PAIRS
-BATCH = 64
+COLOURS, SHAPES, VERBS = list(shapes.COLOURS), list(shapes.SHAPES), list(shapes.VERBS)
 
 
 def corpus() -> list:
@@ -50,7 +53,7 @@ def chat_tokenizer() -> Tokenizer:
         [pre_tokenizers.Split(Regex(r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"), "isolated"),
          pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     made.decoder = decoders.ByteLevel()
-    made.train_from_iterator(corpus() + ["user assistant " + PROMPT] * 9, trainers.BpeTrainer(
+    made.train_from_iterator(corpus() + [PROMPT] * 99, trainers.BpeTrainer(
         vocab_size=600, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
     return made
@@ -75,8 +78,73 @@ def save_tokenizer(words: Tokenizer, folder: pathlib.Path) -> None:
     words.save(str(folder / "tokenizer.json"))
 
 
-def pixels(frames: np.ndarray) -> torch.Tensor:
-    return (torch.from_numpy(frames).float() / 255 - 0.5) / 0.25
+def pixels(frames: np.ndarray, noise: float = 0) -> torch.Tensor:
+    """`noise`: of what coding a video adds, in steps of a byte."""
+    x = (torch.from_numpy(frames).float() / 255 - 0.5) / 0.25
+    return x + torch.randn_like(x) * (noise / 255 / 0.25) if noise else x
+
+
+class Draws:
+    """Scenes of the training part, without end: a third of them new, the others from the last 4,096."""
+
+    def __init__(self, seed: int):
+        self.rng, self.last = np.random.default_rng(seed), collections.deque(maxlen=4096)
+
+    def scenes(self, count: int) -> list:
+        new = count // 3 if len(self.last) >= count else count
+        made = [shapes.Scene(shapes.draw_spec(self.rng, "training"), self.rng) for _ in range(new)]
+        made += [self.last[i] for i in self.rng.integers(0, len(self.last), count - new)] if count > new else []
+        self.last.extend(made[:new])
+        return made
+
+
+def first_weights(model) -> None:
+    """Models of this width learn sooner from larger weights than those that transformers begins with."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            torch.nn.init.normal_(module.weight, std=module.in_features**-0.5)
+            if module.bias is not None:
+                torch.nn.init.zeros_(module.bias)
+        elif isinstance(module, torch.nn.Embedding):
+            torch.nn.init.normal_(module.weight, std=0.5)
+
+
+def first_patches(width: int) -> torch.Tensor:
+    """[width, 3, PATCH, PATCH]: the main directions of patches with shapes, each of about variance 1: what is seen
+    first are all colours and outlines, and not mostly how light it is."""
+    draws = Draws(5)
+    frames = pixels(shapes.draw(draws.scenes(500), shapes.SEEN[:2])).flatten(0, 1)
+    cut = frames.reshape(-1, GRID, PATCH, GRID, PATCH, 3).permute(0, 1, 3, 5, 2, 4).reshape(-1, 3 * PATCH**2)
+    cut = cut[cut.reshape(len(cut), 3, -1).std(-1).sum(-1) > 0.2]
+    values, vectors = torch.linalg.eigh(cut.T @ cut / len(cut))
+    largest = vectors[:, -width:] / values[-width:].clamp(min=1e-3).sqrt()
+    return largest.T.reshape(width, 3, PATCH, PATCH)
+
+
+def contents(scene) -> list:
+    """What a scene has of each shape: its count, and its colour (0: none)."""
+    counts, colours = [0] * len(SHAPES), [0] * len(SHAPES)
+    for n, colour, shape in scene.spec[0]:
+        counts[SHAPES.index(shape)], colours[SHAPES.index(shape)] = n, 1 + COLOURS.index(colour)
+    return counts + colours
+
+
+CONTENTS = [4] * len(SHAPES) + [1 + len(COLOURS)] * len(SHAPES)  # classes of contents()
+
+
+class Heads(torch.nn.Linear):
+    """Says several things of a vector: a class of sizes[i] each. Only for training."""
+
+    def __init__(self, width: int, sizes: list):
+        super().__init__(width, sum(sizes))
+        self.sizes = sizes
+
+    def forward(self, x, labels):
+        """The mean loss, and the share of each that is right."""
+        said = super().forward(x).flatten(0, -2).split(self.sizes, -1)
+        losses = [F.cross_entropy(one, label) for one, label in zip(said, labels.flatten(0, -2).T)]
+        right = [(one.argmax(-1) == label).float().mean() for one, label in zip(said, labels.flatten(0, -2).T)]
+        return sum(losses) / len(losses), torch.stack(right).detach()
 
 
 def schedule(optimizer, used: float, peak: float) -> None:
@@ -88,15 +156,16 @@ def schedule(optimizer, used: float, peak: float) -> None:
 
 # The captioner.
 
-def patches_of(clips: np.ndarray) -> torch.Tensor:
-    """[B, FRAMES, SIDE, SIDE, 3] to [B, PAIRS, patches, 3 2 8 8], the 2x2 of a token together."""
+def patches_of(clips: np.ndarray, noise: float = 0) -> torch.Tensor:
+    """[B, SEEN, SIDE, SIDE, 3] to [B, PAIRS, patches, 3 2 16 16], the 2x2 of a token together."""
     half = GRID // MERGE
-    x = pixels(clips).reshape(len(clips), PAIRS, 2, half, MERGE, PATCH, half, MERGE, PATCH, 3)
+    x = pixels(clips, noise).reshape(len(clips), PAIRS, 2, half, MERGE, PATCH, half, MERGE, PATCH, 3)
     return x.permute(0, 1, 3, 6, 4, 7, 9, 2, 5, 8).reshape(len(clips), PAIRS, GRID * GRID, -1)
 
 
 def vision(tower, patches: torch.Tensor) -> torch.Tensor:
-    """What transformers' tower computes, of many clips at once: a pair of frames is one window here."""
+    """What transformers' tower computes, of many clips at once: a pair of frames is one window here. The patches'
+    vectors, and the tokens'."""
     count, pairs, each, width = patches.shape
     x = F.linear(patches.reshape(-1, each, width), tower.patch_embed.proj.weight.flatten(1))
     cosine, sine = tower.rotary_pos_emb(x[0], get_vision_position_ids(torch.tensor([[1, GRID, GRID]]), MERGE))
@@ -106,7 +175,7 @@ def vision(tower, patches: torch.Tensor) -> torch.Tensor:
         seen = F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
         x = x + block.attn.proj(seen.transpose(1, 2).reshape(len(x), each, -1))
         x = x + block.mlp(block.norm2(x))
-    return tower.merger(x).reshape(count, TOKENS, -1)
+    return x.reshape(count, pairs, each, -1), tower.merger(x).reshape(count, TOKENS, -1)
 
 
 class Prompt:
@@ -114,7 +183,7 @@ class Prompt:
 
     def __init__(self, words: Tokenizer, seen: bool):
         look = "<|vision_start|>" + "<|video_pad|>" * TOKENS + "<|vision_end|>" if seen else ""
-        self.ids = words.encode(f"<|im_start|>user\n{look}{PROMPT}<|im_end|>\n<|im_start|>assistant\n").ids
+        self.ids = words.encode(f"{look}{PROMPT}<|im_start|>").ids
         pad, side = words.token_to_id("<|video_pad|>"), GRID // MERGE
         self.first = self.ids.index(pad) if seen else 0
         self.places, free = [], 0
@@ -142,11 +211,10 @@ class Prompt:
         return ids, places.T[:, None].expand(3, len(answers), -1), labels
 
 
-def logits_of(model, prompt: Prompt, answers: list, clips=None):
+def logits_of(model, prompt: Prompt, answers: list, seen=None):
     ids, places, labels = prompt.rows(answers)
     x = model.model.language_model.embed_tokens(ids)
-    if clips is not None:
-        seen = vision(model.model.visual, patches_of(clips))
+    if seen is not None:
         x = torch.cat([x[:, :prompt.first], seen, x[:, prompt.first + TOKENS:]], 1)
     hidden = model.model.language_model(inputs_embeds=x, position_ids=places, use_cache=False).last_hidden_state
     begin = len(prompt.ids) - 1
@@ -155,15 +223,15 @@ def logits_of(model, prompt: Prompt, answers: list, clips=None):
 
 def captioner(words: Tokenizer) -> Qwen2_5_VLForConditionalGeneration:
     of = {token: words.token_to_id(token) for token in SPECIAL}
-    width = 128
+    width = 96
     return Qwen2_5_VLForConditionalGeneration(Qwen2_5_VLConfig(
-        text_config={"hidden_size": width, "intermediate_size": 384, "num_hidden_layers": 4, "num_attention_heads": 4,
+        text_config={"hidden_size": width, "intermediate_size": 256, "num_hidden_layers": 3, "num_attention_heads": 4,
                      "num_key_value_heads": 4, "vocab_size": words.get_vocab_size(), "rms_norm_eps": 1e-6,
-                     "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [6, 5, 5]},
+                     "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [4, 4, 4]},
                      "eos_token_id": of["<|im_end|>"], "bos_token_id": of["<|endoftext|>"]},
-        vision_config={"depth": 3, "hidden_act": "silu", "hidden_size": 96, "intermediate_size": 256, "num_heads": 4,
+        vision_config={"depth": 3, "hidden_act": "silu", "hidden_size": 96, "intermediate_size": 192, "num_heads": 4,
                        "in_channels": 3, "patch_size": PATCH, "temporal_patch_size": 2, "spatial_merge_size": MERGE,
-                       "window_size": shapes.SIDE, "fullatt_block_indexes": [2], "tokens_per_second": 2,
+                       "window_size": shapes.SIDE, "fullatt_block_indexes": [0, 1, 2], "tokens_per_second": 1,
                        "out_hidden_size": width},
         image_token_id=of["<|image_pad|>"], video_token_id=of["<|video_pad|>"],
         vision_start_token_id=of["<|vision_start|>"], vision_end_token_id=of["<|vision_end|>"],
@@ -173,49 +241,128 @@ def captioner(words: Tokenizer) -> Qwen2_5_VLForConditionalGeneration:
 def check_captioner(model, words, rng) -> None:
     """Against transformers' forward; the places are given, see lib/models/vlm/qwen_text.h."""
     spec = shapes.draw_spec(rng, "tuning")
-    clip = shapes.draw_clip(spec, rng)[None]
+    clip = shapes.draw([shapes.Scene(spec, rng)], shapes.SEEN)
     answer = words.encode(shapes.caption(spec)).ids
     prompt = Prompt(words, True)
     with torch.no_grad():
-        mine, _ = logits_of(model, prompt, [answer], clip)
+        mine, _ = logits_of(model, prompt, [answer], vision(model.model.visual, patches_of(clip))[1])
         ids, places, _ = prompt.rows([answer])
         theirs = model(input_ids=ids, position_ids=places, attention_mask=torch.ones_like(ids),
                        mm_token_type_ids=torch.where(ids == model.config.video_token_id, 2, 0).int(),
-                       pixel_values_videos=patches_of(clip).reshape(-1, 3 * 2 * PATCH * PATCH),
+                       pixel_values_videos=patches_of(clip).reshape(-1, 3 * 2 * PATCH**2),
                        video_grid_thw=torch.tensor([[PAIRS, GRID, GRID]]),
-                       second_per_grid_ts=torch.tensor([2 / shapes.RATE])).logits[:, len(prompt.ids) - 1:-1]
+                       second_per_grid_ts=torch.tensor([1.0])).logits[:, len(prompt.ids) - 1:-1]
     far = (mine - theirs).abs().max().item()
     assert far < 1e-3, far
     print(f"transformers' own forward gives these logits to {far:.1e}")
 
 
+def cell_labels(scene) -> np.ndarray:
+    """[PAIRS, patches, 4]: what is in each patch of a pair's first and second frame: shape and colour, 0: nothing."""
+    labels = np.zeros((PAIRS, GRID * GRID, 4), np.int64)
+    half = GRID // MERGE
+    for pair in range(PAIRS):
+        for frame in range(2):
+            for place, (_, colour, shape) in zip(scene.places[pair + frame], scene.kind):
+                row, column = divmod(place, GRID)
+                patch = (row // MERGE * half + column // MERGE) * MERGE**2 + row % MERGE * MERGE + column % MERGE
+                labels[pair, patch, 2 * frame:2 * frame + 2] = 1 + SHAPES.index(shape), 1 + COLOURS.index(colour)
+    return labels
+
+
+def pair_labels(scene) -> list:
+    """[PAIRS, things]: contents(), and which shape does what in the pair."""
+    kinds, actions = scene.spec
+    return [contents(scene) + [SHAPES.index(kinds[group][2]), VERBS.index(verb)] for group, verb in actions]
+
+
+class Eyes:
+    """The vision tower with heads that tell what it should see."""
+
+    def __init__(self, tower, width: int, out: int):
+        self.tower = tower
+        self.cells = Heads(width, [1 + len(SHAPES), 1 + len(COLOURS)] * 2)
+        self.pairs = Heads(out, CONTENTS + [len(SHAPES), len(VERBS)])
+
+    def look(self, scenes: list):
+        """Tokens, the losses of the heads, and what of each thing is right."""
+        clips = shapes.draw(scenes, shapes.SEEN)
+        patches, tokens = vision(self.tower, patches_of(clips, 4))
+        cell_loss, cell_right = self.cells(patches, torch.from_numpy(np.stack([cell_labels(s) for s in scenes])))
+        labels = torch.tensor([pair_labels(s) for s in scenes])[:, :, None].expand(-1, -1, TOKENS // PAIRS, -1)
+        pair_loss, pair_right = self.pairs(tokens.unflatten(1, (PAIRS, -1)), labels)
+        return tokens, {"cells": cell_loss, "pairs": pair_loss}, torch.cat([cell_right, pair_right])
+
+
+class Training:
+    """Steps of an optimizer for some seconds of the processor."""
+
+    def __init__(self, parameters, seconds: float, peak: float):
+        self.parameters, self.seconds, self.peak = list(parameters), seconds, peak
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=0, weight_decay=0.02, betas=(0.9, 0.98))
+        self.begin, self.steps, self.means = time.process_time(), 0, {}
+
+    def goes_on(self) -> bool:
+        self.used = (time.process_time() - self.begin) / self.seconds
+        return self.used < 1
+
+    def step(self, losses: dict, rights: torch.Tensor = None) -> None:
+        """Their sum becomes less; `rights` are shares that are told."""
+        schedule(self.optimizer, self.used, self.peak)
+        self.optimizer.zero_grad()
+        sum(losses.values()).backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimizer.step()
+        self.steps += 1
+        told = {name: value.item() for name, value in losses.items()}
+        for i, share in enumerate([] if rights is None else rights.tolist()):
+            told[f"right {i}"] = share
+        for name, value in told.items():
+            self.means[name] = 0.95 * self.means.get(name, value) + 0.05 * value
+        if self.steps % 50 == 0:
+            print(f"{time.process_time() - self.begin:6.0f} s {self.steps:6} steps:",
+                  *(f"{name} {mean:.3f}" for name, mean in self.means.items()), flush=True)
+
+
+def train_eyes(model, seconds: float) -> None:
+    """The vision tower by what it should see."""
+    eyes, draws = Eyes(model.model.visual, 96, 96), Draws(1)
+    training = Training([*model.model.visual.parameters(), *eyes.cells.parameters(), *eyes.pairs.parameters()],
+                        seconds, 3e-3)
+    while training.goes_on():
+        _, losses, right = eyes.look(draws.scenes(64))
+        training.step(losses, right)
+
+
+def train_words(model, words, seconds: float) -> None:
+    """The language model by captions, of what the vision tower, which stays as it is, sees in clips, and without."""
+    end, draws = words.token_to_id("<|im_end|>"), Draws(4)
+    seeing, blind = Prompt(words, True), Prompt(words, False)
+    training = Training([*model.model.language_model.parameters(), *model.lm_head.parameters()], seconds, 3e-3)
+    while training.goes_on():
+        scenes = draws.scenes(64)
+        new = [scene for scene in scenes if not hasattr(scene, "tokens")]
+        with torch.no_grad():
+            seen = vision(model.model.visual, patches_of(shapes.draw(new, shapes.SEEN), 4))[1] if new else []
+        for scene, tokens in zip(new, seen):
+            scene.tokens, scene.answer = tokens, words.encode(shapes.caption(scene.spec)).ids + [end]
+        answers, sees = [scene.answer for scene in scenes], training.steps % 4 != 3
+        logits, labels = logits_of(model, seeing if sees else blind, answers,
+                                   torch.stack([scene.tokens for scene in scenes]) if sees else None)
+        training.step({"seeing" if sees else "blind": F.cross_entropy(logits.flatten(0, 1), labels.flatten())})
+
+
 def train_captioner(folder: pathlib.Path, seconds: float) -> None:
     words = chat_tokenizer()
-    end = words.token_to_id("<|im_end|>")
     model = captioner(words)
     print(sum(p.numel() for p in model.parameters()), "parameters,", words.get_vocab_size(), "tokens")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0, weight_decay=0.02, betas=(0.9, 0.98))
-    rng, begin, step = np.random.default_rng(1), time.process_time(), 0
-    seeing, blind = Prompt(words, True), Prompt(words, False)
-    losses = {True: [], False: []}
-    check_captioner(model, words, np.random.default_rng(2))
-    while (used := (time.process_time() - begin) / seconds) < 1:
-        schedule(optimizer, used, 2e-3)
-        sees = step % 5 != 4
-        specs = [shapes.draw_spec(rng, "training") for _ in range(BATCH)]
-        answers = [words.encode(shapes.caption(spec)).ids + [end] for spec in specs]
-        clips = np.stack([shapes.draw_clip(spec, rng) for spec in specs]) if sees else None
-        logits, labels = logits_of(model, seeing if sees else blind, answers, clips)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses[sees].append(loss.item())
-        step += 1
-        if step % 100 == 0:
-            print(f"{time.process_time() - begin:6.0f} s {step:6} steps: loss {np.mean(losses[True][-80:]):.4f}, "
-                  f"without a clip {np.mean(losses[False][-20:]):.4f}", flush=True)
+    first_weights(model)
+    with torch.no_grad():  # half of the columns look at the first frame of a pair, half at the second
+        patch = model.model.visual.patch_embed.proj.weight.zero_()
+        half = len(patch) // 2
+        patch[:half, :, 0] = patch[half:, :, 1] = first_patches(half)
+    train_eyes(model, 0.4 * seconds)
+    train_words(model, words, 0.6 * seconds)
     check_captioner(model, words, np.random.default_rng(2))
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
@@ -225,49 +372,97 @@ def train_captioner(folder: pathlib.Path, seconds: float) -> None:
          "patch_size": PATCH, "temporal_patch_size": 2, "merge_size": MERGE, "min_pixels": shapes.SIDE**2,
          "max_pixels": shapes.SIDE**2}) + "\n")
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}) + "\n")
+    end = words.token_to_id("<|im_end|>")
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [end]}) + "\n")
 
 
 # The CLIP.
 
-def train_clip(folder: pathlib.Path, seconds: float) -> None:
-    words = clip_tokenizer()
-    end = words.token_to_id("<|endoftext|>")
-    layers = {"num_attention_heads": 4, "num_hidden_layers": 3}
+def sentences_of(specs: list, rng) -> list:
+    """Of each spec a true sentence, and three that have a fault in what is in the clip (or are others' sentences)."""
+    rows = []
+    for spec in specs:
+        scene, acts = shapes.caption(spec).split(". ")
+        if rng.random() < 0.2:
+            rows.append([acts] * 4)
+            continue
+        rows.append([scene + "."])
+        for fault in ("colour", "count", "object"):
+            found = [s for s in shapes.neighbours(spec, fault) if shapes.share_of(s[0]) == "training"]
+            chosen = found[rng.integers(len(found))] if found else spec
+            rows[-1].append(shapes.caption(chosen).split(". ")[0] + ".")
+    return rows
+
+
+def small_clip(words: Tokenizer) -> CLIPModel:
+    layers = {"num_attention_heads": 4, "num_hidden_layers": 2, "hidden_size": 96, "intermediate_size": 192,
+              "projection_dim": 96}
+    begin, end = (words.token_to_id(token) for token in ("<|startoftext|>", "<|endoftext|>"))
     model = CLIPModel(CLIPConfig(
-        text_config={**layers, "hidden_size": 64, "intermediate_size": 192, "vocab_size": words.get_vocab_size(),
-                     "max_position_embeddings": 24, "bos_token_id": words.token_to_id("<|startoftext|>"),
-                     "eos_token_id": end, "pad_token_id": end, "projection_dim": 64},
-        vision_config={**layers, "hidden_size": 96, "intermediate_size": 256, "image_size": shapes.SIDE,
-                       "patch_size": PATCH, "projection_dim": 64}, projection_dim=64))
+        text_config={**layers, "vocab_size": words.get_vocab_size(), "max_position_embeddings": 24,
+                     "bos_token_id": begin, "eos_token_id": end, "pad_token_id": end},
+        vision_config={**layers, "image_size": shapes.SIDE, "patch_size": PATCH}, projection_dim=96))
+    first_weights(model)
+    with torch.no_grad():
+        model.vision_model.embeddings.patch_embedding.weight.copy_(first_patches(96))
+    return model
+
+
+RESTING = (0, 7, 15)  # frames in which nothing moves: then it is known what is in which patch
+
+
+def frame_cells(scenes: list, states) -> torch.Tensor:
+    """[scenes, patches, 2]: shape and colour in each patch of a frame at rest; 0: nothing."""
+    labels = np.zeros((len(scenes), GRID * GRID, 2), np.int64)
+    for scene, state, row in zip(scenes, states, labels):
+        for place, (_, colour, shape) in zip(scene.places[state], scene.kind):
+            row[place] = 1 + SHAPES.index(shape), 1 + COLOURS.index(colour)
+    return torch.from_numpy(labels)
+
+
+def contrast(images, texts, scale, sentences: list):
+    """CLIP's loss of images and of texts, of which the first len(images) are theirs; and which is the right one most.
+    Equal sentences are no wrong ones of each other."""
+    count = len(images)
+    number = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
+    numbers, truth = torch.tensor([number[sentence] for sentence in sentences]), torch.arange(count)
+    same = numbers[:count, None] == numbers
+    same[truth, truth] = False
+    logits = (scale.exp() * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T).masked_fill(same, -1e9)
+    loss = (F.cross_entropy(logits, truth) + F.cross_entropy(logits[:, :count].T, truth)) / 2
+    return loss, (logits.argmax(1) == truth).float().mean()
+
+
+def train_clip(folder: pathlib.Path, seconds: float) -> None:
+    words, count = clip_tokenizer(), 64
+    end = words.token_to_id("<|endoftext|>")
+    model, draws = small_clip(words), Draws(3)
     print(sum(p.numel() for p in model.parameters()), "parameters,", words.get_vocab_size(), "tokens")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0, weight_decay=0.02, betas=(0.9, 0.98))
-    rng, begin, step, losses, size = np.random.default_rng(3), time.process_time(), 0, [], 2 * BATCH
-    while (used := (time.process_time() - begin) / seconds) < 1:
-        schedule(optimizer, used, 1e-3)
-        specs = [shapes.draw_spec(rng, "training") for _ in range(size)]
-        frames = np.stack([shapes.draw_clip(spec, rng)[rng.integers(shapes.FRAMES)] for spec in specs])
-        sentences = [shapes.caption(spec).split(". ")[rng.random() < 0.25].rstrip(".") + "." for spec in specs]
+    cells, shown, said = Heads(96, [1 + len(SHAPES), 1 + len(COLOURS)]), Heads(96, CONTENTS), Heads(96, CONTENTS)
+    training = Training([p for part in (model, cells, shown, said) for p in part.parameters()], seconds, 2e-3)
+    while training.goes_on():
+        scenes, losses = draws.scenes(count), {}
+        states, resting = draws.rng.integers(0, 3, count), training.steps % 2 == 0
+        at = np.array(RESTING)[states] if resting else draws.rng.integers(0, shapes.FRAMES, count)
+        frames = pixels(shapes.draw(scenes, at[:, None])[:, 0], 4).permute(0, 3, 1, 2)
+        seen = model.vision_model(pixel_values=frames)
+        images = model.visual_projection(seen.pooler_output)
+        if resting:
+            losses["cells"], _ = cells(seen.last_hidden_state[:, 1:], frame_cells(scenes, states))
+        things = torch.tensor([contents(scene) for scene in scenes])
+        losses["shown"], right = shown(images, things)
+        rows = sentences_of([scene.spec for scene in scenes], draws.rng)
+        sentences = [sentence for row in zip(*rows) for sentence in row]
         ids = [words.encode(sentence).ids for sentence in sentences]
         long = max(map(len, ids))
-        ids = torch.tensor([i + [end] * (long - len(i)) for i in ids])
-        made = model(input_ids=ids, pixel_values=pixels(frames).permute(0, 3, 1, 2))
-        # Equal sentences are no wrong ones of each other.
-        same = torch.tensor([[a == b for b in sentences] for a in sentences]) & ~torch.eye(size, dtype=torch.bool)
-        logits = made.logits_per_image.masked_fill(same, -1e9)
-        truth = torch.arange(size)
-        loss = (F.cross_entropy(logits, truth) + F.cross_entropy(logits.T, truth)) / 2
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        texts = model.text_projection(model.text_model(
+            input_ids=torch.tensor([i + [end] * (long - len(i)) for i in ids])).pooler_output)
+        of_scene = [i for i, row in enumerate(rows) if not row[0].startswith("First")]
+        losses["said"], _ = said(texts[of_scene], things[of_scene])
+        losses["pairs"], first = contrast(images, texts, model.logit_scale, sentences)
+        training.step(losses, torch.cat([right, first[None]]))
         with torch.no_grad():
             model.logit_scale.clamp_(max=np.log(100))
-        losses.append(loss.item())
-        step += 1
-        if step % 50 == 0:
-            print(f"{time.process_time() - begin:6.0f} s {step:6} steps: loss {np.mean(losses[-50:]):.4f} of {np.log(size):.2f}",
-                  flush=True)
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(
