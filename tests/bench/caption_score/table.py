@@ -77,13 +77,16 @@ def words_of(folder: pathlib.Path, part: str) -> dict:
 def text_classifier(folder: pathlib.Path) -> dict:
     """Scores of the test's texts by a linear classifier of words and pairs of words, fitted to those of tuning."""
     tuning, test = words_of(folder, "tuning"), words_of(folder, "test")
-    parts = {key: [*said, *zip(said, said[1:])] for key, said in (tuning | test).items()}
-    place = {part: i for i, part in enumerate(sorted({p for key in tuning for p in parts[key]}, key=repr))}
 
-    def rows(keys):
-        x = np.zeros((len(keys), len(place)))
-        for row, key in zip(x, keys):
-            row[[place[p] for p in parts[key] if p in place]] = 1
+    def parts(said):
+        return [*said, *zip(said, said[1:])]
+
+    place = {part: i for i, part in enumerate(sorted({p for said in tuning.values() for p in parts(said)}, key=repr))}
+
+    def rows(texts):  # keys of the two parts are the same
+        x = np.zeros((len(texts), len(place)))
+        for row, said in zip(x, texts.values()):
+            row[[place[p] for p in parts(said) if p in place]] = 1
         return x
 
     w = logistic(rows(tuning), np.array([key.endswith("-true") for key in tuning], float), 3.0)
