@@ -5,8 +5,7 @@
 # for each fault, the same with another clip's frames, and what the texts alone tell. Fails if a target is missed.
 #   tests/bench/caption_score.sh [BUILD_DIR] [PART...]      (default: build, and data train score fit table)
 # Environment: TORCH_PYTHON, a Python with torch, transformers and numpy (default: a venv that this script makes in
-# BUILD_DIR); WORK, where it all goes (BUILD_DIR/caption-score); CLIPS, of each fault and part (100);
-# SECONDS_CAPTIONER and SECONDS_CLIP of the processor, for training (1500 each: 25 minutes, one thread each, at once).
+# BUILD_DIR); WORK, where it all goes (BUILD_DIR/caption-score); CLIPS, of each fault and part (100).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build}
@@ -20,10 +19,9 @@ mkdir -p "$work"
 data() { "$python" "$here/caption_score/clips.py" "$work" "${CLIPS:-100}"; }
 
 train() {
-  "$python" "$here/caption_score/train.py" clip "$work/clip" "${SECONDS_CLIP:-1500}" >"$work/clip.log" 2>&1 &
+  "$python" "$here/caption_score/train.py" clip "$work/clip" >"$work/clip.log" 2>&1 &
   local clip=$! status=0
-  "$python" "$here/caption_score/train.py" captioner "$work/captioner" "${SECONDS_CAPTIONER:-1500}" \
-    >"$work/captioner.log" 2>&1 || status=1
+  "$python" "$here/caption_score/train.py" captioner "$work/captioner" >"$work/captioner.log" 2>&1 || status=1
   wait $clip || status=1
   tail -n 2 "$work/clip.log" "$work/captioner.log"
   return $status

@@ -4,9 +4,10 @@
 
     clips.py FOLDER CLIPS
 
-FOLDER gets tuning.tar, test.tar and test-elsewhere.tar. For each fault there are CLIPS clips, each twice: as
-FAULT-NUMBER-true with its own caption, as FAULT-NUMBER-false with one that has the fault. The shard elsewhere has the
-captions of the test with other clips: what tells them apart there is in the texts alone. Needs ffmpeg.
+FOLDER gets tuning.tar, test.tar and test-elsewhere.tar. For each fault there are CLIPS clips, an even number, each twice:
+as FAULT-NUMBER-true with its own caption, as FAULT-NUMBER-false with one that has the fault. Two clips go together: the
+caption of each is the other's faulty one, so for each fault the true and the faulty captions are the same texts. The
+shard elsewhere has the captions of the test with other clips, of which neither is true. Needs ffmpeg.
 """
 import io
 import pathlib
@@ -45,8 +46,8 @@ def cases(part: str, count: int) -> list:
             spec = shapes.draw_spec(rng, part)
             wrong = shapes.faulty(spec, fault, rng, part)
             if wrong is not None:
-                found.append((f"{fault}-{n:04}", spec, wrong))
-                n += 1
+                found += [(f"{fault}-{n:04}", spec, wrong), (f"{fault}-{n + 1:04}", wrong, spec)]
+                n += 2
     return found
 
 

@@ -2,16 +2,15 @@
 """Clips of shapes that do two things one after the other, their captions, and captions with one fault.
 
 A clip has one or two groups of equal shapes, three shapes at most: ((count, colour, shape), ...), in the order of the
-shapes' names; and two actions: ((group, verb), (group, verb)). Each shape is about in the middle of a cell of a grid of
-4 x 4, and moves are by a cell. The first action is in the first third of the clip, the second in the last third. Its
-caption follows from these:
+shapes' names; and two actions: ((group, verb), (group, verb)). Each shape has a cell of a grid of 2 x 2 to itself,
+and moves by a quarter of it. The first action is in the first third of the clip, the second in the last third. Its caption
+follows from these:
 
     One red circle and two blue squares. First the circle moves left, then the squares grow.
 
 What is in a clip and what happens belong to training, tuning or test by their hashes: no clip, scene, sentence or pair
 of actions of one is in another.
-Every fault is another spec, drawn so that each spec is as often the faulty one as the true one: a text alone does not
-tell them apart.
+A fault is another spec of the same part: neighbours() for most, drawn for "other" (as many words) and "swapped".
 """
 import functools
 import hashlib
@@ -19,7 +18,7 @@ import itertools
 
 import numpy as np
 
-CELL, CELLS = 16, 4
+CELL, CELLS = 16, 2
 SIDE, FRAMES, RATE = CELL * CELLS, 16, 8
 SEEN = (0, 5, 10, 15)  # what vfm-caption shows a captioner of FRAMES frames, two frames a second
 COLOURS = {"red": (220, 30, 30), "green": (30, 170, 40), "blue": (40, 60, 230), "yellow": (230, 210, 30),
@@ -35,7 +34,7 @@ FAULTS = ("colour", "count", "direction", "order", "object", "other", "swapped")
 @functools.cache
 def share_of(thing) -> str:
     number = hashlib.sha256(repr(thing).encode()).digest()[0]
-    return "training" if number < 154 else "tuning" if number < 205 else "test"  # 60, 20 and 20 of 100
+    return "training" if number < 180 else "tuning" if number < 218 else "test"  # 70, 15 and 15 of 100
 
 
 def part_of(spec) -> str:
@@ -63,6 +62,21 @@ def draw_spec(rng, part):
         spec = any_spec(rng)
         if part_of(spec) == part:
             return spec
+
+
+def unsaid_spec(rng):
+    """Two or three shapes each of its own kind, of which no caption tells: three different ones, or some that are equal
+    but for their colours. Its pair of actions is one of the training."""
+    while True:
+        count = int(rng.integers(2, 4))
+        kinds = tuple((1, list(COLOURS)[rng.integers(len(COLOURS))], SHAPES[rng.integers(len(SHAPES))])
+                      for _ in range(count))
+        actions = tuple((int(rng.integers(count)), VERBS[rng.integers(len(VERBS))]) for _ in range(2))
+        different = {kind[2] for kind in kinds}
+        if len(different) < 3 and len(set(kinds)) == len(different):
+            continue
+        if actions[0] != actions[1] and share_of(tuple(sorted((kinds[g][2], verb) for g, verb in actions))) == "training":
+            return kinds, actions
 
 
 def caption(spec) -> str:
@@ -132,6 +146,7 @@ def faulty(spec, fault, rng, part):
 REACH = 10  # pixels of a shape from its centre, at most
 GRID = np.arange(-REACH, REACH + 1, dtype=np.float32)
 SCALE = {"grow": 1.4, "shrink": 0.55}
+WAY = 4  # pixels of a move
 
 
 class Scene:
@@ -142,24 +157,21 @@ class Scene:
         self.spec = spec
         self.kind = [kinds[g] for g, (n, _, _) in enumerate(kinds) for _ in range(n)]
         owners = np.array([g for g, (n, _, _) in enumerate(kinds) for _ in range(n)])
-        steps = np.zeros((2, len(owners), 2), int)
+        self.owners = owners.tolist()
+        steps = np.zeros((2, len(owners), 2))
         for i, (group, verb) in enumerate(actions):
             steps[i, owners == group] = MOVES.get(verb, (0, 0))
-        offsets = np.stack([0 * steps[0], steps[0], steps[0] + steps[1]])
-        low, high = -offsets.min(0).clip(max=0), CELLS - offsets.max(0).clip(min=0)
-        while True:
-            cells = rng.integers(low, high) + offsets  # [state, shape, x and y]
-            places = cells @ (1, CELLS)
-            if all(len(set(row)) == len(row) for row in places.tolist()):
-                break
-        self.places = places
+        steps *= WAY
+        self.places = rng.choice(CELLS**2, len(owners), replace=False)
+        cells = np.stack([self.places % CELLS, self.places // CELLS], 1)
         first = rng.uniform(0, 1.5)
         frames = np.arange(FRAMES)
         ways = [np.clip((frames - begin) / (end - begin), 0, 1)
                 for begin, end in ((first, rng.uniform(first + 2, 4.9)), (first + 10, rng.uniform(first + 12, 14.9)))]
-        at = cells[0][:, None] + sum(way[:, None] * step[:, None] for way, step in zip(ways, steps))
-        self.at = (at + 0.5) * CELL + rng.uniform(-1, 1, (len(owners), 1, 2))  # [shape, frame, x and y]
-        self.radius = np.repeat(rng.uniform(5, 5.6), len(owners))[:, None] * np.ones(FRAMES)
+        begin = -steps.sum(0) / 2 + rng.uniform(-1, 1, steps[0].shape)  # from the middle of its cell
+        at = begin[:, None] + sum(way[:, None] * step[:, None] for way, step in zip(ways, steps))
+        self.at = (cells[:, None] + 0.5) * CELL + at  # [shape, frame, x and y]
+        self.radius = np.repeat(rng.uniform(4.6, 5.2), len(owners))[:, None] * np.ones(FRAMES)
         for way, (group, verb) in zip(ways, actions):
             self.radius[owners == group] *= 1 + (SCALE.get(verb, 1) - 1) * way
         self.ground = rng.uniform(20, 110) + rng.uniform(-12, 12, 3)

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the two small models of the benchmark of vfm-caption --score, and writes them as Hugging Face folders.
 
-    train.py captioner|clip FOLDER SECONDS
+    train.py captioner|clip FOLDER
 
 captioner: a Qwen2.5-VL of under 2 million parameters that says what clips of shapes.py show. First its vision tower is
-taught, by heads that are not kept, what is in each patch, what in the clip, and which shapes do what; then it learns
-captions, too, in one of four steps without a clip, so that it knows what they are like. It gets the pixels, tokens and
-places that vfm-caption gives it: at the end its logits are compared with those of transformers' own forward.
+taught, by heads that are not kept, what is in each patch and what it does, and, of each pair of frames, how many there
+are of each shape, of which colour, and which do what. Then its language model learns captions of what the tower sees; in
+one of four steps without a clip, so that it knows what captions are like. It gets the pixels, tokens and places that
+vfm-caption gives it: at the end its logits are compared with those of transformers' own forward.
 clip: a CLIP of frames and single sentences, of which some are the clip's own with a fault; with heads of that kind.
-One thread each. SECONDS are of the processor; how far a training gets in them depends on the machine.
+One thread each. The steps are counted, so what comes out does not depend on how fast a machine is.
 """
 import collections
 import json
@@ -27,6 +28,8 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import apply_rotary_pos_
 import shapes
 
 PROMPT = "Describe."
+NOISE = 4  # of a byte
+STEPS = {"eyes": 800, "words": 600, "clip": 600}
 MEAN, STD = [0.5] * 3, [0.25] * 3
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
            "<|video_pad|>"]
@@ -36,9 +39,9 @@ TEMPLATE = (
     "{% elif content['type'] == 'video' %}"
     "<|vision_start|><|video_pad|><|vision_end|>{% elif 'text' in content %}{{ content['text'] }}{% endif %}"
     "{% endfor %}<|im_start|>{% endfor %}")
-PATCH, MERGE, PAIRS = shapes.CELL, 2, len(shapes.SEEN) // 2
+PATCH, PAIRS = shapes.CELL, len(shapes.SEEN) // 2
 GRID = shapes.SIDE // PATCH
-TOKENS = (GRID // MERGE) ** 2 * PAIRS
+TOKENS = GRID**2 * PAIRS  # a patch is a cell, and a token
 COLOURS, SHAPES, VERBS = list(shapes.COLOURS), list(shapes.SHAPES), list(shapes.VERBS)
 
 
@@ -78,21 +81,27 @@ def save_tokenizer(words: Tokenizer, folder: pathlib.Path) -> None:
     words.save(str(folder / "tokenizer.json"))
 
 
-def pixels(frames: np.ndarray, noise: float = 0) -> torch.Tensor:
-    """`noise`: of what coding a video adds, in steps of a byte."""
-    x = (torch.from_numpy(frames).float() / 255 - 0.5) / 0.25
-    return x + torch.randn_like(x) * (noise / 255 / 0.25) if noise else x
+def pixels(frames: np.ndarray) -> torch.Tensor:
+    return (torch.from_numpy(frames).float() / 255 - 0.5) / 0.25
 
 
 class Draws:
-    """Scenes of the training part, without end: a third of them new, the others from the last 4,096."""
+    """Scenes of the training part, without end: an eighth of them new, the others from the last 16,384. Each keeps the
+    frames that vfm-caption shows a captioner, with noise as coding a video adds some."""
 
-    def __init__(self, seed: int):
-        self.rng, self.last = np.random.default_rng(seed), collections.deque(maxlen=4096)
+    def __init__(self, seed: int, unsaid: float = 0):
+        """`unsaid`: the share of clips of which no caption tells."""
+        self.rng, self.last, self.unsaid = np.random.default_rng(seed), collections.deque(maxlen=16384), unsaid
 
     def scenes(self, count: int) -> list:
-        new = count // 3 if len(self.last) >= count else count
-        made = [shapes.Scene(shapes.draw_spec(self.rng, "training"), self.rng) for _ in range(new)]
+        new = count // 8 if len(self.last) >= 16 * count else count
+        specs = [shapes.unsaid_spec(self.rng) if self.rng.random() < self.unsaid else
+                 shapes.draw_spec(self.rng, "training") for _ in range(new)]
+        made = [shapes.Scene(spec, self.rng) for spec in specs]
+        drawn = shapes.draw(made, shapes.SEEN)
+        noisy = np.clip(drawn + NOISE * self.rng.standard_normal(drawn.shape, np.float32), 0, 255).astype(np.uint8)
+        for scene, seen in zip(made, noisy):
+            scene.seen = seen
         made += [self.last[i] for i in self.rng.integers(0, len(self.last), count - new)] if count > new else []
         self.last.extend(made[:new])
         return made
@@ -107,25 +116,31 @@ def first_weights(model) -> None:
                 torch.nn.init.zeros_(module.bias)
         elif isinstance(module, torch.nn.Embedding):
             torch.nn.init.normal_(module.weight, std=0.5)
+    # In towers each patch sees all others alike at first: sums over a picture are how shapes are counted.
+    for name, module in model.named_modules():
+        if name.endswith("attn.qkv"):
+            module.weight.data[:2 * module.in_features] *= 0.1
+        elif "vision_model" in name and name.endswith(("q_proj", "k_proj")):
+            module.weight.data *= 0.1
 
 
 def first_patches(width: int) -> torch.Tensor:
     """[width, 3, PATCH, PATCH]: the main directions of patches with shapes, each of about variance 1: what is seen
     first are all colours and outlines, and not mostly how light it is."""
-    draws = Draws(5)
-    frames = pixels(shapes.draw(draws.scenes(500), shapes.SEEN[:2])).flatten(0, 1)
+    frames = pixels(np.concatenate([scene.seen for scene in Draws(5).scenes(1000)]))
     cut = frames.reshape(-1, GRID, PATCH, GRID, PATCH, 3).permute(0, 1, 3, 5, 2, 4).reshape(-1, 3 * PATCH**2)
-    cut = cut[cut.reshape(len(cut), 3, -1).std(-1).sum(-1) > 0.2]
     values, vectors = torch.linalg.eigh(cut.T @ cut / len(cut))
     largest = vectors[:, -width:] / values[-width:].clamp(min=1e-3).sqrt()
     return largest.T.reshape(width, 3, PATCH, PATCH)
 
 
 def contents(scene) -> list:
-    """What a scene has of each shape: its count, and its colour (0: none)."""
+    """What a scene has of each shape: its count, and its colour (0: none; -100, which losses skip: several)."""
     counts, colours = [0] * len(SHAPES), [0] * len(SHAPES)
     for n, colour, shape in scene.spec[0]:
-        counts[SHAPES.index(shape)], colours[SHAPES.index(shape)] = n, 1 + COLOURS.index(colour)
+        i, number = SHAPES.index(shape), 1 + COLOURS.index(colour)
+        colours[i] = number if counts[i] == 0 or colours[i] == number else -100
+        counts[i] += n
     return counts + colours
 
 
@@ -139,43 +154,44 @@ class Heads(torch.nn.Linear):
         super().__init__(width, sum(sizes))
         self.sizes = sizes
 
-    def forward(self, x, labels):
-        """The mean loss, and the share of each that is right."""
+    def forward(self, x, labels, weights=None):
+        """The sum of the mean losses, and the share of each thing that is right; of vectors by their `weights`."""
+        weights = torch.ones(x.shape[:-1]) if weights is None else weights
+        weights = weights.flatten() / weights.sum()
         said = super().forward(x).flatten(0, -2).split(self.sizes, -1)
-        losses = [F.cross_entropy(one, label) for one, label in zip(said, labels.flatten(0, -2).T)]
-        right = [(one.argmax(-1) == label).float().mean() for one, label in zip(said, labels.flatten(0, -2).T)]
-        return sum(losses) / len(losses), torch.stack(right).detach()
+        labels = labels.flatten(0, -2).T
+        loss = sum((F.cross_entropy(one, label, reduction="none") * weights).sum() for one, label in zip(said, labels))
+        return loss, torch.stack([((one.argmax(-1) == label) * weights).sum() for one, label in zip(said, labels)])
 
 
 def schedule(optimizer, used: float, peak: float) -> None:
-    """`used`, the share of the time, decides: up in 2 %, then down to nothing along a cosine."""
-    rate = peak * min(1, used / 0.02) * (0.5 + 0.5 * np.cos(np.pi * min(1, used)))
+    """`used`, the share of the steps, decides: up in 3 %, then down to nothing along a cosine."""
     for group in optimizer.param_groups:
-        group["lr"] = max(rate, 1e-7)
+        group["lr"] = peak * min(1, used / 0.03) * (0.5 + 0.5 * np.cos(np.pi * used))
 
 
 # The captioner.
 
-def patches_of(clips: np.ndarray, noise: float = 0) -> torch.Tensor:
-    """[B, SEEN, SIDE, SIDE, 3] to [B, PAIRS, patches, 3 2 16 16], the 2x2 of a token together."""
-    half = GRID // MERGE
-    x = pixels(clips, noise).reshape(len(clips), PAIRS, 2, half, MERGE, PATCH, half, MERGE, PATCH, 3)
-    return x.permute(0, 1, 3, 6, 4, 7, 9, 2, 5, 8).reshape(len(clips), PAIRS, GRID * GRID, -1)
+def patches_of(clips: np.ndarray) -> torch.Tensor:
+    """[B, SEEN, SIDE, SIDE, 3] to [B, PAIRS, patches, 3 2 16 16]."""
+    x = pixels(clips).reshape(len(clips), PAIRS, 2, GRID, PATCH, GRID, PATCH, 3)
+    return x.permute(0, 1, 3, 5, 7, 2, 4, 6).reshape(len(clips), PAIRS, GRID * GRID, -1)
 
 
 def vision(tower, patches: torch.Tensor) -> torch.Tensor:
     """What transformers' tower computes, of many clips at once: a pair of frames is one window here. The patches'
-    vectors, and the tokens'."""
+    vectors before the last block, and the tokens."""
     count, pairs, each, width = patches.shape
     x = F.linear(patches.reshape(-1, each, width), tower.patch_embed.proj.weight.flatten(1))
-    cosine, sine = tower.rotary_pos_emb(x[0], get_vision_position_ids(torch.tensor([[1, GRID, GRID]]), MERGE))
+    cosine, sine = tower.rotary_pos_emb(x[0], get_vision_position_ids(torch.tensor([[1, GRID, GRID]]), 1))
     for block in tower.blocks:
+        before = x
         q, k, v = block.attn.qkv(block.norm1(x)).reshape(len(x), each, 3, block.attn.num_heads, -1).unbind(2)
         q, k = apply_rotary_pos_emb_vision(q, k, cosine, sine)
         seen = F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
         x = x + block.attn.proj(seen.transpose(1, 2).reshape(len(x), each, -1))
         x = x + block.mlp(block.norm2(x))
-    return x.reshape(count, pairs, each, -1), tower.merger(x).reshape(count, TOKENS, -1)
+    return before.reshape(count, pairs, each, -1), tower.merger(x).reshape(count, TOKENS, -1)
 
 
 class Prompt:
@@ -184,7 +200,7 @@ class Prompt:
     def __init__(self, words: Tokenizer, seen: bool):
         look = "<|vision_start|>" + "<|video_pad|>" * TOKENS + "<|vision_end|>" if seen else ""
         self.ids = words.encode(f"{look}{PROMPT}<|im_start|>").ids
-        pad, side = words.token_to_id("<|video_pad|>"), GRID // MERGE
+        pad, side = words.token_to_id("<|video_pad|>"), GRID
         self.first = self.ids.index(pad) if seen else 0
         self.places, free = [], 0
         for i, token in enumerate(self.ids):
@@ -211,8 +227,13 @@ class Prompt:
         return ids, places.T[:, None].expand(3, len(answers), -1), labels
 
 
-def logits_of(model, prompt: Prompt, answers: list, seen=None):
+def logits_of(model, prompt: Prompt, answers: list, seen=None, hidden: tuple = (0, 0)):
+    """`hidden`: a token that stands for some of the answers' where they are read, and how large a share of them it is
+    at most."""
     ids, places, labels = prompt.rows(answers)
+    gone = torch.rand(ids.shape) < hidden[1] * torch.rand(len(ids), 1)
+    gone[:, :len(prompt.ids)] = False
+    ids = ids.masked_fill(gone, hidden[0])
     x = model.model.language_model.embed_tokens(ids)
     if seen is not None:
         x = torch.cat([x[:, :prompt.first], seen, x[:, prompt.first + TOKENS:]], 1)
@@ -229,8 +250,8 @@ def captioner(words: Tokenizer) -> Qwen2_5_VLForConditionalGeneration:
                      "num_key_value_heads": 4, "vocab_size": words.get_vocab_size(), "rms_norm_eps": 1e-6,
                      "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [4, 4, 4]},
                      "eos_token_id": of["<|im_end|>"], "bos_token_id": of["<|endoftext|>"]},
-        vision_config={"depth": 3, "hidden_act": "silu", "hidden_size": 96, "intermediate_size": 192, "num_heads": 4,
-                       "in_channels": 3, "patch_size": PATCH, "temporal_patch_size": 2, "spatial_merge_size": MERGE,
+        vision_config={"depth": 3, "hidden_act": "silu", "hidden_size": 96, "intermediate_size": 256, "num_heads": 4,
+                       "in_channels": 3, "patch_size": PATCH, "temporal_patch_size": 2, "spatial_merge_size": 1,
                        "window_size": shapes.SIDE, "fullatt_block_indexes": [0, 1, 2], "tokens_per_second": 1,
                        "out_hidden_size": width},
         image_token_id=of["<|image_pad|>"], video_token_id=of["<|video_pad|>"],
@@ -258,15 +279,12 @@ def check_captioner(model, words, rng) -> None:
 
 
 def cell_labels(scene) -> np.ndarray:
-    """[PAIRS, patches, 4]: what is in each patch of a pair's first and second frame: shape and colour, 0: nothing."""
-    labels = np.zeros((PAIRS, GRID * GRID, 4), np.int64)
-    half = GRID // MERGE
-    for pair in range(PAIRS):
-        for frame in range(2):
-            for place, (_, colour, shape) in zip(scene.places[pair + frame], scene.kind):
-                row, column = divmod(place, GRID)
-                patch = (row // MERGE * half + column // MERGE) * MERGE**2 + row % MERGE * MERGE + column % MERGE
-                labels[pair, patch, 2 * frame:2 * frame + 2] = 1 + SHAPES.index(shape), 1 + COLOURS.index(colour)
+    """[PAIRS, patches, 3]: shape, colour and verb of what is in each patch, 0: nothing."""
+    labels = np.zeros((PAIRS, GRID * GRID, 3), np.int64)
+    for pair, (group, verb) in enumerate(scene.spec[1]):
+        for place, owner, (_, colour, shape) in zip(scene.places, scene.owners, scene.kind):
+            does = 1 + VERBS.index(verb) if owner == group else 0
+            labels[pair, place] = 1 + SHAPES.index(shape), 1 + COLOURS.index(colour), does
     return labels
 
 
@@ -281,34 +299,33 @@ class Eyes:
 
     def __init__(self, tower, width: int, out: int):
         self.tower = tower
-        self.cells = Heads(width, [1 + len(SHAPES), 1 + len(COLOURS)] * 2)
+        self.cells = Heads(width, [1 + len(SHAPES), 1 + len(COLOURS), 1 + len(VERBS)])
         self.pairs = Heads(out, CONTENTS + [len(SHAPES), len(VERBS)])
 
     def look(self, scenes: list):
         """Tokens, the losses of the heads, and what of each thing is right."""
-        clips = shapes.draw(scenes, shapes.SEEN)
-        patches, tokens = vision(self.tower, patches_of(clips, 4))
-        cell_loss, cell_right = self.cells(patches, torch.from_numpy(np.stack([cell_labels(s) for s in scenes])))
+        patches, tokens = vision(self.tower, patches_of(np.stack([s.seen for s in scenes])))
+        cells = torch.from_numpy(np.stack([cell_labels(s) for s in scenes]))
+        cell_loss, cell_right = self.cells(patches, cells, torch.where(cells[..., 0] > 0, 1.0, 0.1))
         labels = torch.tensor([pair_labels(s) for s in scenes])[:, :, None].expand(-1, -1, TOKENS // PAIRS, -1)
         pair_loss, pair_right = self.pairs(tokens.unflatten(1, (PAIRS, -1)), labels)
         return tokens, {"cells": cell_loss, "pairs": pair_loss}, torch.cat([cell_right, pair_right])
 
 
 class Training:
-    """Steps of an optimizer for some seconds of the processor."""
+    """Some steps of an optimizer."""
 
-    def __init__(self, parameters, seconds: float, peak: float):
-        self.parameters, self.seconds, self.peak = list(parameters), seconds, peak
+    def __init__(self, parameters, steps: int, peak: float):
+        self.parameters, self.all, self.peak = list(parameters), steps, peak
         self.optimizer = torch.optim.AdamW(self.parameters, lr=0, weight_decay=0.02, betas=(0.9, 0.98))
         self.begin, self.steps, self.means = time.process_time(), 0, {}
 
     def goes_on(self) -> bool:
-        self.used = (time.process_time() - self.begin) / self.seconds
-        return self.used < 1
+        return self.steps < self.all
 
     def step(self, losses: dict, rights: torch.Tensor = None) -> None:
         """Their sum becomes less; `rights` are shares that are told."""
-        schedule(self.optimizer, self.used, self.peak)
+        schedule(self.optimizer, (self.steps + 1) / self.all, self.peak)
         self.optimizer.zero_grad()
         sum(losses.values()).backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
@@ -316,43 +333,46 @@ class Training:
         self.steps += 1
         told = {name: value.item() for name, value in losses.items()}
         for i, share in enumerate([] if rights is None else rights.tolist()):
-            told[f"right {i}"] = share
+            told[f"right {i}"] = 100 * share
         for name, value in told.items():
             self.means[name] = 0.95 * self.means.get(name, value) + 0.05 * value
-        if self.steps % 50 == 0:
-            print(f"{time.process_time() - self.begin:6.0f} s {self.steps:6} steps:",
-                  *(f"{name} {mean:.3f}" for name, mean in self.means.items()), flush=True)
+        if self.steps % 25 == 0:
+            said = [f"{mean:.0f}" if name.startswith("right") else f"{name} {mean:.3f}"
+                    for name, mean in self.means.items()]
+            print(f"{time.process_time() - self.begin:6.0f} s {self.steps:6} steps:", *said, flush=True)
 
 
-def train_eyes(model, seconds: float) -> None:
+def train_eyes(model) -> None:
     """The vision tower by what it should see."""
-    eyes, draws = Eyes(model.model.visual, 96, 96), Draws(1)
+    eyes, draws = Eyes(model.model.visual, 96, 96), Draws(1, 0.5)
     training = Training([*model.model.visual.parameters(), *eyes.cells.parameters(), *eyes.pairs.parameters()],
-                        seconds, 3e-3)
+                        STEPS["eyes"], 3e-3)
     while training.goes_on():
-        _, losses, right = eyes.look(draws.scenes(64))
+        _, losses, right = eyes.look(draws.scenes(128))
         training.step(losses, right)
 
 
-def train_words(model, words, seconds: float) -> None:
-    """The language model by captions, of what the vision tower, which stays as it is, sees in clips, and without."""
+def train_words(model, words) -> None:
+    """The language model by captions, of what the vision tower, which stays as it is, sees in clips, and without. Some
+    words before the one that is asked for are hidden, so that what is seen is trusted more than what goes together."""
     end, draws = words.token_to_id("<|im_end|>"), Draws(4)
     seeing, blind = Prompt(words, True), Prompt(words, False)
-    training = Training([*model.model.language_model.parameters(), *model.lm_head.parameters()], seconds, 3e-3)
+    training = Training([*model.model.language_model.parameters(), *model.lm_head.parameters()], STEPS["words"], 3e-3)
     while training.goes_on():
         scenes = draws.scenes(64)
         new = [scene for scene in scenes if not hasattr(scene, "tokens")]
         with torch.no_grad():
-            seen = vision(model.model.visual, patches_of(shapes.draw(new, shapes.SEEN), 4))[1] if new else []
+            seen = vision(model.model.visual, patches_of(np.stack([s.seen for s in new])))[1] if new else []
         for scene, tokens in zip(new, seen):
             scene.tokens, scene.answer = tokens, words.encode(shapes.caption(scene.spec)).ids + [end]
         answers, sees = [scene.answer for scene in scenes], training.steps % 4 != 3
         logits, labels = logits_of(model, seeing if sees else blind, answers,
-                                   torch.stack([scene.tokens for scene in scenes]) if sees else None)
+                                   torch.stack([scene.tokens for scene in scenes]) if sees else None,
+                                   (words.token_to_id("<|endoftext|>"), 0.6))
         training.step({"seeing" if sees else "blind": F.cross_entropy(logits.flatten(0, 1), labels.flatten())})
 
 
-def train_captioner(folder: pathlib.Path, seconds: float) -> None:
+def train_captioner(folder: pathlib.Path) -> None:
     words = chat_tokenizer()
     model = captioner(words)
     print(sum(p.numel() for p in model.parameters()), "parameters,", words.get_vocab_size(), "tokens")
@@ -361,15 +381,15 @@ def train_captioner(folder: pathlib.Path, seconds: float) -> None:
         patch = model.model.visual.patch_embed.proj.weight.zero_()
         half = len(patch) // 2
         patch[:half, :, 0] = patch[half:, :, 1] = first_patches(half)
-    train_eyes(model, 0.4 * seconds)
-    train_words(model, words, 0.6 * seconds)
+    train_eyes(model)
+    train_words(model, words)
     check_captioner(model, words, np.random.default_rng(2))
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(
         {"image_processor_type": "Qwen2VLImageProcessor", "do_resize": True, "resample": 3, "do_rescale": True,
          "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": MEAN, "image_std": STD, "do_convert_rgb": True,
-         "patch_size": PATCH, "temporal_patch_size": 2, "merge_size": MERGE, "min_pixels": shapes.SIDE**2,
+         "patch_size": PATCH, "temporal_patch_size": 2, "merge_size": 1, "min_pixels": shapes.SIDE**2,
          "max_pixels": shapes.SIDE**2}) + "\n")
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}) + "\n")
     end = words.token_to_id("<|im_end|>")
@@ -379,18 +399,18 @@ def train_captioner(folder: pathlib.Path, seconds: float) -> None:
 # The CLIP.
 
 def sentences_of(specs: list, rng) -> list:
-    """Of each spec a true sentence, and three that have a fault in what is in the clip (or are others' sentences)."""
+    """Of each spec a true sentence, and up to three with a fault in what is in the clip."""
     rows = []
     for spec in specs:
         scene, acts = shapes.caption(spec).split(". ")
         if rng.random() < 0.2:
-            rows.append([acts] * 4)
+            rows.append([acts])
             continue
         rows.append([scene + "."])
         for fault in ("colour", "count", "object"):
             found = [s for s in shapes.neighbours(spec, fault) if shapes.share_of(s[0]) == "training"]
-            chosen = found[rng.integers(len(found))] if found else spec
-            rows[-1].append(shapes.caption(chosen).split(". ")[0] + ".")
+            if found:
+                rows[-1].append(shapes.caption(found[rng.integers(len(found))]).split(". ")[0] + ".")
     return rows
 
 
@@ -408,59 +428,51 @@ def small_clip(words: Tokenizer) -> CLIPModel:
     return model
 
 
-RESTING = (0, 7, 15)  # frames in which nothing moves: then it is known what is in which patch
-
-
-def frame_cells(scenes: list, states) -> torch.Tensor:
-    """[scenes, patches, 2]: shape and colour in each patch of a frame at rest; 0: nothing."""
+def frame_cells(scenes: list) -> torch.Tensor:
+    """[scenes, patches, 2]: shape and colour in each patch of a frame; 0: nothing."""
     labels = np.zeros((len(scenes), GRID * GRID, 2), np.int64)
-    for scene, state, row in zip(scenes, states, labels):
-        for place, (_, colour, shape) in zip(scene.places[state], scene.kind):
+    for scene, row in zip(scenes, labels):
+        for place, (_, colour, shape) in zip(scene.places, scene.kind):
             row[place] = 1 + SHAPES.index(shape), 1 + COLOURS.index(colour)
     return torch.from_numpy(labels)
 
 
-def contrast(images, texts, scale, sentences: list):
-    """CLIP's loss of images and of texts, of which the first len(images) are theirs; and which is the right one most.
-    Equal sentences are no wrong ones of each other."""
-    count = len(images)
-    number = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
-    numbers, truth = torch.tensor([number[sentence] for sentence in sentences]), torch.arange(count)
-    same = numbers[:count, None] == numbers
-    same[truth, truth] = False
-    logits = (scale.exp() * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T).masked_fill(same, -1e9)
-    loss = (F.cross_entropy(logits, truth) + F.cross_entropy(logits[:, :count].T, truth)) / 2
-    return loss, (logits.argmax(1) == truth).float().mean()
+def contrast(images, texts, scale, own: torch.Tensor):
+    """CLIP's loss of images and of different texts, of which own[i] is that of image i: which text is an image's, and
+    which image a text's, where several are as right. And how often the right text is the nearest one."""
+    logits = scale.exp() * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T
+    right = own[:, None] == own
+    of_texts = logits[:, own].T.log_softmax(-1).masked_fill(~right, -torch.inf).logsumexp(-1)
+    return (F.cross_entropy(logits, own) - of_texts.mean()) / 2, (logits.argmax(1) == own).float().mean()
 
 
-def train_clip(folder: pathlib.Path, seconds: float) -> None:
-    words, count = clip_tokenizer(), 64
+def train_clip(folder: pathlib.Path) -> None:
+    words = clip_tokenizer()
     end = words.token_to_id("<|endoftext|>")
     model, draws = small_clip(words), Draws(3)
     print(sum(p.numel() for p in model.parameters()), "parameters,", words.get_vocab_size(), "tokens")
     cells, shown, said = Heads(96, [1 + len(SHAPES), 1 + len(COLOURS)]), Heads(96, CONTENTS), Heads(96, CONTENTS)
-    training = Training([p for part in (model, cells, shown, said) for p in part.parameters()], seconds, 2e-3)
+    training = Training([p for part in (model, cells, shown, said) for p in part.parameters()], STEPS["clip"], 2e-3)
     while training.goes_on():
-        scenes, losses = draws.scenes(count), {}
-        states, resting = draws.rng.integers(0, 3, count), training.steps % 2 == 0
-        at = np.array(RESTING)[states] if resting else draws.rng.integers(0, shapes.FRAMES, count)
-        frames = pixels(shapes.draw(scenes, at[:, None])[:, 0], 4).permute(0, 3, 1, 2)
+        scenes, losses = draws.scenes(128), {}
+        at = draws.rng.integers(0, len(shapes.SEEN), len(scenes))
+        frames = pixels(np.stack([scene.seen[i] for scene, i in zip(scenes, at)])).permute(0, 3, 1, 2)
         seen = model.vision_model(pixel_values=frames)
         images = model.visual_projection(seen.pooler_output)
-        if resting:
-            losses["cells"], _ = cells(seen.last_hidden_state[:, 1:], frame_cells(scenes, states))
+        losses["cells"], right = cells(seen.last_hidden_state[:, 1:], frame_cells(scenes))
         things = torch.tensor([contents(scene) for scene in scenes])
-        losses["shown"], right = shown(images, things)
+        losses["shown"], shown_right = shown(images, things)
         rows = sentences_of([scene.spec for scene in scenes], draws.rng)
-        sentences = [sentence for row in zip(*rows) for sentence in row]
-        ids = [words.encode(sentence).ids for sentence in sentences]
+        place = {sentence: i for i, sentence in enumerate(dict.fromkeys(s for row in rows for s in row))}
+        own = torch.tensor([place[row[0]] for row in rows])
+        ids = [words.encode(sentence).ids for sentence in place]
         long = max(map(len, ids))
         texts = model.text_projection(model.text_model(
             input_ids=torch.tensor([i + [end] * (long - len(i)) for i in ids])).pooler_output)
         of_scene = [i for i, row in enumerate(rows) if not row[0].startswith("First")]
-        losses["said"], _ = said(texts[of_scene], things[of_scene])
-        losses["pairs"], first = contrast(images, texts, model.logit_scale, sentences)
-        training.step(losses, torch.cat([right, first[None]]))
+        losses["said"], _ = said(texts[own[of_scene]], things[of_scene])
+        losses["pairs"], first = contrast(images, texts, model.logit_scale, own)
+        training.step(losses, torch.cat([right, shown_right, first[None]]))
         with torch.no_grad():
             model.logit_scale.clamp_(max=np.log(100))
     model.save_pretrained(folder)
@@ -473,11 +485,11 @@ def train_clip(folder: pathlib.Path, seconds: float) -> None:
 
 
 def main() -> None:
-    kind, folder, seconds = sys.argv[1], pathlib.Path(sys.argv[2]), float(sys.argv[3])
+    kind, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     torch.manual_seed(11)
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
-    {"captioner": train_captioner, "clip": train_clip}[kind](folder, seconds)
+    {"captioner": train_captioner, "clip": train_clip}[kind](folder)
 
 
 main()
