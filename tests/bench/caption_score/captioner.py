@@ -11,8 +11,8 @@ from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import apply_rotary_pos_emb_vision, get_vision_position_ids
 
 import shapes
-from learning import (COLOURS, CONTENTS, GRID, MEAN, PATCH, SHAPES, STD, VERBS, Draws, Heads, Training, contents, corpus,
-                      first_patches, first_weights, pixels, save_tokenizer)
+from learning import (COLOURS, CONTENTS, GRID, MEAN, PATCH, SHAPES, STD, VERBS, Draws, Heads, Training, contents,
+                      corpus, first_patches, first_weights, pixels, save_tokenizer)
 
 EYES_STEPS, WORDS_STEPS = 800, 600
 PROMPT = "Describe."

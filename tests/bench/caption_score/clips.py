@@ -4,10 +4,10 @@
 
     clips.py FOLDER CLIPS
 
-FOLDER gets tuning.tar, test.tar and test-elsewhere.tar. For each fault there are CLIPS clips, an even number, each twice:
-as FAULT-NUMBER-true with its own caption, as FAULT-NUMBER-false with one that has the fault. Two clips go together: the
-caption of each is the other's faulty one, so for each fault the true and the faulty captions are the same texts. The
-shard elsewhere has the captions of the test with other clips, of which neither is true. Needs ffmpeg.
+FOLDER gets tuning.tar, test.tar and test-elsewhere.tar. For each fault there are CLIPS clips, an even number, each
+twice: as FAULT-NUMBER-true with its own caption, as FAULT-NUMBER-false with one that has the fault. Two clips go
+together: the caption of each is the other's faulty one, so for each fault the true and the faulty captions are the same
+texts. The shard elsewhere has the captions of the test with other clips, of which neither is true. Needs ffmpeg.
 """
 import io
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two trainings of the benchmark of vfm-caption --score share: scenes without end, first weights, heads, steps."""
+"""What the two trainings of train.py share: scenes without end, first weights, heads, steps."""
 import collections
 import pathlib
 import time

@@ -2,8 +2,8 @@
 """Clips of shapes that do two things one after the other, their captions, and captions with one fault.
 
 A clip has one or two groups of equal shapes, three shapes at most: ((count, colour, shape), ...), in the order of the
-shapes' names; and two actions: ((group, verb), (group, verb)). Each shape has a cell of a grid of 2 x 2 to itself,
-and moves by a quarter of it. The first action is in the first third of the clip, the second in the last third. Its caption
+shapes' names; and two actions: ((group, verb), (group, verb)). Each shape has a cell of a grid of 2 x 2 to itself, and
+moves by a quarter of it. The first action is in the first third of the clip, the second in the last third. Its caption
 follows from these:
 
     One red circle and two blue squares. First the circle moves left, then the squares grow.
@@ -75,7 +75,8 @@ def unsaid_spec(rng):
         different = {kind[2] for kind in kinds}
         if len(different) < 3 and len(set(kinds)) == len(different):
             continue
-        if actions[0] != actions[1] and share_of(tuple(sorted((kinds[g][2], verb) for g, verb in actions))) == "training":
+        acts = tuple(sorted((kinds[g][2], verb) for g, verb in actions))
+        if actions[0] != actions[1] and share_of(acts) == "training":
             return kinds, actions
 
 

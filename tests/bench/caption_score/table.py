@@ -60,13 +60,20 @@ def logistic(x: np.ndarray, y: np.ndarray, shrink: float) -> np.ndarray:
 
 
 def fit(folder: pathlib.Path) -> None:
-    rows = scores_of(folder, "tuning")
-    names = SCORES[:4]
-    x = np.array([[max(row[name], -FLOOR) if name == "caption_gain_least" else row[name] for name in names]
-                  for row in rows.values()])
-    y = np.array([key.endswith("-true") for key in rows], float)
-    w = logistic(x, y, 1.0)
-    print(f"of {len(y)} captions:", ", ".join(f"{name} {value:.3f}" for name, value in zip((*names, "bias"), w)))
+    """Prints the weights, and how they do on the part `test` beside those that made its caption_quality."""
+    tuning, test, names = scores_of(folder, "tuning"), scores_of(folder, "test"), SCORES[:4]
+
+    def numbers(rows):
+        return np.array([[max(row[name], -FLOOR) if name == "caption_gain_least" else row[name] for name in names]
+                         for row in rows.values()])
+
+    w = logistic(numbers(tuning), np.array([key.endswith("-true") for key in tuning], float), 1.0)
+    print(f"of {len(tuning)} captions:", ", ".join(f"{name} {value:.3f}" for name, value in zip((*names, "bias"), w)))
+    fitted = dict(zip(test, numbers(test) @ w[:-1]))
+    here = {key: row["caption_quality"] for key, row in test.items()}
+    for title, values in (("these weights", fitted), ("those of caption_quality", here)):
+        print(f"{title}, on the test:", ", ".join(f"{fault} {auc(*split(values, fault)):.3f}"
+                                                  for fault in (*shapes.FAULTS, "all")))
 
 
 def words_of(folder: pathlib.Path, part: str) -> dict:

@@ -6,8 +6,8 @@
 
 captioner: a Qwen2.5-VL of under 2 million parameters that says what clips of shapes.py show. First its vision tower is
 taught, by heads that are not kept, what is in each patch and what it does, and, of each pair of frames, how many there
-are of each shape, of which colour, and which do what. Then its language model learns captions of what the tower sees; in
-one of four steps without a clip, so that it knows what captions are like. It gets the pixels, tokens and places that
+are of each shape, of which colour, and which do what. Then its language model learns captions of what the tower sees;
+in one of four steps without a clip, so that it knows what captions are like. It gets the pixels, tokens and places that
 vfm-caption gives it: at the end its logits are compared with those of transformers' own forward.
 clip: a CLIP of frames and single sentences, of which some are the clip's own with a fault; with heads of that kind.
 One thread each. The steps are counted, so what comes out does not depend on how fast a machine is.
