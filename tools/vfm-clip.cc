@@ -11,6 +11,7 @@
 #include "cli/runner.h"
 #include "clip/clip.h"
 #include "media/decoder.h"
+#include "media/loudness.h"
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
 #include "tensor/device.h"
@@ -25,7 +26,10 @@ class ClipTool : public vfm::cli::Tool {
   }
   std::string example() const override { return "find raw -name '*.mp4' | vfm-clip -o clips"; }
 
-  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
+  std::string version_details() const override {
+    const std::string loudness = vfm::media::loudness_version();
+    return vfm::media::ffmpeg_version() + (loudness.empty() ? "" : loudness + "\n");
+  }
 
   void add_options(CLI::App& app) override {
     input_.add(app, "VIDEO",

@@ -10,17 +10,30 @@
 #include "base/error.h"
 #include "base/rounding.h"
 #include "base/stop.h"
+#include "clip/measures.h"
 #include "io/file.h"
 
 namespace vfm::clip {
 namespace {
 
-/// "WIDTHxHEIGHT+X+Y" in the upright picture, as image programs write it; null: no bars.
+/// Null: no bars.
 Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture>& cropped) {
   if (!cropped) return nullptr;
-  const media::Rectangle r = media::rotate_rectangle(cropped->picture, cropped->width,
-                                                     cropped->height, info.rotation, info.mirror);
-  return fmt::format("{}x{}+{}+{}", r.width, r.height, r.x, r.y);
+  return upright_box(cropped->picture, cropped->width, cropped->height, info);
+}
+
+/// To measure the sound of a source: nothing where it cannot be opened once more, and of an address
+/// whose sound no clip gets, as that would be fetched for this alone.
+std::unique_ptr<media::SoundMeter> sound_meter(const std::string& path, const ClipRecipe& recipe,
+                                               const media::StreamInfo& info) {
+  if (!info.has_audio || (io::is_url(path) && recipe.audio == media::AudioMode::drop))
+    return nullptr;
+  try {
+    return std::make_unique<media::SoundMeter>(path, info.stream);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::runtime) throw;
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -48,6 +61,7 @@ ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int
     max_length_ = std::llround(recipe.max_seconds / decoder_.info().time_base.value());
   if (recipe.audio != media::AudioMode::drop && decoder_.info().has_audio)
     audio_.emplace(path_, decoder_.info().stream);
+  sound_meter_ = sound_meter(path_, recipe, decoder_.info());
   if (recipe.crop) picture_ = find_picture(path_, decode_);
   go_to_middle(decoder_, options.most_seconds);
 }
@@ -126,6 +140,8 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     return leave_out(span, "error");
   }
   Json facts = clip->facts(mp4.size(), audio.codec());
+  add_boxes(facts, clip->pictures(), picture_, decoder_.info());
+  add_sound_measures(facts, sound_meter_ ? sound_meter_->measure(span) : std::nullopt);
   if (options_.recipe.crop) facts["crop"] = crop_json(decoder_.info(), picture_);
   if (const Json& model = options_.recipe.stitch_model; !model.is_null())
     facts["stitch_model"] = {{"name", model.at("name")},

@@ -25,6 +25,7 @@
 #include "media/audio.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
+#include "media/sound_meter.h"
 #include "media/tone_map.h"
 
 namespace vfm::clip {
@@ -102,6 +103,7 @@ class ClipCutter {
 
   ItemProgress place_;
   std::optional<media::AudioReader> audio_;
+  std::unique_ptr<media::SoundMeter> sound_meter_;
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans

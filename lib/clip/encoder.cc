@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/rounding.h"
+#include "clip/measures.h"
 
 namespace vfm::clip {
 
@@ -141,6 +142,7 @@ Json ClipEncoder::facts(std::size_t bytes, const std::string& audio_codec) const
     j[fmt::format("color_{}", i + 1)] = m.colors[i].rgb;
     j[fmt::format("color_{}_share", i + 1)] = six_digits(m.colors[i].share);
   }
+  add_picture_measures(j, m);
   j["shots"] = shots_;
   if (verified_) j["verified"] = true;
   return j;

@@ -61,6 +61,8 @@ class ClipEncoder {
   std::string finish(const media::AudioTrack& audio, const media::Frame* after);
   /// Measured facts, in the order of KEY.json; after finish().
   Json facts(std::size_t bytes, const std::string& audio_codec) const;
+  /// What its pictures have that facts() does not say: boxes.
+  std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:
   media::Frame shown(const media::Frame& frame);

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/rounding.h"
 #include "clip/encoder.h"
+#include "clip/measures.h"
 #include "clip/names.h"
 #include "clip/source.h"
 #include "curate/clip_meter.h"
@@ -51,6 +54,9 @@ Json image_facts(std::string_view bytes, const std::string& path) {
     j[fmt::format("color_{}", i + 1)] = m.colors[i].rgb;
     j[fmt::format("color_{}_share", i + 1)] = six_digits(m.colors[i].share);
   }
+  add_picture_measures(j, m);
+  add_boxes(j, m.pictures, std::nullopt, info);
+  add_sound_measures(j, std::nullopt);
   j["shots"] = 1;
   return j;
 }

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "curate/camera_split.h"
+
 namespace vfm::curate {
 namespace {
 
@@ -39,6 +41,8 @@ FrameMeasures measure_frame(const FrameFeatures& f, const MotionField& motion, d
   for (const MotionVector& v : motion.vectors)
     sum += std::hypot(v.x * aspect, v.y);
   m.motion = static_cast<float>(sum / (diagonal * static_cast<double>(motion.vectors.size())));
+  const MotionSplit split = split_motion(motion, f.picture, aspect);
+  m.camera = split.camera, m.object = split.object;
   return m;
 }
 
@@ -66,6 +70,7 @@ void ClipMeter::add(const FrameMeasures& m, const SmallPicture& picture,
                     const media::Frame& frame) {
   if (looks()) {
     sharpness_ += row_sharpness(frame);
+    pictures_.add(frame, picture);
     ++sharp_frames_;
     std::array<std::uint8_t, kChromaCells> luma;
     halve_luma(picture, luma);
@@ -74,7 +79,12 @@ void ClipMeter::add(const FrameMeasures& m, const SmallPicture& picture,
       ++bin.count, bin.y += luma[i], bin.u += picture.u[i], bin.v += picture.v[i];
     }
   }
-  if (frames_ > 0) motion_ += m.motion, frozen_ += m.frozen;
+  if (frames_ > 0) {
+    motion_ += m.motion, frozen_ += m.frozen;
+    camera_ += m.camera, object_ += m.object;
+    if (!m.frozen) doubled_ += repeats_ == 1;
+    repeats_ = m.frozen ? repeats_ + 1 : 0;
+  }
   brightness_ += m.brightness, contrast_ += m.contrast, saturation_ += m.saturation;
   black_ += m.black;
   ++frames_;
@@ -86,12 +96,16 @@ ClipMeasures ClipMeter::result(double seconds) const {
   const auto n = static_cast<double>(frames_);
   r.motion = frames_ > 1 ? motion_ / (n - 1) : 0;
   r.motion_per_second = seconds > 0 ? r.motion * n / seconds : 0;
+  r.camera_motion = frames_ > 1 ? camera_ / (n - 1) : 0;
+  r.object_motion = frames_ > 1 ? object_ / (n - 1) : 0;
   r.brightness = brightness_ / n;
   r.contrast = contrast_ / n;
   r.saturation = saturation_ / n;
   r.sharpness = sharpness_ / static_cast<double>(sharp_frames_);
   r.black = static_cast<double>(black_) / n;
   r.frozen = static_cast<double>(frozen_) / n;
+  r.doubled = static_cast<double>(doubled_) / n;
+  r.pictures = pictures_.result();
   std::vector<int> order(kBins);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),

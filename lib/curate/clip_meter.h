@@ -8,11 +8,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "curate/frame_features.h"
 #include "curate/motion.h"
+#include "curate/picture_meter.h"
 
 namespace vfm::curate {
 
@@ -28,16 +30,23 @@ struct ClipMeasures {
   double sharpness = 0;          ///< mean second difference along rows, 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
   double frozen = 0;             ///< fraction of frames that show what the frame before showed
+  /// Fraction of frames that show the frame before once more, between two that show something new:
+  /// what a conversion to a higher frame rate leaves.
+  double doubled = 0;
+  double camera_motion = 0;  ///< as `motion`, of what a movement of the camera explains
+  double object_motion = 0;  ///< as `motion`, of the rest (curate/camera_split.h)
   struct Color {
     std::string rgb;   ///< "#rrggbb"
     double share = 0;  ///< of the area, 0..1
   };
-  std::vector<Color> colors;  ///< at most three, most of the picture first
+  std::vector<Color> colors;                ///< at most three, most of the picture first
+  std::optional<PictureMeasures> pictures;  ///< of frames that are large enough
 };
 
 /// What one frame adds, kept small for the frames that wait for a decision.
 struct FrameMeasures {
   float brightness = 0, contrast = 0, saturation = 0, motion = 0;
+  float camera = 0, object = 0;  // parts of motion
   bool black = false, frozen = false;
 };
 /// `motion`: from the frame before to this one. `aspect`: width / height as shown.
@@ -65,9 +74,12 @@ class ClipMeter {
   struct Bin {
     std::uint64_t count = 0, y = 0, u = 0, v = 0;
   };
-  std::int64_t frames_ = 0, black_ = 0, frozen_ = 0, sharp_frames_ = 0;
-  double motion_ = 0, brightness_ = 0, contrast_ = 0, saturation_ = 0, sharpness_ = 0;
+  std::int64_t frames_ = 0, black_ = 0, frozen_ = 0, doubled_ = 0, sharp_frames_ = 0;
+  std::int64_t repeats_ = 0;  // frames so far that show what an earlier one showed
+  double motion_ = 0, camera_ = 0, object_ = 0, brightness_ = 0, contrast_ = 0, saturation_ = 0,
+         sharpness_ = 0;
   std::vector<Bin> bins_ = std::vector<Bin>(kBins);
+  PictureMeter pictures_;
 };
 
 }  // namespace vfm::curate

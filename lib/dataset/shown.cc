@@ -18,7 +18,7 @@ namespace vfm::dataset {
 namespace {
 
 constexpr std::size_t kLongestField = 64;  // bytes of a name
-constexpr std::size_t kMostFields = 64, kMostScores = 24;
+constexpr std::size_t kMostFields = 64, kMostScores = 32;
 // Samples that are shown at an end of a score, by chance, and near to one.
 constexpr std::size_t kEnds = 5, kByChance = 24, kNear = 4;
 constexpr int kBins = 40;

@@ -6,16 +6,13 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/stop.h"
+#include "media/audio_decoding.h"
 #include "media/audio_encoder.h"
 #include "media/audio_packets.h"
 #include "media/mux.h"
 
 namespace vfm::media {
 namespace {
-
-// Some decoders give silence or noise until they have heard a few packets (AAC 1, Opus 80 ms).
-constexpr AVRational kPreRoll{80, 1000};
 
 // A source whose timestamps jitter (Matroska counts milliseconds) is no source with gaps.
 constexpr double kTolerance = 0.040;
@@ -34,7 +31,6 @@ struct AudioReader::State {
 
   std::shared_ptr<AudioTrack::Data> copy(const Span& span, std::int64_t& corrupt);
   std::shared_ptr<AudioTrack::Data> encode(const Span& span, std::int64_t& corrupt);
-  CodecPtr open_decoder() const;
 
   AudioPackets packets;
   /// Null: the source has no sound. Not to be kept: start() may reopen the source.
@@ -71,48 +67,14 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
   return heard ? data : nullptr;
 }
 
-CodecPtr AudioReader::State::open_decoder() const {
-  const AVCodec* decoder = avcodec_find_decoder(stream()->codecpar->codec_id);
-  if (!decoder)
-    fail("cannot decode the sound of '{}': this FFmpeg has no decoder for {}", packets.name(),
-         avcodec_get_name(stream()->codecpar->codec_id));
-  CodecPtr codec(not_null(avcodec_alloc_context3(decoder)));
-  if (avcodec_parameters_to_context(codec.get(), stream()->codecpar) < 0) throw std::bad_alloc();
-  codec->pkt_timebase = stream()->time_base;
-  codec->flags |= AV_CODEC_FLAG_BITEXACT;
-  clear_libav_message();
-  if (const int error = avcodec_open2(codec.get(), decoder, nullptr); error < 0)
-    fail("cannot decode the sound of '{}': {}", packets.name(), libav_error_text(error));
-  return codec;
-}
-
 std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
                                                              std::int64_t& corrupt) {
-  const CodecPtr decoder = open_decoder();
-  const double begin = span.begin_seconds();
-  const std::int64_t lead = av_rescale_q(span.begin, to_av(span.base), stream()->time_base) -
-                            av_rescale_q(1, kPreRoll, stream()->time_base);
-  packets.start(lead, corrupt);
   std::unique_ptr<AudioCanvas> canvas;  // made when the first frame shows rate and channels
-  PacketPtr packet(not_null(av_packet_alloc()));
-  AvFramePtr frame(not_null(av_frame_alloc()));
-  bool open = true;
-  while (open) {
-    open = packets.next(packet.get(), corrupt);
-    if (avcodec_send_packet(decoder.get(), open ? packet.get() : nullptr) < 0 && open) ++corrupt;
-    av_packet_unref(packet.get());
-    while (avcodec_receive_frame(decoder.get(), frame.get()) >= 0) {
-      check_stop();
-      std::optional<double> at;  // seconds after the beginning of the span
-      if (frame->best_effort_timestamp != AV_NOPTS_VALUE)
-        at =
-            static_cast<double>(frame->best_effort_timestamp) * av_q2d(stream()->time_base) - begin;
-      if (!canvas) canvas = std::make_unique<AudioCanvas>(*frame, span.seconds(), kTolerance);
-      canvas->put(*frame, at);
-      if (canvas->full()) open = false;
-      av_frame_unref(frame.get());
-    }
-  }
+  decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
+    if (!canvas) canvas = std::make_unique<AudioCanvas>(frame, span.seconds(), kTolerance);
+    canvas->put(frame, at);
+    return !canvas->full();
+  });
   if (!canvas || !canvas->heard()) return nullptr;
   return canvas->encode();
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/luma_plane.h"
+
+#include <algorithm>
+#include <array>
+
+namespace vfm::curate {
+namespace {
+
+constexpr int kReducedSide = 360;
+
+/// out[x] = sum of `rows` rows at column x.
+void add_rows(const LumaPlane& plane, int top, int rows, int columns,
+              std::vector<std::uint16_t>& out) {
+  const std::uint8_t* p = plane.row(top);
+  for (int x = 0; x < columns; ++x)
+    out[static_cast<std::size_t>(x)] = p[x];
+  for (int y = top + 1; y < top + rows; ++y) {
+    p = plane.row(y);
+    std::uint16_t* sum = out.data();
+    for (int x = 0; x < columns; ++x)
+      sum[x] = static_cast<std::uint16_t>(sum[x] + p[x]);
+  }
+}
+
+std::array<std::uint8_t, 256> to_full_range(bool full) {
+  std::array<std::uint8_t, 256> levels{};
+  for (int i = 0; i < 256; ++i)
+    levels[static_cast<std::size_t>(i)] =
+        static_cast<std::uint8_t>(full ? i : std::clamp((298 * (i - 16) + 128) / 256, 0, 255));
+  return levels;
+}
+
+}  // namespace
+
+LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room) {
+  if (frame.layout != media::PixelLayout::rgb24)
+    return {frame.plane[0], frame.stride[0], frame.width, frame.height, frame.full_range};
+  room.resize(static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height));
+  std::uint8_t* out = room.data();
+  for (int y = 0; y < frame.height; ++y) {
+    const std::uint8_t* p = frame.plane[0] + static_cast<std::ptrdiff_t>(y) * frame.stride[0] + 1;
+    for (int x = 0; x < frame.width; ++x)
+      *out++ = p[3 * x];
+  }
+  return {room.data(), frame.width, frame.width, frame.height, true};
+}
+
+void reduce_luma(const LumaPlane& plane, ReducedLuma& out) {
+  const int side = std::min(plane.width, plane.height);
+  const int k = std::max(1, (side + kReducedSide / 2) / kReducedSide);
+  out.factor = k;
+  out.width = plane.width / k;
+  out.height = plane.height / k;
+  out.pixels.resize(static_cast<std::size_t>(out.width) * static_cast<std::size_t>(out.height));
+  const auto levels = to_full_range(plane.full_range);
+  std::vector<std::uint16_t> sums(static_cast<std::size_t>(out.width * k));
+  std::uint8_t* to = out.pixels.data();
+  for (int y = 0; y < out.height; ++y) {
+    add_rows(plane, y * k, k, out.width * k, sums);
+    const std::uint16_t* sum = sums.data();
+    for (int x = 0; x < out.width; ++x, sum += k) {
+      unsigned total = 0;
+      for (int i = 0; i < k; ++i)
+        total += sum[i];
+      *to++ = levels[total / static_cast<unsigned>(k * k)];
+    }
+  }
+}
+
+}  // namespace vfm::curate

@@ -1,0 +1,52 @@
+// Measures of a clip that need its full pictures: every eighth of them is looked at.
+//
+// Holds what one clip needs and no picture. Pure: depends on the pictures alone. Thread-safety: one
+// thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "curate/bars.h"
+#include "curate/luma_plane.h"
+#include "curate/picture_quality.h"
+#include "curate/small_picture.h"
+#include "curate/still_overlay.h"
+
+namespace vfm::curate {
+
+/// Of a clip; means over the pictures that were looked at. Boxes are in pixels as stored.
+struct PictureMeasures {
+  PictureQuality quality;
+  double text_area = 0, text_area_most = 0;  ///< curate/text_edges.h; mean, and of one picture
+  double bars = 0;                           ///< share of the area outside `picture`
+  PixelArea whole;                           ///< a picture of the clip
+  PixelArea picture;                         ///< without black bars (curate/bars.h)
+  bool overlay_known = false;                ///< StillOverlay::can_tell()
+  std::optional<PixelArea> overlay;
+  /// `picture` without the strip along one side that takes the overlay away with the least area;
+  /// `picture` if that is more than a quarter of it.
+  PixelArea proposed_crop;
+};
+
+class PictureMeter {
+ public:
+  /// `small`: of the same picture. 8 bits.
+  void add(const media::Frame& frame, const SmallPicture& small);
+  /// Nothing of pictures that have less than 32 pixels a side, and where there were none.
+  std::optional<PictureMeasures> result() const;
+
+ private:
+  PictureQuality sum_;
+  double text_ = 0, text_most_ = 0;
+  std::int64_t pictures_ = 0;
+  PixelArea whole_;  // of the first picture
+  BarFinder bars_;
+  StillOverlay overlay_;
+  ReducedLuma reduced_;
+  std::vector<std::uint8_t> room_;
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,25 @@
+// Inside lib/media only: the decoded sound of a span.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/rational.h"
+#include "media/audio_packets.h"
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// Some decoders give silence or noise until they have heard a few packets (AAC 1, Opus 80 ms).
+inline constexpr AVRational kPreRoll{80, 1000};
+
+/// Gives `take` the frames of the span in order, with the lead that decoders need, until it says
+/// false. `at`: seconds after the beginning of the span, may be negative; nothing: right after the
+/// frame before. What cannot be decoded is added to `corrupt`. Throws Error where there is no
+/// decoder; Stopped.
+void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt,
+                  const std::function<bool(const AVFrame& frame, std::optional<double> at)>& take);
+
+}  // namespace vfm::media

@@ -1,0 +1,37 @@
+// Loudness of sound as ITU-R BS.1770-4 and EBU R128 define it, by libebur128.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vfm::media {
+
+/// "libebur128 1.2.6"; empty: this build has none, and no sound has a loudness.
+std::string loudness_version();
+
+/// What a channel counts as.
+enum class LoudnessWeight { front, surround, none };
+
+class LoudnessMeter {
+ public:
+  /// One weight a channel. Up to 64 channels, 8 to 1,000,000 samples a second.
+  LoudnessMeter(const std::vector<LoudnessWeight>& channels, int rate);
+  ~LoudnessMeter();
+  LoudnessMeter(LoudnessMeter&&) noexcept;
+
+  /// Samples of -1 to 1, those of all channels of one time together.
+  void add(const float* samples, std::size_t times);
+  /// Integrated and gated, in LUFS. Nothing below -70 LUFS, which is the gate, of less than 0.4
+  /// seconds, and without libebur128.
+  std::optional<double> integrated() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::media

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/sound_meter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "media/audio_decoding.h"
+#include "media/loudness.h"
+#include "media/speech_likeness.h"
+
+namespace vfm::media {
+namespace {
+
+constexpr int kMostRate = 1'000'000, kMostChannels = 64;
+constexpr double kSilentPower = 1e-6;   // -60 dB of full scale
+constexpr double kSilencePiece = 0.05;  // seconds that are silent or not
+
+LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
+  switch (av_channel_layout_channel_from_index(&layout, index)) {
+    case AV_CHAN_LOW_FREQUENCY:
+    case AV_CHAN_LOW_FREQUENCY_2:
+      return LoudnessWeight::none;
+    case AV_CHAN_SIDE_LEFT:
+    case AV_CHAN_SIDE_RIGHT:
+    case AV_CHAN_BACK_LEFT:
+    case AV_CHAN_BACK_RIGHT:
+      return LoudnessWeight::surround;
+    default:
+      return LoudnessWeight::front;
+  }
+}
+
+/// What is heard of one span. The format of its first frame is that of all.
+class HeardSpan {
+ public:
+  HeardSpan(const AVFrame& like, double seconds);
+  ~HeardSpan() { av_channel_layout_uninit(&layout_); }
+  HeardSpan(const HeardSpan&) = delete;
+  HeardSpan& operator=(const HeardSpan&) = delete;
+
+  /// False when the end of the span has been reached.
+  bool add(const AVFrame& frame, std::optional<double> at);
+  std::optional<SoundMeasures> result();
+
+ private:
+  void open_converter(const AVFrame& from);
+  void hear(const float* samples, std::size_t times);
+
+  AVChannelLayout layout_{};
+  int rate_;
+  std::int64_t length_, position_ = 0, heard_ = 0, sounding_ = 0;
+  SwrPtr converter_;
+  int from_rate_ = 0, from_format_ = -1, from_channels_ = 0;
+  LoudnessMeter loudness_;
+  SpeechLikeness speech_;
+  std::vector<float> samples_, mono_;
+  std::vector<double> power_;  // of the piece that is open, a channel
+  std::int64_t in_piece_ = 0;
+};
+
+std::vector<LoudnessWeight> weights_of(const AVChannelLayout& layout) {
+  std::vector<LoudnessWeight> weights;
+  for (int i = 0; i < layout.nb_channels; ++i)
+    weights.push_back(weight_of(layout, static_cast<unsigned>(i)));
+  return weights;
+}
+
+/// A layout with positions.
+AVChannelLayout positioned(const AVFrame& frame) {
+  const AVChannelLayout& from = frame.ch_layout;
+  if (frame.sample_rate < 8 || frame.sample_rate > kMostRate || from.nb_channels < 1 ||
+      from.nb_channels > kMostChannels)
+    fail("sound of {} Hz in {} channels is not measured", frame.sample_rate, from.nb_channels);
+  AVChannelLayout layout{};
+  if (from.order == AV_CHANNEL_ORDER_UNSPEC)
+    av_channel_layout_default(&layout, from.nb_channels);
+  else
+    av_channel_layout_copy(&layout, &from);
+  return layout;
+}
+
+HeardSpan::HeardSpan(const AVFrame& like, double seconds)
+    : layout_(positioned(like)),
+      rate_(like.sample_rate),
+      length_(std::max<std::int64_t>(1, std::llround(seconds * rate_))),
+      loudness_(weights_of(layout_), rate_),
+      speech_(rate_),
+      power_(static_cast<std::size_t>(layout_.nb_channels)) {}
+
+void HeardSpan::open_converter(const AVFrame& from) {
+  AVChannelLayout layout = positioned(from);
+  SwrContext* raw = nullptr;
+  const int result =
+      swr_alloc_set_opts2(&raw, &layout_, AV_SAMPLE_FMT_FLT, rate_, &layout,
+                          static_cast<AVSampleFormat>(from.format), from.sample_rate, 0, nullptr);
+  av_channel_layout_uninit(&layout);
+  converter_.reset(raw);
+  if (result < 0 || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", from.sample_rate);
+  from_rate_ = from.sample_rate, from_format_ = from.format;
+  from_channels_ = from.ch_layout.nb_channels;
+}
+
+bool HeardSpan::add(const AVFrame& frame, std::optional<double> at) {
+  if (frame.nb_samples <= 0) return true;
+  if (!converter_ || frame.sample_rate != from_rate_ || frame.format != from_format_ ||
+      frame.ch_layout.nb_channels != from_channels_)
+    open_converter(frame);
+  const int room = swr_get_out_samples(converter_.get(), frame.nb_samples);
+  if (room <= 0) return true;
+  const auto channels = static_cast<std::size_t>(layout_.nb_channels);
+  samples_.resize(static_cast<std::size_t>(room) * channels);
+  auto* out = reinterpret_cast<std::uint8_t*>(samples_.data());
+  const int got =
+      swr_convert(converter_.get(), &out, room,
+                  const_cast<const std::uint8_t**>(frame.extended_data), frame.nb_samples);
+  if (got < 0) fail("cannot convert sound: {}", libav_error_text(got));
+  if (at) position_ = std::llround(std::clamp(*at, -1e9, 1e9) * rate_);
+  const std::int64_t from = std::clamp<std::int64_t>(-position_, 0, got);
+  const std::int64_t to = std::clamp<std::int64_t>(length_ - position_, from, got);
+  // Overlapping times are no more sound than there is time.
+  const std::int64_t count = std::min(to - from, length_ - heard_);
+  hear(samples_.data() + static_cast<std::size_t>(from) * channels,
+       static_cast<std::size_t>(count));
+  position_ += got;
+  return position_ < length_ && heard_ < length_;
+}
+
+void HeardSpan::hear(const float* samples, std::size_t times) {
+  const std::size_t channels = power_.size();
+  loudness_.add(samples, times);
+  mono_.resize(times);
+  const auto piece = std::max<std::int64_t>(1, std::llround(kSilencePiece * rate_));
+  for (std::size_t i = 0; i < times; ++i) {
+    float sum = 0;
+    for (std::size_t c = 0; c < channels; ++c) {
+      const float x = samples[i * channels + c];
+      sum += x;
+      power_[c] += double{x} * x;
+    }
+    mono_[i] = sum / static_cast<float>(channels);
+    if (++in_piece_ < piece) continue;
+    const double most = *std::max_element(power_.begin(), power_.end());
+    if (most >= kSilentPower * static_cast<double>(piece)) sounding_ += piece;
+    std::fill(power_.begin(), power_.end(), 0.0);
+    in_piece_ = 0;
+  }
+  heard_ += static_cast<std::int64_t>(times);
+  speech_.add(mono_.data(), times);
+}
+
+std::optional<SoundMeasures> HeardSpan::result() {
+  if (heard_ == 0) return std::nullopt;
+  if (in_piece_ > 0 && *std::max_element(power_.begin(), power_.end()) >=
+                           kSilentPower * static_cast<double>(in_piece_))
+    sounding_ += in_piece_;
+  SoundMeasures m;
+  m.loudness = loudness_.integrated();
+  m.silence = 1 - static_cast<double>(sounding_) / static_cast<double>(length_);
+  m.speech = speech_.result();
+  return m;
+}
+
+}  // namespace
+
+struct SoundMeter::State {
+  State(const std::string& path, int video) : packets(path, video) {}
+  AudioPackets packets;
+};
+
+SoundMeter::SoundMeter(const std::string& path, int video)
+    : state_(std::make_unique<State>(path, video)) {}
+SoundMeter::~SoundMeter() = default;
+SoundMeter::SoundMeter(SoundMeter&&) noexcept = default;
+
+std::optional<SoundMeasures> SoundMeter::measure(const Span& span) {
+  if (!state_->packets.stream() || span.end <= span.begin) return std::nullopt;
+  std::optional<HeardSpan> heard;
+  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
+  try {
+    decode_audio(state_->packets, span, corrupt,
+                 [&](const AVFrame& frame, std::optional<double> at) {
+                   if (frame.sample_rate <= 0) return true;
+                   if (!heard) heard.emplace(frame, span.seconds());
+                   return heard->add(frame, at);
+                 });
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return heard ? heard->result() : std::nullopt;
+}
+
+}  // namespace vfm::media

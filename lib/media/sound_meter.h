@@ -1,0 +1,38 @@
+// Measures of the sound of a span of a source. The sound is read beside the pictures, decoded once
+// for each span, and never held.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/rational.h"
+
+namespace vfm::media {
+
+struct SoundMeasures {
+  std::optional<double> loudness;  ///< LUFS (media/loudness.h)
+  /// Share of the span whose 50 ms have a root mean square below -60 dB of full scale in all
+  /// channels, or that has no sound.
+  double silence = 1;
+  std::optional<double> speech;  ///< media/speech_likeness.h
+};
+
+/// Thread-safety: one thread at a time.
+class SoundMeter {
+ public:
+  /// Opens the source as AudioReader does. Throws Error.
+  explicit SoundMeter(const std::string& path, int video = -1);
+  ~SoundMeter();
+  SoundMeter(SoundMeter&&) noexcept;
+
+  /// Nothing where the source has no sound, or none that can be decoded. Throws Stopped.
+  std::optional<SoundMeasures> measure(const Span& span);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::media
