@@ -68,6 +68,8 @@ class ClipTool : public vfm::cli::Tool {
     check_format();
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
+    if (shots_only_ && options_.prune)
+      vfm::fail_usage("--prune clears a folder of clips, and --shots-only has none; leave one out");
     if (dry_run_ && recipe.given)
       vfm::fail_usage("--dry-run looks at ten seconds of a video; leave out --spans");
     if (!shots_only_ && !dry_run_ && output_.directory.empty())
@@ -221,6 +223,8 @@ class ClipTool : public vfm::cli::Tool {
         ->capture_default_str();
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes,
                                "a shard ends before it would grow over this");
+    app.add_flag("--prune", options_.prune,
+                 "remove from the folder what is of sources that are not in the input");
     app.add_flag("--verify", options_.verify,
                  "decode each clip and compare its times, first and last frame");
   }

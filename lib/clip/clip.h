@@ -80,6 +80,7 @@ struct ClipOptions {
   std::vector<double> thresholds;                        ///< of list_shots(), json: a list for each
   bool force = false;                                    ///< rewrite what is there already
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
+  bool prune = false;       ///< remove what is of sources that the inputs do not name
   bool verify = false;      ///< prove each clip's times, first and last frame against the source
   std::string report;       ///< HTML file; empty: none
   double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all

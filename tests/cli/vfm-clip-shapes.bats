@@ -332,7 +332,7 @@ END
   printf 'shots.mp4,0,1\n' >s.csv
   local args
   for args in "--stride 1s --spans s.csv" "--stride 1s --detector content" "--spans s.csv --stitch" "--stride 1s --max-length 3s" \
-    "--shots-only --stride 1s" "--shots-only --spans s.csv" "--format csv" "--shots-only --format files" "--scale 640" "--scale -2x-2" \
+    "--shots-only --stride 1s" "--shots-only --spans s.csv" "--format csv" "--shots-only --format files" "--shots-only --prune" "--scale 640" "--scale -2x-2" \
     "--scale 0x5" "--scale short:-2" "--scale 640x480x2" "--fps 0" "--fps nan" "--fps 1/0" "--fps 24fps" "--crop left" "--names long"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip shots.mp4 -o out $args
