@@ -43,10 +43,12 @@ class ClipTool : public vfm::cli::Tool {
     add_stitch_options(app);
     add_clip_options(app);
     add_place_options(app);
-    app.add_option("--format", format_,
-                   "of clips: shards (default) or files; of --shots-only: json (default), csv, edl")
+    app.add_option(
+           "--format", format_,
+           "of clips: shards (default) or files; of --shots-only: json (default), csv, edl, otio, "
+           "chapters")
         ->type_name("NAME")
-        ->check(CLI::IsMember({"shards", "files", "json", "csv", "edl"}));
+        ->check(CLI::IsMember({"shards", "files", "json", "csv", "edl", "otio", "chapters"}));
     app.add_option("--names", names_, "keys of the clips: a hash, or the source's name and times")
         ->type_name("hash|readable")
         ->check(CLI::IsMember({"hash", "readable"}))
@@ -70,6 +72,8 @@ class ClipTool : public vfm::cli::Tool {
     check_format();
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
+    if (shots_only_ && options_.prune)
+      vfm::fail_usage("--prune clears a folder of clips, and --shots-only has none; leave one out");
     if (dry_run_ && recipe.given)
       vfm::fail_usage("--dry-run looks at ten seconds of a video; leave out --spans");
     if (!shots_only_ && !dry_run_ && output_.directory.empty())
@@ -128,12 +132,13 @@ class ClipTool : public vfm::cli::Tool {
         ->type_name("content|adaptive|histogram|combined")
         ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined"}))
         ->capture_default_str();
-    app.add_option("--threshold", recipe.shots.threshold,
-                   "score that makes a cut (defaults: content 27, adaptive 3, histogram 0.5, "
-                   "combined 0.38)")
-        ->type_name("SCORE")
-        ->check(CLI::PositiveNumber)
-        ->check(vfm::cli::not_nan);
+    auto* one = app.add_option("--threshold", recipe.shots.threshold,
+                               "score that makes a cut (defaults: content 27, adaptive 3, "
+                               "histogram 0.5, combined 0.38)");
+    one->type_name("SCORE")->check(CLI::PositiveNumber)->check(vfm::cli::not_nan);
+    thresholds_ = app.add_option("--thresholds", threshold_list_,
+                                 "of --shots-only: a list for each of these, from one decoding");
+    thresholds_->type_name("A,B,...|FROM:TO:STEP")->excludes(one);
     app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
                  "find fades, dissolves and wipes (default), or only hard cuts");
     app.add_option("--strictness", recipe.shots.strictness,
@@ -222,6 +227,8 @@ class ClipTool : public vfm::cli::Tool {
         ->capture_default_str();
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes,
                                "a shard ends before it would grow over this");
+    app.add_flag("--prune", options_.prune,
+                 "remove from the folder what is of sources that are not in the input");
     app.add_flag("--verify", options_.verify,
                  "decode each clip and compare its times, first and last frame");
   }
@@ -242,15 +249,23 @@ class ClipTool : public vfm::cli::Tool {
   void check_format() {
     const bool of_clips = format_ == "shards" || format_ == "files";
     if (of_clips && shots_only_)
-      vfm::fail_usage("--format {} is of clips; --shots-only has json, csv and edl", format_);
+      vfm::fail_usage("--format {} is of clips; --shots-only has json, csv, edl, otio and chapters",
+                      format_);
     if (!of_clips && !shots_only_ && !format_.empty())
       vfm::fail_usage("--format {} is of --shots-only; clips have shards and files", format_);
     options_.format =
         format_ == "files" ? vfm::clip::ClipFormat::files : vfm::clip::ClipFormat::shards;
     options_.readable_names = names_ == "readable";
-    options_.shot_format = format_ == "csv"   ? vfm::clip::ShotFormat::csv
-                           : format_ == "edl" ? vfm::clip::ShotFormat::edl
-                                              : vfm::clip::ShotFormat::json;
+    options_.shot_format = format_ == "csv"        ? vfm::clip::ShotFormat::csv
+                           : format_ == "edl"      ? vfm::clip::ShotFormat::edl
+                           : format_ == "otio"     ? vfm::clip::ShotFormat::otio
+                           : format_ == "chapters" ? vfm::clip::ShotFormat::chapters
+                                                   : vfm::clip::ShotFormat::json;
+    if (thresholds_->count() == 0) return;
+    if (!shots_only_) vfm::fail_usage("--thresholds lists shots; it needs --shots-only");
+    if (options_.shot_format != vfm::clip::ShotFormat::json)
+      vfm::fail_usage("--thresholds has a line of JSON for each; leave out --format {}", format_);
+    options_.thresholds = vfm::clip::parse_thresholds(threshold_list_);
   }
 
   void add_place_options(CLI::App& app) {
@@ -291,13 +306,14 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  CLI::Option* stitch_threshold_ = nullptr;
+  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr;
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, compute_ = "auto";
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
-  std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash";
+  std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
+                                             names_ = "hash";
   vfm::clip::ClipOptions options_;
 };
 

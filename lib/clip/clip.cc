@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +17,7 @@
 #include "clip/clip_report.h"
 #include "clip/given_cutter.h"
 #include "clip/images.h"
+#include "clip/leftovers.h"
 #include "clip/shot_cutter.h"
 #include "clip/source.h"
 #include "clip/store.h"
@@ -49,13 +51,13 @@ class ClipJob {
     if (options.readable_names) settings_["names"] = "readable";
   }
 
-  Outcome video(const ClipSource& source) {
+  Outcome video(const ClipItem& item) {
+    const ClipSource& source = item.sources[0];
     const Stopwatch watch;
     Outcome outcome;
     try {
-      const auto made =
-          make_clip_store(options_.format, options_.directory, source.hash.substr(0, 16),
-                          settings_of(source), options_.shard_bytes);
+      const auto made = make_clip_store(options_.format, options_.directory, store_name(item),
+                                        settings_of(source), options_.shard_bytes);
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
       const bool there = !finished.is_null();
@@ -84,13 +86,9 @@ class ClipJob {
   Outcome images(const ClipItem& item) {
     Outcome outcome;
     outcome.sources = item.sources.size();
-    std::string names;
-    for (const ClipSource& source : item.sources)
-      names += source.hash;
     try {
-      const auto made =
-          make_clip_store(options_.format, options_.directory, hash_hex(names).substr(0, 16),
-                          settings_, options_.shard_bytes);
+      const auto made = make_clip_store(options_.format, options_.directory, store_name(item),
+                                        settings_, options_.shard_bytes);
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
       if (finished.is_null()) {
@@ -240,13 +238,14 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)
     errors.add(fault);
+  Leftovers leftovers(options.directory);
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));
   const auto work = [&](ClipItem& item) -> Outcome {
     switch (item.kind) {
       case ClipItem::Kind::video:
-        return job.video(item.sources[0]);
+        return job.video(item);
       case ClipItem::Kind::images:
         return job.images(item);
       case ClipItem::Kind::passed:
@@ -258,7 +257,13 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
     }
   };
   for_each_ordered<ClipItem, Outcome>(
-      slots, [&] { return items.next(); }, work,
+      slots,
+      [&] {
+        std::optional<ClipItem> item = items.next();
+        if (item) leftovers.see(*item);
+        return item;
+      },
+      work,
       [&](Outcome& outcome) {
         any = true;
         for (const Json& record : outcome.records)
@@ -273,6 +278,8 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
       });
   for (const std::string& source : spans.left())
     errors.add({source, "has spans, but is not in the input"});
+  if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)
+    leftovers.finish(options.prune, items.streams().broken_off(), errors);
   errors.finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("what came is cut and kept");

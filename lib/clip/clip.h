@@ -66,7 +66,7 @@ using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
 /// What --shots-only prints (clip/list_shots.cc).
-enum class ShotFormat { json, csv, edl };
+enum class ShotFormat { json, csv, edl, otio, chapters };
 
 struct ClipOptions {
   ClipRecipe recipe;
@@ -77,8 +77,10 @@ struct ClipOptions {
   ClipFormat format = ClipFormat::shards;
   bool readable_names = false;                           ///< keys of clip/names.h
   ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
+  std::vector<double> thresholds;                        ///< of list_shots(), json: a list for each
   bool force = false;                                    ///< rewrite what is there already
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
+  bool prune = false;       ///< remove what is of sources that the inputs do not name
   bool verify = false;      ///< prove each clip's times, first and last frame against the source
   std::string report;       ///< HTML file; empty: none
   double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all
@@ -93,9 +95,14 @@ struct ClipOptions {
 long run(const ClipOptions& options, Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 
-/// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file.
-/// Returns the number of videos that failed, each with a warning. Of the options it uses recipe,
-/// inputs and hardware.
+/// "0.3,0.4,0.5", or "0.3:0.5:0.1" for the same: the scores of --thresholds, at most 100. Throws
+/// Error{usage} for anything else.
+std::vector<double> parse_thresholds(const std::string& text);
+
+/// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file; with
+/// thresholds one for each of them, with that "threshold". Returns the number of videos that
+/// failed, each with a warning. Of the options it uses recipe, inputs, hardware, shot_format and
+/// thresholds.
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/line_reader.h"
+#include "shard/columns.h"
 
 namespace vfm::clip {
 
@@ -115,6 +116,29 @@ KeptClips ClipFiles::begin(bool keep) {
   if (fd < 0) fail_errno(errno, "cannot open '{}'", notes_path());
   journal_ = io::File(fd, notes_path());
   return kept;
+}
+
+std::vector<std::string> ClipFiles::own_files(const Json& index) {
+  std::vector<std::string> files = shard::column_files(index_path());
+  const auto add = [&](const Json& sample) {
+    for (const Json& file : sample.at("files")) {
+      files.push_back(path_of(sample, file));
+      check_own(files.back(), file.at("bytes").get<std::uint64_t>());
+    }
+  };
+  if (!index.is_null())
+    for (const Json& sample : index.at("samples"))
+      add(sample);
+  for (const Json& line : read_journal(notes_path()))
+    if (line.is_object() && line.contains("key")) add(line);
+  return files;
+}
+
+std::string ClipFiles::notes_of_removal(const Json& index) const {
+  std::string text = dump_json(Json{{"settings", nullptr}}) + "\n";
+  for (const Json& sample : index.at("samples"))
+    text += dump_json(sample) + "\n";
+  return text;
 }
 
 void ClipFiles::write_kept() {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
+#include "base/rounding.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "clip/clip.h"
@@ -28,7 +32,7 @@ namespace vfm::clip {
 namespace {
 
 struct ShotList {
-  Json record;
+  std::vector<Json> records;
   std::vector<std::string> warnings;
   std::optional<ShotsOfVideo> shots;  // the same, for the other formats
   std::string remark;                 // for -v
@@ -42,56 +46,124 @@ class ShotPrinter {
     if (format != ShotFormat::json) out_ = io::File(::dup(STDOUT_FILENO), "standard output");
     if (format == ShotFormat::csv) put(shots_csv_header());
     if (format == ShotFormat::edl) put(edl_.header());
+    if (format == ShotFormat::otio) put(timeline_.header());
+    if (format == ShotFormat::chapters) put(chapters_.header());
   }
 
   void print(const ShotList& list) {
     if (format_ == ShotFormat::json) {
-      if (!list.record.is_null()) manifest_.write(list.record);
+      for (const Json& record : list.records)
+        manifest_.write(record);
     } else if (list.shots) {
-      put(format_ == ShotFormat::csv ? shots_csv(*list.shots) : edl_.add(*list.shots));
+      put(text_of(*list.shots));
     }
   }
 
+  void finish() {
+    if (format_ == ShotFormat::otio) put(timeline_.footer());
+  }
+
  private:
+  std::string text_of(const ShotsOfVideo& shots) {
+    switch (format_) {
+      case ShotFormat::csv:
+        return shots_csv(shots);
+      case ShotFormat::otio:
+        return timeline_.add(shots);
+      case ShotFormat::chapters:
+        return chapters_.add(shots);
+      default:
+        return edl_.add(shots);
+    }
+  }
   void put(const std::string& text) { out_.write_all(text.data(), text.size()); }
 
   ShotFormat format_;
   io::ManifestWriter& manifest_;
   io::File out_;
   ShotsEdl edl_;
+  ShotsTimeline timeline_;
+  ShotsChapters chapters_;
 };
+
+/// The shots of one video that one threshold finds.
+class Found {
+ public:
+  Found(const std::string& path, const media::StreamInfo& info, const curate::ShotOptions& options)
+      : detector_(options), shots_{path, info.frame_rate, {{}}, info.time_base} {}
+
+  void push(const curate::FrameFeatures& features, const RecentTimes& times, std::int64_t first) {
+    detector_.push(features);
+    take(times, first);
+  }
+
+  /// `frames` in all; the last one is shown until `end`, in ticks.
+  void finish(const RecentTimes& times, std::int64_t first, std::int64_t frames, std::int64_t end) {
+    detector_.finish();
+    take(times, first);
+    end_shot(frames, end - first);
+  }
+
+  Json& cuts() { return cuts_; }
+  ShotsOfVideo& shots() { return shots_; }
+
+ private:
+  void end_shot(std::int64_t frame, std::int64_t tick) {
+    Shot& shot = shots_.shots.back();
+    shot.frame_end = frame;
+    shot.tick_end = tick;
+    shot.end = static_cast<double>(tick) * shots_.time_base.value();
+  }
+
+  void take(const RecentTimes& times, std::int64_t first) {
+    for (const curate::ShotChange& change : detector_.take()) {
+      if (change.end <= 0) continue;
+      const std::int64_t pts = times.of(change.frame);
+      cuts_.push_back(change_json(change, pts, shots_.time_base));
+      end_shot(change.frame, pts - first);
+      Shot next;
+      const Shot& last = shots_.shots.back();
+      next.frame_begin = last.frame_end;
+      next.tick_begin = last.tick_end;
+      next.begin = last.end;
+      next.start_type = curate::name_of(change.type);
+      next.start_score = change.score;
+      shots_.shots.push_back(std::move(next));
+    }
+  }
+
+  curate::ShotDetector detector_;
+  Json cuts_ = Json::array();
+  ShotsOfVideo shots_;
+};
+
+/// A detector for each threshold of --thresholds, or the one of the recipe.
+std::vector<Found> detectors_of(const std::string& path, const media::StreamInfo& info,
+                                const ClipOptions& options) {
+  std::vector<Found> found;
+  if (options.thresholds.empty()) found.emplace_back(path, info, options.recipe.shots);
+  for (const double threshold : options.thresholds) {
+    curate::ShotOptions one = options.recipe.shots;
+    one.threshold = threshold;
+    found.emplace_back(path, info, one);
+  }
+  return found;
+}
 
 ShotList shots_of(const std::string& path, const ClipOptions& options, int threads,
                   Progress& progress) {
   const Stopwatch watch;
   ItemProgress place(progress, io::base_name(path));
-  const ClipRecipe& recipe = options.recipe;
-  media::Decoder decoder(path, {.stream = recipe.stream,
+  media::Decoder decoder(path, {.stream = options.recipe.stream,
                                 .threads = threads,
-                                .deinterlace = recipe.deinterlace,
+                                .deinterlace = options.recipe.deinterlace,
                                 .hardware = options.hardware});
-  curate::ShotDetector detector(recipe.shots);
+  std::vector<Found> found = detectors_of(path, decoder.info(), options);
   curate::FrameFeatures features;
   media::Frame frame;
   RecentTimes times;
   std::int64_t frames = 0, first = 0, end = 0;  // the latter two in ticks
-  Json cuts = Json::array();
-  ShotsOfVideo shots{path, decoder.info().frame_rate, {{}}};
   const double base = decoder.info().time_base.value();
-  const auto next_shot = [&](std::int64_t frame_number, std::int64_t pts) {
-    shots.shots.back().frame_end = frame_number;
-    shots.shots.back().end = static_cast<double>(pts - first) * base;
-  };
-  const auto take = [&] {
-    for (const curate::ShotChange& change : detector.take()) {
-      if (change.end <= 0) continue;
-      const std::int64_t pts = times.of(change.frame);
-      cuts.push_back(change_json(change, pts, decoder.info().time_base));
-      next_shot(change.frame, pts);
-      const Shot& last = shots.shots.back();
-      shots.shots.push_back({last.frame_end, 0, last.end, 0});
-    }
-  };
   go_to_middle(decoder, options.most_seconds);
   const auto enough = [&] {
     return options.most_seconds > 0 &&
@@ -103,31 +175,75 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
     if (frames == 0) first = frame.pts;
     place.at(static_cast<double>(frame.pts - first) * base, decoder.info().duration);
     end = frame.pts + frame.duration;
-    detector.push(features);
-    take();
+    for (Found& one : found)
+      one.push(features, times, first);
   }
-  detector.finish();
-  take();
-  next_shot(frames, end);
   ShotList list;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].finish(times, first, frames, end);
+    Json record = {{"kind", "shots"}, {"path", path}};
+    if (!options.thresholds.empty()) record["threshold"] = options.thresholds[i];
+    record["frames"] = frames;
+    record["cuts"] = std::move(found[i].cuts());
+    list.records.push_back(std::move(record));
+  }
+  ShotsOfVideo& shots = found.front().shots();
   list.remark = fmt::format("'{}': {} shots, {} of video in {}", path, shots.shots.size(),
                             format_seconds(shots.shots.back().end), watch.text());
   list.shots = std::move(shots);
-  list.record = {{"kind", "shots"}, {"path", path}, {"frames", frames}, {"cuts", std::move(cuts)}};
   if (decoder.corrupt() > 0)
     list.warnings.push_back(
         fmt::format("'{}': {} packets or frames are damaged or missing", path, decoder.corrupt()));
   return list;
 }
 
+constexpr std::size_t kMostThresholds = 100;
+
+/// Above 0; nothing for what is no such number. Read as CLI11 reads --threshold.
+std::optional<double> score_of(const std::string& text) {
+  char* end = nullptr;
+  const auto value = static_cast<double>(std::strtold(text.c_str(), &end));
+  const bool all = !text.empty() && *end == '\0';
+  return all && std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<double> parse_thresholds(const std::string& text) {
+  const auto refuse = [&]() {
+    fail_usage(
+        "--thresholds: '{}' is no list of scores; write 0.3,0.4 or 0.2:0.6:0.05 (from, to, step), "
+        "at most {} scores above 0",
+        text, kMostThresholds);
+  };
+  const char sign = text.find(':') == std::string::npos ? ',' : ':';
+  std::vector<double> scores;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(sign, begin), text.size());
+    const std::optional<double> score = score_of(text.substr(begin, end - begin));
+    if (!score || scores.size() == kMostThresholds) refuse();
+    scores.push_back(*score);
+    begin = end + 1;
+  }
+  if (sign == ',') return scores;
+  if (scores.size() != 3 || scores[1] < scores[0]) refuse();
+  const double from = scores[0], step = scores[2];
+  // The last one counts, though steps are not whole in binary.
+  const double count = std::floor((scores[1] - from) / step + 1e-6) + 1;
+  if (!(count <= static_cast<double>(kMostThresholds))) refuse();
+  scores.clear();
+  for (int i = 0; i < static_cast<int>(count); ++i)
+    scores.push_back(six_digits(from + i * step));
+  if (scores.front() <= 0) refuse();
+  return scores;
+}
 
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest) {
   ClipItems items(options.inputs, 0, {});
   const int threads = decoder_threads(options.inputs, slots.threads());
   const auto work = [&](ClipItem& item) -> ShotList {
-    if (item.kind == ClipItem::Kind::passed) return {item.sources[0].record, {}, {}, {}};
+    if (item.kind == ClipItem::Kind::passed) return {{item.sources[0].record}, {}, {}, {}};
     if (item.kind == ClipItem::Kind::bad)
       return {{}, {fmt::format("{}: {}", item.input, item.message)}, {}, {}};
     try {
@@ -150,6 +266,7 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
         ++done;
         progress.add();
       });
+  printer.finish();
   items.streams().check_whole("the shots of what came are listed");
   if (done == 0) fail("no videos in the input");
   return failed;

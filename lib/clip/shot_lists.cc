@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/rounding.h"
 #include "io/file.h"
@@ -37,8 +38,64 @@ std::string csv_cell(const std::string& text) {
 /// A line's worth: nothing that a name holds begins another line.
 std::string one_line(std::string text) {
   for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   return text;
+}
+
+/// A path, or an address, as a URL: what a URL does not take as it is becomes %XX, byte for byte.
+std::string url_of(const std::string& path) {
+  const bool address = io::is_url(path);
+  const std::string_view plain = address ? "-._~/:?#[]@!$&'()*+,;=%" : "-._~/";
+  std::string url = address ? "" : path.starts_with('/') ? "file://" : "";
+  for (const char c : path) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter || plain.find(c) != std::string_view::npos)
+      url += c;
+    else
+      url += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return url;
+}
+
+/// Ticks of a rational time: its rate, and whether it counts frames.
+struct Clock {
+  double rate = 1;
+  bool frames = false;
+
+  Json time(std::int64_t frame, std::int64_t tick) const {
+    return {{"OTIO_SCHEMA", "RationalTime.1"},
+            {"rate", rate},
+            {"value", static_cast<double>(frames ? frame : tick)}};
+  }
+  Json range(const Shot& from, const Shot& to) const {
+    return {{"OTIO_SCHEMA", "TimeRange.1"},
+            {"start_time", time(from.frame_begin, from.tick_begin)},
+            {"duration", time(to.frame_end - from.frame_begin, to.tick_end - from.tick_begin)}};
+  }
+};
+
+Clock clock_of(const ShotsOfVideo& video) {
+  const double rate = video.frame_rate.value(), tick = video.time_base.value();
+  const auto counts = [&](std::int64_t frame, std::int64_t ticks) {
+    return std::abs(static_cast<double>(frame) / rate - static_cast<double>(ticks) * tick) <=
+           tick * (1 + 1e-6);
+  };
+  const bool constant =
+      rate > 0 && std::all_of(video.shots.begin(), video.shots.end(), [&](const Shot& s) {
+        return counts(s.frame_begin, s.tick_begin) && counts(s.frame_end, s.tick_end);
+      });
+  return constant ? Clock{rate, true} : Clock{1 / tick, false};
+}
+
+/// A value of FFmpeg's metadata: UTF-8, in one line, with what would end it escaped.
+std::string metadata_value(const std::string& text) {
+  const Json valid = parse_json(dump_json(Json(one_line(text))), "a name");
+  std::string value;
+  for (const char c : valid.get<std::string>()) {
+    if (std::string_view("=;#\\").find(c) != std::string_view::npos) value += '\\';
+    value += c;
+  }
+  return value;
 }
 
 }  // namespace
@@ -84,6 +141,63 @@ std::string ShotsEdl::add(const ShotsOfVideo& video) {
                         one_line(io::base_name(video.path)), one_line(video.path));
   }
   if (!video.shots.empty()) seconds_ += (video.shots.back().frame_end + rate - 1) / rate;
+  return text;
+}
+
+std::string ShotsTimeline::header() const {
+  return R"({"OTIO_SCHEMA":"Timeline.1","name":"vfm-clip","global_start_time":null,"metadata":{},)"
+         R"("tracks":{"OTIO_SCHEMA":"Stack.1","name":"tracks","source_range":null,"effects":[],)"
+         R"("markers":[],"metadata":{},"children":[{"OTIO_SCHEMA":"Track.1","name":"V1",)"
+         R"("kind":"Video","source_range":null,"effects":[],"markers":[],"metadata":{},)"
+         R"("children":[)";
+}
+
+std::string ShotsTimeline::add(const ShotsOfVideo& video) {
+  if (video.shots.empty()) return {};
+  const Clock clock = clock_of(video);
+  const Json file = {{"OTIO_SCHEMA", "ExternalReference.1"},
+                     {"name", io::base_name(video.path)},
+                     {"target_url", url_of(video.path)},
+                     {"available_range", clock.range(video.shots.front(), video.shots.back())},
+                     {"metadata", Json::object()}};
+  std::string text;
+  for (std::size_t i = 0; i < video.shots.size(); ++i) {
+    const Shot& s = video.shots[i];
+    const Json clip = {
+        {"OTIO_SCHEMA", "Clip.1"},
+        {"name", fmt::format("{} {}", io::base_name(video.path), i + 1)},
+        {"source_range", clock.range(s, s)},
+        {"media_reference", file},
+        {"effects", Json::array()},
+        {"markers", Json::array()},
+        {"metadata",
+         {{"vfm", {{"start_type", s.start_type}, {"start_score", six_digits(s.start_score)}}}}}};
+    text += (any_ ? ",\n" : "\n") + dump_json(clip);
+    any_ = true;
+  }
+  return text;
+}
+
+std::string ShotsTimeline::footer() const {
+  return "\n]}]}}\n";
+}
+
+std::string ShotsChapters::header() const {
+  return ";FFMETADATA1\n";
+}
+
+std::string ShotsChapters::add(const ShotsOfVideo& video) {
+  if (video.shots.empty()) return {};
+  const Rational base = video.time_base;
+  const std::int64_t offset = std::llround(seconds_ / base.value());
+  std::string text;
+  for (std::size_t i = 0; i < video.shots.size(); ++i) {
+    const Shot& s = video.shots[i];
+    text += fmt::format("[CHAPTER]\nTIMEBASE={}/{}\nSTART={}\nEND={}\ntitle={} {}\n", base.num,
+                        base.den, offset + s.tick_begin, offset + s.tick_end,
+                        metadata_value(io::base_name(video.path)), i + 1);
+  }
+  seconds_ += static_cast<double>(video.shots.back().tick_end) * base.value();
   return text;
 }
 

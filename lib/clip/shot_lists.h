@@ -1,5 +1,5 @@
-// Lists of shots: our JSON, and what other programs read: PySceneDetect's CSV, and edit decision
-// lists.
+// Lists of shots: our JSON, and what other programs read: PySceneDetect's CSV, edit decision lists,
+// OpenTimelineIO's timelines and FFmpeg's chapters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,16 +16,21 @@ namespace vfm::clip {
 /// {"frame":F,"pts":P,"time":S,"type":"cut","score":X}: one change of shot.
 Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
 
-/// From one change of shot to the next. Frames are counted from 0, seconds from the first frame.
+/// From one change of shot to the next. Frames are counted from 0, seconds and ticks from the first
+/// frame.
 struct Shot {
   std::int64_t frame_begin = 0, frame_end = 0;
   double begin = 0, end = 0;
+  std::int64_t tick_begin = 0, tick_end = 0;
+  std::string start_type = "start";  ///< of the change that it begins at, curate::name_of()
+  double start_score = 0;
 };
 
 struct ShotsOfVideo {
   std::string path;
   Rational frame_rate;  ///< nominal; 0/1 if unknown
   std::vector<Shot> shots;
+  Rational time_base{1, 1};  ///< of ticks
 };
 
 /// The columns of PySceneDetect's list of scenes, and Source. As there, the first frame is number
@@ -43,6 +48,32 @@ class ShotsEdl {
  private:
   std::int64_t events_ = 0;
   std::int64_t seconds_ = 0;  // of the result so far; each video begins on a whole second
+};
+
+/// OpenTimelineIO's JSON: one timeline with one track, on it the shots of one video after the
+/// other, each a clip with its part of the file. Whole after footer() alone.
+///
+/// A rational time counts frames at the frame rate, where these are within a tick of the shot's
+/// times; else, of a variable frame rate, ticks of the stream's time base, which are exact.
+class ShotsTimeline {
+ public:
+  std::string header() const;
+  std::string add(const ShotsOfVideo& video);
+  std::string footer() const;
+
+ private:
+  bool any_ = false;
+};
+
+/// FFmpeg's metadata (FFMETADATA1): a chapter a shot, in ticks of the video's time base; those of
+/// further videos begin where the one before ended, as in a file that joins them.
+class ShotsChapters {
+ public:
+  std::string header() const;
+  std::string add(const ShotsOfVideo& video);
+
+ private:
+  double seconds_ = 0;  // of the videos before
 };
 
 }  // namespace vfm::clip

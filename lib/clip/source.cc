@@ -17,6 +17,14 @@ constexpr std::size_t kMostImages = 10000;  // in one batch: its list is held in
 
 }  // namespace
 
+std::string store_name(const ClipItem& item) {
+  if (item.kind != ClipItem::Kind::images) return item.sources.at(0).hash.substr(0, 16);
+  std::string hashes;
+  for (const ClipSource& source : item.sources)
+    hashes += source.hash;
+  return hash_hex(hashes).substr(0, 16);
+}
+
 std::string image_extension(const std::string& path) {
   const std::string extension = io::extension(path);
   if (extension == "jpg" || extension == "jpeg") return "jpg";
@@ -56,7 +64,7 @@ ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes,
       seen_(folder) {}
 
 static ClipItem without_spans(const std::string& path) {
-  return {ClipItem::Kind::duplicate, {}, path, "has no span in the files of --spans"};
+  return {ClipItem::Kind::duplicate, {}, path, "has no span in the files of --spans", true};
 }
 
 /// False if there are none.

@@ -31,7 +31,12 @@ struct ClipItem {
   Kind kind = Kind::video;
   std::vector<ClipSource> sources;  ///< one; many for images
   std::string input, message;       ///< of duplicate and bad: the input, and what to report
+  bool unread = false;              ///< of duplicate: what is in it is not known
 };
+
+/// The first part of the names of all that a video or a batch of pictures gives: 16 digits of a
+/// hash of the contents.
+std::string store_name(const ClipItem& item);
 
 /// "jpg", "png", ... as the member is named, or "" if the path is not that of a picture.
 std::string image_extension(const std::string& path);

@@ -3,8 +3,11 @@
 #include "clip/store.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include "clip/files.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "shard/columns.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
 
@@ -31,6 +35,8 @@ class ShardStore : public ClipStore {
   void check_files(const Json& found) const override;
   void write(const shard::Sample& sample) override;
   void end(Json& summary) override;
+  std::vector<std::string> own_files(const Json& index) override;
+  std::string notes_of_removal(const Json&) const override { return "{\"removed\":true}\n"; }
 
   std::string shard_path(std::size_t number) const {
     return io::join_path(directory_, fmt::format("{}-{:05}.tar", name_, number));
@@ -38,6 +44,7 @@ class ShardStore : public ClipStore {
   std::string notes_path() const override {
     return io::join_path(directory_, "." + name_ + ".settings");
   }
+  std::vector<std::string> files_of_shard(std::size_t number) const;
   KeptClips keep_shards();
   void remove_from(std::size_t number) const;
   void end_shard();
@@ -56,16 +63,46 @@ void ShardStore::check_files(const Json& found) const {
 void ShardStore::remove_from(std::size_t number) const {
   // One past a gap too: a kill may come between the removals.
   for (int missing = 0; missing < 2; ++number) {
-    const std::string tar = shard_path(number);
     bool any = false;
-    for (const std::string& path :
-         {tar, shard::energon_index_path(tar), shard::dali_index_path(tar)}) {
+    for (const std::string& path : files_of_shard(number)) {
       any = ::unlink(path.c_str()) == 0 || any;
-      const std::string left = io::join_path(directory_, "." + io::base_name(path) + ".tmp");
-      any = ::unlink(left.c_str()) == 0 || any;
+      any = ::unlink(temporary_of(path).c_str()) == 0 || any;
     }
     missing = any ? 0 : missing + 1;
   }
+}
+
+std::vector<std::string> ShardStore::files_of_shard(std::size_t number) const {
+  const std::string tar = shard_path(number);
+  return {tar, shard::energon_index_path(tar), shard::dali_index_path(tar)};
+}
+
+/// The last shard first: what is there then begins at 0 whenever a kill comes.
+std::vector<std::string> ShardStore::own_files(const Json& index) {
+  std::size_t count = 0;
+  if (!index.is_null()) {
+    for (const Json& shard : index.at("shards"))
+      check_own(shard_path(count++), shard.at("bytes").get<std::uint64_t>());
+  }
+  const auto all_of_shard = [&](std::size_t number) {
+    std::vector<std::string> files = shard::column_files(shard_path(number));
+    for (std::string& path : files_of_shard(number))
+      files.push_back(std::move(path));
+    return files;
+  };
+  for (std::size_t number = count, missing = 0; missing < 2; ++number) {
+    const std::vector<std::string> files = all_of_shard(number);
+    const bool any = std::any_of(files.begin(), files.end(), [&](const std::string& path) {
+      return io::file_exists(path) || io::file_exists(temporary_of(path));
+    });
+    missing = any ? 0 : missing + 1;
+    if (any) count = number + 1;
+  }
+  std::vector<std::string> files;
+  while (count > 0)
+    for (std::string& path : all_of_shard(--count))
+      files.push_back(std::move(path));
+  return files;
 }
 
 KeptClips ShardStore::begin(bool keep) {
@@ -165,6 +202,45 @@ void ClipStore::add_kept() {
 void ClipStore::add(const shard::Sample& sample) {
   write(sample);
   ++samples_;
+}
+
+void ClipStore::check_own(const std::string& path, std::optional<std::uint64_t> bytes) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    if (errno == ENOENT) return;
+    fail_errno(errno, "cannot look at '{}'", path);
+  }
+  if (!S_ISREG(facts.st_mode) || (bytes && static_cast<std::uint64_t>(facts.st_size) != *bytes))
+    fail("'{}' is not the file that vfm-clip wrote there; remove it by hand", path);
+}
+
+std::string ClipStore::temporary_of(const std::string& path) {
+  return io::join_path(io::dir_name(path), "." + io::base_name(path) + ".tmp");
+}
+
+void ClipStore::remove() {
+  const io::AtomicFile held(index_path());
+  Json index;
+  if (io::file_exists(index_path())) index = parse_json(io::read_file(index_path()), index_path());
+  const std::vector<std::string> files = own_files(index);
+  for (const std::string& path : files) {
+    check_own(path);
+    // One of a column that is being made: the AtomicFile throws.
+    if (path.ends_with(".json") && io::file_exists(temporary_of(path))) io::AtomicFile{path};
+  }
+  if (!index.is_null()) io::write_file(notes_path(), notes_of_removal(index));
+  const auto unlink_all = [&](const std::string& path) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+      fail_errno(errno, "cannot remove '{}'", path);
+  };
+  unlink_all(index_path());
+  io::sync_directory(directory_);
+  for (const std::string& path : files) {
+    unlink_all(path);
+    unlink_all(temporary_of(path));
+  }
+  io::sync_directory(directory_);
+  unlink_all(notes_path());
 }
 
 Json ClipStore::finish(Json summary) {

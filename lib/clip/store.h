@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,12 @@ class ClipStore {
   /// summary.
   Json finish(Json summary);
 
+  /// Removes all that is of NAME: shards or files, their columns, the index. Killed at any moment
+  /// what is left is complete, or notes say that it is not, and it goes with the next call or
+  /// begin(). Throws Error, and has changed nothing, if another program is at work on it, or one of
+  /// the files is not as it was written.
+  void remove();
+
   /// What `finished` says was wrong with `source`, or with the pictures that it names.
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// The manifest records of what `finished` lists.
@@ -66,8 +73,19 @@ class ClipStore {
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
+  /// The files that are of NAME, beside index and notes, in the order to remove them in. `index`:
+  /// the json; null: of a killed run, whose notes say which. Throws Error if one of them is not as
+  /// it was written.
+  virtual std::vector<std::string> own_files(const Json& index) = 0;
+  /// Notes by which own_files(null) finds those of `index`, and a run with any settings keeps none.
+  virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Ends the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
+
+  /// Throws Error unless `path` is a regular file, of that size, or nothing is there.
+  static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
+  /// What a killed writer of `path` left (io/atomic_file.h).
+  static std::string temporary_of(const std::string& path);
 
   std::string directory_, name_;
   Json settings_;

@@ -102,6 +102,17 @@ std::string column_tar_path(const std::string& shard, const std::string& column,
   return fmt::format("{}.{}.tar", base, column);
 }
 
+std::vector<std::string> column_files(const std::string& shard) {
+  std::vector<std::string> files;
+  for (const char* column : kColumns) {
+    const std::string tar = column_tar_path(shard, column);
+    files.insert(files.end(), {receipt_path(tar), tar, energon_index_path(tar)});
+  }
+  // What a server was paid for, of a column that was not finished (columns/paid_answers.h).
+  files.push_back(shard_stem(shard) + ".caption.answers.jsonl");
+  return files;
+}
+
 bool is_column_tar(const std::string& path) {
   for (const char* column : kColumns) {
     const std::string end = fmt::format(".{}.tar", column);

@@ -30,6 +30,10 @@ std::string column_tar_path(const std::string& shard, const std::string& column,
 /// So `vfm-embed a/*.tar` can pass over them.
 bool is_column_tar(const std::string& path);
 
+/// The files that vfm-caption and vfm-embed keep for the columns beside a shard, there or not; of
+/// each column the receipt first, as shard_files() (shard/receipt.h) has them.
+std::vector<std::string> column_files(const std::string& shard);
+
 /// Gives a shard record that has none its "columns": the tar itself as "clip" and the known columns
 /// that exist beside it.
 void complete_shard(io::Record& record);

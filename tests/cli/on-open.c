@@ -1,6 +1,7 @@
 // Preloaded into a program, it changes what lies in the file system between two looks of the
 // program: before the program opens, for the $ON_OPEN_AT-th time, a file whose path has $ON_OPEN in
-// it, the shell does $ON_OPEN_DO. With $ON_REMOVE instead, before it removes such a file.
+// it, the shell does $ON_OPEN_DO. With $ON_REMOVE or $ON_UNLINK instead, before it removes such a file by
+// remove() or unlink().
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,6 +33,10 @@ static void look(const char* path, const char* event) {
   }
 WATCH(open)
 WATCH(open64)
+int unlink(const char* path) {
+  look(path, "ON_UNLINK");
+  return ((int (*)(const char*))dlsym(RTLD_NEXT, "unlink"))(path);
+}
 int remove(const char* path) {
   look(path, "ON_REMOVE");
   return ((int (*)(const char*))dlsym(RTLD_NEXT, "remove"))(path);

@@ -114,6 +114,83 @@ END
   [ "$(facts both source)" = "film.mp4 film.mp4 " ]
 }
 
+# shots_otio FILE: "path first-second length-in-seconds rate" of each clip, read by Python alone.
+shots_otio() {
+  python3 -c 'import json, sys, urllib.parse
+def check(node, schema):
+    assert node["OTIO_SCHEMA"] == schema, node["OTIO_SCHEMA"]
+    return node
+def seconds(time): return check(time, "RationalTime.1")["value"] / time["rate"]
+timeline = check(json.load(open(sys.argv[1], encoding="utf-8")), "Timeline.1")
+(track,) = check(timeline["tracks"], "Stack.1")["children"]
+for clip in check(track, "Track.1")["children"]:
+    media = check(check(clip, "Clip.1")["media_reference"], "ExternalReference.1")
+    span = check(clip["source_range"], "TimeRange.1")
+    whole = check(media["available_range"], "TimeRange.1")
+    assert seconds(whole["start_time"]) == 0
+    end = seconds(span["start_time"]) + seconds(span["duration"])
+    assert end <= seconds(whole["duration"]) + 1e-9
+    path = urllib.parse.unquote_to_bytes(media["target_url"])
+    sys.stdout.buffer.write(path + " {:.6f} {:.6f} {:g}\n".format(
+        seconds(span["start_time"]), seconds(span["duration"]), span["start_time"]["rate"]).encode())' "$1"
+}
+
+@test "shots as a timeline of OpenTimelineIO and as FFmpeg's chapters, of any name and rate" {
+  local name=$'a,"=;#\\%41\xff\n .mp4'
+  cp shots.mp4 "$name"
+  # vfr.mkv has the 1st, 2nd, 4th, ... of five frames, in milliseconds.
+  vfm-clip --shots-only --format otio "$name" vfr.mkv late.ts >list.otio
+  shots_otio list.otio >got
+  printf '%s %s\n' "$name" "0.000000 1.500000 12" "$name" "1.500000 1.500000 12" "$name" "3.000000 1.500000 12" >want
+  printf 'vfr.mkv %s 1000\n' "0.000000 1.500000" "1.500000 1.500000" "3.000000 1.500000" >>want
+  printf 'late.ts %s 12\n' "0.000000 1.500000" "1.500000 1.500000" "3.000000 1.500000" >>want
+  diff want got
+  # A list that ended early is none.
+  run vfm-clip --shots-only --format otio no.mp4 shots.mp4
+  [ "$status" -eq 1 ]
+  vfm-clip --shots-only --format otio no.mp4 shots.mp4 >list.otio 2>/dev/null || true
+  [ "$(shots_otio list.otio | wc -l)" -eq 3 ]
+  vfm-clip --shots-only --format chapters "$name" vfr.mkv >chapters.txt
+  ffprobe -v error -show_chapters -of json chapters.txt |
+    jq -r '.chapters[] | [.start_time, .end_time, .tags.title] | join(" ")' >got
+  for start in 0 4.5; do
+    for n in 1 2 3; do
+      awk -v a="$start" -v n="$n" 'BEGIN { printf "%.6f %.6f ", a + (n - 1) * 1.5, a + n * 1.5 }'
+      if [ $start = 0 ]; then printf 'a,"=;#\\%%41\xef\xbf\xbd? .mp4 %d\n' $n; else echo "vfr.mkv $n"; fi
+    done
+  done >want
+  diff want got
+  # FFmpeg puts them into the video.
+  quiet_ffmpeg -i shots.mp4 -i chapters.txt -map 0:v -map_chapters 1 -c copy with.mkv
+  [ "$(ffprobe -v error -show_chapters -of json with.mkv | jq '.chapters[1].start')" = 1500000000 ]
+}
+
+@test "--thresholds: from one decoding what each --threshold finds" {
+  make_video restless.mp4 2 "mandelbrot=size=96x64:rate=12"
+  for detector in combined content adaptive; do
+    local scores="0.05 0.1 0.15 0.2" list=0.05:0.2:0.05
+    [ $detector = combined ] || { scores="30 2.5 200" && list=30,2.5,200; }
+    vfm-clip --shots-only --detector $detector --thresholds $list restless.mp4 shots.mp4 -j2 | records >swept
+    for video in restless.mp4 shots.mp4; do
+      for score in $scores; do
+        vfm-clip --shots-only --detector $detector --threshold "$score" "$video" | records |
+          jq -c --argjson t "$score" '{kind, path, threshold: $t, frames, cuts}'
+      done
+    done >single
+    diff single <(jq -c . swept)
+  done
+  [ "$(jq -c '.cuts | length' swept | sort -u | wc -l)" -gt 1 ]
+  local bad
+  for bad in "" , 0 -1 nan inf 0.3,x 0.3,, 0.1:0.5 0.5:0.1:0.1 0.1:0.5:0 0.1:100:0.1 "0.1 0.2"; do
+    fails 2 vfm-clip --shots-only --thresholds "$bad" shots.mp4
+    grep -q "thresholds" err
+  done
+  for bad in "--thresholds 0.3 -o out" "--shots-only --thresholds 0.3 --threshold 0.3" "--shots-only --thresholds 0.3 --format csv"; do
+    # shellcheck disable=SC2086
+    fails 2 vfm-clip shots.mp4 $bad
+  done
+}
+
 @test "spans that overlap are all cut, and what cannot be cut is reported" {
   cat >spans.jsonl <<'END'
 {"source":"shots.mp4","begin":0,"end":2}
@@ -255,7 +332,7 @@ END
   printf 'shots.mp4,0,1\n' >s.csv
   local args
   for args in "--stride 1s --spans s.csv" "--stride 1s --detector content" "--spans s.csv --stitch" "--stride 1s --max-length 3s" \
-    "--shots-only --stride 1s" "--shots-only --spans s.csv" "--format csv" "--shots-only --format files" "--scale 640" "--scale -2x-2" \
+    "--shots-only --stride 1s" "--shots-only --spans s.csv" "--format csv" "--shots-only --format files" "--shots-only --prune" "--scale 640" "--scale -2x-2" \
     "--scale 0x5" "--scale short:-2" "--scale 640x480x2" "--fps 0" "--fps nan" "--fps 1/0" "--fps 24fps" "--crop left" "--names long"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip shots.mp4 -o out $args

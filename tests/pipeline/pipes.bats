@@ -106,11 +106,14 @@ again() {
   again touched
   [ ! -s touched ]
   jq -r '[.source, .path] | join(" ")' <(records out/clips.jsonl) >clips
+  old=$(sed -n 's/^raw.v0.mp4 out.\(.*\)[.]tar$/\1/p' clips)
   rm raw/v0.mp4 raw/v0.txt
   run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
   [ "$status" -eq 1 ]
   again removed
-  run ! grep -q '^clips/' removed
+  # Of the clips what is of that video alone goes, and all of it.
+  grep '^clips/' removed | diff - <(printf '%s\n' "$old.caption.tar" "$old.embed.tar" "$old.tar")
+  [ -z "$(find out/clips -name "*$(basename "${old%-*}")*")" ]
   for tar in $(find out/dataset out/latents -name '*.tar'); do
     run ! grep -q v0 <(tar xOf "$tar" --wildcards '*.json')
   done

@@ -41,6 +41,51 @@ TEST_CASE("an edit decision list goes on from video to video, each on a whole se
         std::string::npos);
 }
 
+TEST_CASE("a timeline counts frames of a constant rate, and ticks of a variable one") {
+  ShotsTimeline timeline;
+  // 23.976 frames a second in milliseconds: each time is rounded.
+  const ShotsOfVideo constant{
+      "raw/a b%#.mp4",
+      {24000, 1001},
+      {{0, 31, 0, 1.293, 0, 1293}, {31, 49, 1.293, 2.044, 1293, 2044, "wipe", 0.5}},
+      {1, 1000}};
+  const ShotsOfVideo variable{"/c\n\xff.mkv", {12, 1}, {{0, 5, 0, 0.7, 0, 63000}}, {1, 90000}};
+  std::string text = timeline.header() + timeline.add(constant);
+  text += timeline.add({"none", {}, {}});
+  text += timeline.add(variable);
+  text += timeline.footer();
+  const Json clips = parse_json(text, "it").at("tracks").at("children")[0].at("children");
+  REQUIRE(clips.size() == 3);
+  const Json& second = clips[1];
+  CHECK(second.at("name") == "a b%#.mp4 2");
+  CHECK(second.at("metadata").at("vfm").at("start_type") == "wipe");
+  CHECK(second.at("media_reference").at("target_url") == "raw/a%20b%25%23.mp4");
+  CHECK(second.at("source_range").at("start_time").at("value") == 31.0);
+  CHECK(second.at("source_range").at("duration").at("value") == 18.0);
+  CHECK(second.at("source_range").at("duration").at("rate") == 24000.0 / 1001);
+  CHECK(second.at("media_reference").at("available_range").at("duration").at("value") == 49.0);
+  const Json& third = clips[2];
+  CHECK(third.at("media_reference").at("target_url") == "file:///c%0A%FF.mkv");
+  CHECK(third.at("source_range").at("duration").at("value") == 63000.0);
+  CHECK(third.at("source_range").at("duration").at("rate") == 90000.0);
+  // Without any video it is a timeline, too.
+  CHECK(parse_json(ShotsTimeline().header() + ShotsTimeline().footer(), "it").at("name") ==
+        "vfm-clip");
+}
+
+TEST_CASE("chapters go on from video to video, in each one's ticks, and no name ends a line") {
+  ShotsChapters chapters;
+  CHECK(chapters.header() == ";FFMETADATA1\n");
+  CHECK(chapters.add({"x/a=b;#\\\nTITLE\xff.mp4",
+                      {25, 1},
+                      {{0, 5, 0, 0.2, 0, 18}, {5, 9, 0.2, 0.36, 18, 45}},
+                      {1, 90}}) ==
+        "[CHAPTER]\nTIMEBASE=1/90\nSTART=0\nEND=18\ntitle=a\\=b\\;\\#\\\\?TITLE\uFFFD.mp4 1\n"
+        "[CHAPTER]\nTIMEBASE=1/90\nSTART=18\nEND=45\ntitle=a\\=b\\;\\#\\\\?TITLE\uFFFD.mp4 2\n");
+  CHECK(chapters.add({"b", {25, 1}, {{0, 5, 0, 0.2, 0, 200}}, {1, 1000}}) ==
+        "[CHAPTER]\nTIMEBASE=1/1000\nSTART=500\nEND=700\ntitle=b 1\n");
+}
+
 TEST_CASE("a change of shot as JSON has its time in seconds, to six digits") {
   curate::ShotChange change;
   change.frame = 7;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/leftovers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "clip/store.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/line_reader.h"
+
+namespace vfm::clip {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Trace {
+  std::string_view before, after;
+  ClipFormat format;
+  bool finished;
+};
+
+/// By these files a source is known: what says that it is finished, and what says that it is not.
+constexpr std::array<Trace, 4> kTraces = {{{"", ".json", ClipFormat::shards, true},
+                                           {"", ".files", ClipFormat::files, true},
+                                           {".", ".settings", ClipFormat::shards, false},
+                                           {".", ".journal", ClipFormat::files, false}}};
+
+/// NAME of "NAME.json", ".NAME.settings", ...: 16 hexadecimal digits. Empty for another file.
+std::string name_in(std::string_view file, const Trace& trace) {
+  constexpr std::size_t kDigits = 16;
+  if (file.size() != trace.before.size() + kDigits + trace.after.size()) return {};
+  if (!file.starts_with(trace.before) || !file.ends_with(trace.after)) return {};
+  const std::string_view name = file.substr(trace.before.size(), kDigits);
+  return name.find_first_not_of("0123456789abcdef") == std::string_view::npos ? std::string(name)
+                                                                              : std::string();
+}
+
+/// The source of what vfm-clip wrote there; throws where somebody else's file has such a name.
+std::string source_in(const std::string& path, const Trace& trace) {
+  if (trace.finished) {
+    const Json index = parse_json(io::read_file(path), path);
+    const std::string kind = need_string(index, "kind", path);
+    if ((kind != "clips" && kind != "images") || !index.at("settings").is_object())
+      fail("'{}' is no list of clips", path);
+    return kind == "images" ? "pictures" : get_string(index, "source").value_or("");
+  }
+  io::LineReader reader(io::File::open_read(path), "'" + path + "'");
+  const std::optional<std::string> line = reader.next();
+  const Json notes = parse_json(line.value_or(""), path);
+  if (!notes.contains("recipe") && !notes.contains("removed") && !notes.contains("settings"))
+    fail("'{}' is not of vfm-clip", path);
+  return "a run that did not end";
+}
+
+/// Whether another program is making this source's clips now.
+bool is_made(const std::string& directory, const std::string& name, const Trace& trace) {
+  const std::string index = name + (trace.format == ClipFormat::files ? ".files" : ".json");
+  if (!io::file_exists(io::join_path(directory, "." + index + ".tmp"))) return false;
+  try {
+    io::AtomicFile{io::join_path(directory, index)};
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+using Names = std::set<std::pair<std::string, ClipFormat>>;
+
+/// Those of sources that `names` does not hold.
+Names names_left(const std::string& directory, const io::FirstNames& names) {
+  Names left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string file = entry.path().filename().string();
+    for (const Trace& trace : kTraces) {
+      const std::string name = name_in(file, trace);
+      if (name.empty() || names.find(name) || !entry.is_regular_file()) continue;
+      check_stop();
+      if (!trace.finished && is_made(directory, name, trace)) continue;
+      try {
+        const std::string source = source_in(entry.path().string(), trace);
+        log_info("'{}' is not of this input: {}", entry.path().string(), source);
+        left.insert({name, trace.format});
+      } catch (const std::exception& error) {
+        log_info("'{}' is left alone: {}", entry.path().string(), error.what());
+      }
+    }
+  }
+  return left;
+}
+
+std::string sources_of(const Names& names) {
+  std::set<std::string> sources;
+  for (const auto& [name, format] : names)
+    sources.insert(name);
+  return sources.size() == 1 ? "1 source" : fmt::format("{} sources", sources.size());
+}
+
+}  // namespace
+
+Leftovers::Leftovers(std::string directory)
+    : directory_(std::move(directory)), names_(directory_) {}
+
+void Leftovers::see(const ClipItem& item) {
+  if (item.kind == ClipItem::Kind::bad || item.unread) {
+    if (unknown_.empty()) unknown_ = item.input;
+  } else if (item.kind == ClipItem::Kind::video || item.kind == ClipItem::Kind::images) {
+    names_.put(store_name(item), "");
+    any_ = true;
+  }
+}
+
+void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog& errors) {
+  const std::string why = !broken_off.empty() ? broken_off
+                          : !unknown_.empty() ? fmt::format("'{}' was not read", unknown_)
+                          : !any_             ? std::string("the input names no source")
+                                              : std::string();
+  if (!why.empty()) {
+    if (remove)
+      errors.add(
+          {directory_, fmt::format("--prune removed nothing: {}, so what is left over is not "
+                                   "known",
+                                   why)});
+    return;
+  }
+  Names left = names_left(directory_, names_);
+  if (left.empty()) return;
+  if (!remove) {
+    log_warning("'{}' holds what {} not in the input gave; --prune removes it", directory_,
+                sources_of(left));
+    return;
+  }
+  for (auto one = left.begin(); one != left.end();) {
+    check_stop();
+    try {
+      make_clip_store(one->second, directory_, one->first, nullptr, 0)->remove();
+      ++one;
+    } catch (const Error& error) {
+      errors.add({io::join_path(directory_, one->first), fmt::format("is left: {}", error.what())});
+      one = left.erase(one);
+    } catch (const Json::exception& error) {
+      errors.add({io::join_path(directory_, one->first), fmt::format("is left: {}", error.what())});
+      one = left.erase(one);
+    }
+  }
+  if (!left.empty())
+    log_warning("'{}' held what {} not in the input gave; it is removed", directory_,
+                sources_of(left));
+}
+
+}  // namespace vfm::clip

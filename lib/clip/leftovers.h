@@ -1,0 +1,34 @@
+// What stands in a folder of clips and is of no source of this run: sources that were taken away,
+// or have other contents now. Told, or removed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "clip/source.h"
+#include "io/error_log.h"
+#include "io/first_names.h"
+
+namespace vfm::clip {
+
+/// Thread-safety: one thread at a time.
+class Leftovers {
+ public:
+  /// Temporary files are in `directory`, the folder of the clips.
+  explicit Leftovers(std::string directory);
+  /// Each item of the input.
+  void see(const ClipItem& item);
+  /// Says how many sources are left over; with `remove` removes what they gave, with its columns
+  /// (ClipStore::remove()). Where not all of the input is known, `broken_off` saying why or an item
+  /// that could not be read, nothing is told and nothing removed, and with `remove` that is a
+  /// fault; so is what cannot be removed.
+  void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
+
+ private:
+  std::string directory_;
+  io::FirstNames names_;  // of this run
+  bool any_ = false;
+  std::string unknown_;  // an input of which it is not known what it gives
+};
+
+}  // namespace vfm::clip
