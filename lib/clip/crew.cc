@@ -161,9 +161,10 @@ std::shared_ptr<Lane> VideoLanes::open() {
   return lane;
 }
 
-bool VideoLanes::waits() const {
-  return std::any_of(crew_.lanes_.begin(), crew_.lanes_.end(),
-                     [&](const auto& lane) { return lane->video_ == this && !lane->over(); });
+int VideoLanes::waiting() const {
+  return static_cast<int>(
+      std::count_if(crew_.lanes_.begin(), crew_.lanes_.end(),
+                    [&](const auto& lane) { return lane->video_ == this && !lane->over(); }));
 }
 
 void VideoLanes::add(Lane& lane, std::uint64_t bytes, Lane::Step step) {
@@ -173,8 +174,10 @@ void VideoLanes::add(Lane& lane, std::uint64_t bytes, Lane::Step step) {
   crew_.bytes_ += bytes;
   crew_.call();
   for (;;) {
-    const bool full = crew_.bytes_ > crew_.most_bytes_;
-    if (!waits() || (crew_.helping_ > 0 && !full)) return;
+    // A lane for each slot and one to spare: then this thread need not look for more.
+    const int lanes = waiting();
+    const bool enough = crew_.bytes_ > crew_.most_bytes_ || lanes > crew_.slots_.threads();
+    if (lanes == 0 || (crew_.helping_ > 0 && !enough)) return;
     if (Lane* own = crew_.choose(this))
       crew_.run(*own, lock);
     else

@@ -5,15 +5,17 @@
 // crew's threads, each with a slot of its own (base/slots.h), empty the lanes. Of a lane one step
 // runs at a time, in the order that they came in: an encoder sees what it would see in one thread,
 // and writes the same bytes. Several clips of one video are encoded at once, as the video's thread
-// runs ahead of the encoders. It does so while the frames in all lanes, of all videos together, are
-// no more than so many bytes; then it encodes, too. With no crew at hand (-j1, or as many videos as
-// slots) it encodes each frame as it comes, and none waits.
+// runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, or
+// the frames in all lanes, of all videos together, are more than so many bytes; then it encodes,
+// too. With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes,
+// and none waits.
 //
 // What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
 // are open at a time, since they have memory of their own: at most two for each slot.
 //
-// A step that throws ends its lane; the video's thread asks for that (Lane::check), when it comes
-// to the clip in the order of the video. So which error is reported does not depend on the threads.
+// A step that throws ends its lane; the video's thread asks for that (VideoLanes::check), when it
+// comes to the clip in the order of the video. So which error is reported does not depend on the
+// threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -115,7 +117,7 @@ class VideoLanes {
   void check(const Lane& lane) const;
 
  private:
-  bool waits() const;  // some step of this video has not ended
+  int waiting() const;  // lanes of this video with steps that have not ended
 
   Crew& crew_;
 };
