@@ -36,6 +36,8 @@ class ClipTool : public vfm::cli::Tool {
                "videos, pictures, manifests, or '-' for lines on standard input (the default)");
     output_.add(app, false, "folder for the shards");
     jobs_.add(app);
+    vfm::cli::add_bytes_option(app, "--ahead", options_.ahead_bytes,
+                               "memory a slot for frames that wait for an encoder");
     hwaccel_.add(app);
     input_limits_.add(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");

@@ -15,6 +15,7 @@
 #include "base/stopwatch.h"
 #include "clip/clip_output.h"
 #include "clip/clip_report.h"
+#include "clip/crew.h"
 #include "clip/given_cutter.h"
 #include "clip/images.h"
 #include "clip/leftovers.h"
@@ -43,8 +44,8 @@ struct Outcome {
 
 class ClipJob {
  public:
-  ClipJob(const ClipOptions& options, int threads, Progress& progress)
-      : options_(options), threads_(threads), progress_(progress) {
+  ClipJob(const ClipOptions& options, int threads, Crew& crew, Progress& progress)
+      : options_(options), threads_(threads), crew_(crew), progress_(progress) {
     settings_ = {{"recipe", options.recipe.json()},
                  {"shard_bytes", options.shard_bytes},
                  {"verify", options.verify}};
@@ -66,7 +67,7 @@ class ClipJob {
         ClipOutput output(source, options_, store);
         const auto cutter = cutter_of(source, output);
         output.begin(keep);
-        cutter->cut();
+        cut(*cutter);
         finished = output.finish(cutter->summary());
       }
       report(finished, source, outcome);
@@ -130,10 +131,20 @@ class ClipJob {
 
   std::unique_ptr<ClipCutter> cutter_of(const ClipSource& source, ClipOutput& output) const {
     if (source.spans)
-      return std::make_unique<SpanCutter>(source, options_, threads_, progress_, output);
+      return std::make_unique<SpanCutter>(source, options_, threads_, crew_, progress_, output);
     if (options_.recipe.stride > 0)
-      return std::make_unique<StrideCutter>(source, options_, threads_, progress_, output);
-    return std::make_unique<ShotCutter>(source, options_, threads_, progress_, output);
+      return std::make_unique<StrideCutter>(source, options_, threads_, crew_, progress_, output);
+    return std::make_unique<ShotCutter>(source, options_, threads_, crew_, progress_, output);
+  }
+
+  static void cut(ClipCutter& cutter) {
+    try {
+      cutter.cut();
+    } catch (const Error&) {
+      cutter.settle();
+      throw;
+    }
+    cutter.settle();
   }
 
   /// Reports what a finished source gave, also where an earlier run finished it.
@@ -153,6 +164,7 @@ class ClipJob {
 
   const ClipOptions& options_;
   int threads_;
+  Crew& crew_;
   Progress& progress_;
   Json settings_;
 };
@@ -220,6 +232,12 @@ void choose_encoders(ClipRecipe& recipe) {
   media::Encoder{trial};
 }
 
+/// Of all slots.
+std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
+  const auto count = static_cast<std::uint64_t>(slots);
+  return options.ahead_bytes > UINT64_MAX / count ? UINT64_MAX : options.ahead_bytes * count;
+}
+
 }  // namespace
 
 long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
@@ -233,7 +251,8 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   io::make_directories(options.directory);
   ClipItems items(options.inputs, options.shard_bytes, options.directory);
   if (options.recipe.given) items.use(&spans);
-  ClipJob job(options, decoder_threads(options.inputs, slots.threads()), progress);
+  Crew crew(slots, bytes_ahead(options, slots.threads()));
+  ClipJob job(options, decoder_threads(options.inputs, slots.threads()), crew, progress);
   io::ErrorLog errors(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)

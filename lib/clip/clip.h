@@ -2,8 +2,9 @@
 //
 // Each video is decoded once. While its frames stream by, shots are found, clips are measured and
 // encoded, and shards of clips are written; memory holds the frames that wait for a decision (about
-// a hundred) and one clip, whatever the video's length. Videos run in parallel, each on its own:
-// bytes do not depend on how many.
+// a hundred) and one clip, whatever the video's length. Videos run in parallel, each on its own;
+// where they are fewer than slots, several clips of one are encoded at once, by frames that wait in
+// memory for that (clip/crew.h). Bytes do not depend on how many run.
 //
 // A video's outputs are DIR/<h>-00000.tar, ... and DIR/<h>.json, <h> being 16 hex digits of its
 // contents' hash. The json is written last: a video is finished when it stands there with the same
@@ -81,6 +82,8 @@ struct ClipOptions {
   bool force = false;                                    ///< rewrite what is there already
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool prune = false;       ///< remove what is of sources that the inputs do not name
+  /// Of frames that wait for an encoder, for each slot (clip/crew.h).
+  std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   bool verify = false;      ///< prove each clip's times, first and last frame against the source
   std::string report;       ///< HTML file; empty: none
   double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all

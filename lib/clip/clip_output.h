@@ -38,6 +38,8 @@ class ClipOutput {
   void begin(bool keep) { kept_ = store_.begin(keep); }
   /// Whether a killed run finished the clip that begins here: then it need not be encoded.
   bool has(std::int64_t pts) const { return !kept_.empty() && kept_.front().begin == pts; }
+  /// Whether a killed run finished a clip that was not added yet.
+  bool has_more() const { return !kept_.empty(); }
   /// The next clip. `info`: of the video. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);
   /// False: the clips that a killed run left are not those that the video gives. What is added then

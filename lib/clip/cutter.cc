@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/rounding.h"
 #include "base/stop.h"
+#include "clip/late_frames.h"
 #include "clip/measures.h"
 #include "io/file.h"
 
@@ -36,6 +37,14 @@ std::unique_ptr<media::SoundMeter> sound_meter(const std::string& path, const Cl
   }
 }
 
+Json left_out_json(const Span& span, const std::string& reason) {
+  return {{"pts_begin", span.begin},
+          {"pts_end", span.end},
+          {"begin", six_digits(span.begin_seconds())},
+          {"end", six_digits(span.end_seconds())},
+          {"reason", reason}};
+}
+
 }  // namespace
 
 void go_to_middle(media::Decoder& decoder, double seconds) {
@@ -45,7 +54,7 @@ void go_to_middle(media::Decoder& decoder, double seconds) {
 }
 
 ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int threads,
-                       Progress& progress, ClipOutput& output)
+                       Crew& crew, Progress& progress, ClipOutput& output)
     : path_(source.path),
       options_(options),
       output_(output),
@@ -55,7 +64,8 @@ ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int
               .keep_hdr = options.recipe.keep_hdr,
               .hardware = options.hardware},
       decoder_(path_, decode_),
-      place_(progress, io::base_name(path_)) {
+      place_(progress, io::base_name(path_)),
+      lanes_(crew) {
   const ClipRecipe& recipe = options.recipe;
   if (recipe.max_seconds > 0)
     max_length_ = std::llround(recipe.max_seconds / decoder_.info().time_base.value());
@@ -74,6 +84,7 @@ bool ClipCutter::next(media::Frame& frame) {
 
 void ClipCutter::take(media::Frame& frame) {
   check_stop();
+  hand_over();
   if (picture_) frame = picture_->of(frame);
   if (frames_++ == 0) first_pts_ = end_pts_ = frame.pts;
   // A pass over given spans may begin before the one before it ended.
@@ -93,10 +104,21 @@ double ClipCutter::shown_aspect() const {
 /// Into the open clip, or into a new one.
 void ClipCutter::add_to_clip(const Seen& seen) {
   if (must_split(seen.frame)) turn({"split", 0}, &seen.frame);
-  if (!clip_)
-    clip_ = std::make_unique<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify,
+  const bool first = !clip_;
+  if (first) {
+    clip_ = std::make_shared<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify,
                                           output_.has(seen.frame.pts));
-  clip_->add(seen.frame, last_ ? &last_->frame : nullptr, seen.picture, seen.measures);
+    lane_ = clip_->known() ? nullptr : lanes_.open();
+  }
+  clip_->count(seen.frame);
+  if (!lane_) return;
+  std::optional<media::Frame> before;  // for proof
+  if (first && last_ && options_.verify) before = last_->frame;
+  lanes_.add(*lane_, static_cast<std::uint64_t>(frame_bytes(seen.frame)),
+             [clip = clip_, frame = seen.frame, before = std::move(before), picture = seen.picture,
+              measures = seen.measures] {
+               clip->encode(frame, before ? &*before : nullptr, picture, measures);
+             });
 }
 
 /// A clip has its greatest length, and is HDR or is not.
@@ -113,33 +135,80 @@ void ClipCutter::turn(const Boundary& boundary, const media::Frame* next) {
 }
 
 void ClipCutter::leave_out(const Span& span, const std::string& reason) {
-  left_out_.push_back({{"pts_begin", span.begin},
-                       {"pts_end", span.end},
-                       {"begin", six_digits(span.begin_seconds())},
-                       {"end", six_digits(span.end_seconds())},
-                       {"reason", reason}});
+  left_out_.push_back(left_out_json(span, reason));
 }
 
-/// Ends the open clip: it goes to the output, or is left out if it is too short.
+/// Ends the open clip: it is left out if it is too short, or goes to the output in its turn.
 void ClipCutter::close(const Boundary& end, const media::Frame* next) {
-  const std::unique_ptr<ClipEncoder> clip = std::move(clip_);
-  const Span span = clip->span();
+  Ended ended{std::move(clip_), std::move(lane_), begin_, end, given_};
+  const Span span = ended.clip->span();
   const bool whole_video = begin_.type == "start" && end.type == "end";
-  if (span.seconds() < options_.recipe.min_seconds && !whole_video) return leave_out(span, "short");
-  if (given_ && !cut_.emplace(span.begin, span.end).second) return leave_out(span, "repeated");
+  const bool is_short = span.seconds() < options_.recipe.min_seconds && !whole_video;
+  if (is_short || (given_ && !cut_.emplace(span.begin, span.end).second)) {
+    if (ended.lane) lanes_.cancel(*ended.lane);
+    return leave_out(span, is_short ? "short" : "repeated");
+  }
+  if (ended.lane) {
+    media::AudioTrack audio = sound_of(span);
+    ended.audio_codec = audio.codec();
+    ended.left_out = left_out_.size();
+    left_out_.push_back(nullptr);
+    ended.error = errors_.size();
+    errors_.emplace_back();
+    std::optional<media::Frame> after;  // for proof
+    if (next && options_.verify) after = *next;
+    lanes_.add(*ended.lane, 0,
+               [clip = ended.clip, audio = std::move(audio), after = std::move(after)] {
+                 clip->finish(audio, after ? &*after : nullptr);
+               });
+    lanes_.seal(*ended.lane);
+  }
+  ended_.push_back(std::move(ended));
+  // Which clips are known is asked in their order.
+  if (output_.has_more())
+    settle();
+  else
+    hand_over();
+}
+
+/// The clips whose turn it is, as far as they are encoded.
+void ClipCutter::hand_over() {
+  while (!ended_.empty() && (!ended_.front().lane || lanes_.is_over(*ended_.front().lane))) {
+    const Ended next = std::move(ended_.front());
+    ended_.pop_front();
+    try {
+      if (next.lane) lanes_.check(*next.lane);
+      hand_over(next);
+    } catch (...) {
+      ended_.clear();  // nothing comes after an error
+      lane_.reset();
+      throw;
+    }
+  }
+}
+
+void ClipCutter::settle() {
+  while (!ended_.empty() && output_.fits()) {
+    if (ended_.front().lane) lanes_.finish(*ended_.front().lane);
+    hand_over();
+  }
+  if (!lane_) return;
+  lanes_.finish(*lane_);
+  lanes_.check(*lane_);
+}
+
+void ClipCutter::hand_over(const Ended& ended) {
+  const auto& [clip, lane, begin, end, given, audio_codec, left_out, error] = ended;
+  const Span span = clip->span();
   if (clip->known())
     return output_.add(decoder_.info(), {.span = span, .hdr = clip->hdr(), .known = true});
-  const media::AudioTrack audio = sound_of(span);
-  std::string mp4;
-  try {
-    mp4 = clip->finish(audio, next);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::usage) throw;
-    errors_.push_back(fmt::format("the clip from {:.3f} s to {:.3f} s is left out: {}",
-                                  span.begin_seconds(), span.end_seconds(), error.what()));
-    return leave_out(span, "error");
+  if (!clip->failure().empty()) {
+    errors_[error] = fmt::format("the clip from {:.3f} s to {:.3f} s is left out: {}",
+                                 span.begin_seconds(), span.end_seconds(), clip->failure());
+    left_out_[left_out] = left_out_json(span, "error");
+    return;
   }
-  Json facts = clip->facts(mp4.size(), audio.codec());
+  Json facts = clip->facts(audio_codec);
   add_boxes(facts, clip->pictures(), picture_, decoder_.info());
   add_sound_measures(facts, sound_meter_ ? sound_meter_->measure(span) : std::nullopt);
   if (options_.recipe.crop) facts["crop"] = crop_json(decoder_.info(), picture_);
@@ -148,14 +217,14 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
                              {"hash", model.at("hash")},
                              {"rule", model.at("rule")},
                              {"threshold", options_.recipe.stitch_threshold}};
-  facts["start_type"] = begin_.type;
-  facts["start_score"] = six_digits(begin_.score);
+  facts["start_type"] = begin.type;
+  facts["start_score"] = six_digits(begin.score);
   facts["end_type"] = end.type;
   facts["end_score"] = six_digits(end.score);
   output_.add(decoder_.info(), {.span = span,
-                                .mp4 = std::move(mp4),
+                                .mp4 = clip->take_mp4(),
                                 .facts = std::move(facts),
-                                .given = given_,
+                                .given = given,
                                 .hdr = clip->hdr()});
 }
 
@@ -206,8 +275,12 @@ Json ClipCutter::summary() const {
   j["corrupt"] = corrupt();
   if (audio_) j["sound_corrupt"] = sound_corrupt_;
   j["cuts"] = cuts_;
-  j["left_out"] = left_out_;
-  j["errors"] = errors_;
+  j["left_out"] = Json::array();
+  for (const Json& span : left_out_)
+    if (!span.is_null()) j["left_out"].push_back(span);
+  j["errors"] = Json::array();
+  for (const std::string& error : errors_)
+    if (!error.empty()) j["errors"].push_back(error);
   if (corrupt() > 0)
     j["errors"].push_back(
         fmt::format("{} packets or frames are damaged or missing; the rest is used", corrupt()));

@@ -4,7 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +20,7 @@
 #include "clip/bars.h"
 #include "clip/clip.h"
 #include "clip/clip_output.h"
+#include "clip/crew.h"
 #include "clip/encoder.h"
 #include "clip/source.h"
 #include "curate/clip_meter.h"
@@ -38,14 +41,18 @@ class ClipCutter {
  public:
   /// Opens the video. `progress` shows the position. All but the number of threads must outlive
   /// this. Throws Error.
-  ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Progress& progress,
-             ClipOutput& output);
+  ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
+             Progress& progress, ClipOutput& output);
   virtual ~ClipCutter() = default;
 
-  /// Decodes the video, once, and gives each clip to the output as soon as it has ended; stops
-  /// early when that says that its clips do not fit. Throws Error when nothing decodes; Stopped.
+  /// Decodes the video, once, and gives each clip to the output when it and those before it are
+  /// encoded; stops early when that says that its clips do not fit. Throws Error when nothing
+  /// decodes; Stopped.
   virtual void cut() = 0;
-  /// After cut(): frames, corrupt, seconds, cuts, left_out, and errors that cost single clips.
+  /// Gives the output what cut() left to be encoded. To be called also when that has thrown an
+  /// Error: throws one that is of an earlier place in the video.
+  void settle();
+  /// After settle(): frames, corrupt, seconds, cuts, left_out, and errors that cost single clips.
   Json summary() const;
 
  protected:
@@ -86,19 +93,30 @@ class ClipCutter {
   std::int64_t corrupt_before_ = 0;        // in an earlier pass, at most
   std::optional<CroppedPicture> picture_;  // without bars, where there are some
   std::int64_t frames_ = 0, first_pts_ = 0, end_pts_ = 0;
-  curate::FrameFeatures features_;  // of the frame that was decoded last
-  media::ToneMapper tone_mapper_;   // for features of HDR that is kept
-  media::Scaler scaler_;            // of shown()
-  std::optional<Seen> last_;        // the frame before the one that is to be added
-  std::unique_ptr<ClipEncoder> clip_;
-  Boundary begin_;                    // of the clip that is open or comes next
-  const GivenSpan* given_ = nullptr;  // of the clip that is open
+  curate::FrameFeatures features_;     // of the frame that was decoded last
+  media::ToneMapper tone_mapper_;      // for features of HDR that is kept
+  media::Scaler scaler_;               // of shown()
+  std::optional<Seen> last_;           // the frame before the one that is to be added
+  std::shared_ptr<ClipEncoder> clip_;  // that is open
+  Boundary begin_;                     // of the clip that is open or comes next
+  const GivenSpan* given_ = nullptr;   // of the clip that is open
   Json cuts_ = Json::array();
   std::vector<std::string> errors_;
 
  private:
+  /// A clip whose frames all are in its lane.
+  struct Ended {
+    std::shared_ptr<ClipEncoder> clip;
+    std::shared_ptr<Lane> lane;  // null: it is known
+    Boundary begin, end;
+    const GivenSpan* given = nullptr;
+    std::string audio_codec;
+    std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_, if it fails
+  };
   bool must_split(const media::Frame& frame) const;
   void close(const Boundary& end, const media::Frame* next);
+  void hand_over();
+  void hand_over(const Ended& ended);
   media::AudioTrack sound_of(const Span& span);
 
   ItemProgress place_;
@@ -107,7 +125,10 @@ class ClipCutter {
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-  Json left_out_ = Json::array();
+  Json left_out_ = Json::array();  // null and, in errors_, "": a clip that may still fail
+  VideoLanes lanes_;
+  std::shared_ptr<Lane> lane_;  // of the open clip; null if it is known
+  std::deque<Ended> ended_;     // that the output has not got yet, in their order
 };
 
 }  // namespace vfm::clip

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.h"
 #include "base/rounding.h"
 #include "clip/measures.h"
 
@@ -22,18 +23,21 @@ media::Frame ClipEncoder::shown(const media::Frame& frame) {
   return resizer_ ? resizer_->resize(upright) : upright;
 }
 
-void ClipEncoder::add(const media::Frame& frame, const media::Frame* before,
-                      const curate::SmallPicture& picture, const curate::FrameMeasures& measures) {
+void ClipEncoder::count(const media::Frame& frame) {
   if (frames_ == 0) begin_ = frame.pts, hdr_ = keeps(frame);
   ++frames_;
   interlaced_ = interlaced_ || frame.interlaced;
   end_ = frame.pts + frame.duration;
-  if (known_) return;
+}
+
+void ClipEncoder::encode(const media::Frame& frame, const media::Frame* before,
+                         const curate::SmallPicture& picture,
+                         const curate::FrameMeasures& measures) {
   if (!encoder_) open(frame, before);
   meter_.add(measures, picture, meter_.looks() ? tone_mapper_.map(frame) : frame);
-  if (!clock_) return encode(shown(frame));
+  if (!clock_) return encode_shown(shown(frame));
   for (const media::Frame& next : clock_->push(shown(frame)))
-    encode(next);
+    encode_shown(next);
 }
 
 /// Fixes the clip's size and rate by its first frame.
@@ -63,13 +67,15 @@ void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
                            .time_base = evidence_.time_base,
                            .frame_rate = clock_ ? recipe_.rate : info_.frame_rate,
                            .sample_aspect = sample_aspect_});
+  codec_name_ = encoder_->codec_name();
+  encoder_name_ = encoder_->encoder_name();
   // An encoder that takes even sizes only repeats the last column or row.
   width_ = static_cast<int>(std::lround(encoder_->coded_width() * sample_aspect_.value()));
   height_ = encoder_->coded_height();
   if (before && verify_) evidence_.before = shown(*before);
 }
 
-void ClipEncoder::encode(const media::Frame& frame) {
+void ClipEncoder::encode_shown(const media::Frame& frame) {
   ++encoded_;
   encoder_->add(frame);
   if (!verify_) return;
@@ -80,7 +86,20 @@ void ClipEncoder::encode(const media::Frame& frame) {
   evidence_.end = frame.pts + frame.duration;
 }
 
-std::string ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* after) {
+void ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* after) {
+  try {
+    mp4_ = make_mp4(audio, after);
+    bytes_ = mp4_.size();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::usage) throw;
+    failure_ = error.what();
+  }
+  // What is big waits for nobody: the clip itself may, for its turn.
+  encoder_.reset();
+  evidence_ = {};
+}
+
+std::string ClipEncoder::make_mp4(const media::AudioTrack& audio, const media::Frame* after) {
   encoder_->add_audio(audio);
   std::string mp4 = encoder_->finish();
   if (verify_) {
@@ -91,7 +110,7 @@ std::string ClipEncoder::finish(const media::AudioTrack& audio, const media::Fra
   return mp4;
 }
 
-Json ClipEncoder::facts(std::size_t bytes, const std::string& audio_codec) const {
+Json ClipEncoder::facts(const std::string& audio_codec) const {
   const Span s = span();
   const double seconds = s.seconds();
   const curate::ClipMeasures m = meter_.result(seconds);
@@ -113,10 +132,10 @@ Json ClipEncoder::facts(std::size_t bytes, const std::string& audio_codec) const
   j["height"] = height_;
   j["fps"] = six_digits(fps);
   j["frames"] = encoded_;
-  j["codec"] = encoder_->codec_name();
-  j["encoder"] = encoder_->encoder_name();
+  j["codec"] = codec_name_;
+  j["encoder"] = encoder_name_;
   j["quality"] = recipe_.quality;
-  j["bytes"] = bytes;
+  j["bytes"] = bytes_;
   j["audio"] = audio_codec.empty() ? Json() : Json(audio_codec);
   j["sample_aspect"] = fmt::format("{}/{}", sample_aspect_.num, sample_aspect_.den);
   j["transfer"] = media::transfer_name(color_.transfer);

@@ -1,4 +1,7 @@
 // One clip in the making: measures and encodes its frames, and keeps those that --verify needs.
+//
+// Two threads may share it (clip/crew.h): one cuts the video, and knows where the clip begins and
+// ends; another one encodes what it was given, frame by frame. What each of them calls is said.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -39,13 +43,12 @@ void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 class ClipEncoder {
  public:
   /// `verify`: finish() proves the clip; for that some frames are kept. `known`: the clip is there
-  /// already; nothing is encoded or measured.
+  /// already; nothing is to be encoded.
   ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known);
 
-  /// `before`: the frame before in the source, if any.
-  void add(const media::Frame& frame, const media::Frame* before,
-           const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
-  bool empty() const { return frames_ == 0; }
+  // Of the thread that cuts.
+  /// The clip has one more frame: before it is encoded.
+  void count(const media::Frame& frame);
   /// Whether a frame is HDR that is kept; whether the clip's are.
   static bool keeps(const media::Frame& frame) {
     return frame.layout == media::PixelLayout::yuv420p10;
@@ -57,17 +60,27 @@ class ClipEncoder {
   bool known() const { return known_; }
   void joined() { ++shots_; }  ///< the next shot was stitched to it
 
-  /// The mp4. `after`: the frame after in the source, for proof.
-  std::string finish(const media::AudioTrack& audio, const media::Frame* after);
-  /// Measured facts, in the order of KEY.json; after finish().
-  Json facts(std::size_t bytes, const std::string& audio_codec) const;
+  // Of the thread that encodes.
+  /// The next frame. `before`: the frame before in the source, if any.
+  void encode(const media::Frame& frame, const media::Frame* before,
+              const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
+  /// Makes the mp4. `after`: the frame after in the source, for proof. What goes wrong here costs
+  /// this clip alone: failure().
+  void finish(const media::AudioTrack& audio, const media::Frame* after);
+
+  // After finish(), of any thread.
+  const std::string& failure() const { return failure_; }  ///< empty: none
+  std::string take_mp4() { return std::move(mp4_); }
+  /// Measured facts, in the order of KEY.json.
+  Json facts(const std::string& audio_codec) const;
   /// What its pictures have that facts() does not say: boxes.
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:
   media::Frame shown(const media::Frame& frame);
   void open(const media::Frame& first, const media::Frame* before);
-  void encode(const media::Frame& frame);
+  void encode_shown(const media::Frame& frame);
+  std::string make_mp4(const media::AudioTrack& audio, const media::Frame* after);
 
   ClipRecipe recipe_;
   media::StreamInfo info_;
@@ -81,7 +94,10 @@ class ClipEncoder {
   ClipEvidence evidence_;                          // only of a clip to be proved
   std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
   std::int64_t encoded_ = 0;                       // frames of the clip
-  int width_ = 0, height_ = 0;                     // upright, in square pixels
+  std::string codec_name_, encoder_name_;
+  std::string mp4_, failure_;
+  std::size_t bytes_ = 0;       // of the mp4
+  int width_ = 0, height_ = 0;  // upright, in square pixels
   Rational sample_aspect_{1, 1};
   media::Color color_;
   bool hdr_ = false;

@@ -35,9 +35,9 @@ class StrideCutter final : public GivenCutter {
 /// Spans without frames, or that end after the video, are errors of the summary.
 class SpanCutter final : public GivenCutter {
  public:
-  SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Progress& progress,
-             ClipOutput& output)
-      : GivenCutter(source, options, threads, progress, output), spans_(*source.spans) {}
+  SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
+             Progress& progress, ClipOutput& output)
+      : GivenCutter(source, options, threads, crew, progress, output), spans_(*source.spans) {}
   void cut() override;
 
  private:

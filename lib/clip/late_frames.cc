@@ -13,20 +13,20 @@ namespace {
 
 constexpr std::int64_t kMostWaiting = std::int64_t{512} << 20;  // bytes
 
-std::int64_t bytes_of(const media::Frame& frame) {
+}  // namespace
+
+std::int64_t frame_bytes(const media::Frame& frame) {
   std::int64_t bytes = 0;
   for (int p = 0; p < media::plane_count(frame.layout); ++p)
     bytes += std::int64_t{media::plane_row_bytes(frame, p)} * media::plane_rows(frame, p);
   return bytes;
 }
 
-}  // namespace
-
 LateFrames::LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds)
     : path_(std::move(path)), decode_(decode), most_seconds_(most_seconds) {}
 
 void LateFrames::spare(media::Frame& frame) {
-  if (bytes_of(frame) * curate::kShotLag <= kMostWaiting) return;
+  if (frame_bytes(frame) * curate::kShotLag <= kMostWaiting) return;
   for (const std::uint8_t*& plane : frame.plane)
     plane = nullptr;
   frame.owner.reset();

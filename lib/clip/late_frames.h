@@ -15,6 +15,9 @@
 
 namespace vfm::clip {
 
+/// What the planes of a frame take.
+std::int64_t frame_bytes(const media::Frame& frame);
+
 class LateFrames {
  public:
   /// `most_seconds`: ClipOptions::most_seconds, where the frames begin.

@@ -22,8 +22,8 @@ constexpr std::int64_t kLongestBridge = 12;  // frames
 }  // namespace
 
 ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int threads,
-                       Progress& progress, ClipOutput& output)
-    : ClipCutter(source, options, threads, progress, output),
+                       Crew& crew, Progress& progress, ClipOutput& output)
+    : ClipCutter(source, options, threads, crew, progress, output),
       detector_(options.recipe.shots),
       late_(path_, decode_, options.most_seconds) {}
 

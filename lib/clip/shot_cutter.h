@@ -18,8 +18,8 @@ namespace vfm::clip {
 
 class ShotCutter final : public ClipCutter {
  public:
-  ShotCutter(const ClipSource& source, const ClipOptions& options, int threads, Progress& progress,
-             ClipOutput& output);
+  ShotCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
+             Progress& progress, ClipOutput& output);
   void cut() override;
 
  private:

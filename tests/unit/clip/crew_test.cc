@@ -1,0 +1,218 @@
+// Lanes of steps: their order, errors, memory, and that free slots work on them.
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/crew.h"
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+using namespace vfm;
+using namespace vfm::clip;
+
+namespace {
+
+/// Where `count` threads wait for one another. Who uses it proves that they run at once.
+class Meeting {
+ public:
+  explicit Meeting(int count) : missing_(count) {}
+  void come() {
+    std::unique_lock lock(mutex_);
+    if (--missing_ == 0) all_.notify_all();
+    all_.wait(lock, [&] { return missing_ <= 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  int missing_;
+};
+
+/// Gives a thread of the crew, when one has come, a step to be long in. The video's own runs ahead
+/// of it from then on.
+std::shared_ptr<Lane> hold_thread(VideoLanes& video, std::atomic<bool>& begun,
+                                  const std::function<void()>& stay) {
+  const auto here = std::this_thread::get_id();
+  const auto lane = video.open();
+  while (!begun)
+    video.add(*lane, 0, [&begun, here, stay] {
+      if (std::this_thread::get_id() != here && !begun.exchange(true)) stay();
+    });
+  return lane;
+}
+
+}  // namespace
+
+TEST_CASE("steps of a lane run one after the other, in their order, by any number of threads") {
+  constexpr int kLanes = 5, kSteps = 200;
+  for (const int threads : {1, 2, 7}) {
+    Slots slots(threads);
+    Crew crew(slots, 64);
+    const Slots::Hold hold(slots);
+    std::vector<std::vector<int>> seen(kLanes);
+    VideoLanes video(crew);
+    std::vector<std::shared_ptr<Lane>> lanes;
+    for (int l = 0; l < kLanes; ++l) {
+      lanes.push_back(video.open());
+      for (int i = 0; i < kSteps; ++i)
+        video.add(*lanes[l], 1, [&seen, l, i] { seen[l].push_back(i); });
+      video.seal(*lanes[l]);
+    }
+    for (int l = 0; l < kLanes; ++l) {
+      video.finish(*lanes[l]);
+      CHECK(video.is_over(*lanes[l]));
+      REQUIRE(seen[l].size() == kSteps);
+      for (int i = 0; i < kSteps; ++i)
+        REQUIRE(seen[l][i] == i);
+    }
+  }
+}
+
+TEST_CASE("as many lanes of one video run at once as there are slots") {
+  constexpr int kSlots = 4;
+  Slots slots(kSlots);
+  Crew crew(slots, 1000);
+  const Slots::Hold hold(slots);
+  std::atomic<bool> begun = false;
+  Meeting met(kSlots);
+  VideoLanes video(crew);
+  std::vector<std::shared_ptr<Lane>> lanes = {hold_thread(video, begun, [&] { met.come(); })};
+  for (int l = 1; l < kSlots; ++l) {
+    lanes.push_back(video.open());
+    video.add(*lanes[l], 1, [&] { met.come(); });
+  }
+  for (const auto& lane : lanes) {
+    video.seal(*lane);
+    video.finish(*lane);
+    CHECK(video.is_over(*lane));
+  }
+}
+
+TEST_CASE("a video's thread encodes, too, where all slots have a lane") {
+  Slots slots(2);
+  Crew crew(slots, 1'000'000);
+  const Slots::Hold hold(slots);
+  Meeting met(2);
+  std::atomic<bool> begun = false;
+  std::vector<std::shared_ptr<Lane>> lanes;
+  int ran = 0;
+  VideoLanes video(crew);
+  const auto held = hold_thread(video, begun, [&] { met.come(); });
+  for (int l = 0; l < 5; ++l) {
+    lanes.push_back(video.open());
+    for (int i = 0; i < 10; ++i)
+      video.add(*lanes[l], 1, [&] { ++ran; });  // by this thread alone: the other one is held
+  }
+  // The thread that is held has its lane; of the others, one may wait.
+  CHECK(ran >= 40);
+  for (const auto& lane : lanes)
+    video.finish(*lane);
+  CHECK(ran == 50);
+  met.come();
+}
+
+TEST_CASE("with one slot, or no memory, each step has run when add() returns, in this thread") {
+  for (const auto& [threads, bytes] : {std::pair{1, 1000}, {4, 0}}) {
+    Slots slots(threads);
+    Crew crew(slots, static_cast<std::uint64_t>(bytes));
+    const Slots::Hold hold(slots);
+    VideoLanes video(crew);
+    const auto lane = video.open();
+    for (int i = 0; i < 20; ++i) {
+      std::thread::id ran;
+      video.add(*lane, 10, [&] { ran = std::this_thread::get_id(); });
+      CHECK(ran == std::this_thread::get_id());
+    }
+  }
+}
+
+TEST_CASE("with as many videos as slots no frame waits") {
+  Slots slots(2);
+  Crew crew(slots, 1000);
+  const Slots::Hold one(slots), other(slots);  // no thread of the crew gets one
+  VideoLanes video(crew);
+  const auto lane = video.open();
+  for (int i = 0; i < 20; ++i) {
+    bool ran = false;
+    video.add(*lane, 1, [&] { ran = true; });
+    CHECK(ran);
+  }
+}
+
+TEST_CASE("what waits is no more than the limit and one step") {
+  Slots slots(3);
+  Crew crew(slots, 100);
+  const Slots::Hold hold(slots);
+  std::atomic<int> waiting = 0;
+  int most = 0;
+  VideoLanes video(crew);
+  for (int l = 0; l < 6; ++l) {
+    const auto lane = video.open();
+    for (int i = 0; i < 50; ++i) {
+      ++waiting;
+      video.add(*lane, 10, [&] { --waiting; });
+      most = std::max(most, waiting.load());
+    }
+    video.seal(*lane);
+  }
+  CHECK(most <= 10);  // after add(), which works where there are more
+}
+
+TEST_CASE("an error ends its lane alone, and is told where it is asked for") {
+  for (const int threads : {1, 4}) {
+    Slots slots(threads);
+    Crew crew(slots, 1000);
+    const Slots::Hold hold(slots);
+    int after = 0, other = 0;
+    VideoLanes video(crew);
+    const auto bad = video.open(), good = video.open();
+    video.add(*bad, 1, [] { fail("broken at {}", 7); });
+    video.finish(*bad);
+    for (int i = 0; i < 30; ++i) {
+      video.add(*bad, 1, [&] { ++after; });
+      video.add(*good, 1, [&] { ++other; });
+    }
+    video.seal(*bad);
+    video.seal(*good);
+    video.finish(*good);
+    CHECK(video.is_over(*bad));
+    CHECK(after == 0);
+    CHECK(other == 30);
+    video.check(*good);
+    CHECK_THROWS_WITH(video.check(*bad), "broken at 7");
+  }
+}
+
+TEST_CASE("steps that nobody wants are dropped, with what they hold") {
+  Slots slots(2);
+  Crew crew(slots, 1000);
+  const Slots::Hold hold(slots);
+  const auto held = std::make_shared<int>(1);
+  Meeting gate(2);
+  std::atomic<bool> begun = false, later = false;
+  {
+    VideoLanes video(crew);
+    const auto lane = hold_thread(video, begun, [&] { gate.come(); });
+    for (int i = 0; i < 20; ++i)
+      video.add(*lane, 1, [&, held] { later = true; });
+    CHECK(held.use_count() > 20);
+    video.cancel(*lane);
+    CHECK(held.use_count() == 1);
+    CHECK_FALSE(video.is_over(*lane));
+    gate.come();
+    video.finish(*lane);
+    CHECK(video.is_over(*lane));
+    CHECK_FALSE(later.load());
+    const auto open = video.open();
+    video.add(*open, 1, [held] {});
+  }
+  CHECK(held.use_count() == 1);
+}
