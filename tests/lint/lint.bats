@@ -154,3 +154,16 @@ setup() {
   [[ $output == *"tests/unit/unit_cli: in no list of a day"* ]]
   [[ $output == *"tests/bench/noise: scripts/nightly does not build it"* ]]
 }
+
+@test "what vfm-caption(1) says was measured stands in RESULTS.md, and a wrong figure is found" {
+  run tests/lint/figures man/vfm-caption.1.scd
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for change in 's/ 0\.948 / 0.949 /' 's/figures: #scores-of-captions-with-faults$/figures: #shards/'; do
+    sed "$change" man/vfm-caption.1.scd >"$BATS_TEST_TMPDIR/wrong.scd"
+    run ! cmp -s man/vfm-caption.1.scd "$BATS_TEST_TMPDIR/wrong.scd"
+    run tests/lint/figures "$BATS_TEST_TMPDIR/wrong.scd"
+    echo "$change: $output"
+    [ "$status" -ne 0 ]
+  done
+}
