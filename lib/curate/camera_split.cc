@@ -15,8 +15,9 @@ constexpr int kDetailSum =
     2 * 2 * kBlockCells * kBlockCells;  // grey levels: two a cell and direction
 constexpr int kFewBlocks = 8;           // too few to tell a camera by
 constexpr int kFitRounds = 4;
-constexpr float kError = 0.25f;            // cells that a vector may be wrong by
-constexpr float kShareThatFollows = 0.4f;  // of the blocks with detail
+constexpr float kError = 0.25f;  // cells that a vector may be wrong by
+constexpr float kShareThatFollows =
+    0.4f;  // of the blocks with detail, at last; of these a quarter at first
 
 using Blocks = std::array<bool, kAllBlocks>;
 
@@ -82,6 +83,14 @@ bool fit_field(const MotionField& motion, const Blocks& use, AffineField& field)
   return true;
 }
 
+/// Whether a block that moved by `v` was wholly in the picture before.
+bool was_inside(int block, const MotionVector& v) {
+  const float x = static_cast<float>(block % kBlocks * kBlockCells) - v.x;
+  const float y = static_cast<float>(block / kBlocks * kBlockCells) - v.y;
+  constexpr float kLast = kLumaSide - kBlockCells + 0.5f;
+  return x >= -0.5f && y >= -0.5f && x <= kLast && y <= kLast;
+}
+
 float distance(const MotionVector& a, const MotionVector& b) {
   return std::hypot(a.x - b.x, a.y - b.y);
 }
@@ -110,7 +119,8 @@ MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture,
         follows[i] = detail[i] && distance(motion.vectors[i], camera.at(b)) <= error;
       }
       const auto count = std::count(follows.begin(), follows.end(), true);
-      known = static_cast<float>(count) >= kShareThatFollows * static_cast<float>(blocks) &&
+      const float least = kShareThatFollows * static_cast<float>(round + 1) / kFitRounds;
+      known = static_cast<float>(count) >= least * static_cast<float>(blocks) &&
               fit_field(motion, follows, camera);
     }
   }
@@ -128,7 +138,7 @@ MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture,
     }
     const MotionVector c = camera.at(b);
     split.camera += length(c.x, c.y);
-    if (detail[static_cast<std::size_t>(b)] && distance(v, c) > kError)
+    if (detail[static_cast<std::size_t>(b)] && was_inside(b, c) && distance(v, c) > kError)
       split.object += length(v.x - c.x, v.y - c.y);
   }
   split.camera /= kAllBlocks, split.object /= kAllBlocks;

@@ -2,7 +2,6 @@
 #include "curate/luma_plane.h"
 
 #include <algorithm>
-#include <array>
 
 namespace vfm::curate {
 namespace {
@@ -23,12 +22,28 @@ void add_rows(const LumaPlane& plane, int top, int rows, int columns,
   }
 }
 
-std::array<std::uint8_t, 256> to_full_range(bool full) {
-  std::array<std::uint8_t, 256> levels{};
-  for (int i = 0; i < 256; ++i)
-    levels[static_cast<std::size_t>(i)] =
-        static_cast<std::uint8_t>(full ? i : std::clamp((298 * (i - 16) + 128) / 256, 0, 255));
-  return levels;
+/// The full-range mean of each sum of `count` pixels.
+std::vector<std::uint8_t> means_of_sums(int count, bool full) {
+  std::vector<std::uint8_t> means(static_cast<std::size_t>(255 * count + 1));
+  for (int sum = 0; sum <= 255 * count; ++sum) {
+    const int level = sum / count;
+    means[static_cast<std::size_t>(sum)] = static_cast<std::uint8_t>(
+        full ? level : std::clamp((298 * (level - 16) + 128) / 256, 0, 255));
+  }
+  return means;
+}
+
+/// `k` is the compiler's where it is one of the usual ones.
+template <int kFixed>
+void fold_columns(const std::uint16_t* sum, const std::vector<std::uint8_t>& means, int k,
+                  int width, std::uint8_t* out) {
+  const int step = kFixed > 0 ? kFixed : k;
+  for (int x = 0; x < width; ++x, sum += step) {
+    unsigned total = 0;
+    for (int i = 0; i < step; ++i)
+      total += sum[i];
+    out[x] = means[total];
+  }
 }
 
 }  // namespace
@@ -53,18 +68,16 @@ void reduce_luma(const LumaPlane& plane, ReducedLuma& out) {
   out.width = plane.width / k;
   out.height = plane.height / k;
   out.pixels.resize(static_cast<std::size_t>(out.width) * static_cast<std::size_t>(out.height));
-  const auto levels = to_full_range(plane.full_range);
+  const std::vector<std::uint8_t> means = means_of_sums(k * k, plane.full_range);
   std::vector<std::uint16_t> sums(static_cast<std::size_t>(out.width * k));
+  const auto fold = k == 1   ? fold_columns<1>
+                    : k == 2 ? fold_columns<2>
+                    : k == 3 ? fold_columns<3>
+                             : fold_columns<0>;
   std::uint8_t* to = out.pixels.data();
-  for (int y = 0; y < out.height; ++y) {
+  for (int y = 0; y < out.height; ++y, to += out.width) {
     add_rows(plane, y * k, k, out.width * k, sums);
-    const std::uint16_t* sum = sums.data();
-    for (int x = 0; x < out.width; ++x, sum += k) {
-      unsigned total = 0;
-      for (int i = 0; i < k; ++i)
-        total += sum[i];
-      *to++ = levels[total / static_cast<unsigned>(k * k)];
-    }
+    fold(sums.data(), means, k, out.width, to);
   }
 }
 

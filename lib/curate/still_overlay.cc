@@ -13,7 +13,7 @@ constexpr int kFewPictures = 8;
 constexpr int kEdge = 24;      // grey levels, of both directions, of an edge of an overlay
 constexpr int kFaintEdge = 6;  // of one that passes now and then
 constexpr double kKept = 0.9, kLost = 0.6;              // of an edge's strength that its mean keeps
-constexpr double kMostStill = 0.2, kLeastMoving = 0.5;  // shares of all edges
+constexpr double kMostStill = 0.1, kLeastMoving = 0.6;  // shares of all edges
 constexpr int kCell = 8;                                // edges a side that groups are made of
 constexpr int kFewEdges = 4;                            // in a cell
 constexpr int kFewInAll = 24;                           // in an overlay
