@@ -10,6 +10,7 @@
 #include "cli/secret.h"
 #include "columns/caption.h"
 #include "columns/caption_costs.h"
+#include "columns/score_costs.h"
 #include "io/http.h"
 #include "media/version.h"
 #include "shard_estimate.h"
@@ -123,13 +124,20 @@ class CaptionTool : public vfm::cli::Tool {
  private:
   long score(vfm::Slots& slots, vfm::cli::Context& context) {
     vfm::columns::ScoreOptions options = score_.options(options_);
+    vfm::columns::ScoreCosts costs;
+    if (dry_run_) options.costs = &costs;
+    const auto model = [&](std::string& words) {
+      words += costs.words();
+      return costs.to_json();
+    };
     if (!dry_run_)
       return vfm::columns::score_captions(options, slots, context.progress, context.manifest);
-    return tell_shard_estimate(options.inputs, options.directory, slots.threads(),
-                               [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-                                 return vfm::columns::score_captions(options, slots, progress,
-                                                                     manifest);
-                               });
+    return tell_shard_estimate(
+        options.inputs, options.directory, slots.threads(),
+        [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+          return vfm::columns::score_captions(options, slots, progress, manifest);
+        },
+        false, nullptr, model);
   }
 
   void add_prompt_options(CLI::App& app) {
@@ -173,6 +181,9 @@ class CaptionTool : public vfm::cli::Tool {
         "N")
         ->check(CLI::Range(4, 16384))
         ->default_str("768");
+    of_model_.push_back(app.add_flag("--logprobs", model.keep_tokens,
+                                     "keep a caption's tokens and how likely each was, for --score")
+                            ->group(group));
     of_eyes_ = of_model_.size();
     add("--max-tokens", model.rule.most_tokens, "of a text; a longer one is cut", "N")
         ->check(CLI::Range(1, 1 << 16))
@@ -224,6 +235,8 @@ class CaptionTool : public vfm::cli::Tool {
     if (!refine && (!refine_prompt_.empty() || !refine_file_.empty()))
       vfm::fail_usage(
           "--refine-prompt tells a language model what to do: name one by --refine DIR");
+    if (refine && options_.model.keep_tokens)
+      vfm::fail_usage("--logprobs keeps the tokens of captions, and --refine writes others");
     if (refine && endpoint)
       vfm::fail_usage(
           "--refine does not refine what a server says: ask the server for it by --prompt");

@@ -17,6 +17,7 @@
 #include "columns/json_fields.h"
 #include "columns/refine.h"
 #include "columns/sidecar.h"
+#include "columns/written_caption.h"
 #include "curate/describe.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
@@ -176,6 +177,7 @@ class Captioner {
     by_model_ = {{"caption_model", seeing_.config}};
     if (!caption.windows.is_null()) by_model_["caption_windows"] = std::move(caption.windows);
     if (caption.cut) by_model_["caption_cut"] = true;
+    if (!caption.written.is_null()) by_model_[kWrittenField] = std::move(caption.written);
     by_model_.update(caption.also);
     for (std::string& fault : caption.faults)
       notes_.errors.push_back({name_of(sample), std::move(fault)});

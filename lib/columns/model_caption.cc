@@ -9,6 +9,7 @@
 #include "base/rounding.h"
 #include "columns/caption_costs.h"
 #include "columns/clip_frames.h"
+#include "columns/written_caption.h"
 #include "media/scaler.h"
 #include "text/unicode.h"
 
@@ -65,6 +66,9 @@ class WindowTaker final : public FrameTaker {
       caption.cuts += answers_[i].cut ? 1 : 0;
     }
     caption.cut = parts.size() == 1 && answers_[0].cut;
+    // Of a longer window a score shows it fewer frames.
+    if (parts.size() == 1 && frames_ <= options_.window)
+      caption.written = written_json(answers_[0], still_);
     add_further(caption, parts);
     if (parts.size() > 1) caption.windows = std::move(parts);
     return caption;
@@ -90,8 +94,9 @@ class WindowTaker final : public FrameTaker {
     std::vector<std::string> keys;
     for (const Question& question : list)
       keys.push_back(further_key(key, question, 1));
-    std::vector<models::Question> asked{
-        {&seen_, still_ ? options_.picture_prompt : options_.video_prompt, options_.rule, key}};
+    std::vector<models::Question> asked{{&seen_,
+                                         still_ ? options_.picture_prompt : options_.video_prompt,
+                                         options_.rule, key, options_.keep_tokens}};
     for (std::size_t q = 0; q < list.size(); ++q)
       asked.push_back({&seen_, list[q].prompt, options_.rule, keys[q]});
     std::vector<models::Answer> answers = model_.answer_many(asked);
@@ -243,6 +248,7 @@ Json model_caption_config(const models::CaptionModel& model, const ModelCaptionO
   config["picture_prompt"] = options.picture_prompt;
   if (!options.also.list.empty())
     config["also"] = options.also.to_json(options.rule.choice.temperature);
+  if (options.keep_tokens) config["logprobs"] = true;
   add_rule(config, options.rule);
   return config;
 }

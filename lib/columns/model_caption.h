@@ -38,6 +38,7 @@ struct ModelCaptionOptions {
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
   Questions also;                 ///< asked beside it
+  bool keep_tokens = false;       ///< for scores (written_caption.h)
   CaptionCosts* costs = nullptr;  ///< is told what questions cost; null: nobody asks
 
   double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
@@ -67,7 +68,8 @@ struct ModelCaption {
   Json also = Json::object();  ///< fields of further questions; of one window "caption_also_cut"
   std::vector<std::string> faults;  ///< of further questions
   std::int64_t cuts = 0;            ///< texts that reached their most tokens, of any question
-  Json facts = Json::object();      ///< as take_frames() returns them
+  Json written;  ///< written_json() where one window's text is all, and tokens are kept; else null
+  Json facts = Json::object();  ///< as take_frames() returns them
 };
 
 /// Of a sample's member. `key` is the sample's. Throws Error, naming `where`, for a clip that

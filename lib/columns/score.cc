@@ -2,6 +2,7 @@
 #include "columns/score.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/encoder_identity.h"
@@ -12,7 +13,9 @@
 #include "columns/clip_scores.h"
 #include "columns/clip_vector.h"
 #include "columns/column_job.h"
+#include "columns/score_costs.h"
 #include "columns/score_frames.h"
+#include "columns/written_caption.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
 #include "text/unicode.h"
@@ -29,6 +32,7 @@ struct ScoreModels {
   std::unique_ptr<models::PictureEncoder> pictures;
   std::unique_ptr<ClipScores> texts;  // of `pictures`
   Json by = Json::object();           // what they are
+  Json asked;                         // the captioner, and how
 
   explicit ScoreModels(const ScoreOptions& options) {
     by["rule"] = kQualityWeights.rule;
@@ -37,12 +41,12 @@ struct ScoreModels {
                                                          options.model.frame_tokens);
       captioner->check_prompt(options.model.video_prompt);
       captioner->check_prompt(options.model.picture_prompt);
-      Json asked = captioner->config();
+      asked = captioner->config();
       asked["fps"] = options.model.fps_of(*captioner);
       asked["window"] = options.model.window;
       asked["prompt"] = options.model.video_prompt;
       asked["picture_prompt"] = options.model.picture_prompt;
-      by["captioner"] = encoder_identity(std::move(asked));
+      by["captioner"] = encoder_identity(asked);
     }
     if (options.clip.empty()) return;
     pictures = models::make_picture_encoder(options.clip, Device::cpu, DType::f32);
@@ -72,9 +76,11 @@ class CaptionScorer {
     }
     CaptionScores scores;
     scores.text = text::check_text(caption);
+    find_written_tokens(sample, caption);
     if (by_.captioner || by_.pictures) compare(sample, caption, scores);
     Json fields = scores.fields();
     fields["caption_scored_by"] = by_.by;
+    if (written_) fields["caption_scored_by"]["written"] = true;
     fields["caption_scored_by"]["caption"] = hash_hex(caption);
     return fields;
   }
@@ -84,12 +90,37 @@ class CaptionScorer {
     notes_.errors.push_back({fmt::format("{} of '{}'", sample.key, record_.path()), message});
   }
 
+  /// What the captioner said of the caption when it wrote it, if that is known.
+  void find_written_tokens(const shard::Sample& sample, const std::string& caption) {
+    written_.reset();
+    const std::string* json = sample.find("json");
+    if (!by_.captioner || json == nullptr) return;
+    try {
+      const Json facts = parse_json(*json, sample.key + ".json");
+      if (facts.is_object()) written_ = find_written(facts, caption, *by_.captioner, by_.asked);
+    } catch (const Error&) {
+      written_.reset();  // what is no JSON keeps no tokens
+    }
+  }
+
+  void take_gain(const shard::Sample& sample, const std::string& caption,
+                 const models::SeenFrames& seen, CaptionScores& scores) {
+    try {
+      scores.gain = gain(caption, seen);
+    } catch (const Error& error) {
+      note(sample, error.what());
+    }
+  }
+
   /// What fails is noted, and costs its own fields alone.
   void compare(const shard::Sample& sample, const std::string& caption, CaptionScores& scores) {
+    if (written_) take_gain(sample, caption, {}, scores);
+    const models::CaptionModel* const looks = written_ ? nullptr : by_.captioner.get();
+    if (looks == nullptr && !by_.pictures) return;
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) return note(sample, shard::no_media(sample));
     const double fps = by_.captioner ? options_.model.fps_of(*by_.captioner) : options_.model.fps;
-    const ScoreEyes eyes{by_.captioner.get(), by_.pictures.get(), fps, options_.model.window};
+    const ScoreEyes eyes{looks, by_.pictures.get(), fps, options_.model.window};
     ScoreFrames frames;
     try {
       frames = take_score_frames(*member, fmt::format("{}.{}", sample.key, member->extension), eyes,
@@ -102,11 +133,7 @@ class CaptionScorer {
     } catch (const Error& error) {
       note(sample, error.what());
     }
-    try {
-      if (by_.captioner) scores.gain = gain(caption, frames.seen);
-    } catch (const Error& error) {
-      note(sample, error.what());
-    }
+    if (looks != nullptr) take_gain(sample, caption, frames.seen, scores);
   }
 
   std::vector<double> fits(const std::string& caption,
@@ -122,16 +149,25 @@ class CaptionScorer {
   }
 
   CaptionGain gain(const std::string& caption, const models::SeenFrames& seen) const {
-    const std::string& prompt =
-        seen.still ? options_.model.picture_prompt : options_.model.video_prompt;
-    return caption_gain(by_.captioner->log_probabilities(&seen, prompt, caption),
-                        by_.captioner->log_probabilities(nullptr, prompt, caption));
+    const models::CaptionModel& model = *by_.captioner;
+    const bool still = written_ ? written_->still : seen.still;
+    const std::string& prompt = still ? options_.model.picture_prompt : options_.model.video_prompt;
+    const CaptionGain gain =
+        written_ ? caption_gain(written_->log_probabilities,
+                                model.log_probabilities(nullptr, prompt, written_->ids))
+                 : caption_gain(model.log_probabilities(&seen, prompt, caption),
+                                model.log_probabilities(nullptr, prompt, caption));
+    if (options_.costs)
+      options_.costs->add(written_ ? 0 : model.pass_flops(&seen, prompt, gain.tokens),
+                          model.pass_flops(nullptr, prompt, gain.tokens));
+    return gain;
   }
 
   const ScoreOptions& options_;
   const ScoreModels& by_;
   const io::Record& record_;
   ColumnNotes& notes_;
+  std::optional<WrittenCaption> written_;  // of the sample in hand
 };
 
 }  // namespace

@@ -4,8 +4,9 @@
 //
 // A caption is the sample's txt member, mostly of the caption column. A clip is decoded once. The
 // model that captions looks at it once, however long it is: at `fps` frames a second, and where
-// that are more frames than of one window, at as many spread over the clip. The CLIP sees the
-// frames in the middle of kClipFrames equal parts. Each caption is computed by itself.
+// that are more frames than of one window, at as many spread over the clip; and not at all where
+// the caption column has what it would say (written_caption.h). The CLIP sees the frames in the
+// middle of kClipFrames equal parts. Each caption is computed by itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +22,8 @@
 
 namespace vfm::columns {
 
+class ScoreCosts;
+
 struct ScoreOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< of the columns; empty: beside their shards
@@ -28,6 +31,7 @@ struct ScoreOptions {
   shard::ReadLimits limits;
   std::string captioner, clip;  ///< folders; empty: that part is not scored
   ModelCaptionOptions model;    ///< how the captioner is asked
+  ScoreCosts* costs = nullptr;  ///< is told what the captioner's passes cost; null: nobody asks
   /// Decodes clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

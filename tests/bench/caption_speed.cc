@@ -1,10 +1,11 @@
-// The times of what captions take with a Qwen2.5-VL from a folder: looking at a video, the prompt,
-// and writing; caption_speed.sh runs it beside transformers.
+// The times of what captions take with a Qwen2.5-VL or SmolVLM from a folder: looking at a video,
+// the prompt, and writing; caption_speed.sh runs it beside transformers.
 //
 //   caption_speed DIR f32|bf16|int8 ROUNDS TOKENS [NAME]
 //
 // int8: matrices are rounded to 8 bits. NAME stands in the lines in place of the type.
-// The video is 8 pairs of frames of 224 x 224 pixels, 512 tokens, with 32 words. TOKENS are written
+// The video is 8 pairs of frames of 224 x 224 pixels, 512 tokens, with 32 words; of a SmolVLM 8
+// frames of 256 x 256, 128 tokens. TOKENS are written
 // by one text alone, and by each of 8 together. Prints one line for each part: the best of the
 // rounds.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,10 +18,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "models/vlm/qwen.h"
+#include "models/vlm/smol.h"
 
 using namespace vfm;
 
@@ -35,10 +38,10 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-models::QwenPicture noise_video(const models::QwenConfig& config) {
+models::QwenPicture noise_video(std::int64_t patch_elements) {
   models::QwenPicture picture;
   picture.sight.grid = {8, 16, 16};
-  picture.patches = Tensor({picture.sight.grid.patches(), config.vision.patch_elements()});
+  picture.patches = Tensor({picture.sight.grid.patches(), patch_elements});
   std::uint32_t seed = 1;
   for (float& x : picture.patches.floats()) {
     seed = seed * 1664525 + 1013904223;
@@ -57,13 +60,38 @@ double write(const std::vector<models::QwenAnswer*>& answers, int tokens) {
   });
 }
 
+struct Opened {
+  std::unique_ptr<const models::VisionLanguageModel> model;
+  std::int64_t patch_elements = 0;
+  int merge = 0;
+  std::int32_t token = 0;  // stands for what is seen
+
+  Opened(const models::HfComponent& component, DType compute, bool int8) {
+    if (component.type() == models::kSmolType) {
+      auto smol = std::make_unique<models::Smol>(component, compute, int8);
+      const models::SmolConfig& config = smol->config();
+      patch_elements = std::int64_t{3} * config.vision.patch * config.vision.patch;
+      merge = config.merge;
+      token = config.image_token;
+      model = std::move(smol);
+      return;
+    }
+    auto qwen = std::make_unique<models::Qwen>(component, compute, int8);
+    patch_elements = qwen->config().vision.patch_elements();
+    merge = qwen->config().vision.merge;
+    token = qwen->config().video_token;
+    model = std::move(qwen);
+  }
+};
+
 void run(const char* folder, const std::string& dtype, int rounds, int tokens,
          const std::string& name) {
   const models::HfComponent component(folder);
-  const models::Qwen model(component, dtype == "bf16" ? DType::bf16 : DType::f32, dtype == "int8");
-  const models::QwenPicture picture = noise_video(model.config());
-  const std::int64_t seen = picture.sight.grid.tokens(model.config().vision.merge);
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(seen), model.config().video_token);
+  const Opened opened(component, dtype == "bf16" ? DType::bf16 : DType::f32, dtype == "int8");
+  const models::VisionLanguageModel& model = *opened.model;
+  const models::QwenPicture picture = noise_video(opened.patch_elements);
+  const std::int64_t seen = picture.sight.grid.tokens(opened.merge);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(seen), opened.token);
   for (std::int32_t i = 0; i < kWords; ++i)
     ids.push_back(100 + i);
   double vision = 1e9, prefill = 1e9, alone = 1e9, together = 1e9;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Qwen2.5-VL in transformers: what caption_speed.cc times, and the folder that both read.
+"""Qwen2.5-VL and SmolVLM in transformers: what caption_speed.cc times, and the folders that both read.
 
-    caption_speed_torch.py make DIR f32|bf16                   writes a model of 0.2 billion random weights
+    caption_speed_torch.py make DIR f32|bf16                   writes a Qwen2.5-VL of 0.3 billion random weights
+    caption_speed_torch.py make-smol DIR f32|bf16              writes a SmolVLM of 0.15 billion
     caption_speed_torch.py gguf DIR GGUF_DIR                   writes the same model as llama.cpp's files, Q8_0
     caption_speed_torch.py time DIR f32|bf16 ROUNDS TOKENS     prints lines like caption_speed.cc's
 """
@@ -32,6 +33,21 @@ def make(folder, dtype):
                            fullatt_block_indexes=[3, 7], tokens_per_second=2, out_hidden_size=1024),
         image_token_id=16001, video_token_id=VIDEO, vision_start_token_id=16003, tie_word_embeddings=False)
     model = Qwen2_5_VLForConditionalGeneration(config).to(dtype_of(dtype))
+    model.save_pretrained(folder)
+
+
+def make_smol(folder, dtype):
+    import torch
+    from transformers import SmolVLMConfig, SmolVLMForConditionalGeneration
+    torch.manual_seed(1)
+    config = SmolVLMConfig(
+        text_config=dict(model_type="llama", hidden_size=768, intermediate_size=3072, num_hidden_layers=12,
+                         num_attention_heads=12, num_key_value_heads=4, vocab_size=16384, rms_norm_eps=1e-5,
+                         max_position_embeddings=8192, pad_token_id=2, eos_token_id=2, bos_token_id=1),
+        vision_config=dict(hidden_size=512, intermediate_size=2048, num_hidden_layers=8, num_attention_heads=8,
+                           image_size=256, patch_size=16),
+        scale_factor=4, image_token_id=16001, tie_word_embeddings=False)
+    model = SmolVLMForConditionalGeneration(config).to(dtype_of(dtype))
     model.save_pretrained(folder)
 
 
@@ -82,13 +98,36 @@ def gguf_of(folder, target):
         out.close()
 
 
-def measure(folder, dtype, rounds, tokens):
+def opened(folder, dtype):
+    """What looks, the language model, the head, and how many tokens are seen."""
+    import json
+    import pathlib
+
     import torch
+    if json.loads((pathlib.Path(folder) / "config.json").read_text())["model_type"] == "smolvlm":
+        from transformers import SmolVLMForConditionalGeneration
+        model = SmolVLMForConditionalGeneration.from_pretrained(folder, dtype=dtype_of(dtype)).eval()
+        frames = (torch.rand(1, 8, 3, 256, 256) * 2 - 1).to(dtype_of(dtype))
+
+        def look():
+            seen = model.model.get_image_features(frames)
+            seen = getattr(seen, "pooler_output", seen)
+            return (torch.cat(list(seen)) if isinstance(seen, (list, tuple)) else seen).reshape(128, -1)
+        return look, model.model.text_model, model.lm_head, 128
     from transformers import Qwen2_5_VLForConditionalGeneration
     model = Qwen2_5_VLForConditionalGeneration.from_pretrained(folder, dtype=dtype_of(dtype)).eval()
-    text, visual = model.model.language_model, model.model.visual
     patches = (torch.rand(2048, 1176) * 2 - 1).to(dtype_of(dtype))
     grid = torch.tensor([[8, 16, 16]])
+
+    def look():
+        seen = model.model.visual(patches, grid_thw=grid)
+        return getattr(seen, "pooler_output", seen)
+    return look, model.model.language_model, model.lm_head, 512
+
+
+def measure(folder, dtype, rounds, tokens):
+    import torch
+    look, text, head, count = opened(folder, dtype)
     words = torch.arange(100, 100 + WORDS)[None]
     best = {}
 
@@ -101,19 +140,18 @@ def measure(folder, dtype, rounds, tokens):
     def prompt(seen, texts):
         x = torch.cat([seen[None], text.embed_tokens(words)], 1).expand(texts, -1, -1)
         out = text(inputs_embeds=x, use_cache=True)
-        model.lm_head(out.last_hidden_state[:, -1:])
+        head(out.last_hidden_state[:, -1:])
         return out.past_key_values
 
     def write(past, texts):
         for i in range(tokens):
             out = text(input_ids=torch.full((texts, 1), 7 + i), past_key_values=past, use_cache=True)
-            model.lm_head(out.last_hidden_state)
+            head(out.last_hidden_state)
 
     with torch.inference_mode():
         for _ in range(rounds):
-            seen = timed("vision", 512, lambda: visual(patches, grid_thw=grid))
-            seen = getattr(seen, "pooler_output", seen)
-            past = timed("prefill", 512 + WORDS, lambda: prompt(seen, 1))
+            seen = timed("vision", count, look)
+            past = timed("prefill", count + WORDS, lambda: prompt(seen, 1))
             timed("decode", tokens, lambda: write(past, 1))
             past = prompt(seen, TOGETHER)
             timed("decode-8", TOGETHER * tokens, lambda: write(past, TOGETHER))
@@ -124,6 +162,8 @@ def measure(folder, dtype, rounds, tokens):
 
 if sys.argv[1] == "make":
     make(*sys.argv[2:4])
+elif sys.argv[1] == "make-smol":
+    make_smol(*sys.argv[2:4])
 elif sys.argv[1] == "gguf":
     gguf_of(*sys.argv[2:4])
 else:

@@ -115,6 +115,7 @@ refused() {
   sed -i "s/message.content/'words'/; s/messages\[0\]\['content'\]/'words'/" words/tokenizer_config.json
   refused "does not write down what the system says" --refine words
   refused "mark of the model's chat" --refine words --refine-prompt "<|im_end|>"
+  refused "and --refine writes others" --from model:model --logprobs --refine words
   refused "--refine-prompt tells a language model what to do: name one by --refine DIR" --refine-prompt x
   refused "--refine does not refine what a server says" --refine words --endpoint http://localhost:1 --endpoint-model x
   refused "--fps is about a model, and --from names none" --refine words --fps 1

@@ -120,6 +120,86 @@ make_shard() {
   tar -xOf gains/a.score.tar c1.json | jq -e 'has("caption_gain") and (has("caption_fit") or has("caption_quality") | not)'
 }
 
+# written NAME KEY...: shards whose captions the model writes, their tokens kept; $of is how it is asked.
+written() {
+  make_shard "$1" "${@:2}"
+  vfm-caption --force --from model:model "${of[@]}" --max-tokens 6 --seed 3 --temperature 1 --logprobs "$1.tar" >/dev/null
+}
+
+@test "what a model wrote with its tokens kept is scored without showing it the clip again" {
+  of=(--frame-tokens 4)
+  written a c1=x c2=x
+  for key in c1 c2; do
+    tar -xOf a.caption.tar $key.json | jq -e '.caption_model.logprobs and (.caption_written
+      | (.ids | length > 0 and length <= 6) and (.logprobs | all(. <= 0)) and (has("picture") | not)
+        and (.ids | length) == (.logprobs | length))'
+  done
+  vfm-caption --score --score-model model --frame-tokens 4 a.tar >/dev/null
+  [ "$(field a.score.tar c1 .caption_scored_by.written)" = true ]
+  [ "$(field a.score.tar c1 .caption_tokens)" = "$(field a.caption.tar c1 '.caption_written.ids | length')" ]
+  # As a pass says, where the tokens are those of the text: one letter.
+  make_shard b c1=x
+  caption() { vfm-caption --force --from model:model --frame-tokens 4 --max-tokens 1 --temperature 1 --seed "$@" b.tar >/dev/null; }
+  seed=1
+  until caption $seed && [[ "$(tar -xOf b.caption.tar c1.txt)" =~ ^[!-~]$ ]]; do
+    [ $((++seed)) -le 30 ]
+  done
+  vfm-caption --score --score-model model --frame-tokens 4 -o again b.tar >/dev/null
+  caption $seed --logprobs
+  vfm-caption --score --score-model model --frame-tokens 4 -o kept b.tar >/dev/null
+  [ "$(field kept/b.score.tar c1 .caption_scored_by.written)" = true ]
+  [ "$(field again/b.score.tar c1 .caption_scored_by.written)" = null ]
+  for name in tokens logprob logprob_blind gain gain_least; do
+    jq -en --argjson a "$(field kept/b.score.tar c1 ".caption_$name")" \
+      --argjson b "$(field again/b.score.tar c1 ".caption_$name")" '($a - $b) | fabs < 1e-4'
+  done
+}
+
+@test "tokens that were kept are not those of another caption, prompt, model or count" {
+  of=(--frame-tokens 4)
+  written a c1=x
+  by() { vfm-caption --score --score-model model --frame-tokens 4 --force "$@" >/dev/null; }
+  scored() { field "$1.score.tar" c1 .caption_scored_by.written; }
+  by a.tar
+  [ "$(scored a)" = true ]
+  by --prompt "Where?" a.tar
+  [ "$(scored a)" = null ]
+  by --compute bf16 a.tar
+  [ "$(scored a)" = null ]
+  vfm-caption --score --score-model "$VFM_ROOT/tests/golden/qwen/tied" --frame-tokens 4 --force a.tar >/dev/null
+  [ "$(scored a)" = null ]
+  # Files that somebody has changed.
+  for change in '.caption_written.ids[0] += 1' '.caption_written.logprobs = [1]' '.caption_written.ids = "all"' \
+    '.caption_written.logprobs[0] = 3' '.caption_written = 7' '.caption_model = []' '.caption_written.ids[0] = -1'; do
+    rm -rf parts
+    mkdir parts
+    tar -C parts -xf a.caption.tar
+    cp src-a/c1.mp4 parts/
+    jq -c "$change" parts/c1.json >changed
+    mv changed parts/c1.json
+    tar --format=ustar --sort=name -C parts -cf b.tar .
+    by b.tar
+    [ "$(scored b)" = null ]
+    [ "$(field b.score.tar c1 '.caption_gain | type')" = number ]
+  done
+}
+
+@test "a score of what was written costs a quarter of writing it at most, counted" {
+  of=(--prompt Look)
+  written a c1=x c2=x
+  captioning=$(vfm-caption --force --from model:model --prompt Look --max-tokens 6 --logprobs --dry-run a.tar |
+    jq '.model.flops | .vision + .prompt + .text')
+  run --separate-stderr vfm-caption --score --score-model model --prompt Look --dry-run a.tar
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"which it need not see again for 2 of 2"* ]]
+  jq -e --argjson captioning "$captioning" '.model | .clips == 2 and .written == 2 and .flops.with_video == 0
+    and .flops.alone > 0 and .flops.alone <= 0.25 * $captioning' <<<"$output"
+  # Of a caption from elsewhere the pass with the video is told, too.
+  vfm-caption --force --from existing:member a.tar >/dev/null
+  vfm-caption --score --score-model model --prompt Look --dry-run a.tar |
+    jq -e '.model | .written == 0 and .flops.with_video > .flops.alone'
+}
+
 @test "a caption or clip that cannot be scored costs itself" {
   make_shard good "c1=A red circle." "c2=A red circle." "c3=Blue."
   score good.tar >/dev/null

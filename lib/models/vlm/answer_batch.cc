@@ -8,12 +8,13 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "models/vlm/answer_score.h"
 
 namespace vfm::models {
 
 TextJob text_job(std::vector<std::int32_t> ids, std::shared_ptr<SharedSight> seen,
                  const AnswerRule& rule, std::string_view key) {
-  TextJob job{std::move(ids), std::move(seen), rule.choice, rule.most_tokens, {}};
+  TextJob job{std::move(ids), std::move(seen), rule.choice, rule.most_tokens};
   job.random.emplace(rule.seed, Purpose::caption, 0, random_key(fmt::format("answer\n{}", key)));
   return job;
 }
@@ -145,12 +146,16 @@ void AnswerBatch::choose(std::span<TextJob* const> jobs) const {
     TextJob& job = *jobs[i];
     const auto row = static_cast<std::int64_t>(i);
     try {
-      const std::int32_t token = choose_token(logits.rows(row, row + 1).floats(), job.ids,
-                                              job.choice, job.random->uniform(job.written.size()));
+      const std::span<float> own = logits.rows(row, row + 1).floats();
+      // Which are changed where one is chosen.
+      const std::vector<float> all(own.begin(), job.weigh ? own.end() : own.begin());
+      const std::int32_t token =
+          choose_token(own, job.ids, job.choice, job.random->uniform(job.written.size()));
       if (std::ranges::find(ends_, token) != ends_.end()) {
         job.cut = false;
         continue;
       }
+      if (job.weigh) job.log_probabilities.push_back(log_probability(all, token));
       job.written.push_back(token);
       job.ids.push_back(token);
     } catch (const Error&) {

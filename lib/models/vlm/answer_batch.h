@@ -46,8 +46,11 @@ struct TextJob {
   TokenChoice choice;
   int most_tokens = 0;
   std::optional<Random> random;
+  bool weigh = false;  ///< `log_probabilities` are asked for
 
   std::vector<std::int32_t> written = {};
+  /// Of `written`, as the model has them, without temperature or penalty.
+  std::vector<double> log_probabilities = {};
   bool cut = true;  ///< it did not end by itself
   std::exception_ptr error = nullptr;
   bool done = false;

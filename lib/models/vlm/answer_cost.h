@@ -34,4 +34,8 @@ struct WeightCost {
 AnswerCost answer_cost(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
                        const QwenPicture* picture, std::int64_t most, std::int64_t written);
 
+/// FLOPs of answer_log_probabilities() of `said` tokens behind the prompt `ids`.
+double pass_flops(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
+                  const QwenPicture* picture, std::size_t said);
+
 }  // namespace vfm::models

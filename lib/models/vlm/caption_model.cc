@@ -81,6 +81,18 @@ struct CaptionModel::State {
     return sight;
   }
 
+  /// Null: about nothing.
+  std::vector<std::int32_t> prompt_of(const SeenFrames* seen, std::string_view prompt) const {
+    if (seen == nullptr) return words().prompt_alone(prompt);
+    check_seen(*seen);
+    return family->prompt(*seen, prompt);
+  }
+
+  bool shows(std::span<const std::int32_t> ids) const {
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](std::int32_t id) { return family->model().stands_for_sight(id); });
+  }
+
   /// Throws Error where prompt and answer are too long for the model.
   TextJob job_of(const Question& question, std::shared_ptr<SharedSight> sight) const {
     const AnswerRule& rule = question.rule;
@@ -142,6 +154,7 @@ std::vector<Answer> CaptionModel::answer_many(std::span<const Question> question
       std::shared_ptr<SharedSight>& sight = sights[question.seen];
       if (!sight) sight = s.sight_of(*question.seen);
       job = s.job_of(question, sight);
+      job.weigh = question.keep_tokens;
     } catch (const Error&) {
       job.error = std::current_exception();
       job.done = true;
@@ -158,20 +171,24 @@ std::vector<Answer> CaptionModel::answer_many(std::span<const Question> question
     if (job.error) continue;
     answer = {s.words().text(job.written), prompt_tokens[i],
               static_cast<std::int64_t>(job.written.size()), job.cut};
+    if (!questions[i].keep_tokens || s.shows(job.written)) continue;
+    answer.ids = job.written;
+    answer.log_probabilities = job.log_probabilities;
   }
   return answers;
 }
 
 std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                                     std::string_view text) const {
+  const std::vector<std::int32_t> said = state_->words().tokens(text);
+  return log_probabilities(seen, prompt, std::span<const std::int32_t>(said));
+}
+
+std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std::string_view prompt,
+                                                    std::span<const std::int32_t> said) const {
   const State& s = *state_;
-  if (seen != nullptr) check_seen(*seen);
-  std::vector<std::int32_t> ids =
-      seen == nullptr ? s.words().prompt_alone(prompt) : s.family->prompt(*seen, prompt);
-  const std::vector<std::int32_t> said = s.words().tokens(text);
-  if (std::any_of(said.begin(), said.end(),
-                  [&](std::int32_t id) { return s.family->model().stands_for_sight(id); }))
-    fail("the text has a token that stands for a picture");
+  std::vector<std::int32_t> ids = s.prompt_of(seen, prompt);
+  if (s.shows(said)) fail("the text has a token that stands for a picture");
   ids.insert(ids.end(), said.begin(), said.end());
   if (static_cast<std::int64_t>(ids.size()) > s.family->positions())
     fail("{} tokens of prompt, video and text are more than the {} that the model takes",
@@ -181,6 +198,21 @@ std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std:
   if (seen != nullptr) pictures.push_back(s.family->picture(*seen));
   const std::lock_guard one(all_processors());
   return answer_log_probabilities(s.family->model(), ids, pictures, said.size());
+}
+
+double CaptionModel::pass_flops(const SeenFrames* seen, std::string_view prompt,
+                                std::size_t said) const {
+  const State& s = *state_;
+  const std::vector<std::int32_t> ids = s.prompt_of(seen, prompt);
+  s.count();
+  const std::lock_guard one(all_processors());
+  std::optional<QwenPicture> picture;
+  if (seen != nullptr) picture = s.family->picture(*seen);
+  return models::pass_flops(s.hollow->model(), ids, picture ? &*picture : nullptr, said);
+}
+
+std::string CaptionModel::text(std::span<const std::int32_t> ids) const {
+  return state_->words().text(ids);
 }
 
 AnswerCost CaptionModel::cost(const Question& question, std::int64_t written) const {

@@ -53,7 +53,8 @@ struct Question {
   const SeenFrames* seen = nullptr;  ///< of several about one and the same it is looked at once
   std::string_view prompt;
   AnswerRule rule;
-  std::string_view key;  ///< names the question where the rule draws
+  std::string_view key;      ///< names the question where the rule draws
+  bool keep_tokens = false;  ///< whether the answer has its tokens
 };
 
 struct Answer {
@@ -61,6 +62,11 @@ struct Answer {
   std::int64_t prompt_tokens = 0, tokens = 0;
   bool cut = false;                    ///< it did not end by itself
   std::exception_ptr error = nullptr;  ///< why there is no text; of answer_many() alone
+  /// Where they are kept, and none stands for a picture: the tokens, and of each what
+  /// log_probabilities() says of it, but for the last bits: a token alone is summed in another
+  /// order than one of many.
+  std::vector<std::int32_t> ids = {};
+  std::vector<double> log_probabilities = {};
 };
 
 class CaptionModel {
@@ -93,6 +99,13 @@ class CaptionModel {
   /// Throws what answer() throws, and Error for a text with a token that stands for a picture.
   std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
                                         std::string_view text) const;
+  /// The same of tokens, as Answer has them.
+  std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
+                                        std::span<const std::int32_t> said) const;
+  /// FLOPs of that of `said` tokens, counted. Throws what log_probabilities() throws.
+  double pass_flops(const SeenFrames* seen, std::string_view prompt, std::size_t said) const;
+  /// The text of an answer's tokens; numbers that no token has are left out.
+  std::string text(std::span<const std::int32_t> ids) const;
   /// What an answer of `written` tokens to the question costs, counted; of further questions about
   /// the same frames `looked` and `head` are spent once. Throws what answer() throws.
   AnswerCost cost(const Question& question, std::int64_t written) const;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr float kQwenVisionEpsilon = 1e-6f;
 constexpr double kQwenVisionTheta = 10000;
+// Below so many elements one thread moves them sooner than several are woken.
+constexpr std::int64_t kQwenVisionAlone = 16384;
 
 /// Of patches in the order of `order`: half of a head's pairs are turned by the row, half by the
 /// column.
@@ -58,8 +60,10 @@ Tensor in_order(const Tensor& x, std::int64_t each, const std::vector<std::int32
   const Tensor y(x.shape(), DType::f32, x.device());
   if (x.device() == Device::meta) return y;
   const std::int64_t group = each * x.size(1);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto here = static_cast<std::int64_t>(i) * group, there = order[i] * group;
+  const auto groups = static_cast<std::int64_t>(order.size());
+#pragma omp parallel for schedule(static) if (groups * group > kQwenVisionAlone)
+  for (std::int64_t i = 0; i < groups; ++i) {
+    const std::int64_t here = i * group, there = order[static_cast<std::size_t>(i)] * group;
     std::copy_n(x.data<float>() + (back ? here : there), group,
                 y.data<float>() + (back ? there : here));
   }

@@ -10,7 +10,6 @@
 #include "ops/matmul/block_rows.h"
 #include "ops/matmul/few_rows.h"
 #include "ops/matmul/gemm.h"
-#include "ops/matmul/linear.h"
 #include "ops/matmul/quantize_rows.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/swiglu.h"
@@ -22,6 +21,8 @@ namespace {
 constexpr std::int64_t kQwenInnerAtOnce = std::int64_t{16} << 20;
 // Elements of a matrix that are converted at once: they stay in the cache until they are used.
 constexpr std::int64_t kQwenWidenedAtOnce = std::int64_t{1} << 20;
+// Below so many elements one thread goes through them sooner than several are woken.
+constexpr std::int64_t kQwenAlone = 16384;
 
 /// Some rows of a matrix that is not of the type of products, in that.
 Tensor widened_rows(const QwenLinear& linear, const Tensor& rows, std::int64_t begin, DType dtype) {
@@ -30,46 +31,58 @@ Tensor widened_rows(const QwenLinear& linear, const Tensor& rows, std::int64_t b
   return ops::dequantize_rows({rows, linear.scales.rows(begin, begin + rows.size(0))}, dtype);
 }
 
-/// x W^T of many rows, where W is not of the type of products.
-Tensor widened_product(const Tensor& x, const QwenLinear& linear) {
+/// y[row][0 .. out) = x W^T, where rows of y are `stride` apart.
+void product_of_many(const Tensor& x, const QwenLinear& linear, float* y, std::int64_t stride) {
   const Tensor& weight = linear.weight;
   const std::int64_t count = x.size(0), in = x.size(1), out = weight.size(0);
-  const Tensor y({count, out}, DType::f32, x.device());
-  const std::int64_t step = std::max<std::int64_t>(64, kQwenWidenedAtOnce / in);
+  const auto multiply = [&](const Tensor& rows, std::int64_t begin) {
+    ops::gemm(x.device(), count, rows.size(0), in, {x.raw(), x.dtype(), in, false},
+              {rows.raw(), x.dtype(), in, true}, y + begin, DType::f32, stride, false);
+  };
+  if (weight.dtype() == x.dtype()) return multiply(weight, 0);
+  // Parts of one size: a product of a few outputs at the end would cost as much as that of many.
+  const std::int64_t parts = 1 + (out * in - 1) / kQwenWidenedAtOnce,
+                     each = (out + parts - 1) / parts;
+  const std::int64_t step = std::max<std::int64_t>(64, (each + 15) / 16 * 16);
   for (std::int64_t begin = 0; begin < out; begin += step) {
-    const std::int64_t end = std::min(out, begin + step);
-    const Tensor some = widened_rows(linear, weight.rows(begin, end), begin, x.dtype());
-    ops::gemm(x.device(), count, end - begin, in, {x.raw(), x.dtype(), in, false},
-              {some.raw(), x.dtype(), in, true}, y.data<float>() + begin, DType::f32, out, false);
+    const Tensor rows = weight.rows(begin, std::min(out, begin + step));
+    multiply(widened_rows(linear, rows, begin, x.dtype()), begin);
   }
-  return y;
 }
 
-void add_to_rows(const Tensor& y, const Tensor& bias) {
-  if (y.device() == Device::meta) return;  // nothing to count
-  const std::int64_t width = y.size(1);
-  for (std::int64_t row = 0; row < y.size(0); ++row)
+void add_to_rows(float* y, std::int64_t rows, std::int64_t stride, const Tensor& bias) {
+  if (bias.device() == Device::meta) return;  // nothing to count
+  const std::int64_t width = bias.size(0);
+  const float* const b = bias.data<float>();
+#pragma omp parallel for schedule(static) if (rows * width > kQwenAlone)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* const to = y + row * stride;
+#pragma omp simd
     for (std::int64_t i = 0; i < width; ++i)
-      y.data<float>()[row * width + i] += bias.data<float>()[i];
+      to[i] += b[i];
+  }
 }
 
 }  // namespace
 
+void QwenLinear::into(const Tensor& x, const Tensor& all, std::int64_t first) const {
+  const std::int64_t stride = all.size(1);
+  if (first < 0 || first + weight.size(0) > stride || all.size(0) != x.size(0))
+    fail("{} outputs of {} rows do not fit {} from column {} on", weight.size(0), x.size(0),
+         to_string(all.shape()), first);
+  float* const y = all.data<float>() + first;
+  product_of_many(x.to(compute), *this, y, stride);
+  if (bias.defined()) add_to_rows(y, x.size(0), stride, bias);
+}
+
 Tensor QwenLinear::operator()(const Tensor& x) const {
-  const Tensor rounded = x.to(compute);
   if (x.size(0) <= ops::kFewRows) {
-    const Tensor wide = rounded.to(DType::f32);
+    const Tensor wide = x.to(compute).to(DType::f32);
     return blocks ? ops::few_rows_of_blocks(wide, {weight, *blocks}, bias)
                   : ops::few_rows(wide, weight, scales, bias);
   }
-  if (weight.dtype() == compute) {
-    ops::Tape tape(false);
-    // A bias is added row by row: nothing that is counted, and many times.
-    return ops::linear(tape, rounded, weight, x.device() == Device::meta ? Tensor() : bias,
-                       DType::f32);
-  }
-  const Tensor y = widened_product(rounded, *this);
-  if (bias.defined()) add_to_rows(y, bias);
+  const Tensor y({x.size(0), weight.size(0)}, DType::f32, x.device());
+  into(x, y, 0);
   return y;
 }
 
@@ -112,13 +125,21 @@ QwenFeedForward QwenFeedForward::from(const QwenWeights& weights, const std::str
           weights.linear(prefix + "down_proj")};
 }
 
+/// Gate and up beside each other.
+Tensor QwenFeedForward::both(const Tensor& x) const {
+  if (x.size(0) <= ops::kFewRows) return beside(gate(x), up(x));
+  const std::int64_t inner = gate.weight.size(0);
+  const Tensor all({x.size(0), inner + up.weight.size(0)}, DType::f32, x.device());
+  gate.into(x, all, 0);
+  up.into(x, all, inner);
+  return all;
+}
+
 Tensor QwenFeedForward::operator()(const Tensor& x) const {
   ops::Tape tape(false);
   const std::int64_t count = x.size(0), inner = gate.weight.size(0);
   const std::int64_t step = std::max<std::int64_t>(64, kQwenInnerAtOnce / inner);
-  const auto feed = [&](const Tensor& rows) {
-    return down(ops::swiglu(tape, beside(gate(rows), up(rows))));
-  };
+  const auto feed = [&](const Tensor& rows) { return down(ops::swiglu(tape, both(rows))); };
   if (count <= step) return feed(x);
   const Tensor all({count, down.weight.size(0)}, DType::f32, x.device());
   for (std::int64_t begin = 0; begin < count; begin += step) {
@@ -137,8 +158,9 @@ Tensor beside(const Tensor& left, const Tensor& right) {
   const std::int64_t rows = left.size(0), a = left.size(1), b = right.size(1);
   const Tensor both({rows, a + b}, DType::f32, left.device());
   if (both.device() == Device::meta) return both;
-  float* to = both.data<float>();
-  for (std::int64_t row = 0; row < rows; ++row, to += a + b) {
+#pragma omp parallel for schedule(static) if (rows * (a + b) > kQwenAlone)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* const to = both.data<float>() + row * (a + b);
     std::copy_n(left.data<float>() + row * a, a, to);
     std::copy_n(right.data<float>() + row * b, b, to + a);
   }
@@ -150,11 +172,13 @@ void turn_heads(const Tensor& x, int heads, const Tensor& cosines, const Tensor&
   if (cosines.size(0) != x.size(0) || heads * 2 * half > width)
     fail("{} heads of {} do not fit rows {}", heads, 2 * half, to_string(x.shape()));
   if (x.device() == Device::meta) return;
+#pragma omp parallel for schedule(static) if (x.size(0) * heads * half > kQwenAlone)
   for (std::int64_t row = 0; row < x.size(0); ++row) {
     const float* c = cosines.data<float>() + row * half;
     const float* s = sines.data<float>() + row * half;
     float* head = x.data<float>() + row * width;
     for (int h = 0; h < heads; ++h, head += 2 * half)
+#pragma omp simd
       for (std::int64_t i = 0; i < half; ++i) {
         const float a = head[i], b = head[half + i];
         head[i] = a * c[i] - b * s[i];

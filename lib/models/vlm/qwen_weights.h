@@ -31,6 +31,8 @@ struct QwenLinear {
 
   /// x [N, I] f32; [N, O] f32. Of up to ops::kFewRows rows the bits of one do not depend on others.
   Tensor operator()(const Tensor& x) const;
+  /// The same of many rows, into columns of `all` [N, more than O] f32 from column `first` on.
+  void into(const Tensor& x, const Tensor& all, std::int64_t first) const;
 };
 
 class QwenWeights {
@@ -61,6 +63,9 @@ struct QwenFeedForward {
   QwenLinear gate, up, down;
   static QwenFeedForward from(const QwenWeights& weights, const std::string& prefix);
   Tensor operator()(const Tensor& x) const;
+
+ private:
+  Tensor both(const Tensor& x) const;
 };
 
 /// x / rms(x) * weight, of rows.

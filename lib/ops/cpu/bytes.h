@@ -1,5 +1,6 @@
-// Bytes to whole numbers in lanes, for CPU kernels beside ops/cpu/simd.h: GCC 12 makes a conversion
-// of vectors of bytes one number after the other, which costs three times the product that follows.
+// Bytes and halves of words to whole numbers in lanes, for CPU kernels beside ops/cpu/simd.h: GCC
+// 12 makes a conversion of vectors of bytes one number after the other, which costs three times the
+// product that follows, and one of halves in two parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,6 +42,15 @@ VFM_INLINE IntLanes widen_bytes(const std::uint8_t* p) {
 #else
   typedef std::uint8_t Bytes __attribute__((vector_size(kWidth), aligned(1), may_alias));
   return __builtin_convertvector(*reinterpret_cast<const Bytes*>(p), IntLanes);
+#endif
+}
+VFM_INLINE IntLanes widen_halves(const std::uint16_t* p) {
+#if defined(__AVX512F__)
+  return (IntLanes)_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(__AVX2__)
+  return (IntLanes)_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#else
+  return __builtin_convertvector(*reinterpret_cast<const LowNative*>(p), IntLanes);
 #endif
 }
 VFM_INLINE FloatLanes lanes_of(IntLanes numbers) {

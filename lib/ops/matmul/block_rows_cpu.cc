@@ -27,7 +27,7 @@ VFM_INLINE float block_half(const std::uint8_t* p) {
 #endif
 }
 struct BlocksQ8 {
-  static constexpr int kElements = 32, kBytes = 34;
+  static constexpr int kElements = 32, kBytes = 34, kOutputs = 3;
   /// use(i, w) for all lanes of C blocks: w[c] are the numbers from i on of block c.
   template <int C, class Use>
   VFM_INLINE void each(const std::uint8_t* const (&blocks)[C], const Use& use) {
@@ -48,7 +48,7 @@ struct BlocksQ8 {
 };
 
 struct BlocksQ4K {
-  static constexpr int kElements = 256, kBytes = 144;
+  static constexpr int kElements = 256, kBytes = 144, kOutputs = 2;
   template <int C, class Use>
   VFM_INLINE void each(const std::uint8_t* const (&blocks)[C], const Use& use) {
     float scales[C][8], offsets[C][8];
@@ -94,7 +94,7 @@ struct BlocksQ4K {
 };
 
 struct BlocksQ6K {
-  static constexpr int kElements = 256, kBytes = 210;
+  static constexpr int kElements = 256, kBytes = 210, kOutputs = 2;
   template <int C, class Use>
   VFM_INLINE void each(const std::uint8_t* const (&blocks)[C], const Use& use) {
     float scales[C][16];
@@ -128,6 +128,7 @@ struct BlocksQ6K {
 
 template <class F>
 struct BlockRowsTile {
+  static constexpr int kOutputs = F::kOutputs;
   template <int C, int R>
   VFM_INLINE void make(const BlockRowsArgs& a, std::int64_t row, std::int64_t first) {
     const std::int64_t k = a.columns, count = k / F::kElements, stride = count * F::kBytes;

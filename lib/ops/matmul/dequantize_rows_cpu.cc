@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cpu/simd.h"
+#include "ops/cpu/bytes.h"
 #include "ops/matmul/quantize_rows_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
-
-VFM_INLINE float int8_number(std::uint8_t code) {
-  return static_cast<float>(static_cast<std::int8_t>(code));
-}
 
 /// f8e4m3_to_float() of base/float8.h.
 VFM_INLINE float e4m3_number(std::uint8_t code) {
@@ -29,9 +25,12 @@ void rows_of(const RowCodes& c, T* x) {
       for (std::int64_t i = 0; i < c.columns; ++i)
         store(to + i, scale * e4m3_number(codes[i]));
     } else {
-#pragma omp simd
-      for (std::int64_t i = 0; i < c.columns; ++i)
-        store(to + i, scale * int8_number(codes[i]));
+      const auto* const numbers = reinterpret_cast<const std::int8_t*>(codes);
+      std::int64_t i = 0;
+      for (; i + kWidth <= c.columns; i += kWidth)
+        store(to + i, (Native)(lanes_of(widen_bytes(numbers + i)) * scale));
+      for (; i < c.columns; ++i)
+        store(to + i, scale * static_cast<float>(numbers[i]));
     }
   }
 }

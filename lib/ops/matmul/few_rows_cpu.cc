@@ -17,15 +17,14 @@ VFM_INLINE Lanes widen_lanes(const float* p) {
   return load_as<Native>(p);
 }
 VFM_INLINE Lanes widen_lanes(const bf16* p) {
-  return load_as<Native>(p);
+  return (Lanes)(widen_halves(p) << 16);
 }
 VFM_INLINE Lanes widen_lanes(const std::int8_t* p) {
   return lanes_of(widen_bytes(p));
 }
 // The bits of the magnitude, moved, are those of the number times 2^-112, subnormal ones too.
 VFM_INLINE Lanes widen_lanes(const Half* p) {
-  const auto low = *reinterpret_cast<const LowNative*>(p);
-  const NativeBits bits = __builtin_convertvector(low, NativeBits);
+  const auto bits = (NativeBits)widen_halves(&p->bits);
   const NativeBits magnitude = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
   const NativeBits finite = (NativeBits)((Lanes)magnitude * 0x1p112f);
   const NativeBits not_finite = magnitude | 0x7f800000u;
@@ -41,6 +40,7 @@ __attribute__((noinline)) float few_rows_finish(const FewRowsArgs& a, float sum,
 
 template <class T>
 struct FewRowsTile {
+  static constexpr int kOutputs = 3;
   template <int C, int R>
   VFM_INLINE void make(const FewRowsArgs& a, std::int64_t row, std::int64_t first) {
     const std::int64_t k = a.columns;

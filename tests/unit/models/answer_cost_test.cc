@@ -131,6 +131,59 @@ TEST_CASE("what a question costs is counted while nothing computes: with one pic
   CHECK(cost.get().looked > 0);
 }
 
+TEST_CASE("tokens that an answer keeps are as likely as a pass over them has it") {
+  for (const std::string name : {"qwen/untied", "smolvlm/smolvlm"}) {
+    const bool qwen = name.starts_with("qwen");
+    const models::CaptionModel model(std::string(VFM_GOLDEN) + "/" + name, DType::f32,
+                                     qwen ? std::optional(4) : std::nullopt);
+    models::SeenFrames seen;
+    seen.width = 40;
+    seen.height = 30;
+    seen.seconds = 2;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      seen.frames.push_back(model.prepare(NoisePicture(40, 30, i).view, 4));
+      seen.times.push_back(0.5 * i);
+    }
+    for (const double temperature : {0.0, 1.0}) {
+      INFO(name << " " << temperature);
+      models::AnswerRule rule;
+      rule.most_tokens = 6;
+      rule.choice.temperature = temperature;
+      rule.choice.repetition_penalty = 1.5;
+      models::Question question{&seen, "What?", rule, "k"};
+      const models::Answer without = model.answer_many(std::span(&question, 1)).front();
+      CHECK(without.ids.empty());
+      question.keep_tokens = true;
+      const models::Answer answer = model.answer_many(std::span(&question, 1)).front();
+      REQUIRE_FALSE(answer.error);
+      CHECK(answer.text == without.text);
+      REQUIRE(answer.ids.size() == static_cast<std::size_t>(answer.tokens));
+      CHECK(model.text(answer.ids) == answer.text);
+      const std::vector<double> again = model.log_probabilities(&seen, "What?", answer.ids);
+      REQUIRE(again.size() == answer.log_probabilities.size());
+      for (std::size_t i = 0; i < again.size(); ++i)
+        CHECK(answer.log_probabilities[i] == Approx(again[i]).margin(1e-4));
+    }
+  }
+}
+
+TEST_CASE("a pass over a text costs what its tokens cost, with what is seen and without") {
+  const models::HfComponent folder(kCostly + "tied");
+  const models::Qwen model(folder, DType::f32, false, Device::meta);
+  const models::QwenSight sight{{2, 8, 12}, false, 1};
+  const std::vector<std::int32_t> ids = prompt_about(model.config(), sight.grid);
+  const models::QwenPicture picture = hollow_picture(model.config(), sight);
+  const double layer = 2 * (32 * 32 + 2 * 32 * 16 + 32 * 32 + 3 * 32 * 40);
+  const double head = 2 * 32 * 297;
+  const double looked = answer_cost(model, ids, &picture, 1, 0).looked;
+  CHECK(models::pass_flops(model, ids, &picture, 5) ==
+        looked + 2 * (60 * layer + 4 * 32 * 60 * 61 / 2) + 5 * head);
+  const std::vector<std::int32_t> alone{1, 2, 3};
+  CHECK(models::pass_flops(model, alone, nullptr, 5) ==
+        2 * (8 * layer + 4 * 32 * 8 * 9 / 2) + 5 * head);
+  CHECK(models::pass_flops(model, alone, nullptr, 0) == 0);
+}
+
 TEST_CASE("models tell what a question costs that they answer") {
   for (const std::string name : {"qwen/untied", "smolvlm/smolvlm"}) {
     INFO(name);

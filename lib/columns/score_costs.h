@@ -1,0 +1,32 @@
+// What a dry run tells of a model that scores captions: floating-point operations of a clip.
+// Counted (models/vlm/answer_cost.h), of the captions that were scored.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "base/json.h"
+
+namespace vfm::columns {
+
+class ScoreCosts {
+ public:
+  /// FLOPs of one caption: with the video, 0 where that is known from its writing; and without.
+  void add(double with, double without);
+
+  /// {"clips", "written"}, of which the tokens were kept, and of a clip in the mean "flops":
+  /// {"with_video", "alone"}. Null if no clip was.
+  Json to_json() const;
+  /// The same in words, a line.
+  std::string words() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards all
+  double with_ = 0, without_ = 0;
+  std::int64_t clips_ = 0, written_ = 0;
+};
+
+}  // namespace vfm::columns
