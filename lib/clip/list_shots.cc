@@ -16,6 +16,7 @@
 #include "clip/clip.h"
 #include "clip/cutter.h"
 #include "clip/recent_times.h"
+#include "clip/shot_finder.h"
 #include "clip/shot_lists.h"
 #include "clip/source.h"
 #include "curate/shot_detector.h"
@@ -70,7 +71,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
                                 .threads = threads,
                                 .deinterlace = recipe.deinterlace,
                                 .hardware = options.hardware});
-  curate::ShotDetector detector(recipe.shots);
+  ShotFinder finder(options, decoder.info());
   curate::FrameFeatures features;
   media::Frame frame;
   RecentTimes times;
@@ -83,7 +84,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
     shots.shots.back().end = static_cast<double>(pts - first) * base;
   };
   const auto take = [&] {
-    for (const curate::ShotChange& change : detector.take()) {
+    for (const curate::ShotChange& change : finder.take()) {
       if (change.end <= 0) continue;
       const std::int64_t pts = times.of(change.frame);
       cuts.push_back(change_json(change, pts, decoder.info().time_base));
@@ -103,10 +104,10 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
     if (frames == 0) first = frame.pts;
     place.at(static_cast<double>(frame.pts - first) * base, decoder.info().duration);
     end = frame.pts + frame.duration;
-    detector.push(features);
+    finder.push(frame, features);
     take();
   }
-  detector.finish();
+  finder.finish();
   take();
   next_shot(frames, end);
   ShotList list;
