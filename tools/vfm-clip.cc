@@ -1,6 +1,7 @@
 // vfm-clip: cuts videos into clips of one shot each.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -14,6 +15,7 @@
 #include "media/loudness.h"
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
+#include "models/transnet/transnet.h"
 #include "tensor/device.h"
 
 namespace {
@@ -70,6 +72,7 @@ class ClipTool : public vfm::cli::Tool {
     if (!fps_.empty()) recipe.rate = vfm::clip::parse_clip_rate(fps_);
     recipe.crop = crop_ == "auto";
     recipe.keep_hdr = hdr_ == "keep";
+    check_detector(recipe.shots);
     check_stitching();
     check_cutting();
     check_format();
@@ -103,6 +106,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.explain = explain_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     if (!stitch_model_.empty()) open_stitch_model();
+    if (!detector_model_.empty()) open_detector_model();
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
@@ -137,29 +141,59 @@ class ClipTool : public vfm::cli::Tool {
 
   void add_shot_options(CLI::App& app) {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
-    app.add_option("--detector", detector_, "how hard cuts are found")
-        ->type_name("content|adaptive|histogram|combined")
-        ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined"}))
+    app.add_option("--detector", detector_, "how cuts are found; transnetv2: all changes of shot")
+        ->type_name("content|adaptive|histogram|combined|transnetv2")
+        ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined", "transnetv2"}))
         ->capture_default_str();
+    app.add_option("--detector-model", detector_model_, "the folder of a TransNet V2")
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
     auto* one = app.add_option("--threshold", recipe.shots.threshold,
                                "score that makes a cut (defaults: content 27, adaptive 3, "
-                               "histogram 0.5, combined 0.38)");
+                               "histogram 0.5, combined 0.38, transnetv2 0.5)");
     one->type_name("SCORE")->check(CLI::PositiveNumber)->check(vfm::cli::not_nan);
     thresholds_ = app.add_option("--thresholds", threshold_list_,
                                  "of --shots-only: a list for each of these, from one decoding");
     thresholds_->type_name("A,B,...|FROM:TO:STEP")->excludes(one);
-    app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
-                 "find fades, dissolves and wipes (default), or only hard cuts");
-    app.add_option("--strictness", recipe.shots.strictness,
-                   "how well a dissolve or wipe must fit: above 1 finds fewer, below 1 more")
-        ->type_name("FACTOR")
-        ->check(CLI::Range(0.1, 2.5))
-        ->check(vfm::cli::not_nan)
-        ->capture_default_str();
+    gradual_ = app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
+                            "find fades, dissolves and wipes (default), or only hard cuts");
+    strictness_ =
+        app.add_option("--strictness", recipe.shots.strictness,
+                       "how well a dissolve or wipe must fit: above 1 finds fewer, below 1 more")
+            ->type_name("FACTOR")
+            ->check(CLI::Range(0.1, 2.5))
+            ->check(vfm::cli::not_nan)
+            ->capture_default_str();
     app.add_option("--stream", recipe.stream,
                    "index of the video stream in the container (default: the one a player shows)")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
+  }
+
+  /// A network knows but one kind of change, and no picture by which to judge how well it fits.
+  void check_detector(const vfm::curate::ShotOptions& shots) const {
+    const bool network = shots.detector == vfm::curate::Detector::transnetv2;
+    if (network == detector_model_.empty())
+      vfm::fail_usage("--detector transnetv2 goes with --detector-model DIR, and with it alone");
+    if (!network) return;
+    if (gradual_->count() > 0 || strictness_->count() > 0)
+      vfm::fail_usage(
+          "transnetv2 finds cuts and gradual changes alike; leave out --gradual, --no-gradual and "
+          "--strictness");
+    if (shots.threshold >= 1)
+      vfm::fail_usage("--threshold {} is no probability: of transnetv2 it is below 1",
+                      shots.threshold);
+    if (!explain_.path.empty())
+      vfm::fail_usage(
+          "--explain shows what a detector measures; transnetv2 tells but probabilities");
+  }
+
+  void open_detector_model() {
+    changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);
+    options_.recipe.detector_model = changes_->config();
+    options_.change_model = [this](std::span<const std::uint8_t> frames) {
+      return changes_->probabilities(frames);
+    };
   }
 
   void add_stitch_options(CLI::App& app) {
@@ -286,8 +320,9 @@ class ClipTool : public vfm::cli::Tool {
                                                 "cut clips of this length instead of shots");
     stride->excludes(spans)->excludes(max_length_);
     stride_ = stride;
-    for (const char* detection : {"--detector", "--threshold", "--gradual", "--strictness",
-                                  "--stitch", "--stitch-threshold", "--stitch-model"})
+    for (const char* detection :
+         {"--detector", "--detector-model", "--threshold", "--gradual", "--strictness", "--stitch",
+          "--stitch-threshold", "--stitch-model"})
       for (CLI::Option* given : {spans, stride})
         given->excludes(app.get_option(detection));
   }
@@ -316,9 +351,12 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr;
+  CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, compute_ = "auto";
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
+  std::string detector_model_;
+  std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
   bool shots_only_ = false, dry_run_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,

@@ -179,15 +179,13 @@ std::string single_video(const std::vector<std::string>& inputs) {
 }  // namespace
 
 Json ClipRecipe::json() const {
-  const double threshold =
-      shots.threshold > 0 ? shots.threshold : curate::default_threshold(shots.detector);
-  const char* const detectors[] = {"content", "adaptive", "histogram", "combined"};
+  const char* const detectors[] = {"content", "adaptive", "histogram", "combined", "transnetv2"};
   const char* const audios[] = {"drop", "copy", "aac"};
   // 2: wipes are found, and a cut to one colour is a change of its own. Others are as they were.
   const bool as_before = stride > 0 || given || !shots.gradual;
   Json j = {{"version", as_before ? 1 : 2},
             {"detector", detectors[static_cast<int>(shots.detector)]},
-            {"threshold", threshold},
+            {"threshold", shots.used_threshold()},
             {"gradual", shots.gradual},
             {"strictness", shots.strictness},
             {"stitch", stitch ? Json(stitch_threshold) : Json()},
@@ -207,6 +205,7 @@ Json ClipRecipe::json() const {
   if (!deinterlace) j["deinterlace"] = "off";
   if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
   if (!stitch_model.is_null()) j["stitch_model"] = stitch_model;
+  if (!detector_model.is_null()) j["detector_model"] = detector_model;
   return j;
 }
 

@@ -27,6 +27,7 @@
 #include "clip/store.h"
 #include "curate/shot_detector.h"
 #include "curate/stitch.h"
+#include "curate/window_detector.h"
 #include "io/manifest.h"
 #include "media/audio.h"
 #include "media/hardware.h"
@@ -42,6 +43,8 @@ struct ClipRecipe {
   /// What the model of ClipOptions::stitch_vectors is, wherever it lies, and the rule by which it
   /// judges: an object with "name" and "hash" among others. Null: shots are stitched by their look.
   Json stitch_model;
+  /// What ClipOptions::change_model is, with "name" and "hash"; null but for Detector::transnetv2.
+  Json detector_model;
   double min_seconds = 0.5;  ///< shorter clips are left out, unless a video is one single shot
   double max_seconds = 60;   ///< longer shots are split; 0: never
   int stream = -1;           ///< container index; -1: the one a player would choose
@@ -71,9 +74,10 @@ enum class ShotFormat { json, csv, edl, otio, chapters };
 
 struct ClipOptions {
   ClipRecipe recipe;
-  std::vector<std::string> inputs;  ///< io::ManifestReader's arguments
-  std::vector<std::string> spans;   ///< files of spans (clip/spans.h), with recipe.given
-  PictureVectors stitch_vectors;    ///< with recipe.stitch_model
+  std::vector<std::string> inputs;   ///< io::ManifestReader's arguments
+  std::vector<std::string> spans;    ///< files of spans (clip/spans.h), with recipe.given
+  PictureVectors stitch_vectors;     ///< with recipe.stitch_model
+  curate::ChangeModel change_model;  ///< with recipe.detector_model
   std::string directory;
   ClipFormat format = ClipFormat::shards;
   bool readable_names = false;                           ///< keys of clip/names.h

@@ -60,8 +60,8 @@ std::string middle_frame(const shard::Member& member, std::int64_t frames) {
   return bitmap(image);
 }
 
-/// The video as a bar: cuts are dark strokes, fades, dissolves and wipes coloured ones, what is
-/// left out is pale.
+/// The video as a bar: cuts are dark strokes, other changes coloured ones, what is left out is
+/// pale.
 std::string time_line(const Json& finished) {
   const double seconds = std::max(1e-9, finished.value("seconds", 0.0));
   constexpr double kLength = 1000;

@@ -217,6 +217,10 @@ void ClipCutter::hand_over(const Ended& ended) {
                              {"hash", model.at("hash")},
                              {"rule", model.at("rule")},
                              {"threshold", options_.recipe.stitch_threshold}};
+  if (const Json& model = options_.recipe.detector_model; !model.is_null())
+    facts["detector_model"] = {{"name", model.at("name")},
+                               {"hash", model.at("hash")},
+                               {"threshold", options_.recipe.shots.used_threshold()}};
   facts["start_type"] = begin.type;
   facts["start_score"] = six_digits(begin.score);
   facts["end_type"] = end.type;

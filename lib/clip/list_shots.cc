@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "clip/cutter.h"
 #include "clip/explanation.h"
 #include "clip/recent_times.h"
+#include "clip/shot_finder.h"
 #include "clip/shot_lists.h"
 #include "clip/source.h"
 #include "curate/shot_detector.h"
@@ -91,21 +95,22 @@ class ShotPrinter {
 /// The shots of one video that one threshold finds.
 class Found {
  public:
-  Found(const std::string& path, const media::StreamInfo& info, const curate::ShotOptions& options)
-      : detector_(options), shots_{path, info.frame_rate, {{}}, info.time_base} {
+  Found(const std::string& path, const media::StreamInfo& info, const curate::ShotOptions& options,
+        const curate::ChangeModel& model)
+      : finder_(options, model, info), shots_{path, info.frame_rate, {{}}, info.time_base} {
     if (options.explain) explanation_.emplace(path, info, options);
   }
 
   void push(const media::Frame& frame, const curate::FrameFeatures& features,
             const RecentTimes& times, std::int64_t first) {
-    detector_.push(features);
-    if (explanation_) explanation_->add(frame, detector_);
+    finder_.push(frame, features);
+    if (explanation_) explanation_->add(frame, *finder_.looks());
     take(times, first);
   }
 
   /// `frames` in all; the last one is shown until `end`, in ticks.
   void finish(const RecentTimes& times, std::int64_t first, std::int64_t frames, std::int64_t end) {
-    detector_.finish();
+    finder_.finish();
     take(times, first);
     end_shot(frames, end - first);
   }
@@ -125,7 +130,7 @@ class Found {
   }
 
   void take(const RecentTimes& times, std::int64_t first) {
-    for (const curate::ShotChange& change : detector_.take()) {
+    for (const curate::ShotChange& change : finder_.take()) {
       if (explanation_) explanation_->found(change);
       if (change.end <= 0) continue;
       const std::int64_t pts = times.of(change.frame);
@@ -140,28 +145,46 @@ class Found {
       next.start_score = change.score;
       shots_.shots.push_back(std::move(next));
     }
-    if (explanation_) explanation_->settle(detector_);
+    if (explanation_) explanation_->settle(*finder_.looks());
   }
 
-  curate::ShotDetector detector_;
+  ShotFinder finder_;
   std::optional<Explanation> explanation_;
   Json cuts_ = Json::array();
   ShotsOfVideo shots_;
 };
 
-/// A detector for each threshold of --thresholds, or the one of the recipe.
-std::vector<Found> detectors_of(const std::string& path, const media::StreamInfo& info,
-                                const ClipOptions& options) {
-  std::vector<Found> found;
+/// A model that remembers the last frames that it was asked of: those of one video are asked of
+/// once for each threshold, one after the other.
+curate::ChangeModel asked_once(const curate::ChangeModel& model) {
+  struct Last {
+    std::vector<std::uint8_t> frames;
+    std::vector<float> probabilities;
+  };
+  return [model, last = std::make_shared<Last>()](std::span<const std::uint8_t> frames) {
+    if (!std::equal(frames.begin(), frames.end(), last->frames.begin(), last->frames.end())) {
+      last->probabilities = model(frames);
+      last->frames.assign(frames.begin(), frames.end());
+    }
+    return last->probabilities;
+  };
+}
+
+/// A finder for each threshold of --thresholds, or the one of the recipe.
+std::deque<Found> finders_of(const std::string& path, const media::StreamInfo& info,
+                             const ClipOptions& options) {
+  std::deque<Found> found;
+  curate::ShotOptions one = options.recipe.shots;
   if (options.thresholds.empty()) {
-    curate::ShotOptions one = options.recipe.shots;
     one.explain = !options.explain.empty();
-    found.emplace_back(path, info, one);
+    found.emplace_back(path, info, one, options.change_model);
+    return found;
   }
+  const curate::ChangeModel model =
+      options.change_model ? asked_once(options.change_model) : curate::ChangeModel();
   for (const double threshold : options.thresholds) {
-    curate::ShotOptions one = options.recipe.shots;
     one.threshold = threshold;
-    found.emplace_back(path, info, one);
+    found.emplace_back(path, info, one, model);
   }
   return found;
 }
@@ -174,7 +197,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
                                 .threads = threads,
                                 .deinterlace = options.recipe.deinterlace,
                                 .hardware = options.hardware});
-  std::vector<Found> found = detectors_of(path, decoder.info(), options);
+  std::deque<Found> found = finders_of(path, decoder.info(), options);
   curate::FrameFeatures features;
   media::Frame frame;
   RecentTimes times;

@@ -24,24 +24,25 @@ constexpr std::int64_t kLongestBridge = 12;  // frames
 ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int threads,
                        Crew& crew, Progress& progress, ClipOutput& output)
     : ClipCutter(source, options, threads, crew, progress, output),
-      detector_(options.recipe.shots),
+      finder_(options.recipe.shots, options.change_model, decoder_.info()),
       late_(path_, decode_, options.most_seconds) {}
 
 void ShotCutter::cut() {
   media::Frame frame;
   while (output_.fits() && next(frame)) {
     take(frame);
-    curate::compute_features(tone_mapper_.map(frame), features_);
-    detector_.push(features_);
+    const media::Frame plain = tone_mapper_.map(frame);
+    curate::compute_features(plain, features_);
+    finder_.push(plain, features_);
     times_.add(frame.pts);
     queue_.push_back({std::move(frame), features_.picture,
-                      curate::measure_frame(features_, detector_.motion(), shown_aspect())});
+                      curate::measure_frame(features_, finder_.motion(), shown_aspect())});
     queue_.back().frame.index = frames_ - 1;
     late_.spare(queue_.back().frame);
     take_changes();
     place_settled();
   }
-  detector_.finish();
+  finder_.finish();
   take_changes();
   place_settled();
   turn({"end", 0}, nullptr);
@@ -50,7 +51,7 @@ void ShotCutter::cut() {
 
 /// What the detector is certain of.
 void ShotCutter::take_changes() {
-  for (const curate::ShotChange& change : detector_.take()) {
+  for (const curate::ShotChange& change : finder_.take()) {
     // A fade-in at the very start parts no shots.
     if (change.end > 0)
       cuts_.push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
@@ -60,7 +61,7 @@ void ShotCutter::take_changes() {
 
 /// Gives the frames that are settled their places.
 void ShotCutter::place_settled() {
-  while (!queue_.empty() && queue_.front().frame.index < detector_.settled()) {
+  while (!queue_.empty() && queue_.front().frame.index < finder_.settled()) {
     fetch_until(queue_.front().frame.index);
     place(queue_.front());
     last_ = std::move(queue_.front());
@@ -128,10 +129,10 @@ void ShotCutter::place(const Seen& seen) {
       change_shot({curate::name_of(change.type), change.score}, change.begin, frame);
     if (change.end > 0) ++change_;
   }
-  // The change that ends a long fade is not known yet, but its frames belong to no shot.
-  const std::optional<std::int64_t> fade = detector_.open_fade();
-  if (fade && frame.index >= *fade && frame.index >= gap_end_)
-    change_shot({"fade", 1}, INT64_MAX, frame);
+  // The end of a long fade or transition is not known yet, but its frames belong to no shot.
+  const std::optional<ShotFinder::OpenChange> open = finder_.open_change();
+  if (open && frame.index >= open->begin && frame.index >= gap_end_)
+    change_shot({curate::name_of(open->type), 1}, INT64_MAX, frame);
   if (frame.index < gap_end_) {
     if (!gap_begin_) gap_begin_ = frame.pts;
     return;

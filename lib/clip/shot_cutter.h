@@ -12,6 +12,7 @@
 #include "clip/cutter.h"
 #include "clip/late_frames.h"
 #include "clip/recent_times.h"
+#include "clip/shot_finder.h"
 #include "curate/shot_detector.h"
 
 namespace vfm::clip {
@@ -33,7 +34,7 @@ class ShotCutter final : public ClipCutter {
   void change_shot(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
   void end_gap(std::int64_t pts);
 
-  curate::ShotDetector detector_;
+  ShotFinder finder_;
   RecentTimes times_;
   std::deque<Seen> queue_;  // frames that wait for their place
   LateFrames late_;

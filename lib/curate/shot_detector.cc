@@ -37,7 +37,9 @@ Detector parse_detector(std::string_view name) {
   if (name == "adaptive") return Detector::adaptive;
   if (name == "histogram") return Detector::histogram;
   if (name == "combined") return Detector::combined;
-  fail_usage("unknown detector '{}'; choose content, adaptive, histogram or combined", name);
+  if (name == "transnetv2") return Detector::transnetv2;
+  fail_usage("unknown detector '{}'; choose content, adaptive, histogram, combined or transnetv2",
+             name);
 }
 
 double default_threshold(Detector detector) {
@@ -47,6 +49,7 @@ double default_threshold(Detector detector) {
     case Detector::adaptive:
       return 3;
     case Detector::histogram:
+    case Detector::transnetv2:
       return 0.5;
     case Detector::combined:
       break;
@@ -62,6 +65,8 @@ const char* name_of(ChangeType type) {
       return "fade";
     case ChangeType::dissolve:
       return "dissolve";
+    case ChangeType::transition:
+      return "transition";
     case ChangeType::wipe:
       break;
   }
@@ -69,9 +74,7 @@ const char* name_of(ChangeType type) {
 }
 
 ShotDetector::ShotDetector(const ShotOptions& options)
-    : options_(options),
-      threshold_(options.threshold > 0 ? options.threshold : default_threshold(options.detector)),
-      gradual_(options.strictness) {}
+    : options_(options), threshold_(options.used_threshold()), gradual_(options.strictness) {}
 
 void ShotDetector::push(const FrameFeatures& features) {
   const std::int64_t now = frames_++;
@@ -127,6 +130,7 @@ float ShotDetector::spike(std::int64_t f) const {
                  : here.content / std::max(sum / static_cast<float>(std::max(n, 1)), 0.1f);
     }
     case Detector::combined:
+    case Detector::transnetv2:
       break;
   }
   // A frame must stand out from both sides: from the less restless one nearly wholly (noise is all

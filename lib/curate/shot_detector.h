@@ -24,7 +24,8 @@ namespace vfm::curate {
 ///   combined   what is left of the picture's structure and of its cells after motion is taken out,
 ///   0..1.35,
 ///              less what the frames around it lose anyway (0.38)
-enum class Detector { content, adaptive, histogram, combined };
+///   transnetv2 the probability of a network, 0..1 (0.5): WindowDetector's, not ShotDetector's
+enum class Detector { content, adaptive, histogram, combined, transnetv2 };
 /// Throws Error{usage} for another name.
 Detector parse_detector(std::string_view name);
 double default_threshold(Detector detector);
@@ -35,9 +36,12 @@ struct ShotOptions {
   bool gradual = true;    ///< find fades, dissolves and wipes
   double strictness = 1;  ///< of dissolves and wipes: more finds fewer
   bool explain = false;   ///< keep judgements for take_judgements()
+
+  double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
 };
 
-enum class ChangeType { cut, fade, dissolve, wipe };
+/// `transition`: over several frames, of a kind that is not known.
+enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
 /// One change of shot. Frames [end, begin) belong to neither shot: the blended frames of a

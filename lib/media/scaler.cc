@@ -52,6 +52,7 @@ struct Geometry {
   PixelLayout layout = PixelLayout::gray;
   bool full_range = false;
   int matrix = 0, width = 0, height = 0, to_width = 0, to_height = 0;
+  bool bicubic = false;
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
@@ -63,7 +64,7 @@ SwsPtr make_converter(const Geometry& g) {
   };
   set("srcw", g.width), set("srch", g.height), set("src_format", to_av(g.layout));
   set("dstw", g.to_width), set("dsth", g.to_height), set("dst_format", AV_PIX_FMT_RGB24);
-  set("sws_flags", (shrinks ? SWS_AREA : SWS_BICUBIC) | kSwsExact);
+  set("sws_flags", (shrinks && !g.bicubic ? SWS_AREA : SWS_BICUBIC) | kSwsExact);
   set("src_range", g.full_range), set("dst_range", 1);
   // Chroma lies between the luma samples in JPEG, on the left ones in video; vertically between the
   // rows in both.
@@ -101,8 +102,9 @@ void Scaler::to_rgb(const Frame& frame, const ScaleOptions& options, RgbImage& i
     fail("cannot scale a picture to {}x{} pixels", options.width, options.height);
 
   State& s = *state_;
-  const Geometry geometry{
-      part.layout, part.full_range, resolve_matrix(frame), part.width, part.height, width, height};
+  const Geometry geometry{part.layout, part.full_range, resolve_matrix(frame),
+                          part.width,  part.height,     width,
+                          height,      options.bicubic};
   if (!s.sws || s.geometry != geometry) {
     s.sws = make_converter(geometry);
     s.geometry = geometry;

@@ -24,6 +24,7 @@ struct ScaleOptions {
   /// subsampled layouts to even ones), and at least one pixel is kept.
   double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;
   int width = 0, height = 0;  ///< of the result, upright; 0 x 0: the size of the crop
+  bool bicubic = false;       ///< also where it shrinks, as the ffmpeg program scales
 };
 
 /// Converts frames of one geometry; rebuilds itself when the input geometry changes.

@@ -1,0 +1,60 @@
+// The changes of shot of a video, frame by frame, by whichever detector the recipe names: by the
+// looks of frames (curate/shot_detector.h), or by a network (curate/window_detector.h), which gets
+// frames as the ffmpeg program scales them.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "curate/frame_features.h"
+#include "curate/motion.h"
+#include "curate/shot_detector.h"
+#include "curate/window_detector.h"
+#include "media/decoder.h"
+#include "media/scaler.h"
+
+namespace vfm::clip {
+
+class ShotFinder {
+ public:
+  /// Of a video with this stream; `model`: with Detector::transnetv2.
+  ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
+             const media::StreamInfo& info);
+
+  /// The next frame, not in HDR, and its features. Throws what the model does.
+  void push(const media::Frame& frame, const curate::FrameFeatures& features);
+  void finish();
+
+  /// As curate::ShotDetector has them.
+  std::vector<curate::ShotChange> take();
+  std::int64_t settled() const;
+  /// What finds them by the looks of frames; null with Detector::transnetv2.
+  curate::ShotDetector* looks() { return looks_ ? &*looks_ : nullptr; }
+  const curate::MotionField& motion() const;
+
+  /// A change that lasts for so long that its frames need not wait: those from `begin` on belong to
+  /// no shot.
+  struct OpenChange {
+    curate::ChangeType type = curate::ChangeType::fade;
+    std::int64_t begin = 0;
+  };
+  std::optional<OpenChange> open_change() const;
+
+ private:
+  // One of the two.
+  std::optional<curate::ShotDetector> looks_;
+  std::optional<curate::WindowDetector> windows_;
+
+  // Beside windows_.
+  media::ScaleOptions scale_;
+  media::Scaler scaler_;
+  media::RgbImage small_;
+  curate::MotionEstimator estimator_;
+  curate::MotionField motion_;
+  std::optional<curate::SmallPicture> before_;
+};
+
+}  // namespace vfm::clip

@@ -1,0 +1,67 @@
+// Where a video changes shot by the word of a network that looks at windows of 100 frames, as
+// TransNet V2 does: which frames it is asked about, and what is made of its answers.
+//
+// Windows begin every 50 frames, and of each the middle 50 answers count. Before the video's first
+// frame and behind its last one, that frame is repeated. A run of frames whose probability is above
+// the threshold is one change: its first frame is the last one of the shot before it, and the new
+// shot begins behind its last one.
+// Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
+// Pure but for the network. Constant memory: a window. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "curate/shot_detector.h"
+
+namespace vfm::curate {
+
+/// Of each of a window's frames the probability that it is a change of shot. Frames are RGB, 8
+/// bits, row-major, kChangeWidth x kChangeHeight. Called from any thread.
+using ChangeModel = std::function<std::vector<float>(std::span<const std::uint8_t> frames)>;
+inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
+
+class WindowDetector {
+ public:
+  static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
+  /// Frames after which an answer is there.
+  static constexpr std::int64_t kLag = kWindow - kBefore;
+  /// Frames of a change that may wait for its end; those of a longer one are given up, and belong
+  /// to no shot whatever comes. So a frame waits for kShotLag others at most.
+  static constexpr std::int64_t kHeld = kShotLag - kLag;
+
+  WindowDetector(ChangeModel model, double threshold);
+
+  /// The next frame in presentation order. Throws what the model does.
+  void push(std::span<const std::uint8_t> frame);
+  void finish();
+
+  /// As ShotDetector has them. A change over several frames is a `transition`; its `frame` is the
+  /// one behind its middle. `end` is 0 where the video begins with one, `begin` the number of
+  /// frames where it ends with one. Where all frames are above the threshold there is no change.
+  std::vector<ShotChange> take();
+  std::int64_t settled() const;
+  /// While a change lasts that is longer than kHeld: frames from here on belong to no shot.
+  std::optional<std::int64_t> open_change() const;
+
+ private:
+  void judge();
+  void see(std::int64_t frame, float probability);
+  void add(std::int64_t begin);
+  std::int64_t end_of_run() const { return *run_ == 0 ? 0 : *run_ + 1; }
+
+  ChangeModel model_;
+  double threshold_;
+  std::vector<std::uint8_t> window_;  // its first frames
+  std::int64_t frames_ = 0, judged_ = 0;
+  std::optional<std::int64_t> run_;  // first frame of the run that is under way
+  float highest_ = 0;                // in that run
+  bool finished_ = false;
+  std::vector<ShotChange> certain_;
+};
+
+}  // namespace vfm::curate
