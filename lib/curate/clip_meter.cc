@@ -15,6 +15,7 @@ namespace {
 
 constexpr float kBlackMean = 20, kBlackShare = 0.98f;  // grey levels; share of dark cells
 constexpr float kFrozenDifference = 0.06f;             // mean grey levels a cell
+constexpr float kRepeated = 0.2f;                      // of the differences before and after
 
 std::string hex_color(double y, double u, double v) {
   u -= 128, v -= 128;
@@ -34,6 +35,7 @@ FrameMeasures measure_frame(const FrameFeatures& f, const MotionField& motion, d
     saturation += s;
   m.saturation = static_cast<float>(saturation) / (255.f * kChromaCells);
   m.black = f.luma.mean < kBlackMean && f.luma.dark > kBlackShare;
+  m.difference = motion.difference;
   m.frozen = motion.difference < kFrozenDifference;
   // A cell is 1/64 of the width by 1/64 of the height; lengths are in diagonals.
   const double diagonal = std::hypot(aspect, 1.0) * kLumaSide;
@@ -82,8 +84,9 @@ void ClipMeter::add(const FrameMeasures& m, const SmallPicture& picture,
   if (frames_ > 0) {
     motion_ += m.motion, frozen_ += m.frozen;
     camera_ += m.camera, object_ += m.object;
-    if (!m.frozen) doubled_ += repeats_ == 1;
-    repeats_ = m.frozen ? repeats_ + 1 : 0;
+    if (!m.frozen && frames_ > 2)
+      doubled_ += last_ <= kRepeated * std::min(before_last_, m.difference);
+    before_last_ = last_, last_ = m.difference;
   }
   brightness_ += m.brightness, contrast_ += m.contrast, saturation_ += m.saturation;
   black_ += m.black;

@@ -30,8 +30,8 @@ struct ClipMeasures {
   double sharpness = 0;          ///< mean second difference along rows, 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
   double frozen = 0;             ///< fraction of frames that show what the frame before showed
-  /// Fraction of frames that show the frame before once more, between two that show something new:
-  /// what a conversion to a higher frame rate leaves.
+  /// Fraction of frames that differ from the frame before a fifth as much, at most, as that one and
+  /// the frame after do from those before them: what a conversion to a higher frame rate leaves.
   double doubled = 0;
   double camera_motion = 0;  ///< as `motion`, of what a movement of the camera explains
   double object_motion = 0;  ///< as `motion`, of the rest (curate/camera_split.h)
@@ -47,6 +47,7 @@ struct ClipMeasures {
 struct FrameMeasures {
   float brightness = 0, contrast = 0, saturation = 0, motion = 0;
   float camera = 0, object = 0;  // parts of motion
+  float difference = 0;          // to the frame before, grey levels
   bool black = false, frozen = false;
 };
 /// `motion`: from the frame before to this one. `aspect`: width / height as shown.
@@ -75,7 +76,7 @@ class ClipMeter {
     std::uint64_t count = 0, y = 0, u = 0, v = 0;
   };
   std::int64_t frames_ = 0, black_ = 0, frozen_ = 0, doubled_ = 0, sharp_frames_ = 0;
-  std::int64_t repeats_ = 0;  // frames so far that show what an earlier one showed
+  float last_ = 0, before_last_ = 0;  // differences of the last two frames
   double motion_ = 0, camera_ = 0, object_ = 0, brightness_ = 0, contrast_ = 0, saturation_ = 0,
          sharpness_ = 0;
   std::vector<Bin> bins_ = std::vector<Bin>(kBins);

@@ -130,11 +130,15 @@ std::optional<PixelArea> StillOverlay::find(const PixelArea& area) const {
   };
   const int right = std::min(columns_, to(area.right, width_ * factor_, columns_));
   const int bottom = std::min(rows_, to(area.bottom, height_ * factor_, rows_));
+  // Of a zoom the middle stands still.
+  const auto middle = [](int at, int count) { return 5 * at >= 2 * count && 5 * at <= 3 * count; };
   for (int y = from(area.top); y < bottom; ++y)
-    for (int x = from(area.left); x < right; ++x)
+    for (int x = from(area.left); x < right; ++x) {
+      if (middle(x, columns_) && middle(y, rows_)) continue;
       if (still(edges_[static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_) +
                        static_cast<std::size_t>(x)]))
         grouping.add(x, y);
+    }
   const Group group = grouping.largest();
   const PixelArea box{group.box.left * size, group.box.top * size, (group.box.right + 1) * size,
                       (group.box.bottom + 1) * size};

@@ -24,7 +24,8 @@ class StillOverlay {
   /// Whether the pictures say anything: at least eight, and most of their edges move.
   bool can_tell() const;
   /// The overlay with the most edges within `area`, both in pixels of the unreduced pictures;
-  /// nothing where there is none, or none that is at most a tenth of the area.
+  /// nothing where there is none, none that is at most a tenth of the area, and of what lies in the
+  /// middle fifth of both sides, where a zoom stands still.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

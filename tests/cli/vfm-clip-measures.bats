@@ -8,14 +8,14 @@ bats_require_minimum_version 1.5.0
 setup_file() {
   media_folder
   local scene x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
-  scene="mandelbrot=size=320x240:rate=24:start_scale=0.05:end_scale=0.004:end_pts=200"
+  scene="mandelbrot=size=64x36:rate=24:start_scale=0.5:end_scale=0.004:end_pts=200,scale=640:360:flags=bicubic"
   quiet_ffmpeg -f lavfi -i "$scene" -t 4 "${x264[@]}" -crf 12 scene.mp4
   printf '1\n00:00:00,000 --> 00:01:00,000\nA line of words that is\nwritten over the scene.\n' >s.srt
   quiet_ffmpeg -i scene.mp4 -vf "subtitles=s.srt" "${x264[@]}" -crf 12 titled.mp4
-  quiet_ffmpeg -i scene.mp4 -vf "drawtext=text=VFM:fontsize=24:fontcolor=white:x=250:y=12,pad=320:304:0:32" \
+  quiet_ffmpeg -i scene.mp4 -vf "drawtext=text=VFM:fontsize=48:fontcolor=white:x=500:y=24,pad=640:424:0:32" \
     "${x264[@]}" -crf 12 logo.mp4
   quiet_ffmpeg -i scene.mp4 -vf "fps=12,fps=24" "${x264[@]}" -crf 12 doubled.mp4
-  quiet_ffmpeg -f lavfi -i testsrc2=size=320x240:rate=48 -t 4 -vf "tinterlace=interleave_top" "${x264[@]}" -crf 12 combed.mp4
+  quiet_ffmpeg -f lavfi -i testsrc2=size=640x360:rate=48 -t 4 -vf "tinterlace=interleave_top" "${x264[@]}" -crf 12 combed.mp4
   quiet_ffmpeg -i scene.mp4 -c:v mpeg4 -q:v 28 blocks.avi
   quiet_ffmpeg -i scene.mp4 -f lavfi -i "flite=text='The quick brown fox jumps over the lazy dog, and nobody minds.'" \
     -c:v copy -c:a pcm_s16le -shortest speech.mkv
@@ -39,17 +39,17 @@ holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_valu
   holds '.titled.text_area_most >= .titled.text_area'
   # The bars are FFmpeg's, and the logo lies where it was drawn, below the bar of 32 rows.
   ffmpeg -nostdin -i logo.mp4 -vf cropdetect=round=2 -f null - 2>&1 | grep -o 'crop=[0-9:]*' | tail -1 >crop.txt
-  [ "$(cat crop.txt)" = crop=320:240:0:32 ]
-  holds '(.logo.bars - 64 / 304 | fabs) < 0.01 and .scene.bars == 0'
+  [ "$(cat crop.txt)" = crop=640:360:0:32 ]
+  holds '(.logo.bars - 64 / 424 | fabs) < 0.01 and .scene.bars == 0'
   holds '.logo.logo_area > 0 and .scene.logo == null and .scene.proposed_crop == null'
   holds '.logo.logo | capture("(?<w>[0-9]+)x(?<h>[0-9]+)[+](?<x>[0-9]+)[+](?<y>[0-9]+)") | map_values(tonumber) |
-    .x > 240 and .x < 258 and .y > 36 and .y < 54 and .w > 30 and .h > 10 and .h < 34'
-  holds '.logo.proposed_crop | test("^320x2[0-9][0-9][+]0[+][0-9]+$")'
+    .x > 485 and .x < 510 and .y > 46 and .y < 76 and .w > 70 and .h > 20 and .h < 60'
+  holds '.logo.proposed_crop | test("^640x[23][0-9][0-9][+]0[+][0-9]+$")'
   holds '.doubled.doubled > 0.4 and .scene.doubled < 0.05'
   # idet calls nearly all frames interlaced.
   ffmpeg -nostdin -i combed.mp4 -vf idet -f null - 2>&1 | grep 'Multi frame' | awk '{exit !($8 + 0 < 60)}'
-  holds '.combed.combing > 10 * .scene.combing and .combed.combing > 0.005'
-  holds '.blocks.blockiness > 1.3 and .scene.blockiness < 1.1'
+  holds '.combed.combing > 10 * .scene.combing and .combed.combing > 0.001'
+  holds '.blocks.blockiness > 1.2 and .scene.blockiness < 1.1'
   holds '.blocks.focus < .scene.focus'
   holds '[.scene.camera_motion, .scene.object_motion] | add > 0'
   # Silent videos have no measures of sound.
