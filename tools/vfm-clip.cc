@@ -51,6 +51,7 @@ class ClipTool : public vfm::cli::Tool {
         ->capture_default_str();
     add_picture_options(app);
     report_.add(app, "write a page with the shots and clips");
+    explain_.add(app, "with --shots-only: write a page with scores and decisions", "--explain");
     vfm::cli::add_dry_run(app, dry_run_);
   }
 
@@ -68,6 +69,10 @@ class ClipTool : public vfm::cli::Tool {
     check_format();
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
+    if (!explain_.path.empty() && !shots_only_)
+      vfm::fail_usage("--explain shows how shots are found; it needs --shots-only");
+    if (!explain_.path.empty() && thresholds_->count() > 0)
+      vfm::fail_usage("--explain is of one threshold; leave out --thresholds");
     if (shots_only_ && options_.prune)
       vfm::fail_usage("--prune clears a folder of clips, and --shots-only has none; leave one out");
     if (dry_run_ && recipe.given)
@@ -89,6 +94,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.directory = output_.directory;
     options_.force = output_.force;
     options_.report = report_.path;
+    options_.explain = explain_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     if (!stitch_model_.empty()) open_stitch_model();
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
@@ -101,6 +107,7 @@ class ClipTool : public vfm::cli::Tool {
  private:
   long estimate(vfm::Slots& slots) {
     options_.report.clear();
+    options_.explain.clear();
     options_.most_seconds = vfm::cli::kEstimateSeconds;
     options_.shot_format = vfm::clip::ShotFormat::json;  // the others go to standard output
     return vfm::cli::tell_estimate(
@@ -300,7 +307,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::JobOptions jobs_;
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
-  vfm::cli::ReportOptions report_;
+  vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr;
   vfm::cli::DeviceOptions device_;

@@ -179,8 +179,8 @@ void ColumnOptions::add(CLI::App& app) {
   input_limits.add(app);
 }
 
-void ReportOptions::add(CLI::App& app, const std::string& help) {
-  app.add_option("--report", path, help)
+void ReportOptions::add(CLI::App& app, const std::string& help, const char* name) {
+  app.add_option(name, path, help)
       ->check(not_empty)
       ->type_name("FILE.html")
       ->check([](const std::string& file) -> std::string {

@@ -106,7 +106,7 @@ struct ColumnOptions {
 /// --report FILE.html
 struct ReportOptions {
   std::string path;
-  void add(CLI::App& app, const std::string& help);
+  void add(CLI::App& app, const std::string& help, const char* name = "--report");
 };
 
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.

@@ -83,6 +83,7 @@ struct ClipOptions {
   bool prune = false;       ///< remove what is of sources that the inputs do not name
   bool verify = false;      ///< prove each clip's times, first and last frame against the source
   std::string report;       ///< HTML file; empty: none
+  std::string explain;      ///< of list_shots(): HTML file; empty: none
   double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all
   /// Decodes the videos, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
@@ -101,8 +102,8 @@ std::vector<double> parse_thresholds(const std::string& text);
 
 /// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file; with
 /// thresholds one for each of them, with that "threshold". Returns the number of videos that
-/// failed, each with a warning. Of the options it uses recipe, inputs, hardware, shot_format and
-/// thresholds.
+/// failed, each with a warning. Of the options it uses recipe, inputs, hardware, shot_format,
+/// thresholds and explain.
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 

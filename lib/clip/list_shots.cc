@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "clip/clip.h"
 #include "clip/cutter.h"
+#include "clip/explanation.h"
 #include "clip/recent_times.h"
 #include "clip/shot_lists.h"
 #include "clip/source.h"
@@ -36,6 +37,7 @@ struct ShotList {
   std::vector<std::string> warnings;
   std::optional<ShotsOfVideo> shots;  // the same, for the other formats
   std::string remark;                 // for -v
+  std::optional<ExplainedVideo> explained;
 };
 
 /// Writes the lists to standard output, each when its video is done.
@@ -90,10 +92,14 @@ class ShotPrinter {
 class Found {
  public:
   Found(const std::string& path, const media::StreamInfo& info, const curate::ShotOptions& options)
-      : detector_(options), shots_{path, info.frame_rate, {{}}, info.time_base} {}
+      : detector_(options), shots_{path, info.frame_rate, {{}}, info.time_base} {
+    if (options.explain) explanation_.emplace(path, info, options);
+  }
 
-  void push(const curate::FrameFeatures& features, const RecentTimes& times, std::int64_t first) {
+  void push(const media::Frame& frame, const curate::FrameFeatures& features,
+            const RecentTimes& times, std::int64_t first) {
     detector_.push(features);
+    if (explanation_) explanation_->add(frame, detector_);
     take(times, first);
   }
 
@@ -106,6 +112,9 @@ class Found {
 
   Json& cuts() { return cuts_; }
   ShotsOfVideo& shots() { return shots_; }
+  std::optional<ExplainedVideo> explained() const {
+    return explanation_ ? std::optional(explanation_->explained()) : std::nullopt;
+  }
 
  private:
   void end_shot(std::int64_t frame, std::int64_t tick) {
@@ -117,6 +126,7 @@ class Found {
 
   void take(const RecentTimes& times, std::int64_t first) {
     for (const curate::ShotChange& change : detector_.take()) {
+      if (explanation_) explanation_->found(change);
       if (change.end <= 0) continue;
       const std::int64_t pts = times.of(change.frame);
       cuts_.push_back(change_json(change, pts, shots_.time_base));
@@ -130,9 +140,11 @@ class Found {
       next.start_score = change.score;
       shots_.shots.push_back(std::move(next));
     }
+    if (explanation_) explanation_->settle(detector_);
   }
 
   curate::ShotDetector detector_;
+  std::optional<Explanation> explanation_;
   Json cuts_ = Json::array();
   ShotsOfVideo shots_;
 };
@@ -141,7 +153,11 @@ class Found {
 std::vector<Found> detectors_of(const std::string& path, const media::StreamInfo& info,
                                 const ClipOptions& options) {
   std::vector<Found> found;
-  if (options.thresholds.empty()) found.emplace_back(path, info, options.recipe.shots);
+  if (options.thresholds.empty()) {
+    curate::ShotOptions one = options.recipe.shots;
+    one.explain = !options.explain.empty();
+    found.emplace_back(path, info, one);
+  }
   for (const double threshold : options.thresholds) {
     curate::ShotOptions one = options.recipe.shots;
     one.threshold = threshold;
@@ -176,7 +192,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
     place.at(static_cast<double>(frame.pts - first) * base, decoder.info().duration);
     end = frame.pts + frame.duration;
     for (Found& one : found)
-      one.push(features, times, first);
+      one.push(frame, features, times, first);
   }
   ShotList list;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -187,6 +203,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
     record["cuts"] = std::move(found[i].cuts());
     list.records.push_back(std::move(record));
   }
+  list.explained = found.front().explained();
   ShotsOfVideo& shots = found.front().shots();
   list.remark = fmt::format("'{}': {} shots, {} of video in {}", path, shots.shots.size(),
                             format_seconds(shots.shots.back().end), watch.text());
@@ -243,22 +260,24 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
   ClipItems items(options.inputs, 0, {});
   const int threads = decoder_threads(options.inputs, slots.threads());
   const auto work = [&](ClipItem& item) -> ShotList {
-    if (item.kind == ClipItem::Kind::passed) return {{item.sources[0].record}, {}, {}, {}};
+    if (item.kind == ClipItem::Kind::passed) return {{item.sources[0].record}, {}, {}, {}, {}};
     if (item.kind == ClipItem::Kind::bad)
-      return {{}, {fmt::format("{}: {}", item.input, item.message)}, {}, {}};
+      return {{}, {fmt::format("{}: {}", item.input, item.message)}, {}, {}, {}};
     try {
       return shots_of(item.sources[0].path, options, threads, progress);
     } catch (const Error& error) {
-      return {{}, {error.what()}, {}, {}};
+      return {{}, {error.what()}, {}, {}, {}};
     }
   };
   ShotPrinter printer(options.shot_format, manifest);
+  ExplainPage page;
   long failed = 0, done = 0;
   progress.start("videos", shard::count_videos(options.inputs));
   for_each_ordered<ClipItem, ShotList>(
       slots, [&] { return items.next(); }, work,
       [&](ShotList& list) {
         printer.print(list);
+        if (list.explained) page.add(std::move(*list.explained));
         if (!list.remark.empty()) log_info("{}", list.remark);
         for (const std::string& warning : list.warnings)
           log_warning("{}", warning);
@@ -267,6 +286,7 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
         progress.add();
       });
   printer.finish();
+  if (!options.explain.empty()) page.write(options.explain, items.streams().broken_off());
   items.streams().check_whole("the shots of what came are listed");
   if (done == 0) fail("no videos in the input");
   return failed;

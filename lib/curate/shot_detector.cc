@@ -165,9 +165,13 @@ bool ShotDetector::interrupts(std::int64_t f) const {
 
 void ShotDetector::judge_cut(std::int64_t f) {
   const float score = spike(f);
-  if (score < threshold_ || scores_[slot(f)].difference < 4) return;
-  if (interrupts(f)) return;
-  cuts_.push_back({ChangeType::cut, f, f, f, score});
+  using Verdict = Judgement::Verdict;
+  const Verdict verdict = score < threshold_                ? Verdict::below
+                          : scores_[slot(f)].difference < 4 ? Verdict::alike
+                          : interrupts(f)                   ? Verdict::interrupts
+                                                            : Verdict::cut;
+  if (options_.explain) judgements_.push_back({f, score, verdict});
+  if (verdict == Verdict::cut) cuts_.push_back({ChangeType::cut, f, f, f, score});
 }
 
 void ShotDetector::collect_gradual() {
@@ -282,6 +286,10 @@ void ShotDetector::finish() {
 
 std::vector<ShotChange> ShotDetector::take() {
   return std::exchange(certain_, {});
+}
+
+std::vector<Judgement> ShotDetector::take_judgements() {
+  return std::exchange(judgements_, {});
 }
 
 std::int64_t ShotDetector::settled() const {

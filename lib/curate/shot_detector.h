@@ -34,6 +34,7 @@ struct ShotOptions {
   double threshold = 0;   ///< 0: the detector's default
   bool gradual = true;    ///< find fades, dissolves and wipes
   double strictness = 1;  ///< of dissolves and wipes: more finds fewer
+  bool explain = false;   ///< keep judgements for take_judgements()
 };
 
 enum class ChangeType { cut, fade, dissolve, wipe };
@@ -57,6 +58,16 @@ struct PairScore {
   float difference = 0;  ///< plain, grey levels
 };
 
+/// How a frame was judged as the first of a shot, before what is around it had its say.
+struct Judgement {
+  /// below the threshold; hardly another picture; interrupts a scene that is soon back; a cut,
+  /// unless a gradual change has it or the scene comes back little by little.
+  enum class Verdict { below, alike, interrupts, cut };
+  std::int64_t frame = 0;
+  float score = 0;  ///< the detector's; below 0 is next to a higher one
+  Verdict verdict = Verdict::below;
+};
+
 /// Frames after which a change is known and a frame's place is settled.
 inline constexpr int kShotLag = kGradualLag + 8;
 
@@ -70,6 +81,8 @@ class ShotDetector {
   /// Changes that are certain by now and were not taken before, in order. `end` may be 0: the video
   /// fades in from one colour, and no shot is before it.
   std::vector<ShotChange> take();
+  /// With ShotOptions::explain, of each frame once, in order; a few frames late.
+  std::vector<Judgement> take_judgements();
   /// Frames before this number will not be touched by a change that take() has not given out.
   std::int64_t settled() const;
   /// While a long fade lasts: frames from here on belong to no shot.
@@ -103,6 +116,7 @@ class ShotDetector {
   std::vector<ShotChange> cuts_;        // spikes, not yet given out
   std::vector<GradualChange> changes_;  // gradual, not yet given out
   std::vector<ShotChange> certain_;
+  std::vector<Judgement> judgements_;  // with options_.explain
 };
 
 }  // namespace vfm::curate

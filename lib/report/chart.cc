@@ -122,7 +122,7 @@ std::vector<Point> drawable(const Series& series, bool log_y) {
   for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i)
     if (std::isfinite(series.x[i]) && std::isfinite(series.y[i]) && (!log_y || series.y[i] > 0))
       points.push_back({series.x[i], series.y[i]});
-  if (points.size() <= kMostPoints) return points;
+  if (points.size() <= kMostPoints || series.dots) return points;
   const std::size_t run = (points.size() + kMostPoints - 1) / kMostPoints;
   std::vector<Point> means;
   for (std::size_t begin = 0; begin < points.size(); begin += run) {
@@ -166,9 +166,10 @@ std::string line_chart(const std::vector<Series>& series, const std::string& x_l
     std::string points;
     for (const Point& point : lines[i])
       points += fmt::format("{:.1f},{:.1f} ", place_x(x, point.x), place_y(y, point.y));
-    if (lines[i].size() == 1) {
-      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
-                         place_x(x, lines[i][0].x), place_y(y, lines[i][0].y), colour);
+    if (lines[i].size() == 1 || series[i].dots) {
+      for (const Point& point : lines[i])
+        out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
+                           place_x(x, point.x), place_y(y, point.y), colour);
     } else {
       out += fmt::format(
           "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" stroke-linejoin=\"round\" "

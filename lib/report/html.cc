@@ -22,7 +22,7 @@ body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; background: var(--grou
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 1rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
-  padding-bottom: .3rem; }
+  padding-bottom: .3rem; overflow-wrap: anywhere; }
 p { max-width: 46rem; margin: .5rem 0 1rem; white-space: pre-line; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0 1rem; }

@@ -16,6 +16,7 @@ namespace vfm::report {
 struct Series {
   std::string name;
   std::vector<double> x, y;
+  bool dots = false;  ///< a dot for each point, all of them, and no line
 };
 
 /// A picture with a line under it. `data_url` from data_url().
