@@ -135,7 +135,13 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
                                    why)});
     return;
   }
-  Names left = names_left(directory_, names_);
+  Names left;
+  try {
+    left = names_left(directory_, names_);
+  } catch (const fs::filesystem_error& error) {
+    if (remove) errors.add({directory_, fmt::format("--prune removed nothing: {}", error.what())});
+    return;
+  }
   if (left.empty()) return;
   if (!remove) {
     log_warning("'{}' holds what {} not in the input gave; --prune removes it", directory_,
