@@ -62,15 +62,16 @@ def small_model() -> Small:
 
 def scenes() -> list:
     draw = random.Random(3)
-    cases = ["0", "1", "00", "01", "10", "11", "0110", "10001", "000111", "0" * 20 + "1" * 130 + "0" * 9, "1" * 60 + "0" * 5]
+    cases = ["0", "1", "00", "01", "10", "11", "0110", "10001", "000111", "0" * 20 + "1" * 130 + "0" * 9,
+             "1" * 60 + "0" * 5]
     for _ in range(30):
         length, bit, text = draw.randint(3, 180), draw.randint(0, 1), ""
         while len(text) < length:
             text += str(bit) * (draw.choice([1, 1, 2, 5, 30]) if bit else draw.randint(1, 40))
             bit = 1 - bit
         cases.append(text[:length])
-    return [{"above": case,
-             "scenes": TransNetV2.predictions_to_scenes(np.array([int(b) for b in case]), 0.5).tolist()} for case in cases]
+    decide = TransNetV2.predictions_to_scenes
+    return [{"above": case, "scenes": decide(np.array([int(bit) for bit in case]), 0.5).tolist()} for case in cases]
 
 
 def main() -> None:
@@ -78,7 +79,8 @@ def main() -> None:
     shutil.rmtree(GOLDEN, ignore_errors=True)
     (GOLDEN / "model").mkdir(parents=True)
     model = small_model()
-    save_file({name: value.half() if value.is_floating_point() else value for name, value in model.state_dict().items()},
+    state = model.state_dict().items()
+    save_file({name: value.half() if value.is_floating_point() else value for name, value in state},
               GOLDEN / "model/model.safetensors")
     with torch.no_grad():
         window = torch.sigmoid(model(frames(100)[None])[0])[0, :, 0].contiguous()
