@@ -10,7 +10,8 @@ are of each shape, of which colour, and which do what. Then its language model l
 in one of four steps without a clip, so that it knows what captions are like. It gets the pixels, tokens and places that
 vfm-caption gives it: at the end its logits are compared with those of transformers' own forward.
 clip: a CLIP of frames and single sentences, of which some are the clip's own with a fault; with heads of that kind.
-One thread each. The steps are counted, so what comes out does not depend on how fast a machine is.
+One thread each. The steps are counted, so what comes out does not depend on how fast a machine is. Seeds
+are fixed; only the order of the CLIP's tokens is not, so CLIPs differ a little from run to run.
 """
 import pathlib
 import sys
