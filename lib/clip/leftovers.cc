@@ -77,11 +77,11 @@ bool is_made(const std::string& directory, const std::string& name, const Trace&
   }
 }
 
-using Names = std::set<std::pair<std::string, ClipFormat>>;
+using LeftNames = std::set<std::pair<std::string, ClipFormat>>;
 
 /// Those of sources that `names` does not hold.
-Names names_left(const std::string& directory, const io::FirstNames& names) {
-  Names left;
+LeftNames names_left(const std::string& directory, const io::FirstNames& names) {
+  LeftNames left;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string file = entry.path().filename().string();
     for (const Trace& trace : kTraces) {
@@ -101,7 +101,7 @@ Names names_left(const std::string& directory, const io::FirstNames& names) {
   return left;
 }
 
-std::string sources_of(const Names& names) {
+std::string sources_of(const LeftNames& names) {
   std::set<std::string> sources;
   for (const auto& [name, format] : names)
     sources.insert(name);
@@ -135,7 +135,7 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
                                    why)});
     return;
   }
-  Names left;
+  LeftNames left;
   try {
     left = names_left(directory_, names_);
   } catch (const fs::filesystem_error& error) {
