@@ -49,8 +49,8 @@ holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_valu
   # idet calls nearly all frames interlaced.
   ffmpeg -nostdin -i combed.mp4 -vf idet -f null - 2>&1 | grep -q 'Multi frame.*Progressive: *0 '
   holds '.combed.combing > 10 * .scene.combing and .combed.combing > 0.001'
-  holds '.blocks.blockiness > 1.2 and .scene.blockiness < 1.1'
-  holds '.blocks.focus < .scene.focus'
+  holds '.blocks.blockiness > 2 and .scene.blockiness < 1.3'
+  holds '.titled.focus > 2 * .scene.focus'
   holds '[.scene.camera_motion, .scene.object_motion] | add > 0'
   # Silent videos have no measures of sound.
   holds '[.scene.loudness, .scene.silence, .scene.speech] == [null, null, null]'
