@@ -85,7 +85,7 @@ void ClipMeter::add(const FrameMeasures& m, const SmallPicture& picture,
     motion_ += m.motion, frozen_ += m.frozen;
     camera_ += m.camera, object_ += m.object;
     if (!m.frozen && frames_ > 2)
-      doubled_ += last_ <= kRepeated * std::min(before_last_, m.difference);
+      doubled_ += last_ < kRepeated * std::min(before_last_, m.difference);
     before_last_ = last_, last_ = m.difference;
   }
   brightness_ += m.brightness, contrast_ += m.contrast, saturation_ += m.saturation;

@@ -30,7 +30,7 @@ struct ClipMeasures {
   double sharpness = 0;          ///< mean second difference along rows, 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
   double frozen = 0;             ///< fraction of frames that show what the frame before showed
-  /// Fraction of frames that differ from the frame before a fifth as much, at most, as that one and
+  /// Fraction of frames that differ from the frame before less than a fifth as much as that one and
   /// the frame after do from those before them: what a conversion to a higher frame rate leaves.
   double doubled = 0;
   double camera_motion = 0;  ///< as `motion`, of what a movement of the camera explains
