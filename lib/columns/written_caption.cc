@@ -28,8 +28,10 @@ bool is_token(const Json& id) {
   return id.is_number_integer() && id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
 }
 
+/// Of a probability, and none that a model never gives: sums of such are not finite.
 bool is_logarithm(const Json& value) {
-  return value.is_number() && value.get<double>() <= 0;
+  constexpr double kLeastLogarithm = -1e6;
+  return value.is_number() && value.get<double>() <= 0 && value.get<double>() >= kLeastLogarithm;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {
  public:
-  /// One weight a channel. Up to 64 channels, 8 to 1,000,000 samples a second.
+  /// One weight a channel. Up to 64 channels, 16 to 1,000,000 samples a second.
   LoudnessMeter(const std::vector<LoudnessWeight>& channels, int rate);
   ~LoudnessMeter();
   LoudnessMeter(LoudnessMeter&&) noexcept;

@@ -14,8 +14,8 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kMostRate = 1'000'000, kMostChannels = 64;
-constexpr double kSilentPower = 1e-6;   // -60 dB of full scale
+constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // of LoudnessMeter
+constexpr double kSilentPower = 1e-6;                                      // -60 dB of full scale
 constexpr double kSilencePiece = 0.05;  // seconds that are silent or not
 
 LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
@@ -71,7 +71,7 @@ std::vector<LoudnessWeight> weights_of(const AVChannelLayout& layout) {
 /// A layout with positions.
 AVChannelLayout positioned(const AVFrame& frame) {
   const AVChannelLayout& from = frame.ch_layout;
-  if (frame.sample_rate < 8 || frame.sample_rate > kMostRate || from.nb_channels < 1 ||
+  if (frame.sample_rate < kLeastRate || frame.sample_rate > kMostRate || from.nb_channels < 1 ||
       from.nb_channels > kMostChannels)
     fail("sound of {} Hz in {} channels is not measured", frame.sample_rate, from.nb_channels);
   AVChannelLayout layout{};

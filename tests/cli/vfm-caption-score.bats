@@ -170,7 +170,8 @@ written() {
   [ "$(scored a)" = null ]
   # Files that somebody has changed.
   for change in '.caption_written.ids[0] += 1' '.caption_written.logprobs = [1]' '.caption_written.ids = "all"' \
-    '.caption_written.logprobs[0] = 3' '.caption_written = 7' '.caption_model = []' '.caption_written.ids[0] = -1'; do
+    '.caption_written.logprobs[0] = 3' '.caption_written.logprobs[0] = -1e308' '.caption_written = 7' \
+    '.caption_model = []' '.caption_written.ids[0] = -1'; do
     rm -rf parts
     mkdir parts
     tar -C parts -xf a.caption.tar

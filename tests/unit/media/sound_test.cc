@@ -96,4 +96,9 @@ TEST_CASE("the sound of a span is measured alone") {
   const std::string mute = media_files::path("mute.mkv");
   media_files::run("ffmpeg -v error -y -i '" + file + "' -an -c copy '" + mute + "'");
   CHECK(!SoundMeter(mute).measure({0, 1000, {1, 1000}}));
+  // Fewer samples a second than libebur128 takes.
+  const std::string slow = media_files::path("slow.mkv");
+  media_files::run("ffmpeg -v error -y -i '" + mute +
+                   "' -f lavfi -i aevalsrc=0.5:s=8 -t 2 -c:v copy -c:a pcm_s16le '" + slow + "'");
+  CHECK(!SoundMeter(slow).measure({0, 1000, {1, 1000}}));
 }
