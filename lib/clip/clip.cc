@@ -256,7 +256,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)
     errors.add(fault);
-  Leftovers leftovers(options.directory);
+  Leftovers leftovers(options.directory, options.readable_names);
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));

@@ -118,9 +118,10 @@ KeptClips ClipFiles::begin(bool keep) {
   return kept;
 }
 
-std::vector<std::string> ClipFiles::own_files(const Json& index) {
+std::vector<std::string> ClipFiles::own_files(const Json& index, const InUse& in_use) {
   std::vector<std::string> files = shard::column_files(index_path());
   const auto add = [&](const Json& sample) {
+    if (in_use(need_string(sample, "key", "the list"))) return;
     for (const Json& file : sample.at("files")) {
       files.push_back(path_of(sample, file));
       check_own(files.back(), file.at("bytes").get<std::uint64_t>());

@@ -28,7 +28,7 @@ class ClipFiles : public ClipStore {
   void write(const shard::Sample& sample) override;
   void write_kept() override;
   void end(Json& summary) override;
-  std::vector<std::string> own_files(const Json& index) override;
+  std::vector<std::string> own_files(const Json& index, const InUse& in_use) override;
   std::string notes_of_removal(const Json& index) const override;
 
   std::string path_of(const Json& sample, const Json& file) const;

@@ -63,11 +63,15 @@ Json image_facts(std::string_view bytes, const std::string& path) {
 
 }  // namespace
 
+std::string image_key(const std::string& path, const std::string& hash, bool readable) {
+  const std::string key = hash_hex("image " + hash);
+  return readable ? readable_key(path, key) : key;
+}
+
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable) {
   try {
     std::string bytes = io::read_file(path);
-    std::string key = hash_hex("image " + hash);
-    if (readable) key = readable_key(path, key);
+    const std::string key = image_key(path, hash, readable);
     Json facts = {{"key", key}, {"media", "image"}, {"source", path}, {"source_hash", hash}};
     facts.update(image_facts(bytes, path));
     return {key, {{image_extension(path), std::move(bytes)}, {"json", dump_json(facts)}}};

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "clip/images.h"
 #include "clip/store.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -110,23 +111,32 @@ std::string sources_of(const LeftNames& names) {
 
 }  // namespace
 
-Leftovers::Leftovers(std::string directory)
-    : directory_(std::move(directory)), names_(directory_) {}
+Leftovers::Leftovers(std::string directory, bool readable)
+    : directory_(std::move(directory)), readable_(readable), names_(directory_) {}
 
 void Leftovers::see(const ClipItem& item) {
   if (item.kind == ClipItem::Kind::bad || item.unread) {
-    if (unknown_.empty()) unknown_ = item.input;
+    if (unknown_.empty()) unknown_ = fmt::format("'{}' was not read", item.input);
+  } else if (item.kind == ClipItem::Kind::passed) {
+    // Goes on as it is: a list of what is to stay, whose sources are not named.
+    const Json& record = item.sources[0].record;
+    const std::string path = get_string(record, "path").value_or("");
+    if (unknown_.empty() && get_string(record, "kind") == "shard" && !path.empty() &&
+        io::file_exists(io::join_path(directory_, io::base_name(path))))
+      unknown_ = fmt::format("'{}' is in the input, and not its source", path);
   } else if (item.kind == ClipItem::Kind::video || item.kind == ClipItem::Kind::images) {
     names_.put(store_name(item), "");
+    if (item.kind == ClipItem::Kind::images)
+      for (const ClipSource& source : item.sources)
+        names_.put(image_key(source.path, source.hash, readable_), "");
     any_ = true;
   }
 }
 
 void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog& errors) {
   const std::string why = !broken_off.empty() ? broken_off
-                          : !unknown_.empty() ? fmt::format("'{}' was not read", unknown_)
                           : !any_             ? std::string("the input names no source")
-                                              : std::string();
+                                              : unknown_;
   if (!why.empty()) {
     if (remove)
       errors.add(
@@ -135,6 +145,7 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
                                    why)});
     return;
   }
+  const auto in_use = [&](const std::string& key) { return names_.find(key).has_value(); };
   LeftNames left;
   try {
     left = names_left(directory_, names_);
@@ -151,7 +162,7 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
   for (auto one = left.begin(); one != left.end();) {
     check_stop();
     try {
-      make_clip_store(one->second, directory_, one->first, nullptr, 0)->remove();
+      make_clip_store(one->second, directory_, one->first, nullptr, 0)->remove(in_use);
       ++one;
     } catch (const Error& error) {
       errors.add({io::join_path(directory_, one->first), fmt::format("is left: {}", error.what())});

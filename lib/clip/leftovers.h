@@ -15,20 +15,22 @@ namespace vfm::clip {
 class Leftovers {
  public:
   /// Temporary files are in `directory`, the folder of the clips.
-  explicit Leftovers(std::string directory);
+  /// `readable`: the names of this run's samples are (clip/names.h).
+  Leftovers(std::string directory, bool readable);
   /// Each item of the input.
   void see(const ClipItem& item);
   /// Says how many sources are left over; with `remove` removes what they gave, with its columns
-  /// (ClipStore::remove()). Where not all of the input is known, `broken_off` saying why or an item
-  /// that could not be read, nothing is told and nothing removed, and with `remove` that is a
-  /// fault; so is what cannot be removed.
+  /// (ClipStore::remove()). Where not all of the input is known, `broken_off` saying why, an item
+  /// that could not be read or a shard of the folder itself, nothing is told and nothing removed,
+  /// and with `remove` that is a fault; so is what cannot be removed.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:
   std::string directory_;
-  io::FirstNames names_;  // of this run
+  bool readable_;
+  io::FirstNames names_;  // of this run: of sources, and keys of pictures
   bool any_ = false;
-  std::string unknown_;  // an input of which it is not known what it gives
+  std::string unknown_;  // an input of which it is not known what it gives, and why
 };
 
 }  // namespace vfm::clip

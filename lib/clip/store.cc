@@ -35,7 +35,7 @@ class ShardStore : public ClipStore {
   void check_files(const Json& found) const override;
   void write(const shard::Sample& sample) override;
   void end(Json& summary) override;
-  std::vector<std::string> own_files(const Json& index) override;
+  std::vector<std::string> own_files(const Json& index, const InUse&) override;
   std::string notes_of_removal(const Json&) const override { return "{\"removed\":true}\n"; }
 
   std::string shard_path(std::size_t number) const {
@@ -78,7 +78,7 @@ std::vector<std::string> ShardStore::files_of_shard(std::size_t number) const {
 }
 
 /// The last shard first: what is there then begins at 0 whenever a kill comes.
-std::vector<std::string> ShardStore::own_files(const Json& index) {
+std::vector<std::string> ShardStore::own_files(const Json& index, const InUse&) {
   std::size_t count = 0;
   if (!index.is_null()) {
     for (const Json& shard : index.at("shards"))
@@ -218,11 +218,12 @@ std::string ClipStore::temporary_of(const std::string& path) {
   return io::join_path(io::dir_name(path), "." + io::base_name(path) + ".tmp");
 }
 
-void ClipStore::remove() {
+void ClipStore::remove(const InUse& in_use) {
   const io::AtomicFile held(index_path());
+  check_own(index_path());
   Json index;
   if (io::file_exists(index_path())) index = parse_json(io::read_file(index_path()), index_path());
-  const std::vector<std::string> files = own_files(index);
+  const std::vector<std::string> files = own_files(index, in_use);
   for (const std::string& path : files) {
     check_own(path);
     // One of a column that is being made: the AtomicFile throws.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,8 +56,10 @@ class ClipStore {
   /// Removes all that is of NAME: shards or files, their columns, the index. Killed at any moment
   /// what is left is complete, or notes say that it is not, and it goes with the next call or
   /// begin(). Throws Error, and has changed nothing, if another program is at work on it, or one of
-  /// the files is not as it was written.
-  void remove();
+  /// the files is not as it was written. The files of a sample that is `in_use` stay: a picture
+  /// that was in two batches has one key.
+  using InUse = std::function<bool(const std::string& key)>;
+  void remove(const InUse& in_use);
 
   /// What `finished` says was wrong with `source`, or with the pictures that it names.
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
@@ -76,7 +79,7 @@ class ClipStore {
   /// The files that are of NAME, beside index and notes, in the order to remove them in. `index`:
   /// the json; null: of a killed run, whose notes say which. Throws Error if one of them is not as
   /// it was written.
-  virtual std::vector<std::string> own_files(const Json& index) = 0;
+  virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
   /// Notes by which own_files(null) finds those of `index`, and a run with any settings keeps none.
   virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Ends the files, and lists them in `summary`.
