@@ -49,7 +49,7 @@ void Crew::help() {
         if (closing_) return;
         called_ = false;
       }
-      const Slots::Hold hold(slots_);
+      const Slots::Hold hold(slots_, Slots::Use::help);
       Lock lock(mutex_);
       ++helping_;
       help_while_needed(lock);
@@ -64,7 +64,7 @@ void Crew::help() {
 }
 
 void Crew::help_while_needed(Lock& lock) {
-  while (!closing_) {
+  while (!closing_ && !slots_.wanted()) {
     if (Lane* lane = choose(nullptr)) {
       run(*lane, lock);
       continue;

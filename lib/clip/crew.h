@@ -8,7 +8,7 @@
 // runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, or
 // the frames in all lanes, of all videos together, are more than so many bytes; then it encodes,
 // too. With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes,
-// and none waits.
+// and none waits. A thread of the crew gives up its slot when a video waits for one.
 //
 // What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
 // are open at a time, since they have memory of their own: at most two for each slot.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -145,6 +146,27 @@ TEST_CASE("with as many videos as slots no frame waits") {
     video.add(*lane, 1, [&] { ran = true; });
     CHECK(ran);
   }
+}
+
+TEST_CASE("a video that waits for a slot gets that of a thread which helps another one") {
+  Slots slots(2);
+  Crew crew(slots, 1000);
+  const Slots::Hold hold(slots);
+  std::atomic<bool> begun = false, came = false;
+  VideoLanes video(crew);
+  const auto lane = hold_thread(video, begun, [] {});
+  std::thread other([&] {
+    const Slots::Hold item(slots);
+    came = true;
+  });
+  // There is always something to help with.
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!came && std::chrono::steady_clock::now() < latest)
+    video.add(*lane, 1, [] {});
+  const bool in_time = came;
+  video.cancel(*lane);
+  other.join();
+  CHECK(in_time);
 }
 
 TEST_CASE("what waits is no more than the limit and one step") {
