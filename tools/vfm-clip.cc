@@ -180,12 +180,15 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage(
           "transnetv2 finds cuts and gradual changes alike; leave out --gradual, --no-gradual and "
           "--strictness");
-    if (shots.threshold >= 1)
-      vfm::fail_usage("--threshold {} is no probability: of transnetv2 it is below 1",
-                      shots.threshold);
+    check_probability("--threshold", shots.threshold);
     if (!explain_.path.empty())
       vfm::fail_usage(
           "--explain shows what a detector measures; transnetv2 tells but probabilities");
+  }
+
+  static void check_probability(const char* option, double threshold) {
+    if (threshold >= 1)
+      vfm::fail_usage("{} {} is no probability: of transnetv2 it is below 1", option, threshold);
   }
 
   void open_detector_model() {
@@ -309,6 +312,9 @@ class ClipTool : public vfm::cli::Tool {
     if (options_.shot_format != vfm::clip::ShotFormat::json)
       vfm::fail_usage("--thresholds has a line of JSON for each; leave out --format {}", format_);
     options_.thresholds = vfm::clip::parse_thresholds(threshold_list_);
+    if (options_.recipe.shots.detector != vfm::curate::Detector::transnetv2) return;
+    for (const double threshold : options_.thresholds)
+      check_probability("--thresholds", threshold);
   }
 
   void add_place_options(CLI::App& app) {

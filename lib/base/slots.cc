@@ -25,6 +25,7 @@ struct Slots::State {
   std::mutex mutex;
   std::condition_variable freed;
   int held = 0;
+  int items = 0;              // that wait for a slot
   bool implicit_free = true;  // the slot every make child owns without a token
   std::vector<char> tokens;   // borrowed; the bytes go back as they came
 };
@@ -41,6 +42,19 @@ std::string jobserver_auth(const std::string& makeflags) {
   }
   return {};
 }
+
+/// Counts for a scope.
+class Counted {
+ public:
+  Counted(int& count, bool counts) : count_(count), by_(counts ? 1 : 0) { count_ += by_; }
+  ~Counted() { count_ -= by_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  int& count_;
+  int by_;
+};
 
 bool is_open(int fd) {
   return fd >= 0 && ::fcntl(fd, F_GETFD) != -1;
@@ -85,12 +99,19 @@ bool Slots::has_jobserver() const {
   return state_->read_fd >= 0;
 }
 
-void Slots::acquire() {
+bool Slots::wanted() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->items > 0;
+}
+
+void Slots::acquire(Use use) {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
+  const Counted waits(s.items, use == Use::item);
+  const auto may = [&] { return s.held < s.threads && (use == Use::item || s.items == 0); };
   for (;;) {
     check_stop();
-    if (s.held < s.threads) {
+    if (may()) {
       if (s.read_fd < 0) break;
       if (s.implicit_free) {
         s.implicit_free = false;
@@ -102,7 +123,7 @@ void Slots::acquire() {
       const int polled = ::poll(&ready, 1, 50);
       lock.lock();
       if (polled <= 0) continue;
-      if (s.held >= s.threads) continue;
+      if (!may()) continue;
       char token;
       const ssize_t got = ::read(s.read_fd, &token, 1);
       if (got == 1) {
@@ -130,7 +151,7 @@ void Slots::release() noexcept {
   } else {
     s.implicit_free = true;
   }
-  s.freed.notify_one();
+  s.freed.notify_all();  // one who would help leaves it to an item
 }
 
 }  // namespace vfm

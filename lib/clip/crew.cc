@@ -49,7 +49,7 @@ void Crew::help() {
         if (closing_) return;
         called_ = false;
       }
-      const Slots::Hold hold(slots_);
+      const Slots::Hold hold(slots_, Slots::Use::help);
       Lock lock(mutex_);
       ++helping_;
       help_while_needed(lock);
@@ -64,7 +64,7 @@ void Crew::help() {
 }
 
 void Crew::help_while_needed(Lock& lock) {
-  while (!closing_) {
+  while (!closing_ && !slots_.wanted()) {
     if (Lane* lane = choose(nullptr)) {
       run(*lane, lock);
       continue;
@@ -77,16 +77,20 @@ void Crew::help_while_needed(Lock& lock) {
   }
 }
 
-/// The lane to go on with, of one video or of all: that with most to do. For a thread of the crew
-/// none that would be one too many.
+/// The lane to go on with, of one video or of all: that with most to do. One that would be one too
+/// many is not begun by a thread of the crew, and by a video's only where it has no other.
 Lane* Crew::choose(const VideoLanes* video) const {
   const auto begun =
       std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->begun_; });
-  const bool full = !video && begun >= kLanesPerSlot * slots_.threads();
+  const bool full = begun >= kLanesPerSlot * slots_.threads();
+  const auto rank = [&](const Lane& lane) {
+    return std::pair(full && lane.begun_, lane.steps_.size());
+  };
   Lane* best = nullptr;
   for (const auto& lane : lanes_) {
-    if (!lane->ready() || (full && !lane->begun_) || (video && lane->video_ != video)) continue;
-    if (!best || lane->steps_.size() > best->steps_.size()) best = lane.get();
+    if (!lane->ready() || (video && lane->video_ != video)) continue;
+    if (full && !video && !lane->begun_) continue;
+    if (!best || rank(*lane) > rank(*best)) best = lane.get();
   }
   return best;
 }

@@ -8,10 +8,11 @@
 // runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, or
 // the frames in all lanes, of all videos together, are more than so many bytes; then it encodes,
 // too. With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes,
-// and none waits.
+// and none waits. A thread of the crew gives up its slot when a video waits for one.
 //
 // What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
-// are open at a time, since they have memory of their own: at most two for each slot.
+// are open at a time, since they have memory of their own: two for each slot, and more only where a
+// video's thread has to encode and has none that is open.
 //
 // A step that throws ends its lane; the video's thread asks for that (VideoLanes::check), when it
 // comes to the clip in the order of the video. So which error is reported does not depend on the

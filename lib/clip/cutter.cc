@@ -114,7 +114,7 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   if (!lane_) return;
   std::optional<media::Frame> before;  // for proof
   if (first && last_ && options_.verify) before = last_->frame;
-  lanes_.add(*lane_, static_cast<std::uint64_t>(frame_bytes(seen.frame)),
+  lanes_.add(*lane_, static_cast<std::uint64_t>(frame_bytes(seen.frame)) + sizeof(seen.picture),
              [clip = clip_, frame = seen.frame, before = std::move(before), picture = seen.picture,
               measures = seen.measures] {
                clip->encode(frame, before ? &*before : nullptr, picture, measures);

@@ -154,20 +154,23 @@ class Found {
   ShotsOfVideo shots_;
 };
 
-/// A model that remembers the last frames that it was asked of: those of one video are asked of
-/// once for each threshold, one after the other.
+/// A model that remembers what it was asked of last: each threshold asks of the same frames of one
+/// video, one after the other; at the end of the video of two windows in turn.
 curate::ChangeModel asked_once(const curate::ChangeModel& model) {
-  struct Last {
+  struct Answer {
     std::vector<std::uint8_t> frames;
     std::vector<float> probabilities;
   };
-  return [model, last = std::make_shared<Last>()](std::span<const std::uint8_t> frames) {
-    if (!std::equal(frames.begin(), frames.end(), last->frames.begin(), last->frames.end())) {
-      last->probabilities = model(frames);
-      last->frames.assign(frames.begin(), frames.end());
-    }
-    return last->probabilities;
-  };
+  constexpr std::size_t kAnswers = 2;
+  return
+      [model, last = std::make_shared<std::deque<Answer>>()](std::span<const std::uint8_t> frames) {
+        for (const Answer& answer : *last)
+          if (std::equal(frames.begin(), frames.end(), answer.frames.begin(), answer.frames.end()))
+            return answer.probabilities;
+        if (last->size() == kAnswers) last->pop_front();
+        last->push_back({{frames.begin(), frames.end()}, model(frames)});
+        return last->back().probabilities;
+      };
 }
 
 /// A finder for each threshold of --thresholds, or the one of the recipe.

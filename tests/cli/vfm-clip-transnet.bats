@@ -74,6 +74,7 @@ network() { vfm-clip --detector transnetv2 --min-length 0 --no-stitch "$@"; }
   refused "--strictness" --detector transnetv2 --detector-model model --no-gradual
   refused "--strictness" --detector transnetv2 --detector-model model --strictness 2
   refused "is no probability" --detector transnetv2 --detector-model model --threshold 1
+  refused "is no probability" --shots-only --detector transnetv2 --detector-model model --thresholds 0.5,1
   refused "--detector-model" --detector-model model --stride 1s
   mkdir damaged
   head -c 50000 model/model.safetensors >damaged/model.safetensors

@@ -110,6 +110,26 @@ TEST_CASE("slots beyond the first are tokens of the jobserver, and go back") {
   ::close(fds[1]);
 }
 
+TEST_CASE("an item gets a slot before a thread that would help") {
+  Slots slots(1);
+  slots.acquire();
+  CHECK_FALSE(slots.wanted());
+  std::atomic<bool> helped = false;
+  std::thread helper([&] {
+    const Slots::Hold help(slots, Slots::Use::help);
+    helped = true;
+  });
+  std::thread item([&] { slots.acquire(); });
+  while (!slots.wanted())
+    std::this_thread::yield();
+  slots.release();
+  item.join();
+  CHECK_FALSE(helped);
+  slots.release();
+  helper.join();
+  CHECK(helped);
+}
+
 TEST_CASE("a jobserver that is not there means plain slots") {
   CHECK_FALSE(Slots(2, "").has_jobserver());
   CHECK_FALSE(Slots(2, "-j4 --jobserver-auth=997,998").has_jobserver());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -119,6 +120,33 @@ TEST_CASE("a video's thread encodes, too, where all slots have a lane") {
   met.come();
 }
 
+TEST_CASE("where many lanes are begun, a video's thread goes on with one of them") {
+  Slots slots(2);
+  Crew crew(slots, 1'000'000);
+  const Slots::Hold hold(slots);
+  Meeting met(2);
+  std::atomic<bool> begun = false;
+  int one_more = 0, others = 0;
+  VideoLanes first(crew), video(crew);
+  const auto held = hold_thread(first, begun, [&] { met.come(); });
+  std::vector<std::shared_ptr<Lane>> lanes;
+  for (int l = 0; l < 3; ++l) {  // with the one that is held two for each slot
+    lanes.push_back(video.open());
+    video.add(*lanes[l], 1, [] {});
+    video.finish(*lanes[l]);
+  }
+  const auto more = video.open();
+  for (int i = 0; i < 3; ++i)
+    video.add(*more, 1, [&] { ++one_more; });
+  video.add(*lanes[0], 1, [&] { ++others; });
+  video.add(*lanes[1], 1, [&] { ++others; });  // three lanes: this thread works
+  CHECK(one_more == 0);
+  CHECK(others == 1);
+  met.come();
+  video.finish(*more);
+  CHECK(one_more == 3);
+}
+
 TEST_CASE("with one slot, or no memory, each step has run when add() returns, in this thread") {
   for (const auto& [threads, bytes] : {std::pair{1, 1000}, {4, 0}}) {
     Slots slots(threads);
@@ -145,6 +173,27 @@ TEST_CASE("with as many videos as slots no frame waits") {
     video.add(*lane, 1, [&] { ran = true; });
     CHECK(ran);
   }
+}
+
+TEST_CASE("a video that waits for a slot gets that of a thread which helps another one") {
+  Slots slots(2);
+  Crew crew(slots, 1000);
+  const Slots::Hold hold(slots);
+  std::atomic<bool> begun = false, came = false;
+  VideoLanes video(crew);
+  const auto lane = hold_thread(video, begun, [] {});
+  std::thread other([&] {
+    const Slots::Hold item(slots);
+    came = true;
+  });
+  // There is always something to help with.
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!came && std::chrono::steady_clock::now() < latest)
+    video.add(*lane, 1, [] {});
+  const bool in_time = came;
+  video.cancel(*lane);
+  other.join();
+  CHECK(in_time);
 }
 
 TEST_CASE("what waits is no more than the limit and one step") {
