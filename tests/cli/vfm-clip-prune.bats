@@ -79,7 +79,7 @@ two_folders() {
     vfm-clip --format files --names $names -o fresh b.png >/dev/null
     vfm-clip --format files --names $names -o clips b.png c.png >made.jsonl
     fails 1 vfm-clip --format files --names $names -o clips --prune made.jsonl plain.mp4
-    grep -q "clips: --prune removed nothing: 'clips/.*[.]files' is in the input, and not its source" err
+    grep -q -- "--prune removed nothing: 'clips/.*[.]files' is in the input, and not its source" err
     (cd clips && jq -r '.samples[] | .key + "." + .files[].extension' "$(basename "$(records ../made.jsonl | jq -r .path)")" | xargs ls >/dev/null)
     vfm-clip --format files --names $names -o clips --prune b.png >/dev/null
     rm -f clips/errors.jsonl
