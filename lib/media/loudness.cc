@@ -9,6 +9,8 @@
 namespace vfm::media {
 
 struct LoudnessMeter::State {
+  explicit State(ebur128_state* given) : meter(given) {}
+
   ebur128_state* meter;
   ~State() { ebur128_destroy(&meter); }
 };

@@ -101,7 +101,8 @@ kill_clip() {
   cp ../raw/* raw
   curate
   cat ./*.err
-  [ "$(cat ./*.err)" = "vfm-pack: 'latents' held 1 shards that are not of this input; they are removed" ]
+  [ "$(cat ./*.err)" = "vfm-clip: 'clips' holds what 1 source not in the input gave; --prune removes it
+vfm-pack: 'latents' held 1 shards that are not of this input; they are removed" ]
   [ "$(<statuses)" = "0 0 0 0" ]
   cmp manifest ../whole/manifest
   [ "$(tree_hash dataset)" = "$(tree_hash ../whole/dataset)" ]
