@@ -45,6 +45,8 @@ one_thread_takes_signals() {
     stdin=$!
     env --default-signal=INT vfm-clip -o b list.jsonl >/dev/null 2>>err 3>&- &
     fifo=$!
+    # Before env has done its part, a signal is ignored.
+    for pid in "$stdin" "$fifo"; do until grep -q vfm-clip "/proc/$pid/comm"; do sleep 0.05; done; done
     sleep 0.5
     kill "-$signal" "$stdin" "$fifo"
     for pid in "$stdin" "$fifo"; do

@@ -62,7 +62,8 @@ TEST_CASE("pictures are resized to the bits that Pillow gives") {
 
 // VFM_PYTHON: an interpreter with what scripts/golden/pictures.py needs. [long], as a run of all
 // but these would take it.
-TEST_CASE("pictures of sizes by chance are resized as by Pillow itself", "[.pillow][long][nightly]") {
+TEST_CASE("pictures of sizes by chance are resized as by Pillow itself",
+          "[.pillow][long][nightly]") {
   const char* python = std::getenv("VFM_PYTHON");
   REQUIRE(python != nullptr);
   const TemporaryFolder folder;
