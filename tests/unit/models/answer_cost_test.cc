@@ -26,6 +26,19 @@ namespace {
 
 const std::string kCostly = std::string(VFM_GOLDEN) + "/qwen/";
 
+/// Of two seconds.
+models::SeenFrames four_frames(const models::CaptionModel& model) {
+  models::SeenFrames seen;
+  seen.width = 40;
+  seen.height = 30;
+  seen.seconds = 2;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    seen.frames.push_back(model.prepare(NoisePicture(40, 30, i).view, 4));
+    seen.times.push_back(0.5 * i);
+  }
+  return seen;
+}
+
 /// A prompt with a video of `grid` in it.
 std::vector<std::int32_t> prompt_about(const models::QwenConfig& config,
                                        const models::QwenGrid& grid) {
@@ -136,14 +149,7 @@ TEST_CASE("tokens that an answer keeps are as likely as a pass over them has it"
     const bool qwen = name.starts_with("qwen");
     const models::CaptionModel model(std::string(VFM_GOLDEN) + "/" + name, DType::f32,
                                      qwen ? std::optional(4) : std::nullopt);
-    models::SeenFrames seen;
-    seen.width = 40;
-    seen.height = 30;
-    seen.seconds = 2;
-    for (std::uint32_t i = 0; i < 4; ++i) {
-      seen.frames.push_back(model.prepare(NoisePicture(40, 30, i).view, 4));
-      seen.times.push_back(0.5 * i);
-    }
+    const models::SeenFrames seen = four_frames(model);
     for (const double temperature : {0.0, 1.0}) {
       INFO(name << " " << temperature);
       models::AnswerRule rule;
@@ -190,14 +196,7 @@ TEST_CASE("models tell what a question costs that they answer") {
     const bool qwen = name.starts_with("qwen");
     const models::CaptionModel model(std::string(VFM_GOLDEN) + "/" + name, DType::f32,
                                      qwen ? std::optional(4) : std::nullopt);
-    models::SeenFrames seen;
-    seen.width = 40;
-    seen.height = 30;
-    seen.seconds = 2;
-    for (std::uint32_t i = 0; i < 4; ++i) {
-      seen.frames.push_back(model.prepare(NoisePicture(40, 30, i).view, 4));
-      seen.times.push_back(0.5 * i);
-    }
+    const models::SeenFrames seen = four_frames(model);
     models::AnswerRule rule;
     rule.most_tokens = 6;
     const models::Question question{&seen, "What?", rule, "k"};
