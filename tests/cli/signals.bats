@@ -40,10 +40,10 @@ one_thread_takes_signals() {
   sleep 30 >input 3>&- &
   writer=$!
   for signal in INT TERM HUP; do
-    # A shell's background jobs ignore SIGINT; env puts that right.
-    env --default-signal=INT vfm-clip -o a - <input >/dev/null 2>err 3>&- &
+    # A shell's background jobs ignore SIGINT, and all under nohup SIGHUP; env puts that right.
+    env --default-signal=INT,HUP vfm-clip -o a - <input >/dev/null 2>err 3>&- &
     stdin=$!
-    env --default-signal=INT vfm-clip -o b list.jsonl >/dev/null 2>>err 3>&- &
+    env --default-signal=INT,HUP vfm-clip -o b list.jsonl >/dev/null 2>>err 3>&- &
     fifo=$!
     # Before env has done its part, a signal is ignored.
     for pid in "$stdin" "$fifo"; do until grep -q vfm-clip "/proc/$pid/comm"; do sleep 0.05; done; done
@@ -52,7 +52,7 @@ one_thread_takes_signals() {
     for pid in "$stdin" "$fifo"; do
       status=0
       wait "$pid" || status=$?
-      [ "$status" -eq $((128 + $(kill -l "$signal"))) ]
+      [ "$status" -eq $((128 + $(kill -l "$signal"))) ] || { echo "$signal: status $status"; cat err; false; }
     done
     [ ! -s err ]
   done
