@@ -17,7 +17,7 @@ constexpr std::size_t kMostSteps = 8;
 constexpr std::uint64_t kMostStepBytes = std::uint64_t{16} << 20;
 /// How long a thread without work keeps its slot. Frames of a video that is decoded come sooner.
 constexpr std::chrono::milliseconds kPatience{50};
-constexpr int kLanesPerSlot = 2;  // that are begun
+constexpr int kLanesPerSlot = 2;  // that are begun; one where two thirds of the room are taken
 
 }  // namespace
 
@@ -82,7 +82,8 @@ void Crew::help_while_needed(Lock& lock) {
 Lane* Crew::choose(const VideoLanes* video) const {
   const auto begun =
       std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->begun_; });
-  const bool full = begun >= kLanesPerSlot * slots_.threads();
+  const int each = bytes_ + elsewhere_ > most_bytes_ / 3 * 2 ? 1 : kLanesPerSlot;
+  const bool full = begun >= each * slots_.threads();
   const auto rank = [&](const Lane& lane) {
     return std::pair(full && lane.begun_, lane.steps_.size());
   };
@@ -148,6 +149,7 @@ void Crew::drop(Lane& lane) {
 
 VideoLanes::~VideoLanes() {
   Crew::Lock lock(crew_.mutex_);
+  crew_.elsewhere_ -= static_cast<std::uint64_t>(elsewhere_);
   const auto own = [&](const auto& lane) { return lane->video_ == this; };
   for (const auto& lane : crew_.lanes_)
     if (own(lane)) crew_.drop(*lane);
@@ -163,6 +165,23 @@ std::shared_ptr<Lane> VideoLanes::open() {
   const std::lock_guard lock(crew_.mutex_);
   crew_.lanes_.push_back(lane);
   return lane;
+}
+
+bool VideoLanes::is_helped() const {
+  const std::lock_guard lock(crew_.mutex_);
+  return crew_.helping_ > 0;
+}
+
+bool VideoLanes::has_room(std::uint64_t bytes) const {
+  const std::lock_guard lock(crew_.mutex_);
+  return crew_.helping_ == 0 ||
+         crew_.bytes_ + crew_.elsewhere_ + bytes <= crew_.most_bytes_ / 5 * 4;
+}
+
+void VideoLanes::note_waiting(std::int64_t bytes) {
+  const std::lock_guard lock(crew_.mutex_);
+  elsewhere_ += bytes;
+  crew_.elsewhere_ += static_cast<std::uint64_t>(bytes);
 }
 
 int VideoLanes::waiting() const {

@@ -6,13 +6,16 @@
 // runs at a time, in the order that they came in: an encoder sees what it would see in one thread,
 // and writes the same bytes. Several clips of one video are encoded at once, as the video's thread
 // runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, or
-// the frames in all lanes, of all videos together, are more than so many bytes; then it encodes,
-// too. With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes,
-// and none waits. A thread of the crew gives up its slot when a video waits for one.
+// what waits, of all videos together, is more than so many bytes; then it encodes, too. The pixels
+// of frames for which there is no room may be freed: a frame without them hardly counts, and who
+// encodes decodes it once more (clip/late_frames.h). With no crew at hand (-j1, or as many videos
+// as slots) it encodes each frame as it comes, and none waits. A thread of the crew gives up its
+// slot when a video waits for one.
 //
 // What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
-// are open at a time, since they have memory of their own: two for each slot, and more only where a
-// video's thread has to encode and has none that is open.
+// are open at a time, since they have memory of their own, forty frames and more: two for each
+// slot, one where much waits, and more only where a video's thread has to encode and has none that
+// is open.
 //
 // A step that throws ends its lane; the video's thread asks for that (VideoLanes::check), when it
 // comes to the clip in the order of the video. So which error is reported does not depend on the
@@ -87,6 +90,7 @@ class Crew {
   std::condition_variable ended_;  // steps ended: for the videos' threads
   std::vector<std::shared_ptr<Lane>> lanes_;  // that are not over, or not sealed
   std::uint64_t bytes_ = 0;                   // of all lanes
+  std::uint64_t elsewhere_ = 0;               // that wait for their place, of all videos
   int helping_ = 0, idle_ = 0;                // threads with a slot; of these, without work
   bool called_ = false;                       // a thread without a slot
   bool closing_ = false;
@@ -103,6 +107,14 @@ class VideoLanes {
   VideoLanes& operator=(const VideoLanes&) = delete;
 
   std::shared_ptr<Lane> open();
+  /// Whether other threads help, and frames wait for them.
+  bool is_helped() const;
+  /// Whether a frame of so many bytes may wait, with a fifth left for notes of frames without
+  /// pixels; true where none has to.
+  bool has_room(std::uint64_t bytes) const;
+  /// So many bytes of this video more, or less, wait elsewhere: they take room, but no lane that
+  /// encodes would free it.
+  void note_waiting(std::int64_t bytes);
   /// The next step of a lane, and the memory that waits with it. Works, too, where the crew is
   /// behind. Dropped if an earlier step has thrown.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
@@ -121,6 +133,7 @@ class VideoLanes {
   int waiting() const;  // lanes of this video with steps that have not ended
 
   Crew& crew_;
+  std::int64_t elsewhere_ = 0;  // bytes that wait
 };
 
 }  // namespace vfm::clip

@@ -64,8 +64,8 @@ ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int
               .keep_hdr = options.recipe.keep_hdr,
               .hardware = options.hardware},
       decoder_(path_, decode_),
-      place_(progress, io::base_name(path_)),
-      lanes_(crew) {
+      lanes_(crew),
+      place_(progress, io::base_name(path_)) {
   const ClipRecipe& recipe = options.recipe;
   if (recipe.max_seconds > 0)
     max_length_ = std::llround(recipe.max_seconds / decoder_.info().time_base.value());
@@ -114,11 +114,29 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   if (!lane_) return;
   std::optional<media::Frame> before;  // for proof
   if (first && last_ && options_.verify) before = last_->frame;
-  lanes_.add(*lane_, static_cast<std::uint64_t>(frame_bytes(seen.frame)) + sizeof(seen.picture),
-             [clip = clip_, frame = seen.frame, before = std::move(before), picture = seen.picture,
-              measures = seen.measures] {
-               clip->encode(frame, before ? &*before : nullptr, picture, measures);
+  encode(seen, std::move(before));
+}
+
+/// Leaves a frame of the open clip to its lane. Once one comes without pixels all of them do: they
+/// are decoded on the way anyway.
+void ClipCutter::encode(const Seen& seen, std::optional<media::Frame> before) {
+  const auto bytes = static_cast<std::uint64_t>(frame_bytes(seen.frame));
+  media::Frame frame = seen.frame;
+  if (!again_ && (is_freed(frame) || (may_read_again() && !lanes_.has_room(bytes))))
+    again_ = std::make_shared<ClipFrames>(path_, decode_, picture_);
+  if (again_) free_pixels(frame);
+  lanes_.add(*lane_, (again_ ? 0 : bytes) + sizeof(Seen),
+             [clip = clip_, again = again_, frame = std::move(frame), before = std::move(before),
+              picture = seen.picture, measures = seen.measures] {
+               clip->encode(again ? again->fetch(frame) : frame, before ? &*before : nullptr,
+                            picture, measures);
              });
+}
+
+/// Not of an address: it would be fetched once more for each clip. A damaged stream is decoded from
+/// its beginning, and proof compares with the frames that were decoded first.
+bool ClipCutter::may_read_again() const {
+  return decoder_.seeks() && corrupt() == 0 && !io::is_url(path_) && !options_.verify;
 }
 
 /// A clip has its greatest length, and is HDR or is not.
@@ -141,6 +159,7 @@ void ClipCutter::leave_out(const Span& span, const std::string& reason) {
 /// Ends the open clip: it is left out if it is too short, or goes to the output in its turn.
 void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   Ended ended{std::move(clip_), std::move(lane_), begin_, end, given_};
+  again_.reset();
   const Span span = ended.clip->span();
   const bool whole_video = begin_.type == "start" && end.type == "end";
   const bool is_short = span.seconds() < options_.recipe.min_seconds && !whole_video;

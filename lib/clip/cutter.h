@@ -22,6 +22,7 @@
 #include "clip/clip_output.h"
 #include "clip/crew.h"
 #include "clip/encoder.h"
+#include "clip/late_frames.h"
 #include "clip/source.h"
 #include "curate/clip_meter.h"
 #include "curate/shot_detector.h"
@@ -76,6 +77,9 @@ class ClipCutter {
   /// Counts a frame that was decoded, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
+  /// Whether who encodes may decode frames once more, at less than all that is before them.
+  bool may_read_again() const;
+  /// The frame may be one whose pixels were freed, where may_read_again().
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
   void leave_out(const Span& span, const std::string& reason);
@@ -92,6 +96,7 @@ class ClipCutter {
   media::Decoder decoder_;
   std::int64_t corrupt_before_ = 0;        // in an earlier pass, at most
   std::optional<CroppedPicture> picture_;  // without bars, where there are some
+  VideoLanes lanes_;
   std::int64_t frames_ = 0, first_pts_ = 0, end_pts_ = 0;
   curate::FrameFeatures features_;     // of the frame that was decoded last
   media::ToneMapper tone_mapper_;      // for features of HDR that is kept
@@ -114,6 +119,7 @@ class ClipCutter {
     std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_, if it fails
   };
   bool must_split(const media::Frame& frame) const;
+  void encode(const Seen& seen, std::optional<media::Frame> before);
   void close(const Boundary& end, const media::Frame* next);
   void hand_over();
   void hand_over(const Ended& ended);
@@ -125,10 +131,10 @@ class ClipCutter {
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-  Json left_out_ = Json::array();  // null and, in errors_, "": a clip that may still fail
-  VideoLanes lanes_;
-  std::shared_ptr<Lane> lane_;  // of the open clip; null if it is known
-  std::deque<Ended> ended_;     // that the output has not got yet, in their order
+  Json left_out_ = Json::array();      // null and, in errors_, "": a clip that may still fail
+  std::shared_ptr<Lane> lane_;         // of the open clip; null if it is known
+  std::shared_ptr<ClipFrames> again_;  // of the open clip, if its frames wait without pixels
+  std::deque<Ended> ended_;            // that the output has not got yet, in their order
 };
 
 }  // namespace vfm::clip

@@ -12,6 +12,7 @@ namespace vfm::clip {
 namespace {
 
 constexpr std::int64_t kMostWaiting = std::int64_t{512} << 20;  // bytes
+constexpr std::int64_t kFarAhead = 250;                         // frames
 
 }  // namespace
 
@@ -22,14 +23,17 @@ std::int64_t frame_bytes(const media::Frame& frame) {
   return bytes;
 }
 
+void free_pixels(media::Frame& frame) {
+  for (const std::uint8_t*& plane : frame.plane)
+    plane = nullptr;
+  frame.owner.reset();
+}
+
 LateFrames::LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds)
     : path_(std::move(path)), decode_(decode), most_seconds_(most_seconds) {}
 
 void LateFrames::spare(media::Frame& frame) {
-  if (frame_bytes(frame) * curate::kShotLag <= kMostWaiting) return;
-  for (const std::uint8_t*& plane : frame.plane)
-    plane = nullptr;
-  frame.owner.reset();
+  if (frame_bytes(frame) * curate::kShotLag > kMostWaiting) free_pixels(frame);
 }
 
 media::Frame LateFrames::fetch(std::int64_t index, std::int64_t pts) {
@@ -37,13 +41,56 @@ media::Frame LateFrames::fetch(std::int64_t index, std::int64_t pts) {
     decoder_.emplace(path_, decode_);
     go_to_middle(*decoder_, most_seconds_);
   }
+  if (index - next_ > kFarAhead && decoder_->seeks()) {
+    decoder_->seek(pts);
+    begin_ = index;
+  }
   media::Frame frame;
   do {
     check_stop();
     if (!decoder_->next(frame)) fail("'{}' ends earlier when it is read a second time", path_);
+    frame.index += begin_;
   } while (frame.index < index);
+  next_ = index + 1;
   if (frame.index != index || frame.pts != pts)
     fail("'{}' gives different frames when it is read a second time", path_);
+  return frame;
+}
+
+ClipFrames::ClipFrames(std::string path, const media::DecodeOptions& decode,
+                       std::optional<CroppedPicture> picture)
+    : path_(std::move(path)), decode_(decode), picture_(std::move(picture)) {
+  // Who encodes has one slot.
+  decode_.threads = 1;
+}
+
+/// Goes on to the time of `freed`; false if there is no frame with just that time.
+bool ClipFrames::find(const media::Frame& freed, media::Frame& frame) {
+  do {
+    check_stop();
+    if (!decoder_->next(frame)) return false;
+  } while (frame.pts < freed.pts);
+  return frame.pts == freed.pts && frame.duration == freed.duration;
+}
+
+media::Frame ClipFrames::fetch(const media::Frame& freed) {
+  media::Frame frame;
+  bool found = false;
+  if (!decoder_) {
+    decoder_.emplace(path_, decode_);
+    decoder_->seek(freed.pts);
+  }
+  found = find(freed, frame);
+  // Where a frame has no time of its own, it follows from those before it: all of them.
+  if (!found) {
+    decoder_.emplace(path_, decode_);
+    found = find(freed, frame);
+  }
+  if (picture_) frame = picture_->of(frame);
+  if (!found || frame.width != freed.width || frame.height != freed.height ||
+      frame.layout != freed.layout)
+    fail("'{}' gives different frames when it is read a second time", path_);
+  frame.index = freed.index;
   return frame;
 }
 

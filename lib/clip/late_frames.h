@@ -1,9 +1,10 @@
-// Frames that are too large to wait in memory until their place is known.
+// Frames for which there is no room in memory while they wait.
 //
-// A frame waits for about a hundred others (curate::kShotLag): of 4K video that would take more
-// than a gigabyte. So the pixels of large frames are freed, and decoded a second time when they are
-// needed, by a second decoder that follows. Decoding gives the same frames each time, so nothing
-// else changes. Thread-safety: one thread at a time.
+// A frame waits for about a hundred others (curate::kShotLag) until its place is known: of 4K video
+// that would take more than a gigabyte. Then it waits for its clip's encoder, which may be a minute
+// of video behind. So the pixels of frames are freed, and decoded a second time when they are
+// needed. Decoding gives the same frames each time, so nothing else changes.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,13 +12,21 @@
 #include <optional>
 #include <string>
 
+#include "clip/bars.h"
 #include "media/decoder.h"
 
 namespace vfm::clip {
 
 /// What the planes of a frame take.
 std::int64_t frame_bytes(const media::Frame& frame);
+/// Frees them.
+void free_pixels(media::Frame& frame);
+/// Whether they were freed.
+inline bool is_freed(const media::Frame& frame) {
+  return frame.plane[0] == nullptr;
+}
 
+/// The frames of a video, for the thread that decodes it: a second decoder follows the first.
 class LateFrames {
  public:
   /// `most_seconds`: ClipOptions::most_seconds, where the frames begin.
@@ -25,8 +34,6 @@ class LateFrames {
 
   /// Frees the pixels of `frame` if the waiting frames together would take more than 512 MiB.
   void spare(media::Frame& frame);
-  /// Whether the frame's pixels were freed.
-  static bool is_spared(const media::Frame& frame) { return frame.plane[0] == nullptr; }
   /// The frame of the video with this number, as its Decoder gave it. Numbers must rise from call
   /// to call. Throws Error when the file has changed meanwhile.
   media::Frame fetch(std::int64_t index, std::int64_t pts);
@@ -35,6 +42,26 @@ class LateFrames {
   std::string path_;
   media::DecodeOptions decode_;
   double most_seconds_;
+  std::optional<media::Decoder> decoder_;  // opened when the first is needed
+  std::int64_t begin_ = 0, next_ = 0;      // the frame that it began with, and its next one
+};
+
+/// The frames of one clip, for whoever encodes it: a decoder that begins at a key frame before it.
+class ClipFrames {
+ public:
+  /// `picture`: what bars leave of a frame, where there are some.
+  ClipFrames(std::string path, const media::DecodeOptions& decode,
+             std::optional<CroppedPicture> picture);
+  /// The frame with its pixels. Times must rise from call to call. Throws Error when the file has
+  /// changed meanwhile.
+  media::Frame fetch(const media::Frame& freed);
+
+ private:
+  bool find(const media::Frame& freed, media::Frame& frame);
+
+  std::string path_;
+  media::DecodeOptions decode_;
+  std::optional<CroppedPicture> picture_;
   std::optional<media::Decoder> decoder_;  // opened when the first is needed
 };
 

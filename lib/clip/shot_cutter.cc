@@ -38,7 +38,7 @@ void ShotCutter::cut() {
     queue_.push_back({std::move(frame), features_.picture,
                       curate::measure_frame(features_, finder_.motion(), shown_aspect())});
     queue_.back().frame.index = frames_ - 1;
-    late_.spare(queue_.back().frame);
+    spare(queue_.back().frame);
     take_changes();
     place_settled();
   }
@@ -47,6 +47,26 @@ void ShotCutter::cut() {
   place_settled();
   turn({"end", 0}, nullptr);
   end_gap(end_pts_);
+}
+
+/// Frees the pixels of a frame for which there is no room.
+void ShotCutter::spare(media::Frame& frame) {
+  if (leaves_reading() && !lanes_.has_room(static_cast<std::uint64_t>(frame_bytes(frame))))
+    free_pixels(frame);
+  else
+    late_.spare(frame);
+  count_waiting(frame, 1);
+}
+
+/// Whether pixels that were freed are for a clip's encoder to get again: others help, and nobody
+/// else needs them.
+bool ShotCutter::leaves_reading() const {
+  return lanes_.is_helped() && may_read_again() && !options_.stitch_vectors;
+}
+
+/// A frame comes to the queue, or leaves it.
+void ShotCutter::count_waiting(const media::Frame& frame, int sign) {
+  if (!is_freed(frame)) lanes_.note_waiting(sign * frame_bytes(frame));
 }
 
 /// What the detector is certain of.
@@ -62,7 +82,8 @@ void ShotCutter::take_changes() {
 /// Gives the frames that are settled their places.
 void ShotCutter::place_settled() {
   while (!queue_.empty() && queue_.front().frame.index < finder_.settled()) {
-    fetch_until(queue_.front().frame.index);
+    if (!leaves_reading()) fetch_until(queue_.front().frame.index);
+    count_waiting(queue_.front().frame, -1);
     place(queue_.front());
     last_ = std::move(queue_.front());
     queue_.pop_front();
@@ -74,9 +95,10 @@ void ShotCutter::fetch_until(std::int64_t index) {
   for (Seen& seen : queue_) {
     media::Frame& frame = seen.frame;
     if (frame.index > index) break;
-    if (!LateFrames::is_spared(frame)) continue;
+    if (!is_freed(frame)) continue;
     frame = late_.fetch(frame.index, frame.pts);
     if (picture_) frame = picture_->of(frame);
+    count_waiting(frame, 1);
   }
 }
 

@@ -24,6 +24,9 @@ class ShotCutter final : public ClipCutter {
   void cut() override;
 
  private:
+  void spare(media::Frame& frame);
+  bool leaves_reading() const;
+  void count_waiting(const media::Frame& frame, int sign);
   void take_changes();
   void place_settled();
   void place(const Seen& seen);

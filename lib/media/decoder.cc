@@ -230,16 +230,18 @@ bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
   return proven;
 }
 
+bool Decoder::State::seeks() const {
+  constexpr int kUnsafe = AVFMT_NOTIMESTAMPS | AVFMT_TS_DISCONT;
+  return !info.image && !irregular && !careful && !(input->format()->iformat->flags & kUnsafe);
+}
+
 void Decoder::State::seek(std::int64_t target) {
   // A little ahead: going on is cheaper than starting at a key frame.
   const auto second =
       std::max<std::int64_t>(1, av_rescale_q(1, AVRational{1, 1}, stream->time_base));
   const bool near = pending && pending->pts <= target && target - pending->pts < second;
   if (!near) {
-    constexpr int kUnsafe = AVFMT_NOTIMESTAMPS | AVFMT_TS_DISCONT;
-    bool found = false;
-    bool possible =
-        !info.image && !irregular && !careful && !(input->format()->iformat->flags & kUnsafe);
+    bool found = false, possible = seeks();
     const std::int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
     for (std::int64_t back = 0; possible && !found; back = std::max(second, 4 * back)) {
       possible = target - back > start;
@@ -275,6 +277,9 @@ std::int64_t Decoder::corrupt() const {
 
 void Decoder::seek(std::int64_t pts) {
   state_->seek(pts);
+}
+bool Decoder::seeks() const {
+  return state_->seeks();
 }
 
 bool Decoder::next(Frame& frame) {

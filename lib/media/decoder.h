@@ -87,6 +87,8 @@ class Decoder {
   /// give (starts at a key frame before it; where that is not safe, at the beginning). Its index is
   /// 0.
   void seek(std::int64_t pts);
+  /// Whether seek() begins at a key frame, by what is known so far, and not at the beginning.
+  bool seeks() const;
   /// Packets that could not be decoded, frames decoded with damage, and packets missing from a
   /// truncated file, so far. At the end also pictures that the codec dropped without a word, such
   /// as those before the first key frame of a recording.

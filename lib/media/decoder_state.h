@@ -38,6 +38,7 @@ struct Decoder::State {
   void stamp(Frame& frame);
   bool try_seek(std::int64_t target, std::int64_t aim);
   void seek(std::int64_t target);
+  bool seeks() const;
   void note_damage(bool failed);
   std::int64_t lost() const;
   bool is_mp4() const;

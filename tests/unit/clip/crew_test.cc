@@ -215,6 +215,36 @@ TEST_CASE("what waits is no more than the limit and one step") {
   CHECK(most <= 10);  // after add(), which works where there are more
 }
 
+TEST_CASE("frames have room beside what waits in lanes and elsewhere, with some left for notes") {
+  Slots slots(2);
+  Crew crew(slots, 100);
+  const Slots::Hold hold(slots);
+  VideoLanes video(crew);
+  CHECK_FALSE(video.is_helped());
+  CHECK(video.has_room(1000));  // nobody helps: no frame waits
+  std::atomic<bool> begun = false;
+  Meeting meeting(2);
+  const auto lane = hold_thread(video, begun, [&] { meeting.come(); });
+  CHECK(video.is_helped());
+  CHECK(video.has_room(80));
+  CHECK_FALSE(video.has_room(81));
+  video.add(*lane, 30, [] {});
+  video.note_waiting(20);
+  CHECK(video.has_room(30));
+  CHECK_FALSE(video.has_room(31));
+  video.note_waiting(-20);
+  CHECK(video.has_room(50));
+  {
+    VideoLanes other(crew);
+    other.note_waiting(40);
+    CHECK_FALSE(video.has_room(11));
+  }
+  CHECK(video.has_room(50));
+  meeting.come();
+  video.seal(*lane);
+  video.finish(*lane);
+}
+
 TEST_CASE("an error ends its lane alone, and is told where it is asked for") {
   for (const int threads : {1, 4}) {
     Slots slots(threads);
