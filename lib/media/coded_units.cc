@@ -264,6 +264,10 @@ bool is_leading(int type) {
   return type >= kRadlN && type <= kRaslR;
 }
 
+bool is_open_start(int type) {
+  return type == kCra;
+}
+
 std::string join_units(const Units& units) {
   std::string out;
   for (const Unit unit : units)

@@ -39,6 +39,8 @@ bool is_parameter_set(AVCodecID codec, int type);
 bool is_framing(AVCodecID codec, int type);
 /// HEVC: whether a picture of this type is shown before the key frame that it follows.
 bool is_leading(int type);
+/// HEVC: whether pictures that lead to one of this type may need what comes before it.
+bool is_open_start(int type);
 /// Units with start codes.
 std::string join_units(const Units& units);
 

@@ -60,7 +60,7 @@ struct SourcePackets::State {
   Timeline timeline;
   std::deque<PacketPtr> kept;  // from a place where copying can begin
   PacketPtr next;              // read and not yet kept
-  std::int64_t floor = INT64_MIN, last_dts = INT64_MIN;
+  std::int64_t floor = INT64_MIN, last_time = INT64_MIN;
 };
 
 void SourcePackets::State::open() {
@@ -75,7 +75,7 @@ void SourcePackets::State::open() {
     format->streams[i]->discard = i == wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
   input->check_inside(wanted);
   timeline = Timeline(stream->time_base);
-  last_dts = floor = INT64_MIN;
+  last_time = floor = INT64_MIN;
   refusal.clear();
   codec = stream->codecpar->codec_id;
   if (splice_encoder(avcodec_get_name(codec)).empty()) {
@@ -104,10 +104,11 @@ bool SourcePackets::State::read() {
     }
     if (next->stream_index != wanted) continue;
     if (!has_one_time(*input->format())) timeline.lead(*next);
-    if (next->dts != AV_NOPTS_VALUE) last_dts = next->dts;
     if (damaged > 0) next->flags |= AV_PKT_FLAG_CORRUPT;
-    if (next->pts == AV_NOPTS_VALUE || next->dts == AV_NOPTS_VALUE)
+    if (next->pts == AV_NOPTS_VALUE)
       refusal = "its container does not tell the times of its frames";
+    else
+      last_time = next->pts;
     if (av_packet_get_side_data(next.get(), AV_PKT_DATA_NEW_EXTRADATA, nullptr))
       refusal = kChanges;
     return true;
@@ -117,13 +118,13 @@ bool SourcePackets::State::read() {
 bool SourcePackets::State::is_start(const AVPacket& packet) const {
   constexpr int kUnfit = AV_PKT_FLAG_CORRUPT | AV_PKT_FLAG_DISCARD;
   return (packet.flags & AV_PKT_FLAG_KEY) && !(packet.flags & kUnfit) &&
-         packet.pts != AV_NOPTS_VALUE && is_clean_start(codec, packet_bytes(packet), length_size);
+         is_clean_start(codec, packet_bytes(packet), length_size);
 }
 
 // Makes sure that what is read next is not behind the first key frame from `begin` on.
 void SourcePackets::State::go_to(std::int64_t begin) {
   const bool back = begin < floor;
-  const bool far = last_dts == INT64_MIN || begin - last_dts > ticks(kWorthSeeking);
+  const bool far = last_time == INT64_MIN || begin - last_time > ticks(kWorthSeeking);
   if (back) open();
   if (!back && !far) return;
   const std::int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
@@ -153,15 +154,21 @@ PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) cons
   if (!has_nal_units(codec)) return with_bytes(packet, packet_bytes(packet));
   Units units;
   std::deque<std::string> changed;
+  bool open = false;
   for (const Unit unit : split_units(packet_bytes(packet), length_size)) {
     const int type = unit_type(codec, unit);
     if (is_parameter_set(codec, type) || is_framing(codec, type)) continue;
+    open = open || (!first && codec == AV_CODEC_ID_HEVC && is_open_start(type));
     if (first && codec == AV_CODEC_ID_HEVC)
       units.push_back(changed.emplace_back(as_broken_link(unit)));
     else
       units.push_back(unit);
   }
-  return with_bytes(packet, join_units(units));
+  PacketPtr out = with_bytes(packet, join_units(units));
+  // A reader that seeks to it would miss what leads to it: decord then gives other frames than asked
+  // for. It is not called a key frame.
+  if (open) out->flags &= ~AV_PKT_FLAG_KEY;
+  return out;
 }
 
 SourcePackets::SourcePackets(const std::string& path, int stream)
@@ -196,9 +203,13 @@ CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> 
     return CopiedVideo{{}, 0, std::move(reason)};
   };
   if (s.kept.empty() || s.kept.front()->pts != key) return refuse("its packets cannot be found");
-  // Whatever is decoded from `end` on is shown from then on.
-  while (s.last_dts < end && s.refusal.empty() && s.read())
+  // The plan ends with the first packet that is shown behind the end.
+  const auto is_behind = [&](const PacketPtr& packet) { return packet->pts >= end; };
+  bool whole = std::any_of(s.kept.begin(), s.kept.end(), is_behind);
+  while (!whole && s.refusal.empty() && s.read()) {
     s.kept.push_back(std::move(s.next));
+    whole = is_behind(s.kept.back());
+  }
   if (!s.refusal.empty()) return refuse(s.refusal);
   std::vector<std::int64_t> times;
   for (const PacketPtr& packet : s.kept)

@@ -29,8 +29,8 @@ struct SplicePlan {
 };
 
 /// `frames`: the times (pts) of the clip's frames from the key frame on, each after the one before.
-/// `packets`: the times of packets in decoding order, the first that of the key frame, and all that
-/// may show a frame before `end`; more do no harm. `end`: when the clip's last frame is over.
+/// `packets`: the times of packets in decoding order, the first that of the key frame, up to the
+/// first that is not before `end`; more do no harm. `end`: when the clip's last frame is over.
 ///
 /// Packets shown before the key frame (an open GOP's leading pictures) are left out: what is shown
 /// after it never needs them. Copying ends before a packet whose frame is not in the clip, and so
