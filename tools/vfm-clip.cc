@@ -72,6 +72,8 @@ class ClipTool : public vfm::cli::Tool {
     if (!fps_.empty()) recipe.rate = vfm::clip::parse_clip_rate(fps_);
     recipe.crop = crop_ == "auto";
     recipe.keep_hdr = hdr_ == "keep";
+    recipe.smart = encode_ == "smart";
+    check_encoding();
     check_detector(recipe.shots);
     check_stitching();
     check_cutting();
@@ -253,6 +255,10 @@ class ClipTool : public vfm::cli::Tool {
                                      "leave out shorter clips, unless a video has just that one");
     max_length_ = vfm::cli::add_seconds_option(app, "--max-length", recipe.max_seconds,
                                                "split longer shots; 0: never");
+    app.add_option("--encode", encode_, "all frames of a clip, or only those that cannot be copied")
+        ->type_name("full|smart")
+        ->check(CLI::IsMember({"full", "smart"}))
+        ->capture_default_str();
     app.add_option("--encoder", recipe.encoder,
                    "FFmpeg's name of the video encoder (default: libx264 or what there is)")
         ->type_name("NAME");
@@ -277,6 +283,19 @@ class ClipTool : public vfm::cli::Tool {
                  "remove from the folder what is of sources that are not in the input");
     app.add_flag("--verify", options_.verify,
                  "decode each clip and compare its times, first and last frame");
+  }
+
+  /// What is copied is as it is in the source.
+  void check_encoding() const {
+    const vfm::clip::ClipRecipe& recipe = options_.recipe;
+    if (!recipe.smart) return;
+    const char* other = recipe.size.any()       ? "--scale"
+                        : recipe.rate.num > 0 ? "--fps"
+                        : recipe.crop         ? "--crop auto"
+                                              : nullptr;
+    if (other)
+      vfm::fail_usage("--encode smart copies the source's frames, and {} changes them; leave one out",
+                      other);
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.
@@ -364,7 +383,7 @@ class ClipTool : public vfm::cli::Tool {
   std::string detector_model_;
   std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
   bool shots_only_ = false, dry_run_ = false;
-  std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
+  std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
                                              names_ = "hash";
   vfm::clip::ClipOptions options_;

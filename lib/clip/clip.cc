@@ -204,6 +204,7 @@ Json ClipRecipe::json() const {
   if (given) j["spans"] = true;
   if (!deinterlace) j["deinterlace"] = "off";
   if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
+  if (smart) j.update({{"encode", "smart"}, {"smart_encoder", smart_encoder}});
   if (!stitch_model.is_null()) j["stitch_model"] = stitch_model;
   if (!detector_model.is_null()) j["detector_model"] = detector_model;
   return j;
@@ -211,9 +212,26 @@ Json ClipRecipe::json() const {
 
 namespace {
 
+/// An encoder that was asked for must be one whose frames can stand beside copied ones.
+void check_smart_encoder(const std::string& encoder) {
+  if (encoder.empty()) return;
+  std::string known;
+  for (const char* codec : {"h264", "hevc", "vp9", "av1"}) {
+    const std::string name = media::splice_encoder(codec);
+    if (name == encoder) return;
+    if (!name.empty()) known += (known.empty() ? "" : ", ") + name;
+  }
+  fail_usage("--encode smart cannot join frames of encoder '{}' to copied ones (of these it can: {})",
+             encoder, known.empty() ? "none" : known);
+}
+
 /// Chooses the encoders that were not named. One that is not there, or takes no such preset or
 /// depth, is found here, before any work.
 void choose_encoders(ClipRecipe& recipe) {
+  if (recipe.smart) {
+    recipe.smart_encoder = recipe.encoder;
+    check_smart_encoder(recipe.smart_encoder);
+  }
   if (recipe.keep_hdr)
     recipe.hdr_encoder = recipe.encoder.empty() ? media::default_ten_bit_encoder() : recipe.encoder;
   if (recipe.encoder.empty()) recipe.encoder = media::default_encoder();

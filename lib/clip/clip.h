@@ -59,7 +59,9 @@ struct ClipRecipe {
   bool deinterlace = true;  ///< make whole pictures of interlaced ones
   bool keep_hdr = false;    ///< HDR sources give 10-bit clips in their own colours
   std::string hdr_encoder;  ///< of these; empty: `encoder`, else media::default_ten_bit_encoder()
-  bool given = false;       ///< clips are the spans that ClipOptions::spans names
+  bool smart = false;         ///< copy what needs no encoding (clip/smart_cut.h)
+  std::string smart_encoder;  ///< the only encoder for the rest; empty: one for each codec
+  bool given = false;         ///< clips are the spans that ClipOptions::spans names
 
   Json json() const;
 };

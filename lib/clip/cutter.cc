@@ -106,8 +106,9 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   if (must_split(seen.frame)) turn({"split", 0}, &seen.frame);
   const bool first = !clip_;
   if (first) {
-    clip_ = std::make_shared<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify,
-                                          output_.has(seen.frame.pts));
+    const bool known = output_.has(seen.frame.pts);
+    clip_ = std::make_shared<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify, known,
+                                          known ? SmartStart{} : smart_from(seen.frame.pts));
     lane_ = clip_->known() ? nullptr : lanes_.open();
   }
   clip_->count(seen.frame);
@@ -137,6 +138,28 @@ void ClipCutter::encode(const Seen& seen, std::optional<media::Frame> before) {
 /// its beginning, and proof compares with the frames that were decoded first.
 bool ClipCutter::may_read_again() const {
   return decoder_.seeks() && corrupt() == 0 && !io::is_url(path_) && !options_.verify;
+}
+
+/// What of a clip that begins here may be copied.
+SmartStart ClipCutter::smart_from(std::int64_t pts) {
+  const ClipRecipe& recipe = options_.recipe;
+  if (!recipe.smart) return {};
+  SmartStart start = smart_start(recipe, decoder_.info());
+  start.path = path_;
+  start.decode = decode_;
+  if (!start.reason.empty()) return start;
+  try {
+    if (!packets_)
+      packets_ = std::make_unique<media::SourcePackets>(path_, decoder_.info().stream);
+    start.key = packets_->key_from(pts);
+    start.kind = packets_->kind();
+    start.reason = packets_->refusal();
+    if (!start.reason.empty()) start.key.reset();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::runtime) throw;
+    start.reason = error.what();
+  }
+  return start;
 }
 
 /// A clip has its greatest length, and is HDR or is not.
@@ -177,8 +200,9 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     std::optional<media::Frame> after;  // for proof
     if (next && options_.verify) after = *next;
     lanes_.add(*ended.lane, 0,
-               [clip = ended.clip, audio = std::move(audio), after = std::move(after)] {
-                 clip->finish(audio, after ? &*after : nullptr);
+               [clip = ended.clip, audio = std::move(audio), after = std::move(after),
+                copied = ended.clip->copied_from(packets_.get())] {
+                 clip->finish(audio, after ? &*after : nullptr, copied);
                });
     lanes_.seal(*ended.lane);
   }

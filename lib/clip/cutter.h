@@ -30,6 +30,7 @@
 #include "media/decoder.h"
 #include "media/scaler.h"
 #include "media/sound_meter.h"
+#include "media/source_packets.h"
 #include "media/tone_map.h"
 
 namespace vfm::clip {
@@ -118,6 +119,7 @@ class ClipCutter {
     std::string audio_codec;
     std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_, if it fails
   };
+  SmartStart smart_from(std::int64_t pts);
   bool must_split(const media::Frame& frame) const;
   void encode(const Seen& seen, std::optional<media::Frame> before);
   void close(const Boundary& end, const media::Frame* next);
@@ -128,6 +130,7 @@ class ClipCutter {
   ItemProgress place_;
   std::optional<media::AudioReader> audio_;
   std::unique_ptr<media::SoundMeter> sound_meter_;
+  std::unique_ptr<media::SourcePackets> packets_;  // once a clip may be copied in part
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans

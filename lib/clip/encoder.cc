@@ -14,8 +14,8 @@
 namespace vfm::clip {
 
 ClipEncoder::ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
-                         bool known)
-    : recipe_(recipe), info_(info), known_(known), verify_(verify) {}
+                         bool known, SmartStart smart)
+    : recipe_(recipe), info_(info), known_(known), start_(std::move(smart)), verify_(verify) {}
 
 /// As the clip shows it: upright, in the clip's size.
 media::Frame ClipEncoder::shown(const media::Frame& frame) {
@@ -26,14 +26,25 @@ media::Frame ClipEncoder::shown(const media::Frame& frame) {
 void ClipEncoder::count(const media::Frame& frame) {
   if (frames_ == 0) begin_ = frame.pts, hdr_ = keeps(frame);
   ++frames_;
+  if (start_.key && frame.pts >= *start_.key) later_.push_back(frame.pts);
   interlaced_ = interlaced_ || frame.interlaced;
   end_ = frame.pts + frame.duration;
+}
+
+media::CopiedVideo ClipEncoder::copied_from(media::SourcePackets* packets) const {
+  if (!packets || later_.empty()) return {};
+  try {
+    return packets->copy(*start_.key, later_, end_);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::runtime) throw;
+    return {{}, 0, error.what()};
+  }
 }
 
 void ClipEncoder::encode(const media::Frame& frame, const media::Frame* before,
                          const curate::SmallPicture& picture,
                          const curate::FrameMeasures& measures) {
-  if (!encoder_) open(frame, before);
+  if (encode_options_.width == 0) open(frame, before);
   meter_.add(measures, picture, meter_.looks() ? tone_mapper_.map(frame) : frame);
   if (!clock_) return encode_shown(shown(frame));
   for (const media::Frame& next : clock_->push(shown(frame)))
@@ -57,28 +68,45 @@ void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
   color_ = first.layout == media::PixelLayout::rgb24 ? media::Color{} : first.color;
   if (recipe_.rate.num > 0) clock_.emplace(recipe_.rate, info_.time_base);
   evidence_.time_base = clock_ ? clock_->time_base() : info_.time_base;
-  encoder_ = std::make_unique<media::Encoder>(
-      media::EncodeOptions{.encoder = hdr_ ? recipe_.hdr_encoder : recipe_.encoder,
-                           .quality = recipe_.quality,
-                           .bit_depth = hdr_ ? 10 : 8,
-                           .preset = recipe_.preset,
-                           .width = width,
-                           .height = height,
-                           .time_base = evidence_.time_base,
-                           .frame_rate = clock_ ? recipe_.rate : info_.frame_rate,
-                           .sample_aspect = sample_aspect_});
+  encode_options_ = {.encoder = hdr_ ? recipe_.hdr_encoder : recipe_.encoder,
+                     .quality = recipe_.quality,
+                     .bit_depth = hdr_ ? 10 : 8,
+                     .preset = recipe_.preset,
+                     .width = width,
+                     .height = height,
+                     .time_base = evidence_.time_base,
+                     .frame_rate = clock_ ? recipe_.rate : info_.frame_rate,
+                     .sample_aspect = sample_aspect_};
+  if (before && verify_) evidence_.before = shown(*before);
+  if (!recipe_.smart || !start_.reason.empty()) return open_encoder();
+  smart_ = std::make_unique<SmartCut>(start_, encode_options_);
+  codec_name_ = info_.codec;
+  encoder_name_ = start_.encoder;
+}
+
+void ClipEncoder::open_encoder() {
+  encoder_ = std::make_unique<media::Encoder>(encode_options_);
   codec_name_ = encoder_->codec_name();
   encoder_name_ = encoder_->encoder_name();
   // An encoder that takes even sizes only repeats the last column or row.
   width_ = static_cast<int>(std::lround(encoder_->coded_width() * sample_aspect_.value()));
   height_ = encoder_->coded_height();
-  if (before && verify_) evidence_.before = shown(*before);
 }
 
 void ClipEncoder::encode_shown(const media::Frame& frame) {
   ++encoded_;
-  encoder_->add(frame);
+  if (encoder_) encoder_->add(frame);
+  if (smart_) {
+    try {
+      smart_->add(frame);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::runtime) throw;
+      start_.reason = error.what();
+      smart_.reset();
+    }
+  }
   if (!verify_) return;
+  if (smart_) evidence_.copied.push_back(smart_->is_head(frame) ? "" : picture_hash(frame));
   if (encoded_ == 1) evidence_.first = frame;
   if (encoded_ == 2) evidence_.second = frame;
   evidence_.second_last = std::exchange(evidence_.last, frame);
@@ -86,9 +114,10 @@ void ClipEncoder::encode_shown(const media::Frame& frame) {
   evidence_.end = frame.pts + frame.duration;
 }
 
-void ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* after) {
+void ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* after,
+                         const media::CopiedVideo& copied) {
   try {
-    mp4_ = make_mp4(audio, after);
+    mp4_ = make_mp4(audio, after, copied);
     bytes_ = mp4_.size();
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::usage) throw;
@@ -96,18 +125,56 @@ void ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* aft
   }
   // What is big waits for nobody: the clip itself may, for its turn.
   encoder_.reset();
+  smart_.reset();
   evidence_ = {};
 }
 
-std::string ClipEncoder::make_mp4(const media::AudioTrack& audio, const media::Frame* after) {
+std::string ClipEncoder::make_mp4(const media::AudioTrack& audio, const media::Frame* after,
+                                  const media::CopiedVideo& copied) {
+  if (smart_) {
+    try {
+      std::string mp4 = smart_->finish(later_, copied, end_, audio);
+      const auto behind = static_cast<std::size_t>(smart_->head() + smart_->copied());
+      for (std::size_t i = behind; i < evidence_.copied.size(); ++i)
+        evidence_.copied[i].clear();
+      prove(mp4, after);
+      copied_ = smart_->copied();
+      if (copied_ == 0) start_.reason = "no key frame to copy from is in it";
+      return mp4;
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::usage) throw;
+      start_.reason = error.what();
+    }
+  }
+  if (!encoder_) encode_again();
   encoder_->add_audio(audio);
   std::string mp4 = encoder_->finish();
-  if (verify_) {
-    if (after) evidence_.after = shown(*after);
-    verify_clip(mp4, evidence_);
-    verified_ = true;
-  }
+  prove(mp4, after);
   return mp4;
+}
+
+/// In full, what could not be copied after all.
+void ClipEncoder::encode_again() {
+  smart_.reset();
+  encoded_ = 0;
+  ClipEvidence evidence;
+  evidence.before = evidence_.before;
+  evidence.time_base = evidence_.time_base;
+  evidence_ = std::move(evidence);
+  open_encoder();
+  decode_again(start_, begin_, end_, [&](const media::Frame& frame) {
+    encode_shown(shown(frame));
+  });
+  if (encoded_ != frames_)
+    fail("it cannot be copied ({}), and decoded once more it has {} frames, not {}", start_.reason,
+         encoded_, frames_);
+}
+
+void ClipEncoder::prove(const std::string& mp4, const media::Frame* after) {
+  if (!verify_) return;
+  if (after) evidence_.after = shown(*after);
+  verify_clip(mp4, evidence_);
+  verified_ = true;
 }
 
 Json ClipEncoder::facts(const std::string& audio_codec) const {
@@ -133,7 +200,7 @@ Json ClipEncoder::facts(const std::string& audio_codec) const {
   j["fps"] = six_digits(fps);
   j["frames"] = encoded_;
   j["codec"] = codec_name_;
-  j["encoder"] = encoder_name_;
+  j["encoder"] = copied_ < encoded_ ? Json(encoder_name_) : Json();
   j["quality"] = recipe_.quality;
   j["bytes"] = bytes_;
   j["audio"] = audio_codec.empty() ? Json() : Json(audio_codec);
@@ -162,6 +229,11 @@ Json ClipEncoder::facts(const std::string& audio_codec) const {
     j[fmt::format("color_{}_share", i + 1)] = six_digits(m.colors[i].share);
   }
   add_picture_measures(j, m);
+  if (recipe_.smart) {
+    j["frames_encoded"] = encoded_ - copied_;
+    j["frames_copied"] = copied_;
+    j["not_copied"] = start_.reason.empty() ? Json() : Json(start_.reason);
+  }
   j["shots"] = shots_;
   if (verified_) j["verified"] = true;
   return j;

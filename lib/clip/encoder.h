@@ -16,11 +16,13 @@
 #include "base/rational.h"
 #include "clip/clip.h"
 #include "clip/shape.h"
+#include "clip/smart_cut.h"
 #include "curate/clip_meter.h"
 #include "media/audio.h"
 #include "media/decoder.h"
 #include "media/encoder.h"
 #include "media/resizer.h"
+#include "media/source_packets.h"
 #include "media/tone_map.h"
 
 namespace vfm::clip {
@@ -33,18 +35,26 @@ struct ClipEvidence {
   std::vector<std::int64_t> pts;
   std::int64_t end = 0;
   Rational time_base;
+  /// Of --encode smart, by frame: picture_hash() of one that was copied, "" of one that was
+  /// encoded. May be empty: all were encoded.
+  std::vector<std::string> copied;
 };
+
+/// A hash of a frame's pixels.
+std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares: the number and times of frames exactly; its first and last frame
 /// must be like the source's (PSNR of luma at least 20 dB), and no neighbouring frame of the source
-/// that differs from it may fit better. Throws Error that says what differs.
+/// that differs from it may fit better; frames that were copied must be the source's to the bit.
+/// Throws Error that says what differs.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
  public:
   /// `verify`: finish() proves the clip; for that some frames are kept. `known`: the clip is there
-  /// already; nothing is to be encoded.
-  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known);
+  /// already; nothing is to be encoded. `smart`: only with ClipRecipe::smart.
+  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known,
+              SmartStart smart);
 
   // Of the thread that cuts.
   /// The clip has one more frame: before it is encoded.
@@ -59,14 +69,17 @@ class ClipEncoder {
   Span span() const { return {begin_, end_, info_.time_base}; }
   bool known() const { return known_; }
   void joined() { ++shots_; }  ///< the next shot was stitched to it
+  /// When it has ended: what of it can be copied from `packets`. For finish().
+  media::CopiedVideo copied_from(media::SourcePackets* packets) const;
 
   // Of the thread that encodes.
   /// The next frame. `before`: the frame before in the source, if any.
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after`: the frame after in the source, for proof. What goes wrong here costs
-  /// this clip alone: failure().
-  void finish(const media::AudioTrack& audio, const media::Frame* after);
+  /// this clip alone: failure(). Where not even a part can be copied, all is encoded.
+  void finish(const media::AudioTrack& audio, const media::Frame* after,
+              const media::CopiedVideo& copied);
 
   // After finish(), of any thread.
   const std::string& failure() const { return failure_; }  ///< empty: none
@@ -79,13 +92,21 @@ class ClipEncoder {
  private:
   media::Frame shown(const media::Frame& frame);
   void open(const media::Frame& first, const media::Frame* before);
+  void open_encoder();
   void encode_shown(const media::Frame& frame);
-  std::string make_mp4(const media::AudioTrack& audio, const media::Frame* after);
+  void encode_again();
+  void prove(const std::string& mp4, const media::Frame* after);
+  std::string make_mp4(const media::AudioTrack& audio, const media::Frame* after,
+                       const media::CopiedVideo& copied);
 
   ClipRecipe recipe_;
   media::StreamInfo info_;
   bool known_;
-  std::unique_ptr<media::Encoder> encoder_;
+  SmartStart start_;                  // with the reason, when one is found
+  std::vector<std::int64_t> later_;   // pts of frames that may be copied
+  std::unique_ptr<SmartCut> smart_;   // either this
+  std::unique_ptr<media::Encoder> encoder_;  // or this, or neither: then all is encoded at the end
+  media::EncodeOptions encode_options_;
   std::optional<media::Resizer> resizer_;
   std::optional<FrameClock> clock_;
   curate::ClipMeter meter_;
@@ -94,6 +115,7 @@ class ClipEncoder {
   ClipEvidence evidence_;                          // only of a clip to be proved
   std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
   std::int64_t encoded_ = 0;                       // frames of the clip
+  std::int64_t copied_ = 0;                        // of these
   std::string codec_name_, encoder_name_;
   std::string mp4_, failure_;
   std::size_t bytes_ = 0;       // of the mp4

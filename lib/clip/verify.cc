@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "clip/encoder.h"
 
 namespace vfm::clip {
@@ -95,6 +96,15 @@ bool same_time(std::int64_t a, Rational x, std::int64_t b, Rational y) {
 
 }  // namespace
 
+std::string picture_hash(const media::Frame& frame) {
+  Hasher hasher;
+  for (int p = 0; p < media::plane_count(frame.layout); ++p)
+    for (int y = 0; y < media::plane_rows(frame, p); ++y)
+      hasher.update(frame.plane[p] + std::ptrdiff_t{y} * frame.stride[p],
+                    static_cast<std::size_t>(media::plane_row_bytes(frame, p)));
+  return hasher.hex128();
+}
+
 void verify_clip(const std::string& mp4, const ClipEvidence& e) {
   media::Decoder decoder(std::string_view(mp4), "the clip",
                          {.keep_hdr = ClipEncoder::keeps(e.first)});
@@ -111,6 +121,8 @@ void verify_clip(const std::string& mp4, const ClipEvidence& e) {
     }
     if (!same_time(frame.pts - origin, base, e.pts[n] - e.pts[0], e.time_base))
       fail("frame {} of the clip is not shown at its time", n);
+    if (!e.copied.empty() && !e.copied[n].empty() && picture_hash(frame) != e.copied[n])
+      fail("frame {} of the clip, which was copied, is not the source's to the bit", n);
     last = frame;
     ++n;
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "media/coded_units.h"
 #include "media/encoder_settings.h"
 #include "media/mux.h"
 
@@ -27,12 +28,27 @@ PacketPtr without_user_data(const AVPacket& packet) {
     if (!drop) out.append(out.empty() ? 1 : 0, '\0').append(unit);
     begin = end;
   }
-  PacketPtr copy(not_null(av_packet_alloc()));
-  if (av_new_packet(copy.get(), static_cast<int>(out.size())) < 0 ||
-      av_packet_copy_props(copy.get(), &packet) < 0)
-    throw std::bad_alloc();
-  std::copy(out.begin(), out.end(), copy->data);
+  PacketPtr copy = new_packet(out);
+  if (av_packet_copy_props(copy.get(), &packet) < 0) throw std::bad_alloc();
   return copy;
+}
+
+// HEVC whose parameter sets have another number: the encoder has no option for that.
+void give_splice_id(MuxStream& video) {
+  const auto renumbered = [](const Units& units) {
+    std::string out;
+    for (const Unit unit : units)
+      out += join_units({with_splice_id(unit)});
+    return out;
+  };
+  set_extradata(*video.parameters, renumbered(parameter_sets(*video.parameters)));
+  for (PacketPtr& packet : video.packets) {
+    const std::string_view bytes(reinterpret_cast<const char*>(packet->data),
+                                 static_cast<std::size_t>(packet->size));
+    PacketPtr copy(new_packet(renumbered(split_units(bytes, 0))));
+    if (av_packet_copy_props(copy.get(), packet.get()) < 0) throw std::bad_alloc();
+    packet = std::move(copy);
+  }
 }
 
 }  // namespace
@@ -47,6 +63,7 @@ struct Encoder::State {
   void send(const AVFrame* frame);
   void pass(PacketPtr packet);
   void keep(PacketPtr packet);
+  void flush();
   std::int64_t final_duration() const;
 
   EncodeOptions options;
@@ -125,8 +142,8 @@ AvFramePtr Encoder::State::open(const Frame& first) {
     like.color = {};
   }
   // Say the matrix: what players assume of a clip that does not depends on its size and on the
-  // player.
-  if (!rgb) like.color.matrix = static_cast<std::uint8_t>(resolve_matrix(like));
+  // player. Beside a source's pictures it is what the source's are, said or not.
+  if (!rgb && !options.splice) like.color.matrix = static_cast<std::uint8_t>(resolve_matrix(like));
   const AVPixelFormat format = rgb ? AV_PIX_FMT_BGR0 : to_av(like.layout);
   exporter = FrameExporter(like, format, coded_width, coded_height,
                            like.full_range ? Siting::center : Siting::left);
@@ -224,19 +241,34 @@ void Encoder::add_audio(const AudioTrack& track) {
   if (!track.empty()) state_->audio = track;
 }
 
+void Encoder::State::flush() {
+  if (times.empty()) fail("no frame to encode");
+  if (finished) fail("the clip is already finished");
+  finished = true;
+  send(nullptr);
+  if (video.packets.size() != times.size())
+    fail("encoder '{}' gave {} pictures for {} frames", name, video.packets.size(), times.size());
+}
+
 std::string Encoder::finish() {
   State& s = *state_;
-  if (s.times.empty()) fail("no frame to encode");
-  if (s.finished) fail("the clip is already finished");
-  s.finished = true;
-  s.send(nullptr);
+  s.flush();
   auto& packets = s.video.packets;
-  if (packets.size() != s.times.size())
-    fail("encoder '{}' gave {} pictures for {} frames", s.name, packets.size(), s.times.size());
   for (std::size_t i = 0; i + 1 < packets.size(); ++i)
     packets[i]->duration = s.times[i + 1] - s.times[i];
   packets.back()->duration = s.final_duration();
   return mux_mp4(s.video, s.audio.data());
+}
+
+CodedVideo Encoder::finish_piece() {
+  State& s = *state_;
+  s.flush();
+  auto data = std::make_shared<CodedVideo::Data>();
+  static_cast<MuxStream&>(*data) = std::move(s.video);
+  for (const PacketPtr& packet : data->packets)
+    packet->pts += s.first_pts;
+  if (s.codec->codec_id == AV_CODEC_ID_HEVC) give_splice_id(*data);
+  return CodedVideo(std::move(data));
 }
 
 // What the last frame said, else the gap before it, else the nominal one.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "media/audio.h"
 #include "media/frame.h"
 #include "media/scaler.h"
+#include "media/splice.h"
 
 namespace vfm::media {
 
@@ -34,6 +36,9 @@ struct EncodeOptions {
   Rational frame_rate;        ///< nominal; 0/1 if unknown. Does not change times
   Rational sample_aspect{1, 1};
   int rotation = 0;  ///< clockwise, stored as display matrix. Better: rotate_frame first
+  /// The pictures are to stand beside a source's (media/splice.h), and say of themselves what those
+  /// do: the encoder is splice_encoder().
+  std::optional<SpliceKind> splice;
 };
 
 /// The encoders that this FFmpeg has, of those the project knows, in the order of default_encoder.
@@ -77,6 +82,8 @@ class Encoder {
   void add_audio(const AudioTrack& track);
   /// Flushes and returns the whole mp4 (moov first). Throws Error if no frame was added.
   std::string finish();
+  /// Instead of finish(), with EncodeOptions::splice: the pictures alone, with the frames' own pts.
+  CodedVideo finish_piece();
 
   const std::string& encoder_name() const;  ///< "libx264"
   const std::string& codec_name() const;    ///< "h264"

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "media/coded_units.h"
 #include "media/hdr_metadata.h"
 
 namespace vfm::media {
@@ -92,6 +93,10 @@ void set_quality(const EncoderKind& kind, const EncodeOptions& o, AVCodecContext
   if (is("libx264")) {
     av_dict_set_int(d, "crf", o.quality, 0);
     av_dict_set(d, "x264-params", "open-gop=0:cpu-independent=1", 0);
+    if (o.splice) {
+      add_parameter(d, "x264-params", "sps-id", std::to_string(kSpliceId));
+      codec->profile = o.splice->profile, codec->level = o.splice->level;
+    }
   } else if (is("h264_nvenc")) {
     av_dict_set(d, "rc", "vbr", 0);
     av_dict_set_int(d, "cq", std::max(1, o.quality), 0);  // 0 means automatic

@@ -134,6 +134,22 @@ std::string libav_error_text(int error) {
   return fmt::format("{} ({})", text, t_last_error);
 }
 
+PacketPtr new_packet(std::string_view bytes) {
+  PacketPtr packet(not_null(av_packet_alloc()));
+  if (av_new_packet(packet.get(), static_cast<int>(bytes.size())) < 0) throw std::bad_alloc();
+  std::copy(bytes.begin(), bytes.end(), packet->data);
+  return packet;
+}
+
+void set_extradata(AVCodecParameters& parameters, std::string_view bytes) {
+  auto* copy = static_cast<std::uint8_t*>(
+      not_null(av_mallocz(bytes.size() + AV_INPUT_BUFFER_PADDING_SIZE)));
+  std::copy(bytes.begin(), bytes.end(), copy);
+  av_freep(&parameters.extradata);
+  parameters.extradata = copy;
+  parameters.extradata_size = static_cast<int>(bytes.size());
+}
+
 AVRational to_av(Rational r) {
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
   if (r.den <= 0 || r.den > kMax || r.num > kMax || r.num < -kMax)

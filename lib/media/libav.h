@@ -20,6 +20,7 @@ extern "C" {
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/rational.h"
@@ -81,6 +82,11 @@ T* not_null(T* pointer) {
   if (!pointer) throw std::bad_alloc();
   return pointer;
 }
+
+/// A packet with a copy of these bytes, and without times.
+PacketPtr new_packet(std::string_view bytes);
+/// Replaces what stands beside a stream's packets.
+void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
 inline Rational from_av(AVRational r) {
   return {r.num, r.den == 0 ? 1 : r.den};

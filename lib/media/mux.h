@@ -7,6 +7,7 @@
 
 #include "media/audio.h"
 #include "media/libav.h"
+#include "media/splice.h"
 
 namespace vfm::media {
 
@@ -21,8 +22,9 @@ struct MuxStream {
   std::vector<PacketPtr> packets;
 };
 
-/// The same for sound.
+/// The same for sound, and for a piece of a clip: its packets have no decoding times.
 struct AudioTrack::Data : MuxStream {};
+struct CodedVideo::Data : MuxStream {};
 
 /// An mp4 (a mov for codecs that mp4 has no name for) with the moov box first. `audio` may be null.
 /// Deterministic; negative times are hidden by edit lists. Throws Error.

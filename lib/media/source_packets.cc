@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/source_packets.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "media/coded_units.h"
+#include "media/hdr_metadata.h"
+#include "media/input.h"
+#include "media/mux.h"
+#include "media/splice_plan.h"
+#include "media/timeline.h"
+
+namespace vfm::media {
+namespace {
+
+// Seconds. A gap that is worth a seek, and how far before the time that is wanted a seek leads: a
+// container's places are in decoding order, some frames before what is shown.
+constexpr double kWorthSeeking = 30, kBefore = 10;
+
+constexpr const char* kChanges = "the source changes its parameter sets";
+
+std::string_view packet_bytes(const AVPacket& packet) {
+  return {reinterpret_cast<const char*>(packet.data), static_cast<std::size_t>(packet.size)};
+}
+
+PacketPtr with_bytes(const AVPacket& packet, std::string_view bytes) {
+  PacketPtr out = new_packet(bytes);
+  out->pts = packet.pts;
+  out->flags = packet.flags & AV_PKT_FLAG_KEY;
+  return out;
+}
+
+}  // namespace
+
+struct SourcePackets::State {
+  State(const std::string& path, int number) : source{path, {}}, wanted(number) { open(); }
+  void open();
+  bool read();
+  bool is_start(const AVPacket& packet) const;
+  void go_to(std::int64_t begin);
+  std::int64_t ticks(double seconds) const {
+    return static_cast<std::int64_t>(seconds / av_q2d(stream->time_base));
+  }
+  std::string flaw(const AVPacket& packet) const;
+  PacketPtr convert(const AVPacket& packet, bool first) const;
+
+  Source source;
+  int wanted;
+  std::unique_ptr<Input> input;
+  AVStream* stream = nullptr;
+  AVCodecID codec = AV_CODEC_ID_NONE;
+  int length_size = 0;
+  Units sets;  // in the stream's header
+  std::string refusal;
+  Timeline timeline;
+  std::deque<PacketPtr> kept;  // from a place where copying can begin
+  PacketPtr next;              // read and not yet kept
+  std::int64_t floor = INT64_MIN, last_time = INT64_MIN;
+};
+
+void SourcePackets::State::open() {
+  kept.clear();
+  next.reset();
+  input = std::make_unique<Input>(source);
+  AVFormatContext* format = input->format();
+  if (wanted < 0 || wanted >= static_cast<int>(format->nb_streams))
+    fail("'{}' has no stream {}", source.name, wanted);
+  stream = format->streams[wanted];
+  for (int i = 0; i < static_cast<int>(format->nb_streams); ++i)
+    format->streams[i]->discard = i == wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+  input->check_inside(wanted);
+  timeline = Timeline(stream->time_base);
+  last_time = floor = INT64_MIN;
+  refusal.clear();
+  codec = stream->codecpar->codec_id;
+  if (splice_encoder(avcodec_get_name(codec)).empty()) {
+    refusal = std::string("nothing here makes frames to stand beside copied ones of ") +
+              avcodec_get_name(codec);
+    return;
+  }
+  if (!has_nal_units(codec)) return;
+  length_size = unit_length_size(*stream->codecpar);
+  sets = parameter_sets(*stream->codecpar);
+  std::erase_if(sets, [&](Unit set) { return !is_parameter_set(codec, unit_type(codec, set)); });
+  if (sets.empty()) refusal = "its header has no parameter sets";
+  for (const Unit set : sets)
+    if (has_splice_id(codec, set)) refusal = "its parameter sets have the number of those made here";
+}
+
+// The next packet, to `next`; false at the end.
+bool SourcePackets::State::read() {
+  std::int64_t damaged = 0;
+  for (;;) {
+    check_stop();
+    next.reset(not_null(av_packet_alloc()));
+    if (!input->read(next.get(), damaged)) {
+      next.reset();
+      return false;
+    }
+    if (next->stream_index != wanted) continue;
+    if (!has_one_time(*input->format())) timeline.lead(*next);
+    if (damaged > 0) next->flags |= AV_PKT_FLAG_CORRUPT;
+    if (next->pts == AV_NOPTS_VALUE)
+      refusal = "its container does not tell the times of its frames";
+    else
+      last_time = next->pts;
+    if (av_packet_get_side_data(next.get(), AV_PKT_DATA_NEW_EXTRADATA, nullptr))
+      refusal = kChanges;
+    return true;
+  }
+}
+
+bool SourcePackets::State::is_start(const AVPacket& packet) const {
+  constexpr int kUnfit = AV_PKT_FLAG_CORRUPT | AV_PKT_FLAG_DISCARD;
+  return (packet.flags & AV_PKT_FLAG_KEY) && !(packet.flags & kUnfit) &&
+         is_clean_start(codec, packet_bytes(packet), length_size);
+}
+
+// Makes sure that what is read next is not behind the first key frame from `begin` on.
+void SourcePackets::State::go_to(std::int64_t begin) {
+  const bool back = begin < floor;
+  const bool far = last_time == INT64_MIN || begin - last_time > ticks(kWorthSeeking);
+  if (back) open();
+  if (!back && !far) return;
+  const std::int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
+  const std::int64_t aim = begin - ticks(kBefore);
+  if (!has_one_time(*input->format()) || aim <= start) return;
+  kept.clear();
+  next.reset();
+  if (av_seek_frame(input->format(), wanted, aim, AVSEEK_FLAG_BACKWARD) < 0) open();
+}
+
+// Why a packet cannot be copied; empty: it can.
+std::string SourcePackets::State::flaw(const AVPacket& packet) const {
+  if (packet.flags & AV_PKT_FLAG_CORRUPT) return "the source is damaged there";
+  if (!has_nal_units(codec)) return {};
+  for (const Unit unit : split_units(packet_bytes(packet), length_size))
+    if (is_parameter_set(codec, unit_type(codec, unit)) &&
+        std::find(sets.begin(), sets.end(), unit) == sets.end())
+      return kChanges;
+  return {};
+}
+
+PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) const {
+  if (codec == AV_CODEC_ID_AV1 && (packet.flags & AV_PKT_FLAG_KEY) &&
+      !has_sequence_header(packet_bytes(packet)))
+    return with_bytes(packet,
+                      std::string(sequence_header(*stream->codecpar)).append(packet_bytes(packet)));
+  if (!has_nal_units(codec)) return with_bytes(packet, packet_bytes(packet));
+  Units units;
+  std::deque<std::string> changed;
+  bool open = false;
+  for (const Unit unit : split_units(packet_bytes(packet), length_size)) {
+    const int type = unit_type(codec, unit);
+    if (is_parameter_set(codec, type) || is_framing(codec, type)) continue;
+    open = open || (!first && codec == AV_CODEC_ID_HEVC && is_open_start(type));
+    if (first && codec == AV_CODEC_ID_HEVC)
+      units.push_back(changed.emplace_back(as_broken_link(unit)));
+    else
+      units.push_back(unit);
+  }
+  PacketPtr out = with_bytes(packet, join_units(units));
+  // A reader that seeks to it would miss what leads to it: decord then gives other frames than asked
+  // for. It is not called a key frame.
+  if (open) out->flags &= ~AV_PKT_FLAG_KEY;
+  return out;
+}
+
+SourcePackets::SourcePackets(const std::string& path, int stream)
+    : state_(std::make_unique<State>(path, stream)) {}
+SourcePackets::~SourcePackets() = default;
+
+const std::string& SourcePackets::refusal() const {
+  return state_->refusal;
+}
+SpliceKind SourcePackets::kind() const {
+  return {state_->stream->codecpar->profile, state_->stream->codecpar->level};
+}
+
+std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
+  State& s = *state_;
+  s.go_to(begin);
+  s.floor = begin;
+  const auto fits = [&](const AVPacket& packet) { return packet.pts >= begin && s.is_start(packet); };
+  while (!s.kept.empty() && !fits(*s.kept.front()))
+    s.kept.pop_front();
+  while (s.kept.empty()) {
+    if (!s.refusal.empty() || !s.read()) return std::nullopt;
+    if (fits(*s.next)) s.kept.push_back(std::move(s.next));
+  }
+  return s.kept.front()->pts;
+}
+
+CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
+                                std::int64_t end) {
+  State& s = *state_;
+  const auto refuse = [](std::string reason) {
+    return CopiedVideo{{}, 0, std::move(reason)};
+  };
+  if (s.kept.empty() || s.kept.front()->pts != key) return refuse("its packets cannot be found");
+  // The plan ends with the first packet that is shown behind the end.
+  const auto is_behind = [&](const PacketPtr& packet) { return packet->pts >= end; };
+  bool whole = std::any_of(s.kept.begin(), s.kept.end(), is_behind);
+  while (!whole && s.refusal.empty() && s.read()) {
+    s.kept.push_back(std::move(s.next));
+    whole = is_behind(s.kept.back());
+  }
+  if (!s.refusal.empty()) return refuse(s.refusal);
+  std::vector<std::int64_t> times;
+  for (const PacketPtr& packet : s.kept)
+    times.push_back(packet->pts);
+  const SplicePlan plan = plan_splice(times, frames, end);
+  if (plan.frames == 0) return refuse("its packets are not those of its frames");
+
+  auto data = std::make_shared<CodedVideo::Data>();
+  std::size_t at = 0;
+  for (const std::size_t place : plan.packets) {
+    for (; at < place; ++at) {
+      // Pictures that lead to the key frame: nothing else may lie between.
+      const Units units = split_units(packet_bytes(*s.kept[at]), s.length_size);
+      const bool leads = s.codec == AV_CODEC_ID_HEVC &&
+                         std::all_of(units.begin(), units.end(), [&](Unit unit) {
+                           const int type = unit_type(s.codec, unit);
+                           return is_leading(type) || type >= 32;
+                         });
+      if (!leads) return refuse("what is shown before its key frame is decoded after it");
+    }
+    const AVPacket& packet = *s.kept[at++];
+    if (std::string flaw = s.flaw(packet); !flaw.empty()) return refuse(std::move(flaw));
+    data->packets.push_back(s.convert(packet, place == 0));
+  }
+  data->parameters.reset(not_null(avcodec_parameters_alloc()));
+  if (avcodec_parameters_copy(data->parameters.get(), s.stream->codecpar) < 0)
+    throw std::bad_alloc();
+  if (has_nal_units(s.codec)) set_extradata(*data->parameters, join_units(s.sets));
+  data->time_base = s.stream->time_base;
+  data->sample_aspect = av_guess_sample_aspect_ratio(s.input->format(), s.stream, nullptr);
+  data->frame_rate = s.stream->avg_frame_rate;
+  data->hdr = hdr_of(*s.stream);
+  return {CodedVideo(std::move(data)), plan.frames, {}};
+}
+
+}  // namespace vfm::media
