@@ -58,6 +58,11 @@ class ShardTool : public vfm::cli::Tool {
                    "drop samples whose embedding has this cosine to a better one, or off")
         ->type_name("COSINE")
         ->capture_default_str();
+    app.add_option("--duplicate-method", method_,
+                   "compare all embeddings with each other, or those in and around clusters")
+        ->type_name("METHOD")
+        ->check(CLI::IsMember({"auto", "exact", "clusters"}))
+        ->capture_default_str();
     near_ = app.add_option("--near-duplicates", options_.near_member,
                            "the embedding that near duplicates go by")
                 ->type_name("NAME.npy")
@@ -101,6 +106,8 @@ class ShardTool : public vfm::cli::Tool {
     if (without_->count() > 0 && options_.without.empty())
       vfm::fail_usage("--without: the name of the file is empty");
     options_.duplicate_threshold = parse_threshold(threshold_);
+    if (method_ == "exact") options_.duplicate_method = vfm::dataset::DuplicateMethod::exact;
+    if (method_ == "clusters") options_.duplicate_method = vfm::dataset::DuplicateMethod::clusters;
     if (near_->count() > 0) {
       vfm::dataset::check_vector_name("--near-duplicates", options_.near_member);
       if (!options_.duplicate_threshold)
@@ -189,7 +196,7 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
-  std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
+  std::string threshold_ = "0.99", method_ = "auto", split_, resolution_, aspect_, seconds_;
   std::string balance_text_;
   std::string scores_text_;
   CLI::Option *scores_ = nullptr, *where_ = nullptr, *without_ = nullptr, *near_ = nullptr,
