@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cmath>
 #include <numeric>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "base/stop.h"
@@ -19,25 +21,41 @@ constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;  // vectors decide
 constexpr std::size_t kMostPairs = std::size_t{1} << 22;       // of a block, that pass
 constexpr float kFloatSlack = 1e-4f;  // of a product of unit vectors, summed in floats
 
-/// One of a block, and a better one, by slot, whose sketches pass.
+/// One of a block, and a better one, by slot, which are near as far as floats can say.
 struct PassedPair {
   std::uint32_t item = 0, other = 0;
+};
+struct PassedPairs {
+  std::vector<PassedPair> pairs;
+  std::uint64_t decided = 0;  ///< those whose sketches pass
 };
 /// There are more of them in a block than are kept in memory.
 struct TooMany {};
 
-/// False where floats are enough to say that the cosine is not that of the threshold.
-bool may_be_near(const std::vector<float>& a, const std::vector<float>& b, double threshold) {
-  constexpr std::size_t kSums = 16;
-  float sums[kSums] = {};
-  const std::size_t whole = a.size() / kSums * kSums;
-  for (std::size_t d = 0; d < whole; d += kSums)
-    for (std::size_t k = 0; k < kSums; ++k)
-      sums[k] += a[d + k] * b[d + k];
-  for (std::size_t d = whole; d < a.size(); ++d)
-    sums[0] += a[d] * b[d];
-  return std::accumulate(sums, sums + kSums, 0.0f) >= static_cast<float>(threshold) - kFloatSlack;
-}
+/// The vectors of length 1 of a cell's visitors, each read when it is asked for; not too many.
+class VisitorRows {
+ public:
+  VisitorRows(const SketchStore& store, std::size_t dim) : store_(store), dim_(dim) {}
+
+  const float* row(std::size_t slot) {
+    if (const auto found = places_.find(slot); found != places_.end())
+      return &rows_[found->second * dim_];
+    if ((places_.size() + 1) * dim_ * sizeof(float) > kMostBytes) {
+      places_.clear();
+      rows_.clear();
+    }
+    store_.read(store_.rank(slot), one_);
+    rows_.insert(rows_.end(), one_.begin(), one_.end());
+    return &rows_[places_.emplace(slot, places_.size()).first->second * dim_];
+  }
+
+ private:
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  const SketchStore& store_;
+  std::size_t dim_;
+  std::unordered_map<std::size_t, std::size_t> places_;
+  std::vector<float> rows_, one_;
+};
 
 class CellFinder {
  public:
@@ -54,7 +72,9 @@ class CellFinder {
  private:
   void look();
   std::vector<PassedPair> compare(bool within);
-  void compare_cell(std::size_t cell, bool within, std::vector<PassedPair>& passed) const;
+  void compare_cell(std::size_t cell, bool within, PassedPairs& passed) const;
+  void compare_rows(std::span<const std::uint32_t> tile, std::span<const PassedPair> near,
+                    VisitorRows& rows, PassedPairs& passed) const;
   std::vector<NearDuplicate> decide(const std::vector<PassedPair>& pairs, bool all);
   std::vector<NearDuplicate> decide_block();
 
@@ -119,8 +139,7 @@ void CellFinder::look() {
 }
 
 /// The visitors of a cell against what was kept before the block, or `within` the block.
-void CellFinder::compare_cell(std::size_t cell, bool within,
-                              std::vector<PassedPair>& passed) const {
+void CellFinder::compare_cell(std::size_t cell, bool within, PassedPairs& passed) const {
   std::vector<std::uint32_t> visitors, members;
   for (std::size_t i = visit_begins_[cell]; i < visit_begins_[cell + 1]; ++i)
     if (!within || !gone_[store_.rank(visits_[i]) - begin_]) visitors.push_back(visits_[i]);
@@ -135,12 +154,16 @@ void CellFinder::compare_cell(std::size_t cell, bool within,
                                                kSketchScale);
   std::vector<std::int16_t> tile(width_ * kTileSide);
   TileProducts products;
+  VisitorRows rows(store_, search_.dim);
+  std::vector<PassedPair> near;  // by sketches
   for (std::size_t first = 0; first < members.size(); first += kTileSide) {
-    const std::size_t some = std::min(kTileSide, members.size() - first);
-    const std::int16_t* rows[kTileSide];
-    for (std::size_t j = 0; j < some; ++j)
-      rows[j] = store_.sketch(members[first + j]);
-    fill_tile(rows, some, width_, tile.data());
+    const std::span some = std::span(members).subspan(
+        first, std::min(kTileSide, members.size() - first));
+    const std::int16_t* sketches[kTileSide];
+    for (std::size_t j = 0; j < some.size(); ++j)
+      sketches[j] = store_.sketch(some[j]);
+    fill_tile(sketches, some.size(), width_, tile.data());
+    near.clear();
     for (std::size_t i = 0; i < visitors.size(); i += 4) {
       const std::int16_t* four[4];
       for (std::size_t r = 0; r < 4; ++r)
@@ -149,31 +172,45 @@ void CellFinder::compare_cell(std::size_t cell, bool within,
       for (std::size_t r = 0; r < 4 && i + r < visitors.size(); ++r) {
         if (*std::max_element(products[r], products[r] + kTileSide) < least) continue;
         const std::uint32_t item = visitors[i + r];
-        for (std::size_t j = 0; j < some; ++j)
-          if (products[r][j] >= least &&
-              store_.rank(members[first + j]) < store_.rank(item))
-            passed.push_back({item, members[first + j]});
+        for (std::uint32_t j = 0; j < some.size(); ++j)
+          if (products[r][j] >= least && store_.rank(some[j]) < store_.rank(item))
+            near.push_back({item, j});
       }
     }
-    if (passed.size() > kMostPairs && end_ - begin_ > 1) throw TooMany();
+    compare_rows(some, near, rows, passed);
+    if (passed.pairs.size() > kMostPairs && end_ - begin_ > 1) throw TooMany();
   }
+}
+
+/// The vectors themselves, where sketches pass: each of the tile is read once for all its pairs.
+void CellFinder::compare_rows(std::span<const std::uint32_t> tile, std::span<const PassedPair> near,
+                              VisitorRows& rows, PassedPairs& passed) const {
+  const float least = static_cast<float>(search_.threshold) - kFloatSlack;
+  std::vector<float> members[kTileSide];
+  for (const auto& [item, j] : near) {
+    if (members[j].empty()) store_.read(store_.rank(tile[j]), members[j]);
+    if (float_product(rows.row(item), members[j].data(), search_.dim) >= least)
+      passed.pairs.push_back({item, tile[j]});
+  }
+  passed.decided += near.size();
 }
 
 /// Which pairs pass, by rank of the item, then of the other. Throws TooMany, whatever the slots.
 std::vector<PassedPair> CellFinder::compare(bool within) {
   std::atomic<std::size_t> count = 0;
   std::vector<PassedPair> all;
-  in_portions<std::vector<PassedPair>>(
+  in_portions<PassedPairs>(
       slots_, store_.cells().count(), kCellsAtOnce,
       [&](std::size_t first, std::size_t last) {
-        std::vector<PassedPair> passed;
+        PassedPairs passed;
         for (std::size_t cell = first; cell < last; ++cell)
           compare_cell(cell, within, passed);
-        if ((count += passed.size()) > kMostPairs && end_ - begin_ > 1) throw TooMany();
+        if ((count += passed.pairs.size()) > kMostPairs && end_ - begin_ > 1) throw TooMany();
         return passed;
       },
-      [&](std::vector<PassedPair>& passed) {
-        all.insert(all.end(), passed.begin(), passed.end());
+      [&](PassedPairs& passed) {
+        block_counts_.decided += passed.decided;
+        all.insert(all.end(), passed.pairs.begin(), passed.pairs.end());
       });
   const auto ranks = [&](const PassedPair& pair) {
     return std::pair(store_.rank(pair.item), store_.rank(pair.other));
@@ -188,17 +225,14 @@ std::vector<NearDuplicate> CellFinder::decide(const std::vector<PassedPair>& pai
   std::vector<std::size_t> firsts;  // of the pairs of an item
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (i == 0 || pairs[i].item != pairs[i - 1].item) firsts.push_back(i);
+  const std::size_t items = firsts.size();
   firsts.push_back(pairs.size());
-  struct Decided {
-    std::vector<NearDuplicate> near;
-    std::uint64_t count = 0;
-  };
   std::vector<NearDuplicate> near;
   constexpr std::size_t kItemsAtOnce = 16;
-  in_portions<Decided>(
-      slots_, firsts.size() - 1, kItemsAtOnce,
+  in_portions<std::vector<NearDuplicate>>(
+      slots_, items, kItemsAtOnce,
       [&](std::size_t begin, std::size_t end) {
-        Decided decided;
+        std::vector<NearDuplicate> found;
         std::vector<float> row, other;
         for (std::size_t item = begin; item < end; ++item) {
           const std::size_t rank = store_.rank(pairs[firsts[item]].item);
@@ -206,19 +240,16 @@ std::vector<NearDuplicate> CellFinder::decide(const std::vector<PassedPair>& pai
           for (std::size_t i = firsts[item]; i < firsts[item + 1]; ++i) {
             const std::size_t better = store_.rank(pairs[i].other);
             store_.read(better, other);
-            ++decided.count;
-            if (!may_be_near(row, other, search_.threshold)) continue;
             const double cosine = near_cosine(row, other);
             if (cosine < search_.threshold) continue;
-            decided.near.push_back({rank, better, cosine});
+            found.push_back({rank, better, cosine});
             if (!all) break;
           }
         }
-        return decided;
+        return found;
       },
-      [&](Decided& decided) {
-        block_counts_.decided += decided.count;
-        near.insert(near.end(), decided.near.begin(), decided.near.end());
+      [&](std::vector<NearDuplicate>& found) {
+        near.insert(near.end(), found.begin(), found.end());
       });
   return near;
 }
@@ -269,6 +300,10 @@ CellCounts CellFinder::find(const std::function<void(const NearDuplicate&)>& fou
 }
 
 }  // namespace
+
+double cell_margin(std::size_t dim) {
+  return std::clamp(3 / std::sqrt(static_cast<double>(dim)), 0.5, 1.0);
+}
 
 std::size_t cell_sketch_width(std::uint64_t n, std::uint64_t memory) {
   for (std::size_t width = kWidestSketch; width >= kLeastSketch; width /= 2)

@@ -29,8 +29,10 @@
 
 namespace vfm::curate {
 
-/// How far around each vector is looked, by default.
-inline constexpr double kCellMargin = 0.35;
+/// How far around each vector is looked, by default. Of a way in a direction of chance among m
+/// dimensions, a given one has 1/sqrt(m) on average (root mean square): so half of it is three times
+/// that if vectors differ from near ones in 36 ways or more, and with fewer numbers it is more.
+double cell_margin(std::size_t dim);
 inline constexpr std::size_t kMostCells = 64;
 
 struct CellSearch {
@@ -40,17 +42,17 @@ struct CellSearch {
   std::vector<std::uint32_t> places;
   /// Reads the vector at a place: `dim` numbers. From any thread; quick for neighbours in turn.
   std::function<void(std::size_t place, float* out)> read;
-  std::size_t width = 0;        ///< of sketches: cell_sketch_width()
-  double margin = kCellMargin;  ///< of the distance within which nothing is missed
+  std::size_t width = 0;          ///< of sketches: cell_sketch_width()
+  double margin = 1;              ///< of the distance within which nothing is missed
   std::size_t most = kMostCells;  ///< cells that a vector is compared with
-  std::size_t cells = 0;        ///< how many there are; 0: 2 sqrt(n)
+  std::size_t cells = 0;          ///< how many there are; 0: 2 sqrt(n)
 };
 
 struct CellCounts {
   std::uint64_t cells = 0;
   std::uint64_t looked_at = 0;  ///< cells, by all vectors together
   std::uint64_t cut = 0;        ///< vectors that `most` stopped
-  std::uint64_t decided = 0;    ///< pairs whose true cosine was asked
+  std::uint64_t decided = 0;    ///< pairs that their sketches let pass
 };
 
 /// Bytes in memory for each vector with sketches of `width`, and the widest sketch with which `n`

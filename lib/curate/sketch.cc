@@ -41,6 +41,30 @@ void project_plain(const float* const* rows, std::size_t dim, const float* tile,
   project_body(rows, dim, tile, out);
 }
 
+[[gnu::always_inline]] inline float float_product_body(const float* a, const float* b,
+                                                       std::size_t dim) {
+  constexpr std::size_t kSums = 2;  // of lanes
+  DirectionLanes sums[kSums] = {};
+  std::size_t d = 0;
+  for (; d + kSums * kDirections <= dim; d += kSums * kDirections)
+    for (std::size_t k = 0; k < kSums; ++k) {
+      DirectionLanes x, y;
+      std::memcpy(&x, a + d + k * kDirections, sizeof x);
+      std::memcpy(&y, b + d + k * kDirections, sizeof y);
+      sums[k] += x * y;
+    }
+  float sum = 0;
+  for (; d < dim; ++d)
+    sum += a[d] * b[d];
+  for (const DirectionLanes& lanes : sums)
+    for (std::size_t j = 0; j < kDirections; ++j)
+      sum += lanes[j];
+  return sum;
+}
+float float_product_plain(const float* a, const float* b, std::size_t dim) {
+  return float_product_body(a, b, dim);
+}
+
 void tile_products_plain(const std::int16_t* const* four, std::size_t width,
                          const std::int16_t* tile, TileProducts& out) {
   std::memset(out, 0, sizeof out);
@@ -59,6 +83,15 @@ __attribute__((target("avx2"))) void project_avx2(const float* const* rows, std:
 __attribute__((target("avx512f"))) void project_avx512(const float* const* rows, std::size_t dim,
                                                        const float* tile, float* out) {
   project_body(rows, dim, tile, out);
+}
+
+__attribute__((target("avx2"))) float float_product_avx2(const float* a, const float* b,
+                                                         std::size_t dim) {
+  return float_product_body(a, b, dim);
+}
+__attribute__((target("avx512f"))) float float_product_avx512(const float* a, const float* b,
+                                                              std::size_t dim) {
+  return float_product_body(a, b, dim);
 }
 
 /// Two numbers of a sketch, for all lanes.
@@ -113,6 +146,15 @@ Project choose_project() {
   if (__builtin_cpu_supports("avx2")) return project_avx2;
 #endif
   return project_plain;
+}
+
+using FloatProduct = float (*)(const float*, const float*, std::size_t);
+FloatProduct choose_float_product() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return float_product_avx512;
+  if (__builtin_cpu_supports("avx2")) return float_product_avx2;
+#endif
+  return float_product_plain;
 }
 
 using Products = void (*)(const std::int16_t* const*, std::size_t, const std::int16_t*,
@@ -269,6 +311,11 @@ void tile_products(const std::int16_t* const* four, std::size_t width, const std
                    TileProducts& out) {
   static const Products products = choose_products();
   products(four, width, tile, out);
+}
+
+float float_product(const float* a, const float* b, std::size_t dim) {
+  static const FloatProduct product = choose_float_product();
+  return product(a, b, dim);
 }
 
 std::int32_t sketch_product(const std::int16_t* a, const std::int16_t* b, std::size_t width) {

@@ -55,6 +55,8 @@ void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t w
 using TileProducts = std::int32_t[4][kTileSide];
 void tile_products(const std::int16_t* const* four, std::size_t width, const std::int16_t* tile,
                    TileProducts& out);
+/// And of two rows of floats, good to 1e-5 for vectors of length 1, in an order of its own.
+float float_product(const float* a, const float* b, std::size_t dim);
 std::int32_t sketch_product(const std::int16_t* a, const std::int16_t* b, std::size_t width);
 
 }  // namespace vfm::curate

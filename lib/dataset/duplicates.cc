@@ -142,6 +142,7 @@ class Finder {
     curate::CellSearch search;
     search.dim = items_.embeddings()[order.front()].dim;
     search.threshold = *options.duplicate_threshold;
+    search.margin = curate::cell_margin(search.dim);
     std::vector<std::uint32_t> standing(order);  // in the order in which they stand on the disk
     std::sort(standing.begin(), standing.end());
     for (const std::uint32_t number : order)

@@ -77,7 +77,7 @@ struct ComparedSet {
   };
   std::optional<Clusters> clusters;
 
-  /// "exact", or "clusters=894 margin=0.35 most=64 numbers=128".
+  /// "exact", or "clusters=894 margin=0.5 most=64 numbers=128".
   std::string method() const;
   Json clusters_json() const;
 };

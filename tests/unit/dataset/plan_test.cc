@@ -149,7 +149,7 @@ TEST_CASE("more embeddings than memory is given for are refused, and what can be
     REQUIRE(planned.plan.compared.size() == 1);
     CHECK(planned.plan.compared[0].samples == 3);
     CHECK(planned.plan.compared[0].clusters.has_value());
-    CHECK(planned.plan.compared[0].method() == "clusters=3 margin=0.35 most=64 numbers=128");
+    CHECK(planned.plan.compared[0].method() == "clusters=3 margin=1 most=64 numbers=128");
   }
   options.near_bytes = 3 * near_bytes_in_clusters() - 1;
   CHECK(usage_error([&] { PlannedSamples planned(all, options); }) ==
