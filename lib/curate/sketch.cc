@@ -16,13 +16,15 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kDirections = 16;   // of a tile of the basis
+constexpr std::size_t kBasisSide = 16;   // of a tile of the basis
 constexpr std::size_t kRowsAbreast = 4;   // projected at once
 constexpr std::size_t kTrainedAtOnce = 512;  // rows of a thread
 constexpr int kIterations = 4;
+// Longer ones would take a gigabyte to train: of them the first numbers are seen.
+constexpr std::size_t kLongestTrained = 65536;
 constexpr double kDependent = 1e-3;  // what is left of a direction that those before span
 
-using DirectionLanes = float __attribute__((vector_size(kDirections * sizeof(float))));
+using DirectionLanes = float __attribute__((vector_size(kBasisSide * sizeof(float))));
 
 /// out[r][j] = sum over d of rows[r][d] * tile[d][j], in the order of d and without fused products:
 /// the bits are the same with wider instructions.
@@ -31,7 +33,7 @@ using DirectionLanes = float __attribute__((vector_size(kDirections * sizeof(flo
   DirectionLanes sum[kRowsAbreast] = {};
   for (std::size_t d = 0; d < dim; ++d) {
     DirectionLanes lanes;
-    std::memcpy(&lanes, tile + d * kDirections, sizeof lanes);
+    std::memcpy(&lanes, tile + d * kBasisSide, sizeof lanes);
     for (std::size_t r = 0; r < kRowsAbreast; ++r)
       sum[r] += rows[r][d] * lanes;
   }
@@ -46,18 +48,18 @@ void project_plain(const float* const* rows, std::size_t dim, const float* tile,
   constexpr std::size_t kSums = 2;  // of lanes
   DirectionLanes sums[kSums] = {};
   std::size_t d = 0;
-  for (; d + kSums * kDirections <= dim; d += kSums * kDirections)
+  for (; d + kSums * kBasisSide <= dim; d += kSums * kBasisSide)
     for (std::size_t k = 0; k < kSums; ++k) {
       DirectionLanes x, y;
-      std::memcpy(&x, a + d + k * kDirections, sizeof x);
-      std::memcpy(&y, b + d + k * kDirections, sizeof y);
+      std::memcpy(&x, a + d + k * kBasisSide, sizeof x);
+      std::memcpy(&y, b + d + k * kBasisSide, sizeof y);
       sums[k] += x * y;
     }
   float sum = 0;
   for (; d < dim; ++d)
     sum += a[d] * b[d];
   for (const DirectionLanes& lanes : sums)
-    for (std::size_t j = 0; j < kDirections; ++j)
+    for (std::size_t j = 0; j < kBasisSide; ++j)
       sum += lanes[j];
   return sum;
 }
@@ -171,14 +173,14 @@ Products choose_products() {
 void project_rows(const std::vector<float>& tiles, const float* rows, std::size_t n,
                   std::size_t dim, std::size_t directions, float* out) {
   static const Project project = choose_project();
-  float product[kRowsAbreast][kDirections];
+  float product[kRowsAbreast][kBasisSide];
   for (std::size_t i = 0; i < n; i += kRowsAbreast) {
     const float* four[kRowsAbreast];
     for (std::size_t r = 0; r < kRowsAbreast; ++r)
       four[r] = rows + std::min(i + r, n - 1) * dim;
-    for (std::size_t first = 0; first < directions; first += kDirections) {
+    for (std::size_t first = 0; first < directions; first += kBasisSide) {
       project(four, dim, &tiles[first * dim], product[0]);
-      const std::size_t some = std::min(kDirections, directions - first);
+      const std::size_t some = std::min(kBasisSide, directions - first);
       for (std::size_t r = 0; r < kRowsAbreast && i + r < n; ++r)
         std::copy_n(product[r], some, out + (i + r) * directions + first);
     }
@@ -218,10 +220,10 @@ void make_orthonormal(std::vector<double>& columns, std::size_t dim, std::size_t
 
 std::vector<float> as_tiles(const std::vector<double>& columns, std::size_t dim,
                             std::size_t directions) {
-  std::vector<float> tiles((directions + kDirections - 1) / kDirections * kDirections * dim);
+  std::vector<float> tiles((directions + kBasisSide - 1) / kBasisSide * kBasisSide * dim);
   for (std::size_t c = 0; c < directions; ++c)
     for (std::size_t d = 0; d < dim; ++d)
-      tiles[c / kDirections * kDirections * dim + d * kDirections + c % kDirections] =
+      tiles[c / kBasisSide * kBasisSide * dim + d * kBasisSide + c % kBasisSide] =
           static_cast<float>(columns[c * dim + d]);
   return tiles;
 }
@@ -265,7 +267,7 @@ Sketcher Sketcher::train(const std::vector<float>& rows, std::size_t dim, std::s
                          Slots& slots) {
   Sketcher sketcher(dim, width);
   const std::size_t n = rows.size() / dim, directions = width - 1;
-  if (dim <= directions || n == 0) return sketcher;
+  if (dim <= directions || dim > kLongestTrained || n == 0) return sketcher;
   std::vector<double> columns(dim * directions);
   for (std::size_t c = 0; c < directions; ++c)
     std::copy_n(&rows[c * n / directions * dim], dim, &columns[c * dim]);

@@ -43,7 +43,7 @@ class Sketcher {
   Sketcher(std::size_t dim, std::size_t width) : dim_(dim), width_(width) {}
 
   std::size_t dim_, width_;
-  std::vector<float> tiles_;  // the basis, sixteen directions side by side; empty: all of dim
+  std::vector<float> tiles_;  // the basis, sixteen directions side by side; empty: the first axes
 };
 
 /// Sketches side by side, as products take them: kTileSide of them, two numbers of each in turn.

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kSampleBytes = std::size_t{48} << 20;  // of vectors that the basis is made of
 constexpr std::size_t kSampleRows = 16384;                   // of them, at most
 constexpr std::size_t kRowsPerCell = 16;                     // that centres are found from
-constexpr std::size_t kReadAtOnce = 256;                     // vectors of a thread
+constexpr std::size_t kReadAtOnce = 256;                     // vectors of a thread, if they are
+constexpr std::size_t kReadBytes = std::size_t{4} << 20;     // not too long
 constexpr std::uint32_t kNoCell = ~std::uint32_t{0};
 
 }  // namespace
@@ -66,8 +67,10 @@ void SketchStore::learn(Slots& slots) {
 void SketchStore::sketch_all(Slots& slots) {
   std::vector<std::uint32_t> cells(n_, kNoCell);  // by place
   sketches_.resize(n_ * width_);
+  const std::size_t at_once =
+      std::clamp<std::size_t>(kReadBytes / (search_.dim * sizeof(float)), 1, kReadAtOnce);
   in_portions<bool>(
-      slots, n_, kReadAtOnce,
+      slots, n_, at_once,
       [&](std::size_t begin, std::size_t end) {
         const std::size_t some = end - begin;
         std::vector<float> rows(some * search_.dim);

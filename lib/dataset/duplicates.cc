@@ -32,9 +32,9 @@ void put_merit(std::string& out, const Item& item) {
 }
 constexpr std::size_t kMeritBytes = 16;
 
-// A record of what is compared: group, merit, key, number.
-constexpr std::size_t kGroupBytes = 9;
-constexpr int kNumberBytes = 4;
+// A record of what is compared: set, merit, key, place.
+constexpr std::size_t kSetBytes = 9;
+constexpr int kPlaceBytes = 4;
 
 class Finder {
  public:
@@ -86,13 +86,13 @@ class Finder {
       ++set_;
     };
     for (std::string_view rest; stream.next(rest);) {
-      const std::string_view name = io::take_bytes(rest, kGroupBytes);
+      const std::string_view name = io::take_bytes(rest, kSetBytes);
       if (name != group) {
         end_group();
         group = name;
       }
-      rest.remove_prefix(rest.size() - kNumberBytes);
-      order.push_back(static_cast<std::uint32_t>(io::take_ordered(rest, kNumberBytes)));
+      rest.remove_prefix(rest.size() - kPlaceBytes);
+      order.push_back(static_cast<std::uint32_t>(io::take_ordered(rest, kPlaceBytes)));
     }
     end_group();
     return compared;
@@ -114,7 +114,7 @@ class Finder {
       io::put_ordered(record, places[at].encoder, 8);
       put_merit(record, item);
       io::put_ordered_text(record, item.key);
-      io::put_ordered(record, at, kNumberBytes);
+      io::put_ordered(record, at, kPlaceBytes);
       sorter.add(record);
     });
   }
