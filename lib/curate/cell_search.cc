@@ -15,8 +15,8 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kLookedAtOnce = 256;  // vectors of a thread
-constexpr std::size_t kCellsAtOnce = 16;    // of a thread
+constexpr std::size_t kLookedAtOnce = 256;                     // vectors of a thread
+constexpr std::size_t kCellsAtOnce = 16;                       // of a thread
 constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;  // vectors decided at once
 constexpr std::size_t kMostPairs = std::size_t{1} << 22;       // of a block, that pass
 constexpr float kFloatSlack = 1e-4f;  // of a product of unit vectors, summed in floats
@@ -150,15 +150,15 @@ void CellFinder::compare_cell(std::size_t cell, bool within, PassedPairs& passed
     if (within ? rank >= begin_ && !gone_[rank - begin_] : rank < begin_ && kept_[slot])
       members.push_back(static_cast<std::uint32_t>(slot));
   }
-  const auto least = static_cast<std::int32_t>((search_.threshold - kSketchSlack) * kSketchScale *
-                                               kSketchScale);
+  const auto least =
+      static_cast<std::int32_t>((search_.threshold - kSketchSlack) * kSketchScale * kSketchScale);
   std::vector<std::int16_t> tile(width_ * kTileSide);
   TileProducts products;
   VisitorRows rows(store_, search_.dim);
   std::vector<PassedPair> near;  // by sketches
   for (std::size_t first = 0; first < members.size(); first += kTileSide) {
-    const std::span some = std::span(members).subspan(
-        first, std::min(kTileSide, members.size() - first));
+    const std::span some =
+        std::span(members).subspan(first, std::min(kTileSide, members.size() - first));
     const std::int16_t* sketches[kTileSide];
     for (std::size_t j = 0; j < some.size(); ++j)
       sketches[j] = store_.sketch(some[j]);

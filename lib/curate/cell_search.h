@@ -2,10 +2,10 @@
 //
 // The result is that of curate/dedup.h, but for pairs that are not seen; each that is seen is
 // decided on its true cosine, in the same way and to the same bits. In memory is a sketch of each
-// vector (curate/sketch.h); vectors are read where they stand, once in order and then those of pairs
-// that sketches let pass, which none with a cosine of the threshold fails to do. A pair is missed
-// only if the second lies in a cell that is not looked at (curate/sketch_cells.h): never with a
-// margin of 1 and no limit to their number.
+// vector (curate/sketch.h); vectors are read where they stand, once in order and then those of
+// pairs that sketches let pass, which none with a cosine of the threshold fails to do. A pair is
+// missed only if the second lies in a cell that is not looked at (curate/sketch_cells.h): never
+// with a margin of 1 and no limit to their number.
 //
 // What it takes, for n vectors of d numbers, sketches of w, k = 2 sqrt(n) cells of which v are
 // looked at by each vector, counted in products of two numbers:
@@ -13,9 +13,11 @@
 //   own cells      n k w                                                  8.1e12
 //   cells to look  n k w        again, as keeping them would take memory  8.1e12
 //   comparing      n v n/k w/2  as a vector is compared with better ones  1.0e12 v
-// and bytes: n d of 2 (or 4) are written by who calls and read twice, 15 GB each way here; in memory
-// are n (2 w + 20), 2.8 GB, and less with narrower sketches. Pairs that pass take two reads of d.
-// The work on sketches is in whole numbers, so the result does not depend on the processor.
+// and bytes: 2 n d (or 4), 15 GB here, are written by who calls and read once in order; in memory
+// are n (2 w + 20), 2.8 GB, and less with narrower sketches. Pairs that pass take d more each, and
+// each vector of a block of them is read once for all its pairs in a cell. Sketches are products
+// of floats in one order, and all else is in whole numbers: the result does not depend on the
+// processor.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,8 +32,9 @@
 namespace vfm::curate {
 
 /// How far around each vector is looked, by default. Of a way in a direction of chance among m
-/// dimensions, a given one has 1/sqrt(m) on average (root mean square): so half of it is three times
-/// that if vectors differ from near ones in 36 ways or more, and with fewer numbers it is more.
+/// dimensions, a given one has 1/sqrt(m) on average (root mean square): so half of it is three
+/// times that if vectors differ from near ones in 36 ways or more, and with fewer numbers it is
+/// more.
 double cell_margin(std::size_t dim);
 inline constexpr std::size_t kMostCells = 64;
 

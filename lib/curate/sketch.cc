@@ -16,8 +16,8 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kBasisSide = 16;   // of a tile of the basis
-constexpr std::size_t kRowsAbreast = 4;   // projected at once
+constexpr std::size_t kBasisSide = 16;       // of a tile of the basis
+constexpr std::size_t kRowsAbreast = 4;      // projected at once
 constexpr std::size_t kTrainedAtOnce = 512;  // rows of a thread
 constexpr int kIterations = 4;
 // Longer ones would take a gigabyte to train: of them the first numbers are seen.
@@ -293,8 +293,7 @@ void Sketcher::sketch(const float* rows, std::size_t n, std::int16_t* out) const
     for (std::size_t c = 0; c < directions; ++c) {
       const float value = seen[i * directions + c];
       rest -= double{value} * value;
-      out[i * width_ + c] =
-          static_cast<std::int16_t>(std::lround(double{value} * kSketchScale));
+      out[i * width_ + c] = static_cast<std::int16_t>(std::lround(double{value} * kSketchScale));
     }
     const double length = std::sqrt(std::max(0.0, rest));
     out[i * width_ + directions] = static_cast<std::int16_t>(std::ceil(length * kSketchScale));

@@ -13,7 +13,7 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kCellRounds = 3;
-constexpr std::size_t kAssignedAtOnce = 1024;  // sketches of a thread
+constexpr std::size_t kAssignedAtOnce = 1024;                  // sketches of a thread
 constexpr double kUnit = double{kSketchScale} * kSketchScale;  // the product of one with itself
 // Sketches are rounded: two of them may be further apart than their vectors by this.
 constexpr double kRounded = 1e-3;

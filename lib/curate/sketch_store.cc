@@ -30,11 +30,12 @@ bool SketchStore::read(std::size_t rank, std::vector<float>& row) const {
   return to_unit_row(row);
 }
 
-/// Basis and centres, from vectors that are evenly spaced by rank: so where they stand is no matter.
+/// Basis and centres, from vectors that are evenly spaced by rank: so where they stand is no
+/// matter.
 void SketchStore::learn(Slots& slots) {
-  const std::size_t wanted =
-      search_.cells ? search_.cells
-                    : static_cast<std::size_t>(2 * std::sqrt(static_cast<double>(n_)));
+  const std::size_t wanted = search_.cells
+                                 ? search_.cells
+                                 : static_cast<std::size_t>(2 * std::sqrt(static_cast<double>(n_)));
   const std::size_t some = std::min(n_, std::max<std::size_t>(1, wanted) * kRowsPerCell);
   const std::size_t most = std::min(
       kSampleRows, std::max<std::size_t>(width_, kSampleBytes / (search_.dim * sizeof(float))));

@@ -122,10 +122,9 @@ class Finder {
   void compare(ComparedSet& set, const std::vector<std::uint32_t>& order,
                const ShardOptions& options, Slots& slots) {
     const std::uint64_t n = order.size(), dim = items_.embeddings()[order.front()].dim;
-    const bool all_pairs =
-        options.duplicate_method == DuplicateMethod::exact ||
-        (options.duplicate_method == DuplicateMethod::automatic && n <= kMostExact &&
-         n * near_bytes(dim) <= options.near_bytes);
+    const bool all_pairs = options.duplicate_method == DuplicateMethod::exact ||
+                           (options.duplicate_method == DuplicateMethod::automatic &&
+                            n <= kMostExact && n * near_bytes(dim) <= options.near_bytes);
     if (!all_pairs) return compare_in_clusters(set, order, options, slots);
     std::vector<float> rows;
     rows.reserve(n * curate::near_width(dim));
@@ -163,7 +162,8 @@ class Finder {
         search, slots, [&](const auto& pair) { drop_near(order, pair); });
   }
 
-  /// Of a damaged encoder's name the numbers of values may differ: such a one is nobody's duplicate.
+  /// Of a damaged encoder's name the numbers of values may differ: such a one is nobody's
+  /// duplicate.
   void read(std::uint32_t number, std::size_t dim, float* out) const {
     const EmbeddingPlace& place = items_.embeddings()[number];
     if (place.dim != dim) {
@@ -218,9 +218,8 @@ std::string ComparedSet::method() const {
 
 Json ComparedSet::clusters_json() const {
   const auto& counts = clusters->counts;
-  return {{"count", counts.cells},     {"margin", clusters->margin},
-          {"most", clusters->most},    {"numbers", clusters->numbers},
-          {"looked_at", counts.looked_at}, {"cut", counts.cut},
+  return {{"count", counts.cells},        {"margin", clusters->margin},    {"most", clusters->most},
+          {"numbers", clusters->numbers}, {"looked_at", counts.looked_at}, {"cut", counts.cut},
           {"decided", counts.decided}};
 }
 

@@ -121,8 +121,7 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
 void ItemStore::take_embedding(std::string_view packed, std::uint64_t encoder) {
   const bool halves = packed.front() == 'h';
   packed.remove_prefix(1);
-  const std::uint64_t dim =
-      packed.size() / (halves ? sizeof(std::uint16_t) : sizeof(float));
+  const std::uint64_t dim = packed.size() / (halves ? sizeof(std::uint16_t) : sizeof(float));
   const std::uint64_t bytes = all_pairs_ ? near_bytes(dim) : near_bytes_in_clusters();
   if (bytes > near_left_)
     fail_usage(

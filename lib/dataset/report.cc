@@ -59,7 +59,8 @@ void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
 std::string sought(const ComparedSet& set) {
   if (!set.clusters) return "exact, among all pairs";
   return fmt::format(
-      "among {} clusters ({}), so some may be missed; each sample was compared with {:.1f} clusters "
+      "among {} clusters ({}), so some may be missed; each sample was compared with {:.1f} "
+      "clusters "
       "on average",
       set.clusters->counts.cells, set.method(),
       static_cast<double>(set.clusters->counts.looked_at) / static_cast<double>(set.samples));

@@ -166,7 +166,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: many_vectors FOLDER VECTORS [DIM [QUERIES [FIRST_SHARD [PLANTED]]]]\n");
+    std::fprintf(stderr,
+                 "usage: many_vectors FOLDER VECTORS [DIM [QUERIES [FIRST_SHARD [PLANTED]]]]\n");
     return 2;
   }
   try {

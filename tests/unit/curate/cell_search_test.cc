@@ -46,8 +46,7 @@ std::vector<float> planted(std::size_t n, std::size_t dim) {
       all.push_back(sum(all[of], 0.3 * random.uniform(1), direction(dim, 3, i)));
     } else {
       const auto group = static_cast<std::uint64_t>(std::pow(random.uniform(2), 2) * 30);
-      all.push_back(
-          sum(direction(dim, 2, group), 0.4 + random.uniform(1), direction(dim, 3, i)));
+      all.push_back(sum(direction(dim, 2, group), 0.4 + random.uniform(1), direction(dim, 3, i)));
     }
   }
   std::vector<float> rows;
@@ -120,7 +119,8 @@ TEST_CASE("products of sketches are exact, and never below a cosine by more than
             REQUIRE(products[r][j] == want);
             if (j >= some) continue;
             CHECK(sketch_product(pointers[50 + r], pointers[10 + j], width) == want);
-            const double cosine = near_cosine({&rows[(50 + r) * dim], dim}, {&rows[(10 + j) * dim], dim});
+            const double cosine =
+                near_cosine({&rows[(50 + r) * dim], dim}, {&rows[(10 + j) * dim], dim});
             const double bound = static_cast<double>(want) / kSketchScale / kSketchScale;
             CHECK(bound >= cosine - kSketchSlack);
             most = std::max(most, bound - cosine);

@@ -136,11 +136,10 @@ TEST_CASE("more embeddings than memory is given for are refused, and what can be
   options.duplicate_method = DuplicateMethod::exact;
   CHECK(PlannedSamples(all, options).plan.duplicates.count(DuplicateKind::near) == 2);
   --options.near_bytes;
-  CHECK(
-      usage_error([&] { PlannedSamples planned(all, options); }) ==
-      "more than 2 samples with an embedding of 2 numbers: comparing all of them would take more "
-      "memory than this version gives it; --duplicate-method clusters takes less, and "
-      "--duplicate-threshold off drops exact duplicates alone");
+  CHECK(usage_error([&] { PlannedSamples planned(all, options); }) ==
+        "more than 2 samples with an embedding of 2 numbers: comparing all of them would take more "
+        "memory than this version gives it; --duplicate-method clusters takes less, and "
+        "--duplicate-threshold off drops exact duplicates alone");
   // By itself it takes what fits.
   options.duplicate_method = DuplicateMethod::automatic;
   {
@@ -160,7 +159,8 @@ TEST_CASE("more embeddings than memory is given for are refused, and what can be
   CHECK(PlannedSamples(all, options).plan.duplicates.count(DuplicateKind::near) == 1);
 }
 
-TEST_CASE("near duplicates by clusters are those of all pairs, kind by kind and encoder by encoder") {
+TEST_CASE(
+    "near duplicates by clusters are those of all pairs, kind by kind and encoder by encoder") {
   Items all = items(60);
   for (std::size_t i = 0; i < all.size(); ++i) {
     // Some are halves, as they come from the disk, and some no numbers that halves have.
