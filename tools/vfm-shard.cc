@@ -58,12 +58,18 @@ class ShardTool : public vfm::cli::Tool {
                    "drop samples whose embedding has this cosine to a better one, or off")
         ->type_name("COSINE")
         ->capture_default_str();
+    by_ = app.add_option("--duplicate-method", method_,
+                         "compare all embeddings with each other, or those in and around clusters")
+              ->type_name("METHOD")
+              ->check(CLI::IsMember({"auto", "exact", "clusters"}))
+              ->capture_default_str();
     near_ = app.add_option("--near-duplicates", options_.near_member,
                            "the embedding that near duplicates go by")
                 ->type_name("NAME.npy")
                 ->default_str(vfm::dataset::kDefaultVector);
     app.add_flag("--keep-duplicates", options_.keep_duplicates, "keep near and exact duplicates")
-        ->excludes(near_);
+        ->excludes(near_)
+        ->excludes(by_);
     balance_ = app.add_option("--balance", balance_text_,
                               "leave out some of what there is too much of: by fields, or by "
                               "clusters of embeddings NAME.npy")
@@ -101,6 +107,11 @@ class ShardTool : public vfm::cli::Tool {
     if (without_->count() > 0 && options_.without.empty())
       vfm::fail_usage("--without: the name of the file is empty");
     options_.duplicate_threshold = parse_threshold(threshold_);
+    if (by_->count() > 0 && !options_.duplicate_threshold)
+      vfm::fail_usage(
+          "--duplicate-method says how to compare; leave out --duplicate-threshold off");
+    if (method_ == "exact") options_.duplicate_method = vfm::dataset::DuplicateMethod::exact;
+    if (method_ == "clusters") options_.duplicate_method = vfm::dataset::DuplicateMethod::clusters;
     if (near_->count() > 0) {
       vfm::dataset::check_vector_name("--near-duplicates", options_.near_member);
       if (!options_.duplicate_threshold)
@@ -189,11 +200,11 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
-  std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
+  std::string threshold_ = "0.99", method_ = "auto", split_, resolution_, aspect_, seconds_;
   std::string balance_text_;
   std::string scores_text_;
   CLI::Option *scores_ = nullptr, *where_ = nullptr, *without_ = nullptr, *near_ = nullptr,
-              *balance_ = nullptr;
+              *by_ = nullptr, *balance_ = nullptr;
   vfm::dataset::SampleCounts counts_;  // of --dry-run
   vfm::dataset::ShardOptions options_;
   bool dry_run_ = false;

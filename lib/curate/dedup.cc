@@ -80,25 +80,22 @@ struct Vectors {
   std::size_t count, width, steps;
   std::vector<float> values, rests;
   std::vector<bool> usable;
+  std::vector<std::size_t> place;  // of each number in its row
 };
 
 Vectors::Vectors(std::vector<float> embeddings, std::size_t dim)
     : count(embeddings.size() / dim),
-      width((dim + kHead - 1) / kHead * kHead),
+      width(near_width(dim)),
       steps(width / kHead),
-      values(count * width),
+      values(std::move(embeddings)),
       rests(count * steps),
-      usable(count) {
+      usable(count),
+      place(dim) {
   std::vector<double> sum(dim), squares(dim);
   for (std::size_t i = 0; i < count; ++i) {
-    float* in = embeddings.data() + i * dim;
-    double length = 0;
-    for (std::size_t d = 0; d < dim; ++d)
-      length += double{in[d]} * in[d];
-    usable[i] = std::isfinite(length) && length > 0;
-    const double scale = usable[i] ? 1 / std::sqrt(length) : 0;
+    float* in = values.data() + i * dim;
+    usable[i] = to_unit_row({in, dim});
     for (std::size_t d = 0; d < dim; ++d) {
-      in[d] = usable[i] ? static_cast<float>(in[d] * scale) : 0;
       sum[d] += in[d];
       squares[d] += double{in[d]} * in[d];
     }
@@ -111,9 +108,16 @@ Vectors::Vectors(std::vector<float> embeddings, std::size_t dim)
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return variance[a] > variance[b]; });
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t d = 0; d < dim; ++d)
+    place[order[d]] = d;
+  values.resize(count * width);
+  std::vector<float> old(dim);
+  for (std::size_t i = count; i-- > 0;) {  // from the last: rows become wider where they stand
+    std::copy_n(&values[i * dim], dim, old.begin());
+    float* out = &values[i * width];
     for (std::size_t d = 0; d < dim; ++d)
-      values[i * width + d] = embeddings[i * dim + order[d]];
+      out[d] = old[order[d]];
+    std::fill(out + dim, out + width, 0.0f);
     double rest = 0;
     for (std::size_t step = steps; step-- > 0;) {
       rests[i * steps + step] = static_cast<float>(std::sqrt(rest));
@@ -123,14 +127,12 @@ Vectors::Vectors(std::vector<float> embeddings, std::size_t dim)
   }
 }
 
+/// In the order that the numbers came in, whatever the other rows are.
 double Vectors::cosine(std::size_t a, std::size_t b) const {
-  double dot = 0, aa = 0, bb = 0;
-  for (std::size_t d = 0; d < width; ++d) {
-    dot += double{row(a)[d]} * row(b)[d];
-    aa += double{row(a)[d]} * row(a)[d];
-    bb += double{row(b)[d]} * row(b)[d];
-  }
-  return dot / std::sqrt(aa * bb);
+  std::vector<float> x(place.size()), y(place.size());
+  for (std::size_t d = 0; d < place.size(); ++d)
+    x[d] = row(a)[place[d]], y[d] = row(b)[place[d]];
+  return near_cosine(x, y);
 }
 
 std::optional<double> Vectors::decide(std::size_t a, std::size_t b, float head,
@@ -149,10 +151,8 @@ std::optional<double> Vectors::decide(std::size_t a, std::size_t b, float head,
       dot += part;
   }
   const double exact = cosine(a, b);
-  // Rounded to 9 digits: equal vectors have the cosine 1, whatever the last bits of the sums say.
-  const double rounded = std::round(exact * 1e9) / 1e9;
-  if (rounded < threshold) return std::nullopt;
-  return rounded;
+  if (exact < threshold) return std::nullopt;
+  return exact;
 }
 
 /// The items kept so far.
@@ -210,6 +210,31 @@ void Kept::find(const std::size_t* items, std::size_t n, std::size_t from, doubl
 }
 
 }  // namespace
+
+std::size_t near_width(std::size_t dim) {
+  return (dim + kHead - 1) / kHead * kHead;
+}
+
+bool to_unit_row(std::span<float> row) {
+  double length = 0;
+  for (const float value : row)
+    length += double{value} * value;
+  const bool usable = std::isfinite(length) && length > 0;
+  const double scale = usable ? 1 / std::sqrt(length) : 0;
+  for (float& value : row)
+    value = usable ? static_cast<float>(value * scale) : 0;
+  return usable;
+}
+
+double near_cosine(std::span<const float> a, std::span<const float> b) {
+  double dot = 0, aa = 0, bb = 0;
+  for (std::size_t d = 0; d < a.size(); ++d) {
+    dot += double{a[d]} * b[d];
+    aa += double{a[d]} * a[d];
+    bb += double{b[d]} * b[d];
+  }
+  return std::round(dot / std::sqrt(aa * bb) * 1e9) / 1e9;
+}
 
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, Slots& slots) {

@@ -31,6 +31,12 @@
 
 namespace vfm::dataset {
 
+/// How near duplicates are sought: all pairs (curate/dedup.h), or within clusters and around them
+/// (curate/cell_search.h); automatic: all pairs of up to kMostExact samples, as far as
+/// ShardOptions::near_bytes allows.
+enum class DuplicateMethod { automatic, exact, clusters };
+inline constexpr std::uint64_t kMostExact = 1'000'000;
+
 struct ShardOptions {
   std::vector<std::string> inputs;  ///< as shard/shard_input.h takes them
   std::string output;  ///< folder of the dataset; empty: only the report is written, and none else
@@ -45,9 +51,11 @@ struct ShardOptions {
   /// The member whose vectors are compared; empty: kDefaultVector, which then need not be there.
   std::string near_member;
   std::string compared_member() const { return near_member.empty() ? kDefaultVector : near_member; }
+  DuplicateMethod duplicate_method = DuplicateMethod::automatic;
   /// Memory for comparing embeddings, by near_bytes() of dataset/item_store.h; all else takes less
-  /// than a quarter of 2 GiB. 673,000 samples of 234 numbers, or 165,000 of 1,152.
-  std::uint64_t near_bytes = std::uint64_t{3} << 29;
+  /// than a quarter of 2 GiB. All pairs of 1,000,000 samples of 768 numbers; 32 million in
+  /// clusters.
+  std::uint64_t near_bytes = std::uint64_t{7} << 29;
   bool rekey = false;  ///< new keys from contents, for foreign shards whose keys repeat
   curate::BinEdges edges;
   std::vector<curate::SplitPart> split{{"train", 1}};

@@ -2,12 +2,12 @@
 #include "dataset/duplicates.h"
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "curate/dedup.h"
 #include "dataset/join.h"
 #include "io/packed.h"
@@ -31,6 +31,10 @@ void put_merit(std::string& out, const Item& item) {
   io::put_ordered(out, ~item.media_bytes, 8);
 }
 constexpr std::size_t kMeritBytes = 16;
+
+// A record of what is compared: set, merit, key, place.
+constexpr std::size_t kSetBytes = 9;
+constexpr int kPlaceBytes = 4;
 
 class Finder {
  public:
@@ -65,41 +69,115 @@ class Finder {
     drop_all_but_one(same, best);
   }
 
-  std::vector<ComparedSet> near(double threshold, Slots& slots) {
+  std::vector<ComparedSet> near(const ShardOptions& options, Slots& slots) {
     std::vector<ComparedSet> compared;
-    // Only what one encoder made of one kind of media can be compared.
-    std::map<std::pair<bool, std::uint64_t>, std::vector<Candidate>> groups;
-    for (const EmbeddingPlace& place : items_.embeddings()) {
-      if (!items_.is_kept(place.item)) continue;
-      const Item item = items_.get(place.item);
-      const bool image = media_kind(item.shape.media) == MediaKind::image;
-      std::string order;
-      put_merit(order, item);
-      groups[{image, place.encoder}].push_back({order + item.key, place});
-    }
-    for (auto& [name, group] : groups) {
-      compared.push_back({name.first, name.second, group.size()});
-      std::sort(group.begin(), group.end(),
-                [](const Candidate& a, const Candidate& b) { return a.order < b.order; });
-      const std::size_t dim = group.front().place.dim;
-      std::vector<float> rows;
-      rows.reserve(group.size() * dim);
-      for (const Candidate& one : group) {
-        const std::vector<float> row = items_.embedding(one.place);
-        rows.insert(rows.end(), row.begin(), row.end());
+    io::Sorter by_merit(items_.folder());
+    sort_by_merit(by_merit);
+    io::Sorter::Stream stream = by_merit.sorted();
+    std::string group;
+    std::vector<std::uint32_t> order;  // numbers of embeddings of one group, the better first
+    const auto end_group = [&] {
+      if (order.empty()) return;
+      std::string_view name = group;
+      const bool images = io::take_ordered(name, 1) != 0;
+      compared.push_back({images, io::take_ordered(name, 8), order.size(), std::nullopt});
+      compare(compared.back(), order, options, slots);
+      order.clear();
+      ++set_;
+    };
+    for (std::string_view rest; stream.next(rest);) {
+      const std::string_view name = io::take_bytes(rest, kSetBytes);
+      if (name != group) {
+        end_group();
+        group = name;
       }
-      for (const auto& pair : curate::find_near_duplicates(std::move(rows), dim, threshold, slots))
-        drop(group[pair.item].place.item, group[pair.keeper].place.item, DuplicateKind::near,
-             pair.cosine);
+      rest.remove_prefix(rest.size() - kPlaceBytes);
+      order.push_back(static_cast<std::uint32_t>(io::take_ordered(rest, kPlaceBytes)));
     }
+    end_group();
     return compared;
   }
 
  private:
-  struct Candidate {
-    std::string order;  // better first
-    EmbeddingPlace place;
-  };
+  /// Embeddings of samples that are kept, by number: what one encoder made of one kind of media,
+  /// as no other can be compared, the better sample first.
+  void sort_by_merit(io::Sorter& sorter) {
+    const auto& places = items_.embeddings();
+    std::uint32_t at = 0;
+    std::string record;
+    items_.for_each_kept([&](std::uint32_t number, const Item& item) {
+      while (at < places.size() && places[at].item < number)
+        ++at;
+      if (at == places.size() || places[at].item != number) return;
+      record.clear();
+      io::put_ordered(record, media_kind(item.shape.media) == MediaKind::image, 1);
+      io::put_ordered(record, places[at].encoder, 8);
+      put_merit(record, item);
+      io::put_ordered_text(record, item.key);
+      io::put_ordered(record, at, kPlaceBytes);
+      sorter.add(record);
+    });
+  }
+
+  void compare(ComparedSet& set, const std::vector<std::uint32_t>& order,
+               const ShardOptions& options, Slots& slots) {
+    const std::uint64_t n = order.size(), dim = items_.embeddings()[order.front()].dim;
+    const bool all_pairs = options.duplicate_method == DuplicateMethod::exact ||
+                           (options.duplicate_method == DuplicateMethod::automatic &&
+                            n <= kMostExact && n * near_bytes(dim) <= options.near_bytes);
+    if (!all_pairs) return compare_in_clusters(set, order, options, slots);
+    std::vector<float> rows;
+    rows.reserve(n * curate::near_width(dim));
+    rows.resize(n * dim);
+    for (std::size_t i = 0; i < n; ++i)
+      read(order[i], dim, &rows[i * dim]);
+    for (const auto& pair :
+         curate::find_near_duplicates(std::move(rows), dim, *options.duplicate_threshold, slots))
+      drop_near(order, pair);
+  }
+
+  void compare_in_clusters(ComparedSet& set, const std::vector<std::uint32_t>& order,
+                           const ShardOptions& options, Slots& slots) {
+    curate::CellSearch search;
+    search.dim = items_.embeddings()[order.front()].dim;
+    search.threshold = *options.duplicate_threshold;
+    search.margin = curate::cell_margin(search.dim);
+    std::vector<std::uint32_t> standing(order);  // in the order in which they stand on the disk
+    std::sort(standing.begin(), standing.end());
+    for (const std::uint32_t number : order)
+      search.places.push_back(static_cast<std::uint32_t>(
+          std::lower_bound(standing.begin(), standing.end(), number) - standing.begin()));
+    search.read = [&](std::size_t place, float* out) { read(standing[place], search.dim, out); };
+    const std::uint64_t taken =
+        items_.embeddings().size() * (sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t));
+    search.width = curate::cell_sketch_width(
+        order.size(), options.near_bytes - std::min(taken, options.near_bytes));
+    if (search.width == 0) search.width = curate::kLeastSketch;
+    log_info("{} samples with an embedding: near duplicates are sought by clusters", order.size());
+    set.clusters.emplace();
+    set.clusters->margin = search.margin;
+    set.clusters->most = search.most;
+    set.clusters->numbers = search.width;
+    set.clusters->counts = curate::find_near_duplicates_in_cells(
+        search, slots, [&](const auto& pair) { drop_near(order, pair); });
+  }
+
+  /// Of a damaged encoder's name the numbers of values may differ: such a one is nobody's
+  /// duplicate.
+  void read(std::uint32_t number, std::size_t dim, float* out) const {
+    const EmbeddingPlace& place = items_.embeddings()[number];
+    if (place.dim != dim) {
+      std::fill(out, out + dim, 0.0f);
+      return;
+    }
+    items_.read_embedding(place, out);
+  }
+
+  void drop_near(const std::vector<std::uint32_t>& order, const curate::NearDuplicate& pair) {
+    const auto& places = items_.embeddings();
+    drop(places[order[pair.item]].item, places[order[pair.keeper]].item, DuplicateKind::near,
+         pair.cosine);
+  }
 
   void drop_all_but_one(const std::vector<std::uint32_t>& same, std::size_t best) {
     if (same.size() < 2) return;
@@ -118,18 +196,32 @@ class Finder {
     items_.drop(number);
     if (last_keeper_ != keeper || kept_.key.empty()) kept_ = items_.get(last_keeper_ = keeper);
     const Item dropped = items_.get(number);
-    list_.add({dropped.key, kept_.key, kind, cosine, reason(kept_, dropped)});
+    list_.add({dropped.key, kept_.key, kind, cosine, reason(kept_, dropped), set_});
   }
 
   ItemStore& items_;
   bool drops_;
   DuplicateList& list_;
   DuplicatePairs& pairs_;
+  std::uint32_t set_ = 0;  // of those that are compared
   std::uint32_t last_keeper_ = 0;
   Item kept_;
 };
 
 }  // namespace
+
+std::string ComparedSet::method() const {
+  if (!clusters) return "exact";
+  return fmt::format("clusters={} margin={} most={} numbers={}", clusters->counts.cells,
+                     clusters->margin, clusters->most, clusters->numbers);
+}
+
+Json ComparedSet::clusters_json() const {
+  const auto& counts = clusters->counts;
+  return {{"count", counts.cells},        {"margin", clusters->margin},    {"most", clusters->most},
+          {"numbers", clusters->numbers}, {"looked_at", counts.looked_at}, {"cut", counts.cut},
+          {"decided", counts.decided}};
+}
 
 void DuplicateList::add(const Duplicate& duplicate) {
   ++counts_[static_cast<std::size_t>(duplicate.kind)];
@@ -141,6 +233,7 @@ void DuplicateList::add(const Duplicate& duplicate) {
   io::put_number(record, static_cast<std::uint64_t>(duplicate.kind));
   io::put_real(record, duplicate.cosine);
   io::put_text(record, duplicate.reason);
+  if (duplicate.kind == DuplicateKind::near) io::put_number(record, duplicate.set);
   sorter_.add(record);
 }
 
@@ -154,6 +247,9 @@ void DuplicateList::for_each(const std::function<bool(const Duplicate&)>& use) {
     duplicate.kind = static_cast<DuplicateKind>(io::take_number(rest));
     duplicate.cosine = io::take_real(rest);
     duplicate.reason = io::take_text(rest);
+    duplicate.set = 0;
+    if (duplicate.kind == DuplicateKind::near)
+      duplicate.set = static_cast<std::uint32_t>(io::take_number(rest));
     if (!use(duplicate)) return;
   }
 }
@@ -176,7 +272,7 @@ std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& o
   Finder finder(items, !options.keep_duplicates, list, pairs);
   finder.exact();
   if (options.keep_duplicates || !options.duplicate_threshold) return {};
-  return finder.near(*options.duplicate_threshold, slots);
+  return finder.near(options, slots);
 }
 
 }  // namespace vfm::dataset

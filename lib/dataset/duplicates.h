@@ -5,10 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/slots.h"
+#include "curate/cell_search.h"
 #include "dataset/dataset.h"
 #include "dataset/item_store.h"
 #include "io/scratch_file.h"
@@ -25,7 +28,8 @@ struct Duplicate {
   std::string key, keeper;
   DuplicateKind kind = DuplicateKind::exact;
   double cosine = 1;
-  std::string reason;  ///< why the keeper is the better one
+  std::string reason;     ///< why the keeper is the better one
+  std::uint32_t set = 0;  ///< of a near one: in which ComparedSet it was found
 };
 
 /// All of them, on a temporary file. Thread-safety: one thread at a time.
@@ -65,6 +69,17 @@ struct ComparedSet {
   bool images = false;  ///< else videos and all others
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;
+  /// What vectors were looked for by clusters, and what came of it; nothing: all pairs.
+  struct Clusters {
+    double margin = 0;
+    std::uint64_t most = 0, numbers = 0;
+    curate::CellCounts counts;
+  };
+  std::optional<Clusters> clusters;
+
+  /// "exact", or "clusters=894 margin=0.5 most=64 numbers=128".
+  std::string method() const;
+  Json clusters_json() const;
 };
 
 /// Exact duplicates have the same media bytes; near duplicates, among what is then left, are videos

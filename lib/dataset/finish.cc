@@ -69,12 +69,18 @@ void add(Json& object, const std::string& name, const Json& record, double secon
 Json compared_json(const ShardOptions& options, const Scan& scan, const ShardPlan& plan) {
   constexpr std::size_t kMostSets = 64;
   Json sets = Json::array();
-  for (const ComparedSet& set : plan.compared)
-    if (sets.size() < kMostSets)
-      sets.push_back({{"media", set.images ? "image" : "video"},
-                      {"encoder", scan.encoders.of(set.encoder)},
-                      {"samples", set.samples}});
-  return {{"by", options.compared_member()}, {"method", "exact"}, {"sets", std::move(sets)}};
+  bool exact = true;
+  for (const ComparedSet& set : plan.compared) {
+    exact = exact && !set.clusters;
+    if (sets.size() == kMostSets) continue;
+    sets.push_back({{"media", set.images ? "image" : "video"},
+                    {"encoder", scan.encoders.of(set.encoder)},
+                    {"samples", set.samples}});
+    if (set.clusters) sets.back()["clusters"] = set.clusters_json();
+  }
+  return {{"by", options.compared_member()},
+          {"method", exact ? "exact" : "clusters"},
+          {"sets", std::move(sets)}};
 }
 
 Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
@@ -146,12 +152,13 @@ void write_duplicates(const ShardOptions& options, ShardPlan& plan) {
   }
   io::TextWriter file(path);
   plan.duplicates.for_each([&](const Duplicate& d) {
-    file.add(dump_json({{"key", d.key},
-                        {"duplicate_of", d.keeper},
-                        {"kind", kDuplicateKinds[static_cast<std::size_t>(d.kind)]},
-                        {"cosine", d.cosine},
-                        {"reason", d.reason}}) +
-             "\n");
+    Json record = {{"key", d.key},
+                   {"duplicate_of", d.keeper},
+                   {"kind", kDuplicateKinds[static_cast<std::size_t>(d.kind)]},
+                   {"cosine", d.cosine},
+                   {"reason", d.reason}};
+    if (d.kind == DuplicateKind::near) record["method"] = plan.compared.at(d.set).method();
+    file.add(dump_json(record) + "\n");
     return true;
   });
   file.update();

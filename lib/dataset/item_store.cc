@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "base/philox.h"
 #include "base/stop.h"
+#include "curate/cell_search.h"
+#include "curate/dedup.h"
 #include "io/packed.h"
 
 namespace vfm::dataset {
@@ -15,18 +18,35 @@ namespace {
 constexpr std::size_t kKeysMemory = std::size_t{24} << 20;  // a million keys fill it
 constexpr std::size_t kLongestNames = std::size_t{64} << 10;
 
-std::string bytes_of(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+/// 'h' and halves, if these are the same numbers to the bit, else 'f' and floats.
+std::string pack_embedding(const std::vector<float>& values) {
+  if (values.empty()) return {};
+  std::vector<std::uint16_t> halves(values.size());
+  std::vector<float> again(values.size());
+  floats_to_halves(values, halves);
+  halves_to_floats(halves, again);
+  std::string out = "f";
+  if (std::memcmp(again.data(), values.data(), values.size() * sizeof(float)) == 0) {
+    out = "h";
+    out.append(reinterpret_cast<const char*>(halves.data()), halves.size() * sizeof halves[0]);
+  } else {
+    out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
+  }
+  return out;
 }
 
 }  // namespace
 
 std::uint64_t near_bytes(std::uint64_t dim) {
-  // curate/dedup.h: two copies, their dimensions filled up to 64; the first 64 of those kept once
-  // more; and lists.
+  // curate/dedup.h: their dimensions filled up to 64; the first 64 of those kept once more; and
+  // lists.
   constexpr std::uint64_t kHead = 64, kLists = 160;
-  const std::uint64_t width = (dim + kHead - 1) / kHead * kHead;
-  return (dim + width + width / kHead + kHead) * sizeof(float) + kLists;
+  const std::uint64_t width = curate::near_width(dim);
+  return (width + width / kHead + kHead) * sizeof(float) + kLists;
+}
+
+std::uint64_t near_bytes_in_clusters() {
+  return curate::cell_bytes(curate::kLeastSketch) + sizeof(EmbeddingPlace);
 }
 
 void ItemBatch::add(const Item& item) {
@@ -39,19 +59,21 @@ void ItemBatch::add(const Item& item) {
     io::put_text(out, *text);
   io::put_number(out, shapes_.number(item.shape));
   io::put_number(out, item.encoder);
-  io::put_text(out, bytes_of(item.embedding));
+  io::put_text(out, pack_embedding(item.embedding));
   io::put_text(out, item.notes);
   put_facts(out, item);
   items_.append_text(out);
 }
 
-ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool notes)
+ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
+                     bool notes)
     : folder_(folder),
       near_left_(most_near_bytes),
+      all_pairs_(all_pairs),
       keeps_notes_(notes),
       items_(folder),
       offsets_(folder),
-      embedding_floats_(folder),
+      embedding_bytes_(folder),
       notes_(folder),
       keys_(folder, kKeysMemory),
       source_runs_(folder) {}
@@ -72,20 +94,7 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
     const std::uint64_t encoder = io::take_number(rest);
     const std::string_view embedding = io::take_text(rest), notes = io::take_text(rest);
     if (keeps_notes_) notes_.append_text(notes);
-    if (!embedding.empty()) {
-      const std::uint64_t dim = embedding.size() / sizeof(float), bytes = near_bytes(dim);
-      if (bytes > near_left_)
-        fail_usage(
-            "more than {} samples with an embedding of {} numbers: comparing all of them would "
-            "take "
-            "more memory than this version gives it; --duplicate-threshold off drops exact "
-            "duplicates alone",
-            embeddings_.size(), dim);
-      near_left_ -= bytes;
-      embeddings_.push_back(
-          {count_, static_cast<std::uint32_t>(dim), encoder, embedding_floats_.size()});
-      embedding_floats_.append(embedding);
-    }
+    if (!embedding.empty()) take_embedding(embedding, encoder);
     record.clear();
     io::put_ordered(record, random_key(item.key), 8);
     io::put_ordered(record, count_, 4);
@@ -106,6 +115,24 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
     items_.append_text(record);
     ++count_;
   }
+}
+
+/// Of the item that is being taken.
+void ItemStore::take_embedding(std::string_view packed, std::uint64_t encoder) {
+  const bool halves = packed.front() == 'h';
+  packed.remove_prefix(1);
+  const std::uint64_t dim = packed.size() / (halves ? sizeof(std::uint16_t) : sizeof(float));
+  const std::uint64_t bytes = all_pairs_ ? near_bytes(dim) : near_bytes_in_clusters();
+  if (bytes > near_left_)
+    fail_usage(
+        "more than {} samples with an embedding of {} numbers: comparing {} would take more memory "
+        "than this version gives it; {}--duplicate-threshold off drops exact duplicates alone",
+        embeddings_.size(), dim, all_pairs_ ? "all of them" : "them, even by clusters,",
+        all_pairs_ ? "--duplicate-method clusters takes less, and " : "");
+  near_left_ -= bytes;
+  embeddings_.push_back(
+      {count_, halves, static_cast<std::uint32_t>(dim), encoder, embedding_bytes_.size()});
+  embedding_bytes_.append(packed);
 }
 
 void ItemStore::note_source(const Item& item) {
@@ -228,7 +255,7 @@ void ItemStore::forget_notes() {
 
 void ItemStore::forget_sources() {
   source_runs_ = io::Sorter(folder_);
-  for (io::ScratchFile* file : {&offsets_, &embedding_floats_})
+  for (io::ScratchFile* file : {&offsets_, &embedding_bytes_})
     *file = io::ScratchFile(folder_);
   embeddings_ = {};
 }
@@ -237,10 +264,11 @@ void ItemStore::forget_items() {
   items_ = io::ScratchFile(folder_);
 }
 
-std::vector<float> ItemStore::embedding(const EmbeddingPlace& place) const {
-  std::vector<float> values(place.dim);
-  embedding_floats_.read(values.data(), values.size() * sizeof(float), place.offset);
-  return values;
+void ItemStore::read_embedding(const EmbeddingPlace& place, float* out) const {
+  if (!place.halves) return embedding_bytes_.read(out, place.dim * sizeof *out, place.offset);
+  std::vector<std::uint16_t> bits(place.dim);
+  embedding_bytes_.read(bits.data(), bits.size() * sizeof bits[0], place.offset);
+  halves_to_floats(bits, {out, place.dim});
 }
 
 void ItemStore::for_each_source_run(const std::function<void(const SourceRun&)>& use) {

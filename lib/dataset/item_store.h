@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,20 +33,25 @@ class ItemBatch {
   std::string packed_;
 };
 
-/// Where an embedding is kept.
+/// Where an embedding is kept: as halves, if that is what its numbers are, else as floats.
 struct EmbeddingPlace {
-  std::uint32_t item = 0, dim = 0;
+  std::uint32_t item = 0;
+  bool halves = false;
+  std::uint32_t dim = 0;
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Bytes that comparing a sample with the others takes, by the length of its embedding.
+/// Bytes that comparing a sample with all others takes, by the length of its embedding; and those
+/// that it takes at least where only samples of neighbouring clusters are compared.
 std::uint64_t near_bytes(std::uint64_t dim);
+std::uint64_t near_bytes_in_clusters();
 
 class ItemStore {
  public:
-  /// Keeps no more embeddings than can be compared in `most_near_bytes`.
-  /// `notes`: keeps Item::notes.
-  ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool notes = false);
+  /// Keeps no more embeddings than can be compared in `most_near_bytes`: all pairs, where
+  /// `all_pairs` says so, else by clusters. `notes`: keeps Item::notes.
+  ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
+            bool notes = false);
 
   /// Throws Error{usage} for one embedding too many.
   void take(const ItemBatch& batch, std::uint32_t shard);
@@ -76,8 +83,9 @@ class ItemStore {
                                                std::string_view notes)>& use) const;
 
   const Shapes& shapes() const { return shapes_; }
-  const std::vector<EmbeddingPlace>& embeddings() const { return embeddings_; }
-  std::vector<float> embedding(const EmbeddingPlace& place) const;
+  const std::deque<EmbeddingPlace>& embeddings() const { return embeddings_; }
+  /// Its place.dim numbers, from any thread.
+  void read_embedding(const EmbeddingPlace& place, float* out) const;
   const std::string& folder() const { return folder_; }
 
   /// Neighbours of one source and path: by source, path and first item.
@@ -97,17 +105,18 @@ class ItemStore {
   void forget_items();
 
  private:
+  void take_embedding(std::string_view packed, std::uint64_t encoder);
   void note_source(const Item& item);
   void end_source();
 
   std::string folder_;
   std::uint64_t near_left_;
-  bool keeps_notes_;
+  bool all_pairs_, keeps_notes_;
   std::uint32_t count_ = 0, gone_count_ = 0;
   std::vector<bool> gone_, dropped_;
   Shapes shapes_;
-  io::ScratchFile items_, offsets_, embedding_floats_, notes_;
-  std::vector<EmbeddingPlace> embeddings_;
+  io::ScratchFile items_, offsets_, embedding_bytes_, notes_;
+  std::deque<EmbeddingPlace> embeddings_;  // no vector, which takes twice as much while it grows
   io::Sorter keys_, source_runs_;
   SourceRun run_;  // the last one
 };

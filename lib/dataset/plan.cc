@@ -268,6 +268,9 @@ Json options_json(const ShardOptions& options) {
   // What is not asked for is not named: so datasets that were made before go on.
   if (options.compared_member() != kDefaultVector)
     json["near_duplicates"] = options.compared_member();
+  if (options.duplicate_method != DuplicateMethod::automatic)
+    json["duplicate_method"] =
+        options.duplicate_method == DuplicateMethod::exact ? "exact" : "clusters";
   if (!options.balance.rules.empty()) {
     json["balance"] = options.balance.json();
     if (options.balance.clusters > 0) json["balance_clusters"] = options.balance.clusters;

@@ -56,6 +56,16 @@ void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
     if (plan.ranges[q].any) page.svg(charts[q].svg(kCharts[q].axis), kCharts[q].caption);
 }
 
+std::string sought(const ComparedSet& set) {
+  if (!set.clusters) return "exact, among all pairs";
+  return fmt::format(
+      "among {} clusters ({}), so some may be missed; each sample was compared with {:.1f} "
+      "clusters "
+      "on average",
+      set.clusters->counts.cells, set.method(),
+      static_cast<double>(set.clusters->counts.looked_at) / static_cast<double>(set.samples));
+}
+
 /// `listed`: in the dataset's folder.
 void duplicates(report::Page& page, ShardPlan& plan, bool listed) {
   if (plan.duplicates.count() == 0) return;
@@ -66,6 +76,9 @@ void duplicates(report::Page& page, ShardPlan& plan, bool listed) {
                     fmt::format("{:.4f}", d.cosine), d.reason});
     return rows.size() < kShownDuplicates;
   });
+  for (const ComparedSet& set : plan.compared)
+    page.paragraph(fmt::format("Near duplicates of {} {}: {}.", set.samples,
+                               set.images ? "images" : "videos", sought(set)));
   const std::vector<double>& cosines = plan.duplicates.near_cosines();
   if (!cosines.empty())
     page.svg(report::histogram(cosines, kHistogramBins, "cosine"),

@@ -34,6 +34,7 @@ struct Scan {
   /// Its temporary files stand in the dataset's folder.
   explicit Scan(const ShardOptions& options)
       : items(options.output, options.near_bytes,
+              options.duplicate_method == DuplicateMethod::exact,
               !options.balance.rules.empty() || !options.report.empty()),
         left_out(options.output),
         without(options.without) {}

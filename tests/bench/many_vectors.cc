@@ -1,10 +1,12 @@
-// Writes shards of made-up vectors, for tests/bench/search_scale.sh and tests of the index: halves
+// Writes shards of made-up vectors, for tests/bench/search_scale.sh, duplicates_scale.sh and tests
+// of the command line: halves
 // of length 1, in clusters as those of real encoders are. All have a direction in common (two of
 // them have a cosine near 0.45); there are 200 topics, some much larger than others, and in these
 // groups of 200 vectors on average, of very different sizes and widths; the numbers of a vector do
 // not vary alike. A function of the arguments alone. Beside the shards it writes queries.npy: more
-// vectors of the same kind, which are in no shard.
-// Usage: many_vectors FOLDER VECTORS [DIM [QUERIES [FIRST_SHARD]]]    10,000 vectors a shard
+// vectors of the same kind, which are in no shard. PLANTED: the share of vectors that are a near
+// duplicate of an earlier one instead, with a cosine between 0.97 and 1, evenly.
+// Usage: many_vectors FOLDER VECTORS [DIM [QUERIES [FIRST_SHARD [PLANTED]]]]   10,000 a shard
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -34,8 +36,11 @@ constexpr std::uint64_t kSeed = 24;
 
 class Clusters {
  public:
-  Clusters(std::size_t vectors, std::size_t dim)
-      : dim_(dim), groups_(std::max<std::size_t>(1, vectors / kGroup)), widths_(dim) {
+  Clusters(std::size_t vectors, std::size_t dim, double planted)
+      : dim_(dim),
+        groups_(std::max<std::size_t>(1, vectors / kGroup)),
+        planted_(planted),
+        widths_(dim) {
     const auto place = Random(kSeed, Purpose::test, 1).permutation(dim);
     for (std::size_t d = 0; d < dim; ++d)
       widths_[d] = 1 / std::sqrt(1 + static_cast<float>(place[d]) / 20);
@@ -44,7 +49,36 @@ class Clusters {
       topics_.push_back(direction(3, t));
   }
 
-  std::vector<float> vector(std::uint64_t i) const {
+  std::vector<float> vector(std::uint64_t i) const { return is_planted(i) ? near(i) : own(i); }
+
+ private:
+  static constexpr double kLeastCosine = 0.97;
+
+  bool is_planted(std::uint64_t i) const {
+    return i > 0 && Random(kSeed, Purpose::test, 8, i).uniform(0) < planted_;
+  }
+
+  /// Near to one before it that is its own.
+  std::vector<float> near(std::uint64_t i) const {
+    const Random random(kSeed, Purpose::test, 8, i);
+    auto of = static_cast<std::uint64_t>(random.uniform(1) * static_cast<double>(i));
+    while (is_planted(of))
+      --of;
+    const double cosine = kLeastCosine + (1 - kLeastCosine) * random.uniform(2);
+    std::vector<float> vector = own(of), off = direction(9, i);
+    double along = 0;
+    for (std::size_t d = 0; d < dim_; ++d)
+      along += double{vector[d]} * off[d];
+    for (std::size_t d = 0; d < dim_; ++d)
+      off[d] -= static_cast<float>(along * vector[d]);
+    models::normalise(off);
+    const double sine = std::sqrt(1 - cosine * cosine);
+    for (std::size_t d = 0; d < dim_; ++d)
+      vector[d] = static_cast<float>(cosine * vector[d] + sine * off[d]);
+    return vector;
+  }
+
+  std::vector<float> own(std::uint64_t i) const {
     const Random random(kSeed, Purpose::test, 4, i);
     const auto group =
         static_cast<std::uint64_t>(std::pow(random.uniform(0), 3) * static_cast<double>(groups_));
@@ -59,7 +93,6 @@ class Clusters {
     return own;
   }
 
- private:
   std::vector<float> direction(std::uint32_t what, std::uint64_t key) const {
     std::vector<float> out(dim_);
     Random(kSeed, Purpose::test, what, key).fill_normal(out);
@@ -71,6 +104,7 @@ class Clusters {
 
   std::size_t dim_;
   std::uint64_t groups_;
+  double planted_;
   std::vector<float> widths_, common_;
   std::vector<std::vector<float>> topics_;
 };
@@ -98,8 +132,9 @@ int run(int argc, char** argv) {
   const std::size_t dim = argc > 3 ? std::stoul(argv[3]) : 768;
   const std::size_t queries = argc > 4 ? std::stoul(argv[4]) : 1000;
   const std::size_t first = argc > 5 ? std::stoul(argv[5]) : 0;
+  const double planted = argc > 6 ? std::stod(argv[6]) : 0;
   // The clusters do not depend on how many shards are added later.
-  const Clusters clusters(first > 0 ? first * kShard : vectors, dim);
+  const Clusters clusters(first > 0 ? first * kShard : vectors, dim, planted);
   io::make_directories(folder);
   Slots slots(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   std::size_t next = 0;
@@ -131,7 +166,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: many_vectors FOLDER VECTORS [DIM [QUERIES [FIRST_SHARD]]]\n");
+    std::fprintf(stderr,
+                 "usage: many_vectors FOLDER VECTORS [DIM [QUERIES [FIRST_SHARD [PLANTED]]]]\n");
     return 2;
   }
   try {

@@ -230,6 +230,38 @@ EOF
   [ "$(keys f | wc -l)" = 5 ]
 }
 
+@test "--duplicate-method: what was done is said; clusters find what all pairs give, and the same at any -j" {
+  "$VFM_BUILD/tests/bench/many_vectors" made 3000 96 0 0 0.1
+  ls made/*.tar >m.jsonl
+  vfm-shard --duplicate-threshold 0.97 -o a <m.jsonl >/dev/null 2>err
+  [ ! -s err ]
+  jq -e '.near_duplicates.method == "exact" and (.near_duplicates.sets[0] | has("clusters") | not) and
+    .duplicates.near > 200 and (.options | has("duplicate_method") | not)' a/dataset.json >/dev/null
+  [ "$(jq -r .method a/duplicates.jsonl | sort -u)" = exact ]
+  vfm-shard --duplicate-threshold 0.97 --duplicate-method clusters -j1 -v -o b --report b.html <m.jsonl >/dev/null 2>err
+  grep -q "3000 samples with an embedding: near duplicates are sought by clusters" err
+  vfm-shard --duplicate-threshold 0.97 --duplicate-method clusters -j3 -o c --report c.html <m.jsonl >/dev/null
+  diff -r b c && cmp b.html c.html
+  jq -e '.near_duplicates.method == "clusters" and .options.duplicate_method == "clusters" and
+    (.near_duplicates.sets[0].clusters | .count == 109 and .margin == 0.5 and .most == 64 and .numbers == 128 and
+    .looked_at >= 3000 and .decided >= 200)' b/dataset.json >/dev/null
+  [ "$(jq -r .method b/duplicates.jsonl | sort -u)" = "clusters=109 margin=0.5 most=64 numbers=128" ]
+  grep -q "Near duplicates of 3000 videos: among 109 clusters" b.html
+  # At most one in fifty is missed, and each that is found is as all pairs have it.
+  jq -c 'del(.method)' a/duplicates.jsonl | sort >exact
+  jq -c 'del(.method)' b/duplicates.jsonl | sort >clusters
+  [ $(($(comm -23 exact clusters | wc -l) * 50)) -le "$(wc -l <exact)" ]
+  [ $(($(comm -13 exact clusters | wc -l) * 50)) -le "$(wc -l <exact)" ]
+  # It is an option of the dataset.
+  fails 2 vfm-shard --duplicate-threshold 0.97 -o b m.jsonl
+  grep -q 'duplicate_method' err
+  fails 2 vfm-shard --duplicate-method some -o z m.jsonl
+  fails 2 vfm-shard --duplicate-method clusters --duplicate-threshold off -o z m.jsonl
+  grep -q -- "--duplicate-method says how to compare; leave out --duplicate-threshold off" err
+  fails 2 vfm-shard --duplicate-method clusters --keep-duplicates -o z m.jsonl
+  [ ! -e z ]
+}
+
 @test "near duplicates: one encoder in two folders is one, of another model or without a hash it is not" {
   cat >s.jsonl <<'EOF'
 {"shard":"a","key":"a","bytes":"1","json":{"video_encoder":{"name":"clip","path":"/a","hash":"1"}},"video":[1.0,0.1]}

@@ -133,14 +133,64 @@ TEST_CASE("more embeddings than memory is given for are refused, and what can be
     one.embedding = {1, 0};
   ShardOptions options;
   options.near_bytes = 3 * near_bytes(2);
+  options.duplicate_method = DuplicateMethod::exact;
   CHECK(PlannedSamples(all, options).plan.duplicates.count(DuplicateKind::near) == 2);
   --options.near_bytes;
-  CHECK(
-      usage_error([&] { PlannedSamples planned(all, options); }) ==
-      "more than 2 samples with an embedding of 2 numbers: comparing all of them would take more "
-      "memory than this version gives it; --duplicate-threshold off drops exact duplicates alone");
+  CHECK(usage_error([&] { PlannedSamples planned(all, options); }) ==
+        "more than 2 samples with an embedding of 2 numbers: comparing all of them would take more "
+        "memory than this version gives it; --duplicate-method clusters takes less, and "
+        "--duplicate-threshold off drops exact duplicates alone");
+  // By itself it takes what fits.
+  options.duplicate_method = DuplicateMethod::automatic;
+  {
+    PlannedSamples planned(all, options);
+    CHECK(planned.plan.duplicates.count(DuplicateKind::near) == 2);
+    REQUIRE(planned.plan.compared.size() == 1);
+    CHECK(planned.plan.compared[0].samples == 3);
+    CHECK(planned.plan.compared[0].clusters.has_value());
+    CHECK(planned.plan.compared[0].method() == "clusters=3 margin=1 most=64 numbers=128");
+  }
+  options.near_bytes = 3 * near_bytes_in_clusters() - 1;
+  CHECK(usage_error([&] { PlannedSamples planned(all, options); }) ==
+        "more than 2 samples with an embedding of 2 numbers: comparing them, even by clusters, "
+        "would take more memory than this version gives it; --duplicate-threshold off drops exact "
+        "duplicates alone");
   all[1].embedding.clear();
   CHECK(PlannedSamples(all, options).plan.duplicates.count(DuplicateKind::near) == 1);
+}
+
+TEST_CASE(
+    "near duplicates by clusters are those of all pairs, kind by kind and encoder by encoder") {
+  Items all = items(60);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // Some are halves, as they come from the disk, and some no numbers that halves have.
+    const float angle = static_cast<float>((i * 7) % 20) * 0.05f;
+    all[i].embedding = {std::cos(angle), std::sin(angle), 0.5f};
+    if (i % 3 == 0) all[i].embedding = {1, 0.25f * static_cast<float>(i % 4), 0.5f};
+    all[i].encoder = i % 5 == 0;
+    if (i % 4 == 0) all[i].shape.media = "jpg";
+    all[i].width = static_cast<double>(100 + i * 13 % 7), all[i].height = 100;
+  }
+  ShardOptions options;
+  options.duplicate_threshold = 0.995;
+  options.duplicate_method = DuplicateMethod::exact;
+  PlannedSamples exact(all, options);
+  options.duplicate_method = DuplicateMethod::clusters;
+  PlannedSamples clusters(all, options);
+  const auto want = duplicates(exact), got = duplicates(clusters);
+  REQUIRE(want.size() > 20);
+  REQUIRE(got.size() == want.size());
+  REQUIRE(exact.plan.compared.size() == 4);
+  REQUIRE(clusters.plan.compared.size() == 4);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    CHECK(got[i].key == want[i].key);
+    CHECK(got[i].keeper == want[i].keeper);
+    CHECK(got[i].cosine == want[i].cosine);
+    CHECK(got[i].reason == want[i].reason);
+    CHECK(got[i].set == want[i].set);
+    CHECK(exact.plan.compared.at(want[i].set).method() == "exact");
+    CHECK(clusters.plan.compared.at(got[i].set).clusters->counts.cells > 0);
+  }
 }
 
 TEST_CASE("a key that comes again: the first stays, the same sample is repeated, else it is told") {
