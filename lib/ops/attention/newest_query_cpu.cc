@@ -3,10 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/newest_query_kernels.h"
 #include "ops/cpu/elementary.h"
+#include "ops/cpu/fetch_ahead.h"
 #include "ops/cpu/row_loops.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
+
+/// Keys and values of one head are short pieces, `stride` apart.
+template <class T>
+VFM_INLINE void fetch_later_row(const T* row, std::int64_t stride, int head_dim) {
+  const std::int64_t size = sizeof(T), each = stride * size;
+  const std::int64_t rows = each < kAheadBytes ? kAheadBytes / each : 1;
+  fetch_ahead(row, head_dim * size, rows * each);
+}
 
 /// scores [group, seen] of the queries q [group, head_dim]; keys are `stride` apart.
 template <class T>
@@ -14,6 +23,7 @@ void newest_scores(const float* q, const T* keys, std::int64_t stride, std::int6
                    int head_dim, float scale, float* scores, std::int64_t most) {
   for (std::int64_t j = 0; j < seen; ++j) {
     const T* const key = keys + j * stride;
+    fetch_later_row(key, stride, head_dim);
     for (int g = 0; g < group; ++g) {
       const float* const query = q + g * head_dim;
       scores[g * most + j] = scale * sum_lanes(head_dim, [&](auto lanes, std::int64_t d) {
@@ -43,6 +53,7 @@ void newest_values(const float* scores, std::int64_t most, const float* factors,
     out[i] = 0;
   for (std::int64_t j = 0; j < seen; ++j) {
     const T* const value = values + j * stride;
+    fetch_later_row(value, stride, head_dim);
     for (int g = 0; g < group; ++g) {
       const float weight = scores[g * most + j];
       float* const to = out + g * head_dim;
