@@ -5,7 +5,7 @@
     caption_speed_torch.py make DIR f32|bf16                   writes a Qwen2.5-VL of 0.3 billion random weights
     caption_speed_torch.py make-smol DIR f32|bf16              writes a SmolVLM of 0.15 billion
     caption_speed_torch.py gguf DIR GGUF_DIR                   writes the same model as llama.cpp's files, Q8_0
-    caption_speed_torch.py time DIR f32|bf16 ROUNDS TOKENS     prints lines like caption_speed.cc's
+    caption_speed_torch.py time DIR f32|bf16 ROUNDS TOKENS wall|processor      prints lines like caption_speed.cc's
 """
 import resource
 import sys
@@ -51,8 +51,47 @@ def make_smol(folder, dtype):
     model.save_pretrained(folder)
 
 
+def gguf_settings(text, tower, config):
+    """What llama.cpp asks for beside the weights; the words of the vocabulary are numbers."""
+    import gguf
+    c, v = config["text_config"], config["vision_config"]
+    text.add_block_count(c["num_hidden_layers"])
+    text.add_context_length(c["max_position_embeddings"])
+    text.add_embedding_length(c["hidden_size"])
+    text.add_feed_forward_length(c["intermediate_size"])
+    text.add_head_count(c["num_attention_heads"])
+    text.add_head_count_kv(c["num_key_value_heads"])
+    text.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    text.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
+    text.add_rope_dimension_sections([*c["rope_parameters"]["mrope_section"], 0])
+    text.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
+    words = [f"<{i}>" for i in range(c["vocab_size"])]
+    words[config["vision_start_token_id"]], words[config["vision_start_token_id"] + 1] = "<|vision_start|>", "<|vision_end|>"
+    text.add_tokenizer_model("gpt2")
+    text.add_tokenizer_pre("qwen2")
+    text.add_token_list(words)
+    text.add_token_types([gguf.TokenType.CONTROL if "|" in word else gguf.TokenType.NORMAL for word in words])
+    text.add_token_merges(["a b"])
+    text.add_eos_token_id(c["eos_token_id"])
+    tower.add_string("clip.projector_type", "qwen2.5vl_merger")
+    tower.add_clip_has_vision_encoder(True)
+    tower.add_vision_projection_dim(v["out_hidden_size"])
+    tower.add_vision_image_size(560)
+    tower.add_vision_patch_size(v["patch_size"])
+    tower.add_vision_embedding_length(v["hidden_size"])
+    tower.add_vision_feed_forward_length(v["intermediate_size"])
+    tower.add_vision_block_count(v["depth"])
+    tower.add_vision_head_count(v["num_heads"])
+    tower.add_vision_attention_layernorm_eps(1e-6)
+    tower.add_vision_image_mean([0.5] * 3)
+    tower.add_vision_image_std([0.5] * 3)
+    tower.add_vision_use_silu(True)
+    tower.add_vision_n_wa_pattern(v["fullatt_block_indexes"][0] + 1)
+    tower.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
+
+
 def gguf_of(folder, target):
-    """Needs the gguf package. Names as llama.cpp's converter gives them."""
+    """Needs the gguf package. Names and types as llama.cpp's converter gives them: F16 where a row is no whole blocks."""
     import json
     import pathlib
     import shutil
@@ -67,14 +106,14 @@ def gguf_of(folder, target):
     for file in folder.glob("*.safetensors"):
         tensors.update(load_file(file))
     text, tower = gguf.GGUFWriter(target / "text.gguf", "qwen2vl"), gguf.GGUFWriter(target / "mmproj.gguf", "clip")
-    tower.add_string("clip.projector_type", "qwen2.5vl_merger")
+    gguf_settings(text, tower, config)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config["text_config"]["num_hidden_layers"])
     tower_names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, config["vision_config"]["depth"])
 
     def put(out, name, tensor):
         data = tensor.float().numpy()
-        block = data.ndim == 2 and data.shape[1] % 32 == 0
-        kind = gguf.GGMLQuantizationType.Q8_0 if block else gguf.GGMLQuantizationType.F32
+        kinds = gguf.GGMLQuantizationType
+        kind = kinds.F32 if data.ndim != 2 else kinds.F16 if data.shape[1] % 32 else kinds.Q8_0
         out.add_tensor(name, gguf.quantize(data, kind), raw_dtype=kind)
 
     for name, tensor in tensors.items():
@@ -125,16 +164,17 @@ def opened(folder, dtype):
     return look, model.model.language_model, model.lm_head, 512
 
 
-def measure(folder, dtype, rounds, tokens):
+def measure(folder, dtype, rounds, tokens, clock):
     import torch
+    now = time.perf_counter if clock == "wall" else time.process_time
     look, text, head, count = opened(folder, dtype)
     words = torch.arange(100, 100 + WORDS)[None]
     best = {}
 
     def timed(part, count, work):
-        begin = time.perf_counter()
+        begin = now()
         result = work()
-        best[part] = max(best.get(part, 0), count / (time.perf_counter() - begin))
+        best[part] = max(best.get(part, 0), count / (now() - begin))
         return result
 
     def prompt(seen, texts):
@@ -167,4 +207,4 @@ elif sys.argv[1] == "make-smol":
 elif sys.argv[1] == "gguf":
     gguf_of(*sys.argv[2:4])
 else:
-    measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6])

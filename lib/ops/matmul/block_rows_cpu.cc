@@ -2,6 +2,7 @@
 // of some rows, each with a register of sums of its own, which gets one product after the other: so
 // how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cpu/fetch_ahead.h"
 #include "ops/matmul/block_rows_kernels.h"
 #include "ops/matmul/row_tiles.h"
 #ifdef __F16C__
@@ -137,8 +138,10 @@ struct BlockRowsTile {
     for (std::int64_t block = 0; block < count; ++block) {
       const std::uint8_t* blocks[C];
 #pragma GCC unroll 4
-      for (int c = 0; c < C; ++c)
+      for (int c = 0; c < C; ++c) {
         blocks[c] = a.w + (first + c) * stride + block * F::kBytes;
+        fetch_ahead(blocks[c], F::kBytes);
+      }
       const float* const xs = x + block * F::kElements;
       F::each(
           blocks, [&](int i, const BlockLanes(&w)[C]) __attribute__((always_inline)) {

@@ -1,6 +1,7 @@
 // A tile is some outputs of some rows, each with a register of sums of its own, which gets one
 // product after the other: so how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cpu/fetch_ahead.h"
 #include "ops/matmul/few_rows_kernels.h"
 #include "ops/matmul/row_tiles.h"
 
@@ -59,7 +60,15 @@ struct FewRowsTile {
           sums[c][r] += of_w[c] * of_x;
       }
     };
+    constexpr std::int64_t kLine = kLineBytes / static_cast<std::int64_t>(sizeof(T));
+    static_assert(kLine % kWidth == 0);
     std::int64_t i = 0;
+    for (; i + kLine <= k; i += kLine) {
+      for (int c = 0; c < C; ++c)
+        fetch_ahead(w + c * k + i, kLineBytes);
+      for (int j = 0; j < kLine; j += kWidth)
+        add(w + i + j, k, x + i + j, k);
+    }
     for (; i + kWidth <= k; i += kWidth)
       add(w + i, k, x + i, k);
     if (i < k) {  // the end, beside zeros

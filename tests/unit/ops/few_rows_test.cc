@@ -112,8 +112,11 @@ TEST_CASE("a row of a product of few rows has the bits that it has alone") {
   });
 }
 
-TEST_CASE("attention of newest tokens is the softmax over what each text has, and each its own") {
-  const int heads = 10, key_heads = 2, head_dim = 20;
+namespace {
+
+void check_newest(int heads, int key_heads, int head_dim) {
+  INFO(heads << " heads of " << head_dim << " and " << key_heads << " of keys");
+  const int served = heads / key_heads;
   const std::vector<std::int64_t> seen{1, 33, 7, 130};
   const Tensor q = noise_tensor({4, heads * head_dim}, 7);
   for (const DType type : {DType::f32, DType::bf16})
@@ -137,7 +140,7 @@ TEST_CASE("attention of newest tokens is the softmax over what each text has, an
           double total = 0;
           const auto at = [&](std::int64_t key, int part, int d) {
             return double{
-                kv.data<float>()[((key * 2 + part) * key_heads + head / 5) * head_dim + d]};
+                kv.data<float>()[((key * 2 + part) * key_heads + head / served) * head_dim + d]};
           };
           for (std::int64_t key = 0; key < seen[text]; ++key) {
             double score = 0;
@@ -155,6 +158,15 @@ TEST_CASE("attention of newest tokens is the softmax over what each text has, an
         }
       }
     });
+}
+
+}  // namespace
+
+TEST_CASE("attention of newest tokens is the softmax over what each text has, and each its own") {
+  // Four, three, two heads and one go through values together, in columns of each width.
+  check_newest(10, 2, 20);
+  check_newest(7, 1, 84);
+  check_newest(4, 2, 75);
 }
 
 TEST_CASE("products and attention of texts refuse what does not fit, and pass NaN on") {
