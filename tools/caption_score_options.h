@@ -31,6 +31,7 @@ class CaptionScoreOptions {
   bool asked() const { return asked_; }
   /// Whether options about how a model is asked have a meaning.
   bool asks_model() const { return asked_ && !captioner_.empty(); }
+  bool asks_any() const { return asked_ && !(captioner_.empty() && clip_.empty()); }
 
   void check(const CLI::App& app) const {
     for (const CLI::Option* option : of_score_)
@@ -50,6 +51,12 @@ class CaptionScoreOptions {
     for (const CLI::Option* option : app.get_options()) {
       if (option->count() == 0 || option->get_lnames().empty() || among(kept, *option)) continue;
       const std::string name = "--" + option->get_lnames().front();
+      if (name == "--device") {
+        if (!asks_any())
+          vfm::fail_usage("{} is about a model: name one by --score-model or --score-clip DIR",
+                          name);
+        continue;
+      }
       if (!among(of_model, *option))
         vfm::fail_usage("{} is about making captions; --score makes none", name);
       if (captioner_.empty())

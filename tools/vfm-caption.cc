@@ -13,7 +13,9 @@
 #include "columns/score_costs.h"
 #include "io/http.h"
 #include "media/version.h"
+#include "ops/gpu_options.h"
 #include "shard_estimate.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -202,8 +204,11 @@ class CaptionTool : public vfm::cli::Tool {
         ->capture_default_str();
     seed_.add(app);
     of_model_.push_back(app.get_option("--seed")->group(group));
-    add("--compute", compute_, "what the model's products are computed in", "f32|bf16")
-        ->check(CLI::IsMember({"f32", "bf16"}))
+    device_.add(app);
+    of_model_.push_back(app.get_option("--device")->group(group));
+    add("--compute", compute_,
+        "what the model's products are computed in; auto: f32, bf16 on a GPU", "auto|f32|bf16")
+        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
         ->capture_default_str();
     add("--quantize", quantize_, "round its matrices to 8 bits when it is opened", "int8")
         ->check(CLI::IsMember({"int8"}));
@@ -245,7 +250,12 @@ class CaptionTool : public vfm::cli::Tool {
   void set_model_options() {
     set_refine_options();
     options_.model.rule.seed = seed_.seed;
-    options_.model.compute = compute_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
+    if (asks_model()) options_.model.device = vfm::choose_device(device_.device);
+    const bool gpu = options_.model.device == vfm::Device::cuda;
+    // A text must not depend on the run: products are not timed, nor what is faster taken.
+    if (gpu) vfm::ops::set_gpu_options(options_.model.device, true, "auto", "");
+    const bool low = compute_ == "bf16" || (compute_ == "auto" && gpu);
+    options_.model.compute = low ? vfm::DType::bf16 : vfm::DType::f32;
     options_.model.int8 = !quantize_.empty();
     vfm::columns::Questions also;
     also.list = vfm::columns::parse_questions(also_, schemas_);
@@ -259,9 +269,15 @@ class CaptionTool : public vfm::cli::Tool {
     options_.endpoint.prompt = prompt;
   }
 
+  /// Whether a model of a folder computes anything.
+  bool asks_model() const {
+    return !vfm::columns::caption_model_folder(options_.from).empty() ||
+           !options_.refine.folder.empty() || score_.asks_any();
+  }
+
   void check_model_options(bool endpoint) const {
     check_refine_options(endpoint);
-    if (!vfm::columns::caption_model_folder(options_.from).empty() || score_.asks_model()) return;
+    if (!vfm::columns::caption_model_folder(options_.from).empty() || score_.asks_any()) return;
     const bool refine = !options_.refine.folder.empty();
     for (std::size_t i = 0; i < of_model_.size(); ++i)
       if (const CLI::Option* option = of_model_[i];
@@ -323,11 +339,12 @@ class CaptionTool : public vfm::cli::Tool {
 
   vfm::cli::ColumnOptions columns_;
   vfm::cli::ReportOptions report_;
-  std::string empty_ = "skip", prompt_, compute_ = "f32", quantize_;
+  std::string empty_ = "skip", prompt_, compute_ = "auto", quantize_;
   std::vector<CLI::Option*> of_model_, of_prompts_;
   std::size_t of_eyes_ = 0;  // those of of_model_ that are about what a model sees come first
   std::string refine_prompt_, refine_file_;
   vfm::cli::SeedOptions seed_;
+  vfm::cli::DeviceOptions device_;
   vfm::columns::CaptionOptions options_;
   CaptionScoreOptions score_;
   bool dry_run_ = false;

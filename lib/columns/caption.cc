@@ -95,6 +95,7 @@ class Captioner {
         if (source == kEndpoint) return to_ask(sample, facts);
         text = ask(source, sample, facts);
       } catch (const Error& error) {
+        if (error.kind() == ErrorKind::device) throw;
         notes_.errors.push_back({name_of(sample), error.what()});
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
@@ -331,8 +332,9 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   check_caption_sources(options.from);
   SeeingModel seeing;
   if (const std::string folder = caption_model_folder(options.from); !folder.empty()) {
-    seeing.model = std::make_unique<models::CaptionModel>(
-        folder, options.model.compute, options.model.frame_tokens, options.model.int8);
+    seeing.model = std::make_unique<models::CaptionModel>(folder, options.model.compute,
+                                                          options.model.frame_tokens,
+                                                          options.model.int8, options.model.device);
     seeing.model->check_prompt(options.model.video_prompt);
     seeing.model->check_prompt(options.model.picture_prompt);
     for (const Question& question : options.model.also.list)

@@ -22,6 +22,7 @@ void CaptionCosts::add(const models::CaptionModel& model,
     const models::WeightCost weights = model.weights();
     const std::lock_guard lock(mutex_);
     weights_ = weights;
+    gpu_ = model.device() == Device::cuda;
     further_ |= questions.size() > 1;
     if (!looked) sum_.looked += cost.looked;
     sum_.read += looked ? cost.read - cost.head : cost.read;
@@ -45,39 +46,45 @@ Json CaptionCosts::to_json() const {
   if (clips_ == 0) return nullptr;
   const auto of_clip = [&](double sum) { return six_digits(sum / static_cast<double>(clips_)); };
   const auto together = static_cast<std::size_t>(models::kAnswersTogether);
-  return {{"clips", clips_},
-          {"weights", weights_.stored},
-          {"own_weights", weights_.own},
-          {"together", together},
-          {"keys_values", sum_.keys_values},
-          {"working", sum_.working},
-          {"frames", frames_},
-          {"memory", weights_.own + sum_.working + together * (sum_.keys_values + frames_) +
-                         (further_ ? sum_.keys_values : 0)},
-          {"prompt_tokens", of_clip(static_cast<double>(sum_.prompt_tokens))},
-          {"text_tokens", of_clip(tokens_)},
-          {"flops",
-           {{"vision", of_clip(sum_.looked)},
-            {"prompt", of_clip(sum_.read)},
-            {"text", of_clip(sum_.written)}}}};
+  // A GPU has no frames but those that it looks at, as patches.
+  const std::size_t of_text = sum_.keys_values + (gpu_ ? 0 : frames_);
+  Json told = {{"clips", clips_},
+               {"weights", weights_.stored},
+               {"own_weights", weights_.own},
+               {"together", together},
+               {"keys_values", sum_.keys_values},
+               {"working", sum_.working},
+               {"frames", frames_},
+               {"memory", weights_.own + sum_.working + together * of_text +
+                              (further_ ? sum_.keys_values : 0)},
+               {"prompt_tokens", of_clip(static_cast<double>(sum_.prompt_tokens))},
+               {"text_tokens", of_clip(tokens_)},
+               {"flops",
+                {{"vision", of_clip(sum_.looked)},
+                 {"prompt", of_clip(sum_.read)},
+                 {"text", of_clip(sum_.written)}}}};
+  if (gpu_) told["device"] = "cuda";
+  return told;
 }
 
 std::string CaptionCosts::words() const {
   const Json told = to_json();
   if (told.is_null()) return "";
+  const bool gpu = told.contains("device");
   const auto bytes = [&](const char* name) { return format_bytes(told.at(name)); };
   const auto tera = [&](const char* name) {
     return told.at("flops").at(name).get<double>() / 1e12;
   };
   return fmt::format(
-      "the model has {} of weights in its files; in memory {}: {} of weights, {} to look at a clip "
-      "and read its prompt, and for {} texts at once {} of keys and values and {} of frames each\n"
+      "the model has {} of weights in its files; in {}memory {}: {} of weights, {} to look at a "
+      "clip and read its prompt, and for {} texts at once {} of keys and values and {} of frames{} "
+      "each\n"
       "a clip of the sample costs it {:.3g} TFLOP to look, {:.3g} to read {:.0f} tokens, and "
       "{:.3g} to write {:.0f}\n",
-      bytes("weights"), bytes("memory"), bytes("own_weights"), bytes("working"),
-      told.at("together").get<int>(), bytes("keys_values"), bytes("frames"), tera("vision"),
-      tera("prompt"), told.at("prompt_tokens").get<double>(), tera("text"),
-      told.at("text_tokens").get<double>());
+      bytes("weights"), gpu ? "the GPU's " : "", bytes("memory"), bytes("own_weights"),
+      bytes("working"), told.at("together").get<int>(), bytes("keys_values"), bytes("frames"),
+      gpu ? " (these in the host's)" : "", tera("vision"), tera("prompt"),
+      told.at("prompt_tokens").get<double>(), tera("text"), told.at("text_tokens").get<double>());
 }
 
 }  // namespace vfm::columns

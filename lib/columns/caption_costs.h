@@ -25,7 +25,8 @@ class CaptionCosts {
   void add_clip();
 
   /// {"clips", "weights", "own_weights", "together", "keys_values", "working", "frames", "memory"}
-  /// in bytes, of the largest question that was asked, and of a clip in the mean "prompt_tokens",
+  /// in bytes, of the largest question that was asked; "device": "cuda" where "memory" is a GPU's,
+  /// and "frames" are not in it; and of a clip in the mean "prompt_tokens",
   /// "text_tokens" and "flops": {"vision", "prompt", "text"}. Null if no clip was.
   Json to_json() const;
   /// The same in words, lines.
@@ -37,6 +38,7 @@ class CaptionCosts {
   models::AnswerCost sum_;  // its bytes: the most of one
   std::size_t frames_ = 0;  // bytes, the most of a window
   double tokens_ = 0;
+  bool gpu_ = false;
   bool further_ = false;  // what several questions have in common is kept once more
   std::int64_t clips_ = 0;
 };

@@ -127,6 +127,7 @@ class WindowTaker final : public FrameTaker {
             value_of_answer(question, text::clean_line(answer.text), options_.also.keep_empty),
             answer.cut};
       } catch (const Error& error) {
+        if (error.kind() == ErrorKind::device) throw;
         return {{nullptr, question_fault(question, error.what(), 1)}};
       }
       if (further.said.fault.empty()) return further;

@@ -19,7 +19,7 @@
 #include "media/hardware.h"
 #include "models/vlm/caption_model.h"
 #include "shard/sample.h"
-#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace vfm::columns {
 
@@ -30,6 +30,7 @@ class CaptionCosts;
 /// How a model is asked.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
+  Device device = Device::cpu;           ///< or cuda
   bool int8 = false;                     ///< matrices are rounded to 8 bits
   double fps = 0;                        ///< of the frames that it sees; 0: as the model has it
   int window = 256;                      ///< frames of the clip

@@ -9,7 +9,9 @@
 namespace vfm::columns {
 
 Refiner::Refiner(const RefineOptions& options, const ModelCaptionOptions& as)
-    : model_(options.folder, as.compute, as.int8), prompt_(options.prompt), rule_(as.rule) {
+    : model_(options.folder, as.compute, as.int8, as.device),
+      prompt_(options.prompt),
+      rule_(as.rule) {
   model_.check_instruction(prompt_);
   config_ = model_.config();
   config_["prompt"] = prompt_;
@@ -30,6 +32,7 @@ void Refiner::refine(const std::string& key, const std::string& name, Caption& c
     fields["caption_refined_by"] = config_;
     count_cut(notes, answer.cut ? 1 : 0);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device) throw;
     notes.errors.push_back({name, fmt::format("its caption is not refined: {}", error.what())});
   }
 }

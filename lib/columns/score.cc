@@ -36,9 +36,11 @@ struct ScoreModels {
 
   explicit ScoreModels(const ScoreOptions& options) {
     by["rule"] = kQualityWeights.rule;
+    const Device device = options.model.device;
+    if (device == Device::cuda) by["device"] = "cuda";
     if (!options.captioner.empty()) {
       captioner = std::make_unique<models::CaptionModel>(options.captioner, options.model.compute,
-                                                         options.model.frame_tokens);
+                                                         options.model.frame_tokens, false, device);
       captioner->check_prompt(options.model.video_prompt);
       captioner->check_prompt(options.model.picture_prompt);
       asked = captioner->config();
@@ -49,11 +51,10 @@ struct ScoreModels {
       by["captioner"] = encoder_identity(asked);
     }
     if (options.clip.empty()) return;
-    pictures = models::make_picture_encoder(options.clip, Device::cpu, DType::f32);
+    pictures = models::make_picture_encoder(options.clip, device, DType::f32);
     ClipScoreOptions texts_of;
     texts_of.text_image = true;
-    texts =
-        std::make_unique<ClipScores>(texts_of, *pictures, options.clip, Device::cpu, DType::f32);
+    texts = std::make_unique<ClipScores>(texts_of, *pictures, options.clip, device, DType::f32);
     by["clip"] = encoder_identity(clip_vector_config(*pictures, kClipFrames));
     by["texts"] = texts->config().at("texts");
   }
@@ -108,6 +109,7 @@ class CaptionScorer {
     try {
       scores.gain = gain(caption, seen);
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::device) throw;
       note(sample, error.what());
     }
   }
@@ -131,6 +133,7 @@ class CaptionScorer {
     try {
       if (by_.pictures) scores.fits = fits(caption, frames.frames);
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::device) throw;
       note(sample, error.what());
     }
     if (looks != nullptr) take_gain(sample, caption, frames.seen, scores);

@@ -274,3 +274,26 @@ refused() {
     [[ "$stderr" == *"${option% *}: "* ]]
   done
 }
+
+@test "a GPU that is asked for and not there is an error before any work, and --device is about a model" {
+  make_shard a c1
+  if vfm-train --version | grep -q 'no usable GPU\|without CUDA'; then
+    run --separate-stderr ask --device cuda a.tar
+    [ "$status" -eq 2 ]
+    [[ $stderr == "vfm-caption: --device cuda: there is no usable GPU: "*"; compute on the CPU with --device cpu" ]]
+    run --separate-stderr vfm-caption --score --score-model model --device cuda a.tar
+    [ "$status" -eq 2 ]
+    [[ $stderr == *'no usable GPU'* ]]
+  fi
+  run --separate-stderr vfm-caption --device cpu --from builtin:measure a.tar
+  [ "$status" -eq 2 ]
+  [[ $stderr == *'--device is about a model, and --from names none: --from model:DIR'* ]]
+  run --separate-stderr vfm-caption --score --device cpu a.tar
+  [ "$status" -eq 2 ]
+  [[ $stderr == *'--device is about a model: name one by --score-model or --score-clip DIR'* ]]
+  [ ! -e a.caption.tar ]
+  # What the CPU writes says nothing of a device.
+  ask --device cpu a.tar >/dev/null
+  [ "$(field a.caption.tar c1 .caption_model.device)" = null ]
+  [ "$(field a.caption.tar c1 .caption_model.compute)" = f32 ]
+}

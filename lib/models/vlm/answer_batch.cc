@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "models/vlm/answer_score.h"
+#include "tensor/device.h"
 
 namespace vfm::models {
 
@@ -49,6 +50,7 @@ void AnswerBatch::lead(std::span<const TextJob> own) {
   // None but who leads sets `done`.
   while (!std::all_of(own.begin(), own.end(), [](const TextJob& job) { return job.done; })) {
     const std::lock_guard one(turn_);
+    const DeviceTurn gpu = take_turn(model_.text().device());
     fill();
     if (active_.empty()) continue;
     try {
@@ -141,7 +143,7 @@ void AnswerBatch::choose(std::span<TextJob* const> jobs) const {
   std::vector<QwenAnswer*> answers;
   for (TextJob* const job : jobs)
     answers.push_back(job->answer.get());
-  const Tensor logits = QwenAnswer::logits_together(answers);
+  const Tensor logits = QwenAnswer::logits_together(answers).to(Device::cpu);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     TextJob& job = *jobs[i];
     const auto row = static_cast<std::int64_t>(i);

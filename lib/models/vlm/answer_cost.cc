@@ -36,8 +36,9 @@ struct HollowSight {
 }  // namespace
 
 AnswerCost answer_cost(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
-                       const QwenPicture* picture, std::int64_t most, std::int64_t written) {
-  const MetaAccount account(Device::cpu);
+                       const QwenPicture* picture, std::int64_t most, std::int64_t written,
+                       Device as) {
+  const MetaAccount account(as);
   AnswerCost cost;
   cost.prompt_tokens = static_cast<std::int64_t>(ids.size());
   const HollowSight hollow(model, picture);

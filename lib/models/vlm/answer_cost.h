@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "tensor/tensor.h"
+
 namespace vfm::models {
 
 class VisionLanguageModel;
@@ -25,14 +27,15 @@ struct AnswerCost {
 /// Bytes of a model's weights.
 struct WeightCost {
   std::size_t stored = 0;  ///< in its files, which are mapped
-  std::size_t own = 0;     ///< what is converted when it is opened
+  std::size_t own = 0;     ///< what is converted, or goes to the GPU, when it is opened
 };
 
-/// Of a model on Device::meta. `ids`: a prompt as QwenAnswer takes it; `picture`: what is seen, of
-/// which the shape counts, null: nothing; `most`: tokens for which there is room, of which
-/// `written`, at most that, are written.
+/// Of a model on Device::meta, as it would be on the device `as`. `ids`: a prompt as QwenAnswer
+/// takes it; `picture`: what is seen, of which the shape counts, null: nothing; `most`: tokens for
+/// which there is room, of which `written`, at most that, are written.
 AnswerCost answer_cost(const VisionLanguageModel& model, std::span<const std::int32_t> ids,
-                       const QwenPicture* picture, std::int64_t most, std::int64_t written);
+                       const QwenPicture* picture, std::int64_t most, std::int64_t written,
+                       Device as = Device::cpu);
 
 /// FLOPs of answer_log_probabilities() of `said` tokens behind the prompt `ids`.
 double pass_flops(const VisionLanguageModel& model, std::span<const std::int32_t> ids,

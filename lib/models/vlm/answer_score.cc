@@ -39,7 +39,7 @@ std::vector<double> answer_log_probabilities(const VisionLanguageModel& model,
   for (std::int64_t begin = first; begin < end; begin += kScoredRows) {
     check_stop();
     const std::int64_t stop = std::min(end, begin + kScoredRows);
-    const Tensor logits = pass.logits_of(begin - 1, stop - 1);
+    const Tensor logits = pass.logits_of(begin - 1, stop - 1).to(Device::cpu);
     const std::span<const float> all = logits.floats();
     const std::size_t width = all.size() / static_cast<std::size_t>(stop - begin);
     for (std::int64_t i = begin; i < stop; ++i)

@@ -23,7 +23,7 @@ struct OpenCaptioner {
   DType compute = DType::f32;
   std::optional<int> frame_tokens;  ///< of a pair of frames, at most
   bool int8 = false;
-  Device device = Device::cpu;  ///< or meta, where only headers of weights are read
+  Device device = Device::cpu;  ///< cuda; or meta, where only headers of weights are read
 };
 
 class CaptionFamily {

@@ -17,6 +17,7 @@
 #include "models/vlm/chat_words.h"
 #include "models/vlm/smol_config.h"
 #include "ops/matmul/few_rows.h"
+#include "tensor/device.h"
 #include "tensor/meta.h"
 
 namespace vfm::models {
@@ -61,7 +62,7 @@ struct CaptionModel::State {
   /// Makes these.
   void count() const {
     std::call_once(counted, [&] {
-      const MetaAccount account(Device::cpu);
+      const MetaAccount account(how.device);
       OpenCaptioner there = how;
       there.device = Device::meta;
       hollow = family_of(component, there);
@@ -108,15 +109,19 @@ struct CaptionModel::State {
 };
 
 CaptionModel::CaptionModel(const std::string& folder, DType compute,
-                           std::optional<int> frame_tokens, bool int8) {
+                           std::optional<int> frame_tokens, bool int8, Device device) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("a model that writes captions computes in f32 or bf16 alone");
   state_ = as_usage([&] {
-    return std::make_unique<State>(folder, OpenCaptioner{compute, frame_tokens, int8});
+    return std::make_unique<State>(folder, OpenCaptioner{compute, frame_tokens, int8, device});
   });
 }
 
 CaptionModel::~CaptionModel() = default;
+
+Device CaptionModel::device() const {
+  return state_->how.device;
+}
 
 double CaptionModel::fps() const {
   return state_->family->fps();
@@ -197,6 +202,7 @@ std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std:
   std::vector<QwenPicture> pictures;
   if (seen != nullptr) pictures.push_back(s.family->picture(*seen));
   const std::lock_guard one(all_processors());
+  const DeviceTurn gpu = take_turn(s.how.device);
   return answer_log_probabilities(s.family->model(), ids, pictures, said.size());
 }
 
@@ -222,7 +228,7 @@ AnswerCost CaptionModel::cost(const Question& question, std::int64_t written) co
   s.count();
   const std::lock_guard one(all_processors());  // a picture at a time, as where it is answered
   const QwenPicture picture = s.family->picture(*question.seen);
-  return answer_cost(s.hollow->model(), job.ids, &picture, job.most_tokens, written);
+  return answer_cost(s.hollow->model(), job.ids, &picture, job.most_tokens, written, s.how.device);
 }
 
 WeightCost CaptionModel::weights() const {
@@ -237,6 +243,7 @@ Json CaptionModel::config() const {
                  {"words", state_->words().hash()},
                  {"compute", state_->how.compute == DType::bf16 ? "bf16" : "f32"},
                  {"input", state_->family->input()}};
+  if (state_->how.device == Device::cuda) config["device"] = "cuda";
   std::set<std::string> blocks;
   for (const io::TensorView& tensor : state_->component.weights().tensors())
     if (block_format(tensor.dtype)) blocks.insert(tensor.dtype);

@@ -6,7 +6,8 @@
 // together, by all processors: for a token of each of them the weights are read once. Yet a text
 // does not depend on what else is asked, or in which order: video and prompt of a question are
 // computed by themselves, and of the tokens after them each is a row of products that sum a row in
-// the same order whatever other rows there are (ops/matmul/few_rows.h). On the CPU.
+// the same order whatever other rows there are (ops/matmul/few_rows.h).
+// On a GPU all weights are there, in memory, from when it is opened.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,7 +25,7 @@
 #include "models/encoder/picture_resize.h"
 #include "models/vlm/answer_cost.h"
 #include "models/vlm/token_choice.h"
-#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace vfm::models {
 
@@ -72,12 +73,13 @@ struct Answer {
 class CaptionModel {
  public:
   /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most, where the
-  /// model leaves that open; `int8`: matrices are rounded to 8 bits. Throws Error{usage} for a
-  /// folder that is not there, or holds what is not supported.
+  /// model leaves that open; `int8`: matrices are rounded to 8 bits; `device`: cpu or cuda. Throws
+  /// Error{usage} for a folder that is not there, or holds what is not supported; GpuError.
   CaptionModel(const std::string& folder, DType compute, std::optional<int> frame_tokens = {},
-               bool int8 = false);
+               bool int8 = false, Device device = Device::cpu);
   ~CaptionModel();
 
+  Device device() const;
   /// Frames a second that it is shown where nobody asks for others.
   double fps() const;
   /// The numbers of the frames of `frames` at `rate` a second that it is shown at `fps`.
@@ -111,8 +113,9 @@ class CaptionModel {
   AnswerCost cost(const Question& question, std::int64_t written) const;
   WeightCost weights() const;
   /// What it is, to be stored with its texts: {"name": "qwen2_5_vl", "path": …, "hash": …,
-  /// "compute": "f32", "input": {…}}, and "weights": "int8" where they are, or the formats of
-  /// blocks that are stored, "Q4_K Q6_K". Two with the same, but for "path", write the same.
+  /// "compute": "f32", "input": {…}}, "device": "cuda" where it is on a GPU, and "weights": "int8"
+  /// where they are, or the formats of blocks that are stored, "Q4_K Q6_K". Two with the same, but
+  /// for "path", write the same.
   Json config() const;
 
  private:

@@ -43,7 +43,7 @@ Qwen::Qwen(const HfComponent& folder, DType compute, bool int8, Device device)
                   return own;
                 }),
       weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8, device),
-      text_(config_.text, selected_, weights_) {
+      text_(config_.text, weights_) {
   if (config_.sees) vision_.emplace(config_.vision, weights_);
 }
 

@@ -3,7 +3,7 @@
 //
 // A prompt is computed by itself, and tokens of several answers are written together with the bits
 // that each has alone: what else a program does changes no bit of an answer.
-// On the CPU, in f32 or bf16.
+// In f32 or bf16.
 // Thread-safety: const members from any thread; a QwenAnswer, one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,8 +16,10 @@
 #include "models/encoder/encoder_folder.h"
 #include "models/folder/hf_folder.h"
 #include "models/vlm/qwen_config.h"
+#include "models/vlm/qwen_places.h"
 #include "models/vlm/qwen_text.h"
 #include "models/vlm/qwen_vision.h"
+#include "models/vlm/qwen_weights.h"
 #include "models/vlm/vision_language.h"
 
 namespace vfm::models {

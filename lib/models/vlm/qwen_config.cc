@@ -2,7 +2,6 @@
 #include "models/vlm/qwen_config.h"
 
 #include <algorithm>
-#include <numbers>
 #include <string>
 
 #include "base/error.h"
@@ -182,14 +181,6 @@ void read_text_sizes(const Json& config, std::string_view what, QwenTextConfig& 
     fail_usage("{}: {} heads do not share {} key heads", what, c.heads, c.key_heads);
   if (c.layers > kMostLayers) fail_usage("{}: {} layers are too many", what, c.layers);
   if (!(c.epsilon > 0)) fail_usage("{}: \"rms_norm_eps\" is {}", what, c.epsilon);
-}
-
-double LlamaRope::frequency(double plain) const {
-  const double turns = original * plain / (2 * std::numbers::pi);
-  if (turns < low) return plain / factor;
-  if (turns > high) return plain;
-  const double share = (turns - low) / (high - low);
-  return (1 - share) * plain / factor + share * plain;
 }
 
 void add_text_tensors(const QwenTextConfig& text, std::vector<TensorTarget>& targets) {

@@ -6,14 +6,10 @@
 //     x += W_down (silu(W_gate n) * (W_up n))       n = RMS(x)
 //   logits = W RMS(x)
 //
-// A token is at (time, row, column): of a head's pairs, some are turned by each (M-RoPE). Words
-// have one number for all three. Those of a picture begin with the first free number s: its tokens
-// have (s + time, s + row, s + column), and the word after it has the largest of them plus 1. Time
-// is counted in 1/tokens_per_second, rounded down; in a still picture it is 0. (transformers 5.24
-// lets words go on after the longer side of a video even where its time is longer, and so uses
-// numbers twice; the models were trained without that, and up to transformers 4 it did as here.)
+// A token is at (time, row, column): of a head's pairs, some are turned by each (M-RoPE;
+// models/vlm/qwen_places.h says which numbers these are).
 // Llama has no q, k and v, and a token's number for all three.
-// Inference on the CPU: of a prompt by itself, or of the next token of each of some texts.
+// Inference: of a prompt by itself, or of the next token of each of some texts.
 // Sources: Wang et al., "Qwen2-VL" (2024); Bai et al., "Qwen2.5-VL technical report" (2025);
 // transformers' Qwen2_5_VLModel for names and details.
 // Shape letters: N tokens, D width, V vocabulary, G key/value heads, K head dim.
@@ -26,9 +22,10 @@
 #include <span>
 #include <vector>
 
-#include "models/vlm/qwen_config.h"
+#include "models/vlm/qwen_linear.h"
+#include "models/vlm/qwen_sizes.h"
 #include "models/vlm/qwen_vision.h"
-#include "models/vlm/qwen_weights.h"
+#include "ops/attention/attention.h"
 
 namespace vfm::models {
 
@@ -42,12 +39,6 @@ struct QwenSight {
   double seconds = 1;  ///< from one pair of frames to the next
 };
 
-/// Of each token of a prompt in which every token of a picture has its own image or video token;
-/// `sights` in their order. Throws Error unless they are those of the prompt, or for a video that
-/// takes longer than 2^24 / tokens_per_second.
-std::vector<QwenPlace> qwen_places(std::span<const std::int32_t> ids,
-                                   std::span<const QwenSight> sights, const QwenConfig& config);
-
 /// Keys and values of what a prompt and its answer have so far.
 struct QwenMemory {
   std::vector<Tensor> layers;  ///< [capacity, 2 G K] each, in the type of products
@@ -56,9 +47,11 @@ struct QwenMemory {
 
 class QwenText {
  public:
-  /// `weights` as QwenWeights has them of `set`, whose table is read row by row.
-  QwenText(const QwenTextConfig& config, const io::TensorSet& set, const QwenWeights& weights);
+  /// `weights`, under the names that add_text_tensors() has (models/vlm/qwen_config.h), must
+  /// outlive it: the table of words is read row by row.
+  QwenText(const QwenTextConfig& config, const QwenMatrices& weights);
 
+  Device device() const { return device_; }
   QwenMemory memory(std::int64_t capacity) const;
   /// [N, D] f32. Throws Error for a number that is not in the vocabulary.
   Tensor embed(std::span<const std::int32_t> ids) const;
@@ -88,14 +81,14 @@ class QwenText {
   Tensor through_layers(const Tensor& x, std::span<const QwenPlace> places,
                         const Attend& attend) const;
   Tensor attend(const Layer& layer, const Heads& heads, const Tensor& kv,
-                std::int64_t before) const;
+                const ops::AttentionPack& pack) const;
   Tensor attend_newest(const Layer& layer, const Heads& heads, std::size_t number,
                        std::span<QwenMemory* const> memories) const;
 
   QwenTextConfig config_;
   DType compute_;
   Device device_;
-  const io::TensorSet& set_;
+  const QwenMatrices& weights_;
   std::vector<Layer> layers_;
   Tensor norm_;
   QwenLinear head_;

@@ -5,18 +5,19 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/stop.h"
 #include "ops/attention/attention.h"
 #include "ops/pointwise/add.h"
+#include "ops/pointwise/row_order.h"
 #include "ops/pointwise/text_activations.h"
+#include "ops/position/turn_heads.h"
 
 namespace vfm::models {
 namespace {
 
 constexpr float kQwenVisionEpsilon = 1e-6f;
 constexpr double kQwenVisionTheta = 10000;
-// Below so many elements one thread moves them sooner than several are woken.
-constexpr std::int64_t kQwenVisionAlone = 16384;
 
 /// Of patches in the order of `order`: half of a head's pairs are turned by the row, half by the
 /// column.
@@ -32,8 +33,9 @@ PatchAngles patch_angles(const QwenGrid& grid, const QwenVisionConfig& c,
     frequencies.push_back(
         static_cast<float>(1 / std::pow(kQwenVisionTheta, static_cast<double>(2 * i) /
                                                               static_cast<double>(2 * axis))));
-  PatchAngles angles{Tensor({grid.patches(), 2 * axis}, DType::f32, device),
-                     Tensor({grid.patches(), 2 * axis}, DType::f32, device)};
+  const Device made = device == Device::meta ? device : Device::cpu;
+  PatchAngles angles{Tensor({grid.patches(), 2 * axis}, DType::f32, made),
+                     Tensor({grid.patches(), 2 * axis}, DType::f32, made)};
   if (device == Device::meta) return angles;
   float* cosine = angles.cosines.data<float>();
   float* sine = angles.sines.data<float>();
@@ -50,24 +52,7 @@ PatchAngles patch_angles(const QwenGrid& grid, const QwenVisionConfig& c,
           *sine++ = std::sin(angle);
         }
     }
-  return angles;
-}
-
-/// Groups of `each` rows, put where `order` says: group i of the result is group order[i] of x, or
-/// `back`, the reverse.
-Tensor in_order(const Tensor& x, std::int64_t each, const std::vector<std::int32_t>& order,
-                bool back) {
-  const Tensor y(x.shape(), DType::f32, x.device());
-  if (x.device() == Device::meta) return y;
-  const std::int64_t group = each * x.size(1);
-  const auto groups = static_cast<std::int64_t>(order.size());
-#pragma omp parallel for schedule(static) if (groups * group > kQwenVisionAlone)
-  for (std::int64_t i = 0; i < groups; ++i) {
-    const std::int64_t here = i * group, there = order[static_cast<std::size_t>(i)] * group;
-    std::copy_n(x.data<float>() + (back ? here : there), group,
-                y.data<float>() + (back ? there : here));
-  }
-  return y;
+  return {angles.cosines.to(device), angles.sines.to(device)};
 }
 
 }  // namespace
@@ -88,7 +73,7 @@ QwenWindows qwen_windows(const QwenGrid& grid, const QwenVisionConfig& config) {
   return windows;
 }
 
-QwenVision::QwenVision(const QwenVisionConfig& config, const QwenWeights& weights)
+QwenVision::QwenVision(const QwenVisionConfig& config, const QwenMatrices& weights)
     : config_(config),
       compute_(weights.compute()),
       device_(weights.device()),
@@ -97,7 +82,7 @@ QwenVision::QwenVision(const QwenVisionConfig& config, const QwenWeights& weight
       merger1_(weights.linear("visual.merger.mlp.0")),
       merger2_(weights.linear("visual.merger.mlp.2")) {
   for (int i = 0; i < config_.depth; ++i) {
-    const std::string name = fmt::format("visual.blocks.{}.", i);
+    const std::string name = format("visual.blocks.{}.", i);
     blocks_.push_back({weights.vector(name + "norm1.weight"), weights.vector(name + "norm2.weight"),
                        weights.linear(name + "attn.qkv"), weights.linear(name + "attn.proj"),
                        QwenFeedForward::from(weights, name + "mlp."),
@@ -121,22 +106,28 @@ Tensor QwenVision::forward(const Tensor& patches, const QwenGrid& grid) const {
   across.query_lengths.assign(static_cast<std::size_t>(grid.frames),
                               std::int64_t{grid.rows} * grid.columns);
   across.key_lengths = across.query_lengths;
+  ops::prepare(within, device_);
+  ops::prepare(across, device_);
 
   ops::Tape tape(false);
-  const Tensor x = in_order(embed_(patches), config_.merged(), windows.order, false);
+  const ops::RowOrder order(windows.order, device_);
+  // A token's patches are one row there.
+  const std::int64_t tokens = grid.tokens(config_.merge), width = config_.width;
+  const Shape of_tokens{tokens, width * config_.merged()};
+  const Tensor x = ops::reorder_rows(tape, embed_(patches.to(device_)).reshape(of_tokens), order)
+                       .reshape({grid.patches(), width});
   for (const Block& block : blocks_) {
     check_stop();
     const Tensor qkv = block.qkv(qwen_norm(x, block.norm1, kQwenVisionEpsilon));
-    turn_heads(qkv, 2 * config_.heads, angles.cosines, angles.sines);
+    ops::turn_heads(qkv, 2 * config_.heads, angles.cosines, angles.sines);
     const Tensor seen = ops::self_attention(tape, qkv.to(compute_), block.full ? across : within);
     ops::add_in_place(x, block.out(seen.to(DType::f32)));
     ops::add_in_place(x, block.feed(qwen_norm(x, block.norm2, kQwenVisionEpsilon)));
   }
   const Tensor normed = qwen_norm(x, merger_norm_, kQwenVisionEpsilon);
-  const Tensor inner = merger1_(
-      normed.reshape({grid.tokens(config_.merge), std::int64_t{config_.width} * config_.merged()}));
+  const Tensor inner = merger1_(normed.reshape(of_tokens));
   ops::gelu_in_place(tape, inner, ops::Gelu::erf);
-  return in_order(merger2_(inner), 1, windows.order, true);
+  return ops::restore_rows(tape, merger2_(inner), order);
 }
 
 }  // namespace vfm::models

@@ -9,7 +9,7 @@
 //
 // Patches come in the order in which the 2x2 that become a token lie together: frame by frame, row
 // of tokens by row, and in each token its rows of patches. Inside, tokens are put window by window.
-// Inference on the CPU, of one video or picture at a time.
+// Inference, of one video or picture at a time.
 // Sources: Bai et al., "Qwen2.5-VL technical report" (2025); transformers'
 // Qwen2_5_VisionTransformerPretrainedModel for names and details.
 // Shape letters: N patches, D width, M patches of a token.
@@ -20,8 +20,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/vlm/qwen_config.h"
-#include "models/vlm/qwen_weights.h"
+#include "models/vlm/qwen_linear.h"
+#include "models/vlm/qwen_sizes.h"
 
 namespace vfm::models {
 
@@ -42,10 +42,12 @@ QwenWindows qwen_windows(const QwenGrid& grid, const QwenVisionConfig& config);
 
 class QwenVision {
  public:
-  QwenVision(const QwenVisionConfig& config, const QwenWeights& weights);
+  /// `weights` under the names that QwenConfig::tensors() has (models/vlm/qwen_config.h).
+  QwenVision(const QwenVisionConfig& config, const QwenMatrices& weights);
 
   /// patches [N, 3 * 2 * 14 * 14] f32 of a grid whose rows and columns are multiples of the merge;
-  /// [N / M, out width] f32. Throws Error for another shape; Stopped between blocks.
+  /// on the CPU or the model's device; [N / M, out width] f32. Throws Error for another shape;
+  /// Stopped between blocks.
   Tensor forward(const Tensor& patches, const QwenGrid& grid) const;
 
  private:

@@ -26,7 +26,7 @@ Smol::Smol(const HfComponent& folder, DType compute, bool int8, Device device)
                 }),
       weights_((check_tensors(selected_, config_.tensors()), selected_), compute, int8, device),
       vision_(config_, selected_, weights_),
-      text_(config_.text, selected_, weights_) {}
+      text_(config_.text, weights_) {}
 
 Tensor Smol::look(const QwenPicture& picture) const {
   const QwenGrid& grid = picture.sight.grid;

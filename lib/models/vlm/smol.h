@@ -1,8 +1,8 @@
 // SmolVLM, SmolVLM2 or Idefics3 from a folder: what it sees and a prompt in, the tokens of an
 // answer out (QwenAnswer).
 //
-// A token's place in a prompt is its number there, whatever it stands for. On the CPU, in f32 or
-// bf16. Thread-safety: const members from any thread, but look(): one at a time.
+// A token's place in a prompt is its number there, whatever it stands for. In f32 or bf16.
+// Thread-safety: const members from any thread, but look(): one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/norm/layer_norm.h"
+#include "ops/pointwise/add.h"
 
 namespace vfm::models {
 namespace {
@@ -13,6 +14,27 @@ namespace {
 constexpr std::int64_t kTilesTogether = 8;
 
 const std::string kTower = "vision_model.";
+
+/// Of each patch of a tile of n x n, the number of its place among m x m.
+std::vector<std::int32_t> place_numbers(int n, int m) {
+  const std::vector<std::int64_t> places = smol_places(n, m);
+  std::vector<std::int32_t> numbers;
+  for (const std::int64_t row : places)
+    for (const std::int64_t column : places)
+      numbers.push_back(static_cast<std::int32_t>(row * m + column));
+  return numbers;
+}
+
+/// The patches of a tile of n x n, token by token of merge x merge.
+std::vector<std::int32_t> merged_numbers(int n, int merge) {
+  std::vector<std::int32_t> numbers;
+  for (int row = 0; row < n; row += merge)
+    for (int column = 0; column < n; column += merge)
+      for (int inner = row; inner < row + merge; ++inner)
+        for (int i = 0; i < merge; ++i)
+          numbers.push_back(inner * n + column + i);
+  return numbers;
+}
 
 }  // namespace
 
@@ -32,6 +54,7 @@ std::vector<std::int64_t> smol_places(int n, int m) {
 SmolVision::SmolVision(const SmolConfig& config, const io::TensorSet& set,
                        const QwenWeights& weights)
     : config_(config),
+      device_(weights.device()),
       embed_(weights.linear(kTower + "embeddings.patch_embedding")),
       places_(weights.vector(kTower + "embeddings.position_embedding.weight")),
       norm_(weights.vector(kTower + "post_layernorm.weight")),
@@ -39,34 +62,12 @@ SmolVision::SmolVision(const SmolConfig& config, const io::TensorSet& set,
       connector_(weights.linear("connector.modality_projection.proj")),
       stack_(config.vision.stack, smol_layer_name, set, weights.compute(), weights.device()) {}
 
-Tensor SmolVision::begin(const Tensor& patches, const std::vector<std::int64_t>& places) const {
-  const Tensor x = embed_(patches);
-  if (x.device() == Device::meta) return x;
-  const std::int64_t side = config_.vision.side(), width = x.size(1);
-  float* to = x.data<float>();
-  for (const std::int64_t row : places)
-    for (const std::int64_t column : places) {
-      const float* place = places_.data<float>() + (row * side + column) * width;
-      for (std::int64_t i = 0; i < width; ++i)
-        *to++ += place[i];
-    }
-  return x;
-}
-
 /// The patches of a token beside each other, row by row.
-Tensor SmolVision::end(const Tensor& x, int side) const {
+Tensor SmolVision::end(const Tensor& x, int side, const ops::RowChoice& together) const {
   ops::Tape tape(false);
   const Tensor normed = ops::layer_norm(tape, x, norm_, norm_bias_, config_.vision.stack.epsilon);
   const std::int64_t merge = config_.merge, width = x.size(1), across = side / merge;
-  const Tensor together({across * across, merge * merge * width}, DType::f32, x.device());
-  if (x.device() == Device::meta) return connector_(together);
-  float* to = together.data<float>();
-  for (std::int64_t row = 0; row < across; ++row)
-    for (std::int64_t column = 0; column < across; ++column)
-      for (std::int64_t inner = row * merge; inner < (row + 1) * merge; ++inner)
-        to = std::copy_n(normed.data<float>() + (inner * side + column * merge) * width,
-                         merge * width, to);
-  return connector_(together);
+  return connector_(together.take(normed).reshape({across * across, merge * merge * width}));
 }
 
 Tensor SmolVision::forward(const Tensor& patches, int side) const {
@@ -75,18 +76,25 @@ Tensor SmolVision::forward(const Tensor& patches, int side) const {
       patches.size(1) != std::int64_t{3} * config_.vision.patch * config_.vision.patch ||
       patches.size(0) % own != 0)
     fail("patches {} are not those of tiles of {} x {}", to_string(patches.shape()), side, side);
-  const std::vector<std::int64_t> places = smol_places(side, config_.vision.side());
+  // Each patch's place, added to it; and the order in which those of a token are beside each other.
+  const Tensor places =
+      ops::RowChoice(place_numbers(side, config_.vision.side()), places_.size(0), device_)
+          .take(places_);
+  const ops::RowChoice together(merged_numbers(side, config_.merge), own, device_);
   const std::int64_t tiles = patches.size(0) / own, tokens = own / config_.merge / config_.merge;
-  const Tensor all({tiles * tokens, config_.text.width}, DType::f32, patches.device());
+  const Tensor all({tiles * tokens, config_.text.width}, DType::f32, device_);
   for (std::int64_t first = 0; first < tiles; first += kTilesTogether) {
     const std::int64_t count = std::min(kTilesTogether, tiles - first);
-    Tensor x({count * own, config_.vision.stack.width}, DType::f32, patches.device());
-    for (std::int64_t i = 0; i < count; ++i)
-      copy(begin(patches.rows((first + i) * own, (first + i + 1) * own), places),
-           x.rows(i * own, (i + 1) * own));
+    Tensor x({count * own, config_.vision.stack.width}, DType::f32, device_);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Tensor tile = patches.rows((first + i) * own, (first + i + 1) * own);
+      const Tensor embedded = embed_(tile.to(device_));
+      ops::add_in_place(embedded, places);
+      copy(embedded, x.rows(i * own, (i + 1) * own));
+    }
     x = stack_.forward(x, std::vector<std::int64_t>(static_cast<std::size_t>(count), own), true);
     for (std::int64_t i = 0; i < count; ++i)
-      copy(end(x.rows(i * own, (i + 1) * own), side),
+      copy(end(x.rows(i * own, (i + 1) * own), side, together),
            all.rows((first + i) * tokens, (first + i + 1) * tokens));
   }
   return all;

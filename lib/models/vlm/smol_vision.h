@@ -7,7 +7,7 @@
 // A tile has n x n patches, the model m x m places: patch i of a row has place floor(i m / n), by
 // sums in single precision that transformers' are, so that roundings are the same. A tile is
 // computed by itself, so its tokens depend on no other; weights are read once for some of them.
-// Inference on the CPU.
+// Inference. On a GPU the weights of layers go there for each look (EncoderStack).
 // Sources: Zhai et al., "Sigmoid loss for language image pre-training" (2023); transformers'
 // SmolVLMVisionTransformer and SmolVLMConnector for names and details.
 // Shape letters: T tiles, N patches of a tile, M tokens of a tile, D width of the language model.
@@ -22,6 +22,7 @@
 #include "models/encoder/encoder_stack.h"
 #include "models/vlm/qwen_weights.h"
 #include "models/vlm/smol_config.h"
+#include "ops/pointwise/row_order.h"
 
 namespace vfm::models {
 
@@ -33,15 +34,16 @@ class SmolVision {
   /// `set`, which must outlive it, has what SmolConfig::tensors() lists.
   SmolVision(const SmolConfig& config, const io::TensorSet& set, const QwenWeights& weights);
 
-  /// patches [T N, 3 P P] f32 of tiles of `side` x `side`: [T M, D] f32. Throws Error for another
+  /// patches [T N, 3 P P] f32 of tiles of `side` x `side`, on the CPU or the model's device:
+  /// [T M, D] f32. Throws Error for another
   /// shape; Stopped between layers.
   Tensor forward(const Tensor& patches, int side) const;
 
  private:
-  Tensor begin(const Tensor& patches, const std::vector<std::int64_t>& places) const;
-  Tensor end(const Tensor& x, int side) const;
+  Tensor end(const Tensor& x, int side, const ops::RowChoice& together) const;
 
   SmolConfig config_;
+  Device device_;
   QwenLinear embed_;
   Tensor places_, norm_, norm_bias_;
   QwenLinear connector_;

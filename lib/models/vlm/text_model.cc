@@ -31,9 +31,9 @@ struct TextModel::State {
   bool int8;
   mutable AnswerBatch batch;
 
-  State(const std::string& folder, DType compute_in, bool int8_in)
+  State(const std::string& folder, DType compute_in, bool int8_in, Device device)
       : component(text_component(folder)),
-        model(component, compute_in, int8_in),
+        model(component, compute_in, int8_in, device),
         words(component.folder(), false),
         ends(words.ends().empty() ? model.config().ends : words.ends()),
         hash(component.hash()),
@@ -47,10 +47,10 @@ struct TextModel::State {
   }
 };
 
-TextModel::TextModel(const std::string& folder, DType compute, bool int8) {
+TextModel::TextModel(const std::string& folder, DType compute, bool int8, Device device) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("a model that writes texts computes in f32 or bf16 alone");
-  state_ = as_usage([&] { return std::make_unique<State>(folder, compute, int8); });
+  state_ = as_usage([&] { return std::make_unique<State>(folder, compute, int8, device); });
 }
 
 TextModel::~TextModel() = default;
@@ -81,6 +81,7 @@ Json TextModel::config() const {
                  {"hash", state_->hash},
                  {"words", state_->words.hash()},
                  {"compute", state_->compute == DType::bf16 ? "bf16" : "f32"}};
+  if (state_->model.text().device() == Device::cuda) config["device"] = "cuda";
   if (state_->int8) config["weights"] = "int8";
   return config;
 }

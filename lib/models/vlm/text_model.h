@@ -2,7 +2,7 @@
 // out. From a folder as Hugging Face has them: Qwen2's or Qwen2.5's config.json, weights,
 // tokenizer.json and chat template beside each other. Its layers are those of CaptionModel's models
 // (models/vlm/qwen_text.h), and texts that are asked for at the same time are written together as
-// there, with the same bits. On the CPU. Thread-safety: const members from any thread.
+// there, with the same bits. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,15 +12,16 @@
 
 #include "base/json_fwd.h"
 #include "models/vlm/caption_model.h"
-#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace vfm::models {
 
 class TextModel {
  public:
-  /// `compute`: f32 or bf16; `int8`: matrices are rounded to 8 bits. Throws Error{usage} for a
-  /// folder that is not there, or holds what is not supported.
-  TextModel(const std::string& folder, DType compute, bool int8 = false);
+  /// `compute`: f32 or bf16; `int8`: matrices are rounded to 8 bits; `device`: cpu or cuda. Throws
+  /// Error{usage} for a folder that is not there, or holds what is not supported; GpuError.
+  TextModel(const std::string& folder, DType compute, bool int8 = false,
+            Device device = Device::cpu);
   ~TextModel();
 
   /// Throws Error{usage} if an instruction has no place in the model's chat.
@@ -31,8 +32,8 @@ class TextModel {
   Answer answer(std::string_view instruction, std::string_view text, const AnswerRule& rule,
                 std::string_view key) const;
   /// What it is, to be stored with its texts: {"name": "qwen2", "path": …, "hash": …, "words": …,
-  /// "compute": "f32"}, and "weights": "int8" where they are. Two with the same, but for "path",
-  /// write the same.
+  /// "compute": "f32"}, "device": "cuda" on a GPU, and "weights": "int8" where they are. Two with
+  /// the same, but for "path", write the same.
   Json config() const;
 
  private:

@@ -2,7 +2,7 @@
 // answers with them (models/vlm/qwen.h, QwenAnswer).
 //
 // What is seen becomes rows among those of words: a prompt has a token of its own for each, and
-// places() says where each token is. On the CPU. Thread-safety: const members from any thread.
+// places() says where each token is. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -12,10 +12,10 @@
 namespace vfm::ops {
 
 Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads, int key_heads) {
-  const bool rows = q.dims() == 2 && q.dtype() == DType::f32 && q.device() != Device::cuda &&
-                    heads > 0 && key_heads > 0 && heads % key_heads == 0 &&
-                    q.size(1) % heads == 0 && q.size(0) == static_cast<std::int64_t>(texts.size());
-  if (!rows || texts.empty())
+  const bool rows = q.dims() == 2 && q.dtype() == DType::f32 && heads > 0 && key_heads > 0 &&
+                    heads % key_heads == 0 && q.size(1) % heads == 0 &&
+                    q.size(0) == static_cast<std::int64_t>(texts.size());
+  if (!rows || texts.empty() || (q.device() == Device::cuda && texts.size() > kNewestTexts))
     fail("newest_query: {} {} of {} texts with {} and {} heads", dtype_name(q.dtype()),
          to_string(q.shape()), texts.size(), heads, key_heads);
   const std::int64_t head_dim = q.size(1) / heads;
@@ -33,16 +33,17 @@ Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads,
     most = std::max(most, text.seen);
   }
   const Tensor out(q.shape(), DType::f32, q.device());
-  const Tensor scores({q.size(0), heads, most}, DType::f32, q.device());
-  if (q.device() == Device::meta) {
-    Touching touching = Touching(q, out, scores).kind(WorkKind::attention, type);
+  // A GPU has a running maximum and sum instead.
+  const bool scored = layout_device(q.device()) == Device::cpu;
+  const Tensor scores =
+      scored ? Tensor({q.size(0), heads, most}, DType::f32, q.device()) : Tensor();
+  Touching touching =
+      (scored ? Touching(q, out, scores) : Touching(q, out)).kind(WorkKind::attention, type);
+  if (q.device() == Device::meta)
     for (const SeenKeys& text : texts)  // scores, and what they weigh
       touching =
           touching.columns(text.kv.rows(0, text.seen), text.kv.size(1))
               .products(2 * heads, static_cast<double>(text.seen), static_cast<double>(head_dim));
-    note_work("newest_query", touching.work);
-    return out;
-  }
   NewestQueryArgs args;
   args.q = q.data<float>();
   args.of = of.data();
@@ -52,11 +53,10 @@ Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads,
   args.key_heads = key_heads;
   args.head_dim = static_cast<int>(head_dim);
   args.scale = 1 / std::sqrt(static_cast<float>(head_dim));
-  args.scores = scores.data<float>();
+  args.scores = scored ? scores.data<float>() : nullptr;
   args.most = most;
   args.out = out.data<float>();
-  const KernelTimer timer("newest_query");
-  cpu::newest_query(args);
+  VFM_RUN(touching, newest_query, args);
   return out;
 }
 

@@ -3,7 +3,7 @@
 //
 // Each text has keys and values in a tensor of its own, and its result depends on these alone: what
 // other texts there are, and how many, changes no bit of it.
-// Inference on the CPU; no backward.
+// Inference; no backward.
 // Shape letters: N texts, H heads, G key/value heads, K head dim.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,6 +16,9 @@
 
 namespace vfm::ops {
 
+/// Texts of one call, at most, on a GPU.
+inline constexpr std::size_t kNewestTexts = 16;
+
 /// Keys and values of a text: of `kv` [capacity, 2 G K], f32 or bf16, the first `seen` rows.
 struct SeenKeys {
   Tensor kv;
@@ -23,7 +26,8 @@ struct SeenKeys {
 };
 
 /// softmax(q k^T / sqrt(K)) v: q [N, H K] f32, one row a text; [N, H K] f32. G divides H, and all
-/// texts have one type. Throws Error for shapes that do not fit, and for a text without keys.
+/// texts have one type. Throws Error for shapes that do not fit, for a text without keys, and for
+/// more texts than a GPU takes.
 Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads, int key_heads);
 
 }  // namespace vfm::ops

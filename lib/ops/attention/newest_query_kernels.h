@@ -19,10 +19,10 @@ struct NewestQueryArgs {
   std::int64_t texts;
   int heads, key_heads, head_dim;
   float scale;
-  float* scores;      // [texts, heads, most]
+  float* scores;      // [texts, heads, most]; on a GPU none
   std::int64_t most;  // the largest number of keys
   float* out;         // [texts, heads head_dim]
 };
-VFM_CPU_KERNEL(void, newest_query, const NewestQueryArgs& args)
+VFM_ISA_KERNEL(void, newest_query, const NewestQueryArgs& args)
 
 }  // namespace vfm::ops

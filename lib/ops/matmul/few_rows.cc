@@ -13,27 +13,23 @@ Tensor few_rows(const Tensor& x, const Tensor& w, const Tensor& scales, const Te
            (vector.dtype() == DType::f32 && vector.shape() == Shape{w.size(0)});
   };
   const bool type = w.dtype() == DType::f32 || w.dtype() == DType::bf16 ||
-                    w.dtype() == DType::f16 || (w.dtype() == DType::u8 && scales.defined());
+                    (w.dtype() == DType::f16 && layout_device(w.device()) == Device::cpu) ||
+                    (w.dtype() == DType::u8 && scales.defined());
   if (x.dims() != 2 || w.dims() != 2 || x.size(1) != w.size(1) || x.dtype() != DType::f32 ||
-      !type || !of_outputs(scales) || !of_outputs(bias) || x.device() == Device::cuda ||
-      x.device() != w.device())
+      !type || !of_outputs(scales) || !of_outputs(bias) || x.device() != w.device())
     fail("few_rows: no product of {} {} and {} {}", dtype_name(x.dtype()), to_string(x.shape()),
          dtype_name(w.dtype()), to_string(w.shape()));
   const Tensor y({x.size(0), w.size(0)}, DType::f32, x.device());
-  if (x.device() == Device::meta) {
-    const auto rows = [](const Tensor& of) { return static_cast<double>(of.size(0)); };
-    note_work("few_rows", Touching(x, w, y)
-                              .kind(WorkKind::products, w.dtype())
-                              .products(rows(x), rows(w), static_cast<double>(x.size(1)))
-                              .work);
-    return y;
-  }
   const auto floats = [](const Tensor& vector) {
     return vector.defined() ? vector.data<float>() : nullptr;
   };
-  const KernelTimer timer("few_rows");
-  cpu::few_rows(FewRowsArgs{x.data<float>(), w.raw(), w.dtype(), floats(scales), floats(bias),
-                            y.data<float>(), x.size(0), x.size(1), w.size(0)});
+  const auto rows = [](const Tensor& of) { return static_cast<double>(of.size(0)); };
+  VFM_RUN(Touching(x, w, y)
+              .kind(WorkKind::products, w.dtype())
+              .products(rows(x), rows(w), static_cast<double>(x.size(1))),
+          few_rows,
+          FewRowsArgs{x.data<float>(), w.raw(), w.dtype(), floats(scales), floats(bias),
+                      y.data<float>(), x.size(0), x.size(1), w.size(0)});
   return y;
 }
 

@@ -11,12 +11,12 @@ namespace vfm::ops {
 struct FewRowsArgs {
   const float* x;       // [rows, columns]
   const void* w;        // [outputs, columns]
-  DType type;           // of w: f32, bf16, f16; u8: signed numbers
+  DType type;           // of w: f32, bf16; on the CPU f16, too; u8: signed numbers
   const float* scales;  // [outputs], or null
   const float* bias;    // [outputs], or null
   float* y;             // [rows, outputs]
   std::int64_t rows, columns, outputs;
 };
-VFM_CPU_KERNEL(void, few_rows, const FewRowsArgs& args)
+VFM_ISA_KERNEL(void, few_rows, const FewRowsArgs& args)
 
 }  // namespace vfm::ops

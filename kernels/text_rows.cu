@@ -1,0 +1,66 @@
+// A block has a row, or a part of its width. Products and sums are rounded one by one, as the CPU
+// rounds them.
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "common/launch.cuh"
+#include "text_rows.h"
+
+namespace vfm::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kMostParts = 65535;  // of a grid's second axis
+
+// Pair i of head h is at h 2 half + i, and half further on.
+__global__ void __launch_bounds__(kThreads)
+    turn_heads_kernel(float* x, std::int64_t width, int pairs, int half, const float* cosines,
+                      const float* sines) {
+  const std::int64_t row = blockIdx.x;
+  float* const to = x + row * width;
+  const float* const c = cosines + row * half;
+  const float* const s = sines + row * half;
+  const int step = static_cast<int>(gridDim.y) * kThreads;
+  for (int pair = static_cast<int>(blockIdx.y * kThreads + threadIdx.x); pair < pairs;
+       pair += step) {
+    const int i = pair % half, at = pair / half * 2 * half + i;
+    const float a = to[at], b = to[at + half];
+    to[at] = __fadd_rn(__fmul_rn(a, c[i]), -__fmul_rn(b, s[i]));
+    to[at + half] = __fadd_rn(__fmul_rn(b, c[i]), __fmul_rn(a, s[i]));
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_bias_kernel(float* y, std::int64_t stride, const float* bias, std::int64_t width) {
+  float* const to = y + std::int64_t{blockIdx.x} * stride;
+  const std::int64_t step = std::int64_t{gridDim.y} * kThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.y} * kThreads + threadIdx.x; i < width; i += step)
+    to[i] += bias[i];
+}
+
+dim3 grid_of(std::int64_t rows, std::int64_t elements) {
+  const std::int64_t parts = (elements + kThreads - 1) / kThreads;
+  return {static_cast<unsigned>(rows), static_cast<unsigned>(std::min(parts, kMostParts))};
+}
+
+}  // namespace
+
+int turn_heads(float* x, std::int64_t rows, std::int64_t width, int heads, int half,
+               const float* cosines, const float* sines, CUstream_st* stream) {
+  const std::int64_t pairs = std::int64_t{heads} * half;
+  if (rows < 0 || rows > 0x7fffffff || heads < 0 || half < 0 || 2 * pairs > width ||
+      pairs > 0x3fffffff)
+    return cudaErrorInvalidValue;
+  return launch(turn_heads_kernel, grid_of(rows, pairs), kThreads, 0, stream, x, width,
+                static_cast<int>(pairs), half, cosines, sines);
+}
+
+int add_bias(float* y, std::int64_t rows, std::int64_t stride, const float* bias,
+             std::int64_t width, CUstream_st* stream) {
+  if (rows < 0 || rows > 0x7fffffff || width < 0 || width > stride) return cudaErrorInvalidValue;
+  return launch(add_bias_kernel, grid_of(rows, width), kThreads, 0, stream, y, stride, bias, width);
+}
+
+}  // namespace vfm::kernels

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "kernel_test.h"
+#include "text_rows.h"
+
+using vfm::kernels::add_bias;
+using vfm::kernels::turn_heads;
+using namespace vfm::test;
+
+namespace {
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Rounded one by one, whatever the compiler could fuse.
+float times(float a, float b) {
+  volatile float product = a * b;
+  return product;
+}
+
+void test_turn(Checker& checker, int rows, int heads, int half, int beside) {
+  const int width = heads * 2 * half + beside;
+  auto expected = noise(static_cast<std::size_t>(rows) * width, 1);
+  const auto c = noise(static_cast<std::size_t>(rows) * half, 2),
+             s = noise(static_cast<std::size_t>(rows) * half, 3);
+  const DeviceArray<float> x(expected), cosines(c), sines(s);
+  need(turn_heads(x.get(), rows, width, heads, half, cosines.get(), sines.get(), nullptr), "turn");
+  for (int row = 0; row < rows; ++row)
+    for (int head = 0; head < heads; ++head)
+      for (int i = 0; i < half; ++i) {
+        float* const at = &expected[static_cast<std::size_t>(row) * width + head * 2 * half + i];
+        const std::size_t angle = static_cast<std::size_t>(row) * half + i;
+        const float a = at[0], b = at[half];
+        at[0] = times(a, c[angle]) - times(b, s[angle]);
+        at[half] = times(b, c[angle]) + times(a, s[angle]);
+      }
+  checker.check("turn " + std::to_string(rows) + " x " + std::to_string(heads) + " heads of " +
+                    std::to_string(2 * half),
+                same_bits(x.host(), expected));
+}
+
+void test_bias(Checker& checker, int rows, int width, int first, int stride) {
+  auto expected = noise(static_cast<std::size_t>(rows) * stride, 1);
+  const auto bias = noise(static_cast<std::size_t>(width), 2);
+  const DeviceArray<float> y(expected), b(bias);
+  need(add_bias(y.get() + first, rows, stride, b.get(), width, nullptr), "add a bias");
+  for (int row = 0; row < rows; ++row)
+    for (int i = 0; i < width; ++i)
+      expected[static_cast<std::size_t>(row) * stride + first + i] +=
+          bias[static_cast<std::size_t>(i)];
+  checker.check("bias " + std::to_string(rows) + " x " + std::to_string(width),
+                same_bits(y.host(), expected));
+}
+
+void tests(Checker& checker) {
+  test_turn(checker, 5, 3, 4, 7);
+  test_turn(checker, 3, 2, 40, 0);
+  test_turn(checker, 2, 12, 64, 256);
+  test_turn(checker, 1, 1, 1, 0);
+  test_bias(checker, 3, 5, 2, 9);
+  test_bias(checker, 4, 600, 0, 600);
+  test_bias(checker, 1, 1, 0, 1);
+  const DeviceArray<float> p(8);
+  checker.check(
+      "heads that do not fit are refused",
+      turn_heads(p.get(), 1, 7, 2, 2, p.get(), p.get(), nullptr) == cudaErrorInvalidValue);
+  checker.check("a bias that does not fit is refused",
+                add_bias(p.get(), 1, 3, p.get(), 4, nullptr) == cudaErrorInvalidValue);
+  checker.check("nothing is no error",
+                turn_heads(nullptr, 0, 4, 1, 2, nullptr, nullptr, nullptr) == 0 &&
+                    add_bias(nullptr, 0, 4, nullptr, 4, nullptr) == 0);
+}
+
+}  // namespace
+
+int main() {
+  return run(tests);
+}
