@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "clip/unique.h"
 #include "media/decoder.h"
 #include "media/loudness.h"
 #include "media/version.h"
@@ -44,6 +45,7 @@ class ClipTool : public vfm::cli::Tool {
     input_limits_.add(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
+    add_unique_options(app);
     add_stitch_options(app);
     add_clip_options(app);
     add_place_options(app);
@@ -61,6 +63,9 @@ class ClipTool : public vfm::cli::Tool {
     report_.add(app, "write a page with the shots and clips");
     explain_.add(app, "with --shots-only: write a page with scores and decisions", "--explain");
     vfm::cli::add_dry_run(app, dry_run_);
+    for (const char* cutting : {"--shots-only", "--spans", "--stride", "--format", "--names",
+                                "--report", "--explain", "--prune", "--verify", "--dry-run"})
+      app.get_option("--unique")->excludes(app.get_option(cutting));
   }
 
   void check() override {
@@ -76,6 +81,10 @@ class ClipTool : public vfm::cli::Tool {
     check_stitching();
     check_cutting();
     check_format();
+    if (unique_ && output_.directory.empty())
+      vfm::fail_usage("--unique keeps signatures in a folder; give one with -o DIR");
+    if (share_->count() > 0 && !unique_)
+      vfm::fail_usage("--unique-share is of --unique");
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
     if (!explain_.path.empty() && !shots_only_)
@@ -108,6 +117,7 @@ class ClipTool : public vfm::cli::Tool {
     if (!stitch_model_.empty()) open_stitch_model();
     if (!detector_model_.empty()) open_detector_model();
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    if (unique_) return find_unique(slots, context);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
       return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
@@ -115,6 +125,17 @@ class ClipTool : public vfm::cli::Tool {
   }
 
  private:
+  long find_unique(vfm::Slots& slots, vfm::cli::Context& context) {
+    return vfm::clip::find_unique({.inputs = options_.inputs,
+                                   .directory = options_.directory,
+                                   .force = options_.force,
+                                   .stream = options_.recipe.stream,
+                                   .deinterlace = options_.recipe.deinterlace,
+                                   .hardware = options_.hardware,
+                                   .share = unique_share_},
+                                  slots, context.progress, context.manifest);
+  }
+
   long estimate(vfm::Slots& slots) {
     options_.report.clear();
     options_.explain.clear();
@@ -168,6 +189,17 @@ class ClipTool : public vfm::cli::Tool {
                    "index of the video stream in the container (default: the one a player shows)")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
+  }
+
+  void add_unique_options(CLI::App& app) {
+    app.add_flag("--unique", unique_,
+                 "print the sources that show what no other one does, and cut nothing");
+    share_ = app.add_option("--unique-share", unique_share_,
+                            "leave out a source if another one shows so much of it")
+                 ->type_name("PART")
+                 ->check(CLI::Range(0.05, 1.0))
+                 ->check(vfm::cli::not_nan)
+                 ->capture_default_str();
   }
 
   /// A network knows but one kind of change, and no picture by which to judge how well it fits.
@@ -356,6 +388,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
+  CLI::Option* share_ = nullptr;
   CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr;
   CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
   vfm::cli::DeviceOptions device_;
@@ -363,7 +396,8 @@ class ClipTool : public vfm::cli::Tool {
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   std::string detector_model_;
   std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
-  bool shots_only_ = false, dry_run_ = false;
+  bool shots_only_ = false, dry_run_ = false, unique_ = false;
+  double unique_share_ = 0.9;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
                                              names_ = "hash";
