@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
-#include "clip/unique.h"
 #include "media/decoder.h"
 #include "media/loudness.h"
 #include "media/version.h"
@@ -81,10 +80,7 @@ class ClipTool : public vfm::cli::Tool {
     check_stitching();
     check_cutting();
     check_format();
-    if (unique_ && output_.directory.empty())
-      vfm::fail_usage("--unique keeps signatures in a folder; give one with -o DIR");
-    if (share_->count() > 0 && !unique_)
-      vfm::fail_usage("--unique-share is of --unique");
+    if (share_->count() > 0 && !unique_) vfm::fail_usage("--unique-share is of --unique");
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
     if (!explain_.path.empty() && !shots_only_)
@@ -117,7 +113,8 @@ class ClipTool : public vfm::cli::Tool {
     if (!stitch_model_.empty()) open_stitch_model();
     if (!detector_model_.empty()) open_detector_model();
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    if (unique_) return find_unique(slots, context);
+    if (unique_)
+      return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
       return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
@@ -125,17 +122,6 @@ class ClipTool : public vfm::cli::Tool {
   }
 
  private:
-  long find_unique(vfm::Slots& slots, vfm::cli::Context& context) {
-    return vfm::clip::find_unique({.inputs = options_.inputs,
-                                   .directory = options_.directory,
-                                   .force = options_.force,
-                                   .stream = options_.recipe.stream,
-                                   .deinterlace = options_.recipe.deinterlace,
-                                   .hardware = options_.hardware,
-                                   .share = unique_share_},
-                                  slots, context.progress, context.manifest);
-  }
-
   long estimate(vfm::Slots& slots) {
     options_.report.clear();
     options_.explain.clear();
@@ -194,7 +180,7 @@ class ClipTool : public vfm::cli::Tool {
   void add_unique_options(CLI::App& app) {
     app.add_flag("--unique", unique_,
                  "print the sources that show what no other one does, and cut nothing");
-    share_ = app.add_option("--unique-share", unique_share_,
+    share_ = app.add_option("--unique-share", options_.unique_share,
                             "leave out a source if another one shows so much of it")
                  ->type_name("PART")
                  ->check(CLI::Range(0.05, 1.0))
@@ -388,8 +374,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  CLI::Option* share_ = nullptr;
-  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr;
+  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr, *share_ = nullptr;
   CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, compute_ = "auto";
@@ -397,7 +382,6 @@ class ClipTool : public vfm::cli::Tool {
   std::string detector_model_;
   std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
-  double unique_share_ = 0.9;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
                                              names_ = "hash";

@@ -6,7 +6,8 @@
 // (curate/align_videos.h), not duplicates.
 //
 // Memory: 12 bytes for each moment in which something changes, at most 48 for each second of video;
-// beside that, for each search at a time, 16 bytes for each code in common of 16 seconds.
+// beside that, for each search at a time, 16 bytes for each code in common of 16 seconds: at most
+// 127 MiB, were each code in common with kMostOfCode others.
 // Thread-safety: find() from any thread, once finish() is done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -46,7 +47,7 @@ class DuplicateIndex {
   std::vector<LikelyPlace> find(std::uint32_t source,
                                 std::span<const curate::SignaturePicture> pictures) const;
 
-  static constexpr std::size_t kMostOfCode = 200;
+  static constexpr std::size_t kMostOfCode = 100;
 
  private:
   struct Hit;

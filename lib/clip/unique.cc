@@ -1,20 +1,24 @@
+// Which of many sources show the same, before time is spent on them.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/unique.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/rounding.h"
+#include "clip/clip.h"
 #include "clip/duplicate_groups.h"
 #include "clip/duplicate_index.h"
 #include "clip/signature_file.h"
@@ -250,9 +254,14 @@ void write_sources(const std::string& folder, const Sources& sources,
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const ComparedSource& source = sources.compared[i];
     const SourceChoice& choice = choices[i];
-    Json line = {{"path", source.path},       {"source_hash", source.hash},
-                 {"bytes", source.bytes},     {"seconds", six_digits(source.seconds)},
-                 {"width", sources.facts[i].width}, {"height", sources.facts[i].height},
+    const SignatureFacts& facts = sources.facts[i];
+    const bool known = facts.width > 0;  // nothing is decoded of pictures
+    Json line = {{"path", source.path},
+                 {"source_hash", source.hash},
+                 {"bytes", source.bytes},
+                 {"seconds", known ? Json(six_digits(source.seconds)) : Json()},
+                 {"width", known ? Json(facts.width) : Json()},
+                 {"height", known ? Json(facts.height) : Json()},
                  {"group", choice.group ? Json(*choice.group) : Json()},
                  {"stays", !choice.keeper}};
     if (choice.keeper) {
@@ -267,15 +276,15 @@ void write_sources(const std::string& folder, const Sources& sources,
 
 }  // namespace
 
-long find_unique(const UniqueOptions& options, Slots& slots, Progress& progress,
+long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest) {
   const std::string& folder = options.directory;
   io::make_directories(folder);
   ClipItems items(options.inputs, 0, folder);
   io::ErrorLog errors(io::join_path(folder, "errors.jsonl"), "vfm-clip");
   SignatureWork work{folder, {}, options.force};
-  work.decode.stream = options.stream;
-  work.decode.deinterlace = options.deinterlace;
+  work.decode.stream = options.recipe.stream;
+  work.decode.deinterlace = options.recipe.deinterlace;
   work.decode.hardware = options.hardware;
   work.decode.threads = decoder_threads(options.inputs, slots.threads());
   Sources sources;
@@ -296,7 +305,7 @@ long find_unique(const UniqueOptions& options, Slots& slots, Progress& progress,
 
   const std::vector<CommonStretch> stretches = compare(sources, folder, slots, progress);
   const std::vector<SourceChoice> choices =
-      choose_sources(sources.compared, stretches, options.share);
+      choose_sources(sources.compared, stretches, options.unique_share);
   write_pairs(folder, sources, stretches);
   write_sources(folder, sources, choices);
   for (const Entry& entry : sources.entries) {

@@ -226,6 +226,7 @@ std::vector<VideoMatch> align_videos(std::span<const SignaturePicture> first,
   const Overlap near = overlap_of(first.size(), second.size(), start.offset);
   const auto whole = static_cast<std::ptrdiff_t>(std::lround(start.offset));
   std::vector<Probe> probes;
+  probes.reserve(kProbes);
   for (const std::size_t k : choose_moments(second, start, near))
     probes.emplace_back(first, second, k, static_cast<std::ptrdiff_t>(k) + whole);
   Place place{0, start.crop, score_at(probes, 0, start.crop)};
