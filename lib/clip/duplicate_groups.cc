@@ -30,7 +30,8 @@ double length_of_union(std::vector<TimeSpan> spans) {
 /// Which part of each source another one shows.
 class Coverage {
  public:
-  Coverage(const std::vector<ComparedSource>& sources, const std::vector<CommonStretch>& stretches) {
+  Coverage(const std::vector<ComparedSource>& sources,
+           const std::vector<CommonStretch>& stretches) {
     std::map<std::pair<std::size_t, std::size_t>, std::vector<TimeSpan>> spans;
     for (const CommonStretch& s : stretches) {
       spans[{s.first, s.second}].emplace_back(s.first_begin, s.first_end);

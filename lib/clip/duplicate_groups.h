@@ -44,14 +44,13 @@ CommonStretch exchanged(const CommonStretch& stretch);
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
-  std::optional<std::size_t> group;      ///< from 0 on, by the first source of each; none: alone
-  std::optional<std::size_t> keeper;     ///< the source that stays instead; none: this one stays
-  bool exact = false;                    ///< it has the same bytes
-  double covered = 0;                    ///< else: the share of this one that the keeper shows
+  std::optional<std::size_t> group;   ///< from 0 on, by the first source of each; none: alone
+  std::optional<std::size_t> keeper;  ///< the source that stays instead; none: this one stays
+  bool exact = false;                 ///< it has the same bytes
+  double covered = 0;                 ///< else: the share of this one that the keeper shows
 };
 /// One for each source. `share`: above 0, up to 1.
 std::vector<SourceChoice> choose_sources(const std::vector<ComparedSource>& sources,
-                                         const std::vector<CommonStretch>& stretches,
-                                         double share);
+                                         const std::vector<CommonStretch>& stretches, double share);
 
 }  // namespace vfm::clip

@@ -12,14 +12,14 @@
 namespace vfm::clip {
 namespace {
 
-constexpr int kTableBits = 16;              // of a code, by which the table of beginnings goes
-constexpr std::size_t kBlock = 64;          // moments that are looked up together; bits of a word
-constexpr std::size_t kLeastVotes = 3;      // moments at one place
-constexpr int kOffsets = 3;                 // neighbouring offsets that are one place
-constexpr std::size_t kMostPlaces = 2;      // of one source, for one block
-constexpr std::size_t kBoxes = 16;          // of neighbouring ways to crop
-constexpr double kSamePlace = 4;            // moments between offsets of what is one place
-constexpr std::size_t kMostFound = 256;     // places of one source, those with most votes
+constexpr int kTableBits = 16;           // of a code, by which the table of beginnings goes
+constexpr std::size_t kBlock = 64;       // moments that are looked up together; bits of a word
+constexpr std::size_t kLeastVotes = 3;   // moments at one place
+constexpr int kOffsets = 3;              // neighbouring offsets that are one place
+constexpr std::size_t kMostPlaces = 2;   // of one source, for one block
+constexpr std::size_t kBoxes = 16;       // of neighbouring ways to crop
+constexpr double kSamePlace = 4;         // moments between offsets of what is one place
+constexpr std::size_t kMostFound = 256;  // places of one source, those with most votes
 
 /// Bit b: way to crop `way` is in box b, which has two neighbouring crops of the three of each
 /// edge.
@@ -118,8 +118,8 @@ curate::AlignmentStart start_of(std::span<const Hit> hits, std::size_t box, std:
     start.to = std::max(start.to, block + hit.moment + 1);
     ++count;
   }
-  for (double* sum : {&start.crop.left, &start.crop.right, &start.crop.top, &start.crop.bottom,
-                      &start.offset})
+  for (double* sum :
+       {&start.crop.left, &start.crop.right, &start.crop.top, &start.crop.bottom, &start.offset})
     *sum /= count;
   return start;
 }
@@ -153,10 +153,10 @@ void places_of_source(std::span<const Hit> hits, std::size_t block,
         }))
       continue;
     taken.push_back(window);
-    places.push_back({hits[0].source,
-                      start_of(hits.subspan(window.begin, window.end - window.begin), window.box,
-                               block),
-                      window.votes});
+    places.push_back(
+        {hits[0].source,
+         start_of(hits.subspan(window.begin, window.end - window.begin), window.box, block),
+         window.votes});
   }
 }
 
@@ -174,9 +174,8 @@ void keep_best(std::vector<LikelyPlace>& places) {
       kept.push_back(place);
     }
   }
-  std::stable_sort(kept.begin(), kept.end(), [](const LikelyPlace& a, const LikelyPlace& b) {
-    return a.votes > b.votes;
-  });
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const LikelyPlace& a, const LikelyPlace& b) { return a.votes > b.votes; });
   if (kept.size() > kMostFound) kept.resize(kMostFound);
   places = std::move(kept);
 }
@@ -216,10 +215,10 @@ void DuplicateIndex::look_up(std::uint32_t source, const curate::LookupCodes& co
     for (const std::uint32_t code : codes[way])
       for (const IndexedMoment& found : of_code(code))
         if (found.source != source)
-          hits.push_back({found.source,
-                          static_cast<std::int32_t>(found.moment) -
-                              static_cast<std::int32_t>(moment),
-                          block_moment, static_cast<std::uint16_t>(way), boxes_of(way)});
+          hits.push_back(
+              {found.source,
+               static_cast<std::int32_t>(found.moment) - static_cast<std::int32_t>(moment),
+               block_moment, static_cast<std::uint16_t>(way), boxes_of(way)});
 }
 
 std::vector<LikelyPlace> DuplicateIndex::find(

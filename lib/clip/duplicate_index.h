@@ -55,8 +55,8 @@ class DuplicateIndex {
   void look_up(std::uint32_t source, const curate::LookupCodes& codes, std::uint32_t moment,
                std::vector<Hit>& hits) const;
 
-  std::vector<IndexedMoment> moments_;     // sorted
-  std::vector<std::uint64_t> first_of_;    // of each beginning of a code
+  std::vector<IndexedMoment> moments_;   // sorted
+  std::vector<std::uint64_t> first_of_;  // of each beginning of a code
 };
 
 }  // namespace vfm::clip

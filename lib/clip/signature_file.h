@@ -22,9 +22,9 @@ namespace vfm::clip {
 
 /// What is known of a source without its pixels.
 struct SignatureFacts {
-  double seconds = 0;          ///< from the first frame to the end of the last one
-  int width = 0, height = 0;   ///< as shown
-  std::int64_t damaged = 0;    ///< packets or frames that could not be decoded
+  double seconds = 0;         ///< from the first frame to the end of the last one
+  int width = 0, height = 0;  ///< as shown
+  std::int64_t damaged = 0;   ///< packets or frames that could not be decoded
 };
 
 /// The pictures of a signature, mapped: no more memory than is looked at.

@@ -98,16 +98,16 @@ void note(const Prepared& prepared, Sources& sources) {
   entry.source = place;
   sources.entries.push_back(std::move(entry));
   sources.compared.push_back({source.path, source.hash, facts.seconds,
-                              static_cast<std::int64_t>(facts.width) * facts.height,
-                              source.bytes});
+                              static_cast<std::int64_t>(facts.width) * facts.height, source.bytes});
   sources.facts.push_back(facts);
 }
 
 /// Runs through `with_signature` in parallel, results in order.
 template <class Out>
-void for_each_signature(const Sources& sources, const std::string& folder, Slots& slots,
-                        const std::function<Out(std::size_t source, const SignatureFile& file)>& work,
-                        const std::function<void(Out&)>& done) {
+void for_each_signature(
+    const Sources& sources, const std::string& folder, Slots& slots,
+    const std::function<Out(std::size_t source, const SignatureFile& file)>& work,
+    const std::function<void(Out&)>& done) {
   std::size_t next = 0;
   for_each_ordered<std::size_t, Out>(
       slots,
@@ -214,17 +214,17 @@ class ListFile {
 
 Json stretch_json(const Sources& sources, const CommonStretch& s) {
   const auto rounded = [](double value) { return six_digits(value); };
-  return {{"kind", "near"},
-          {"first", sources.compared[s.first].path},
-          {"second", sources.compared[s.second].path},
-          {"first_begin", rounded(s.first_begin)},
-          {"first_end", rounded(s.first_end)},
-          {"second_begin", rounded(s.second_begin)},
-          {"second_end", rounded(s.second_end)},
-          {"score", rounded(s.score)},
-          {"crop",
-           {rounded(s.crop.left), rounded(s.crop.top), rounded(s.crop.right),
-            rounded(s.crop.bottom)}}};
+  return {
+      {"kind", "near"},
+      {"first", sources.compared[s.first].path},
+      {"second", sources.compared[s.second].path},
+      {"first_begin", rounded(s.first_begin)},
+      {"first_end", rounded(s.first_end)},
+      {"second_begin", rounded(s.second_begin)},
+      {"second_end", rounded(s.second_end)},
+      {"score", rounded(s.score)},
+      {"crop",
+       {rounded(s.crop.left), rounded(s.crop.top), rounded(s.crop.right), rounded(s.crop.bottom)}}};
 }
 
 void write_pairs(const std::string& folder, const Sources& sources,

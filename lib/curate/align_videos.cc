@@ -11,12 +11,12 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kProbes = 16;     // moments by which a place is refined
-constexpr double kHopeless = 0.12;      // correlation at a supposed place; that of others is near 0
-constexpr double kNoise = 1.5;          // strength of a change that noise may be half of
-constexpr double kPictureNoise = 9;     // variance of a picture below which it is taken for flat
-constexpr std::ptrdiff_t kSmooth = 4;   // moments to each side over which the correlation is taken
-constexpr std::size_t kBridged = 4;     // moments in a stretch that need not agree
+constexpr std::size_t kProbes = 16;    // moments by which a place is refined
+constexpr double kHopeless = 0.12;     // correlation at a supposed place; that of others is near 0
+constexpr double kNoise = 1.5;         // strength of a change that noise may be half of
+constexpr double kPictureNoise = 9;    // variance of a picture below which it is taken for flat
+constexpr std::ptrdiff_t kSmooth = 4;  // moments to each side over which the correlation is taken
+constexpr std::size_t kBridged = 4;    // moments in a stretch that need not agree
 
 /// Moments of the second video whose counterparts the first one has, at any offset near this.
 struct Overlap {
@@ -116,8 +116,8 @@ Place refine(const std::vector<Probe>& probes, Place place) {
       bool better = false;
       for (const double way : {-1.0, 1.0}) {
         better |= try_place(place.shift + way * time_step, place.crop);
-        for (double CropWindow::*edge : {&CropWindow::left, &CropWindow::right, &CropWindow::top,
-                                         &CropWindow::bottom}) {
+        for (double CropWindow::*edge :
+             {&CropWindow::left, &CropWindow::right, &CropWindow::top, &CropWindow::bottom}) {
           CropWindow moved = place.crop;
           moved.*edge += way * step;
           better |= try_place(place.shift, moved);

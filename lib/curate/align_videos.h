@@ -40,11 +40,11 @@ struct MatchRules {
 
 /// A stretch in which both show the same.
 struct VideoMatch {
-  double offset = 0;                ///< of the first one's pictures to the second one's
-  CropWindow crop;                  ///< where the second one lies in the first one
-  std::size_t begin = 0, end = 0;   ///< pictures of the second one
-  double score = 0;                 ///< mean correlation of changes
-  double evidence = 0;              ///< see MatchRules
+  double offset = 0;               ///< of the first one's pictures to the second one's
+  CropWindow crop;                 ///< where the second one lies in the first one
+  std::size_t begin = 0, end = 0;  ///< pictures of the second one
+  double score = 0;                ///< mean correlation of changes
+  double evidence = 0;             ///< see MatchRules
 };
 
 /// The stretches of a place, one after the other; none if the two do not show the same there.

@@ -12,7 +12,7 @@ namespace {
 constexpr int kSide = kSignatureSide;
 constexpr int kWaves = 5;  // 0, the mean, and four cosines
 constexpr std::array kCrops = {0.0, 0.075, 0.15};
-constexpr int kSideWays = 9;  // to crop two opposite sides
+constexpr int kSideWays = 9;      // to crop two opposite sides
 constexpr double kMargin = 0.15;  // of the index window
 
 /// The weight of each cell in each wave of a window along one side.
@@ -32,8 +32,8 @@ Waves waves_of(double begin, double end) {
       const auto in_window = [&](int edge) {
         return std::clamp((static_cast<double>(edge) / kSide - begin) / (end - begin), 0.0, 1.0);
       };
-      waves[static_cast<std::size_t>(wave)][static_cast<std::size_t>(cell)] = static_cast<float>(
-          integral_of_wave(wave, in_window(cell), in_window(cell + 1)));
+      waves[static_cast<std::size_t>(wave)][static_cast<std::size_t>(cell)] =
+          static_cast<float>(integral_of_wave(wave, in_window(cell), in_window(cell + 1)));
     }
   return waves;
 }

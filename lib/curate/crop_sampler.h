@@ -14,8 +14,8 @@ namespace vfm::curate {
 
 /// Of two changes, over the cells that both show.
 struct Correlation {
-  double value = 0;                                 ///< -1 to 1; 0 where one is flat
-  double first_strength = 0, second_strength = 0;   ///< standard deviations, in levels
+  double value = 0;                                ///< -1 to 1; 0 where one is flat
+  double first_strength = 0, second_strength = 0;  ///< standard deviations, in levels
 };
 
 class CropSampler {
@@ -34,8 +34,8 @@ class CropSampler {
  private:
   /// Where a row or column of the second picture is in the first.
   struct Tap {
-    int cell = 0;     ///< and the one behind it
-    float part = 0;   ///< of that one
+    int cell = 0;    ///< and the one behind it
+    float part = 0;  ///< of that one
   };
   struct Side {
     int begin = 0, end = 0;  ///< cells that both show

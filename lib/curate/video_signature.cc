@@ -21,11 +21,15 @@ void add_row(const std::uint8_t* row, int width, unsigned weight, std::uint32_t*
 /// pixel has 32 of them and a cell `size`.
 struct CellRange {
   CellRange(int i, int size)
-      : begin(static_cast<std::int64_t>(i) * size), end(begin + size),
-        first(static_cast<int>(begin / kSide)), last(static_cast<int>((end - 1) / kSide)) {}
+      : begin(static_cast<std::int64_t>(i) * size),
+        end(begin + size),
+        first(static_cast<int>(begin / kSide)),
+        last(static_cast<int>((end - 1) / kSide)) {}
   unsigned weight(int pixel) const {
-    const std::int64_t from = std::max<std::int64_t>(begin, static_cast<std::int64_t>(pixel) * kSide);
-    const std::int64_t to = std::min<std::int64_t>(end, static_cast<std::int64_t>(pixel + 1) * kSide);
+    const std::int64_t from =
+        std::max<std::int64_t>(begin, static_cast<std::int64_t>(pixel) * kSide);
+    const std::int64_t to =
+        std::min<std::int64_t>(end, static_cast<std::int64_t>(pixel + 1) * kSide);
     return static_cast<unsigned>(to - from);
   }
   std::int64_t begin, end;
@@ -64,8 +68,7 @@ void cell_means(const LumaPlane& plane, std::array<float, kSignatureCells>& mean
     for (int row = rows.first; row <= rows.last; ++row)
       add_row(plane.row(row), plane.width, rows.weight(row), sums.data());
     for (int x = 0; x < kSide; ++x) {
-      const double mean =
-          static_cast<double>(sum_columns(sums, CellRange(x, plane.width))) / area;
+      const double mean = static_cast<double>(sum_columns(sums, CellRange(x, plane.width))) / area;
       const double full = plane.full_range ? mean : (mean - 16) * 255 / 219;
       means[static_cast<std::size_t>(y * kSide + x)] =
           static_cast<float>(std::clamp(full, 0.0, 255.0));

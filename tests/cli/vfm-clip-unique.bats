@@ -77,7 +77,7 @@ paths() { records | jq -r .path; }
   vfm-clip --unique -o four -j4 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >four.jsonl
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
   [ "$(records <one.jsonl)" = "$(records <four.jsonl)" ]
-  [ "$(ls four/*.signature | wc -l)" -eq 4 ]
+  [ "$(find four -name "*.signature" | wc -l)" -eq 4 ]
   touch -d '2001-01-01' four/*
   vfm-clip --unique -o four a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >/dev/null
   [ -z "$(find four -type f -newermt 2002-01-01)" ]

@@ -41,14 +41,14 @@ const std::vector<ComparedSource> five = {{"b.mp4", "h1", 60, 100, 10},
 CommonStretch stretch(std::size_t first, double first_begin, std::size_t second,
                       double second_begin, double seconds) {
   return {first, second, first_begin, first_begin + seconds, second_begin, second_begin + seconds,
-          0.9, {}};
+          0.9,   {}};
 }
 
 }  // namespace
 
 TEST_CASE("the longer stays, then the larger picture, then the first name") {
-  const auto choices = clip::choose_sources(
-      five, {stretch(0, 0, 1, 0.2, 59.5), stretch(0, 20, 3, 0, 7.9)}, 0.9);
+  const auto choices =
+      clip::choose_sources(five, {stretch(0, 0, 1, 0.2, 59.5), stretch(0, 20, 3, 0, 7.9)}, 0.9);
   CHECK_FALSE(choices[2].keeper);  // a.mp4: as long as the rest but for half a second
   CHECK(choices[0].keeper == 2U);
   CHECK(choices[0].exact);
@@ -75,8 +75,8 @@ TEST_CASE("a part in common is no reason to leave out either") {
 
 TEST_CASE("who is left out leaves nobody out") {
   // part.mp4 is in other.mp4, which small.mp4 shows; part.mp4 and small.mp4 were not found alike.
-  const auto choices = clip::choose_sources(
-      five, {stretch(1, 10, 4, 0, 29.9), stretch(3, 0, 4, 2, 7.9)}, 0.9);
+  const auto choices =
+      clip::choose_sources(five, {stretch(1, 10, 4, 0, 29.9), stretch(3, 0, 4, 2, 7.9)}, 0.9);
   CHECK_FALSE(choices[1].keeper);
   CHECK(choices[4].keeper == 1U);
   CHECK_FALSE(choices[3].keeper);

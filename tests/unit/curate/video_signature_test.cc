@@ -48,9 +48,8 @@ std::vector<SignaturePicture> film(double fps, double seconds, double speed) {
   const int frames = static_cast<int>(std::lround(fps * seconds));
   for (int i = 0; i < frames; ++i) {
     const double t = i / fps;
-    const Picture frame = paint(64, 36, [&](int x, int y) {
-      return 128 + 100 * std::sin(0.15 * x + 0.1 * y - speed * t);
-    });
+    const Picture frame = paint(
+        64, 36, [&](int x, int y) { return 128 + 100 * std::sin(0.15 * x + 0.1 * y - speed * t); });
     maker.push(frame.plane(), (i + 1) / fps);
   }
   maker.finish();
