@@ -9,14 +9,13 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kSide = kSignatureSide;
 constexpr int kWaves = 5;  // 0, the mean, and four cosines
 constexpr std::array kCrops = {0.0, 0.075, 0.15};
 constexpr int kSideWays = 9;      // to crop two opposite sides
 constexpr double kMargin = 0.15;  // of the index window
 
 /// The weight of each cell in each wave of a window along one side.
-using Waves = std::array<std::array<float, kSide>, kWaves>;
+using Waves = std::array<std::array<float, kSignatureSide>, kWaves>;
 
 double integral_of_wave(int wave, double from, double to) {
   if (wave == 0) return to - from;
@@ -28,9 +27,10 @@ double integral_of_wave(int wave, double from, double to) {
 Waves waves_of(double begin, double end) {
   Waves waves{};
   for (int wave = 0; wave < kWaves; ++wave)
-    for (int cell = 0; cell < kSide; ++cell) {
+    for (int cell = 0; cell < kSignatureSide; ++cell) {
       const auto in_window = [&](int edge) {
-        return std::clamp((static_cast<double>(edge) / kSide - begin) / (end - begin), 0.0, 1.0);
+        return std::clamp((static_cast<double>(edge) / kSignatureSide - begin) / (end - begin), 0.0,
+                          1.0);
       };
       waves[static_cast<std::size_t>(wave)][static_cast<std::size_t>(cell)] =
           static_cast<float>(integral_of_wave(wave, in_window(cell), in_window(cell + 1)));
@@ -60,14 +60,14 @@ const std::array<Waves, kSideWays>& lookup_waves() {
 }
 
 /// Row by row, its part in each wave across.
-using AcrossRows = std::array<std::array<float, kWaves>, kSide>;
+using AcrossRows = std::array<std::array<float, kWaves>, kSignatureSide>;
 
 void project_rows(const ChangePicture& change, const Waves& waves, AcrossRows& out) {
-  for (std::size_t y = 0; y < kSide; ++y)
+  for (std::size_t y = 0; y < kSignatureSide; ++y)
     for (std::size_t wave = 0; wave < kWaves; ++wave) {
       float sum = 0;
-      for (std::size_t x = 0; x < kSide; ++x)
-        sum += waves[wave][x] * change[y * kSide + x];
+      for (std::size_t x = 0; x < kSignatureSide; ++x)
+        sum += waves[wave][x] * change[y * kSignatureSide + x];
       out[y][wave] = sum;
     }
 }
@@ -80,7 +80,7 @@ void project_columns(const AcrossRows& rows, const Waves& waves, Coefficients& o
     for (std::size_t across = 0; across < kWaves; ++across) {
       if (down + across == 0) continue;
       float sum = 0;
-      for (std::size_t y = 0; y < kSide; ++y)
+      for (std::size_t y = 0; y < kSignatureSide; ++y)
         sum += waves[down][y] * rows[y][across];
       out[down * kWaves + across - 1] = sum;
     }

@@ -9,8 +9,6 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kSide = kSignatureSide;
-
 /// Sums over pairs of numbers.
 struct PairSums {
   double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
@@ -32,12 +30,12 @@ struct PairSums {
 
 CropSampler::Side CropSampler::side_of(double low, double high) {
   Side side;
-  side.begin = kSide;
-  for (int i = 0; i < kSide; ++i) {
-    const double place = (low + (i + 0.5) / kSide * (high - low)) * kSide - 0.5;
-    if (place < -0.5 || place > kSide - 0.5) continue;
-    const double inside = std::clamp(place, 0.0, kSide - 1.0);
-    const int cell = std::min(static_cast<int>(inside), kSide - 2);
+  side.begin = kSignatureSide;
+  for (int i = 0; i < kSignatureSide; ++i) {
+    const double place = (low + (i + 0.5) / kSignatureSide * (high - low)) * kSignatureSide - 0.5;
+    if (place < -0.5 || place > kSignatureSide - 0.5) continue;
+    const double inside = std::clamp(place, 0.0, kSignatureSide - 1.0);
+    const int cell = std::min(static_cast<int>(inside), kSignatureSide - 2);
     side.taps[static_cast<std::size_t>(i)] = {cell, static_cast<float>(inside - cell)};
     side.begin = std::min(side.begin, i);
     side.end = i + 1;
@@ -54,25 +52,25 @@ std::optional<CropSampler> CropSampler::of(const CropWindow& crop) {
   sampler.down_ = side_of(crop.top, crop.bottom);
   const int cells = std::max(0, sampler.across_.end - sampler.across_.begin) *
                     std::max(0, sampler.down_.end - sampler.down_.begin);
-  if (cells < kLeastArea * kSide * kSide) return std::nullopt;
+  if (cells < kLeastArea * kSignatureSide * kSignatureSide) return std::nullopt;
   return sampler;
 }
 
 template <class Picture>
 void CropSampler::sample(const Picture& first, ChangePicture& out) const {
   const auto at = [&](int y, int x) {
-    return static_cast<float>(first[static_cast<std::size_t>(y * kSide + x)]);
+    return static_cast<float>(first[static_cast<std::size_t>(y * kSignatureSide + x)]);
   };
   for (int y = down_.begin; y < down_.end; ++y) {
     const Tap& tap = down_.taps[static_cast<std::size_t>(y)];
-    std::array<float, kSide> row;
-    for (int x = 0; x < kSide; ++x)
+    std::array<float, kSignatureSide> row;
+    for (int x = 0; x < kSignatureSide; ++x)
       row[static_cast<std::size_t>(x)] =
           at(tap.cell, x) + tap.part * (at(tap.cell + 1, x) - at(tap.cell, x));
     for (int x = across_.begin; x < across_.end; ++x) {
       const Tap& to = across_.taps[static_cast<std::size_t>(x)];
       const float left = row[static_cast<std::size_t>(to.cell)];
-      out[static_cast<std::size_t>(y * kSide + x)] =
+      out[static_cast<std::size_t>(y * kSignatureSide + x)] =
           left + to.part * (row[static_cast<std::size_t>(to.cell) + 1] - left);
     }
   }
@@ -85,7 +83,7 @@ Correlation CropSampler::correlate(const ChangePicture& first, const ChangePictu
   for (int y = down_.begin; y < down_.end; ++y) {
     float a = 0, b = 0, aa = 0, bb = 0, ab = 0;
     for (int x = across_.begin; x < across_.end; ++x) {
-      const auto i = static_cast<std::size_t>(y * kSide + x);
+      const auto i = static_cast<std::size_t>(y * kSignatureSide + x);
       const float p = sampled[i], q = second[i];
       a += p, b += q, aa += p * p, bb += q * q, ab += p * q;
     }
@@ -105,7 +103,7 @@ double CropSampler::correlate_pictures(const SignaturePicture& first,
   std::vector<std::pair<float, float>> cells;
   for (int y = down_.begin; y < down_.end; ++y)
     for (int x = across_.begin; x < across_.end; ++x) {
-      const auto i = static_cast<std::size_t>(y * kSide + x);
+      const auto i = static_cast<std::size_t>(y * kSignatureSide + x);
       cells.emplace_back(sampled[i], static_cast<float>(second[i]));
       all.add(sampled[i], second[i]);
     }

@@ -8,7 +8,6 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kSide = kSignatureSide;
 constexpr double kPictureSeconds = 1.0 / kSignatureRate;
 
 /// Adds `weight` times the row to the sums of its columns.
@@ -23,13 +22,13 @@ struct CellRange {
   CellRange(int i, int size)
       : begin(static_cast<std::int64_t>(i) * size),
         end(begin + size),
-        first(static_cast<int>(begin / kSide)),
-        last(static_cast<int>((end - 1) / kSide)) {}
+        first(static_cast<int>(begin / kSignatureSide)),
+        last(static_cast<int>((end - 1) / kSignatureSide)) {}
   unsigned weight(int pixel) const {
     const std::int64_t from =
-        std::max<std::int64_t>(begin, static_cast<std::int64_t>(pixel) * kSide);
+        std::max<std::int64_t>(begin, static_cast<std::int64_t>(pixel) * kSignatureSide);
     const std::int64_t to =
-        std::min<std::int64_t>(end, static_cast<std::int64_t>(pixel + 1) * kSide);
+        std::min<std::int64_t>(end, static_cast<std::int64_t>(pixel + 1) * kSignatureSide);
     return static_cast<unsigned>(to - from);
   }
   std::int64_t begin, end;
@@ -43,18 +42,18 @@ std::uint64_t sum_columns(const std::vector<std::uint32_t>& sums, const CellRang
   std::uint64_t inside = 0;
   for (int x = range.first + 1; x < range.last; ++x)
     inside += column(x);
-  return total + inside * kSide + range.weight(range.last) * column(range.last);
+  return total + inside * kSignatureSide + range.weight(range.last) * column(range.last);
 }
 
 /// The cell of the stored picture that is shown at `x`, `y`.
 std::size_t stored_cell(int x, int y, int rotation, bool mirror) {
-  const int last = kSide - 1;
+  const int last = kSignatureSide - 1;
   int from_x = x, from_y = y;
   if (rotation == 90) from_x = y, from_y = last - x;
   if (rotation == 180) from_x = last - x, from_y = last - y;
   if (rotation == 270) from_x = last - y, from_y = x;
   if (mirror) from_x = last - from_x;
-  return static_cast<std::size_t>(from_y * kSide + from_x);
+  return static_cast<std::size_t>(from_y * kSignatureSide + from_x);
 }
 
 }  // namespace
@@ -62,15 +61,15 @@ std::size_t stored_cell(int x, int y, int rotation, bool mirror) {
 void cell_means(const LumaPlane& plane, std::array<float, kSignatureCells>& means) {
   std::vector<std::uint32_t> sums(static_cast<std::size_t>(plane.width));
   const double area = static_cast<double>(plane.width) * plane.height;
-  for (int y = 0; y < kSide; ++y) {
+  for (int y = 0; y < kSignatureSide; ++y) {
     std::fill(sums.begin(), sums.end(), 0U);
     const CellRange rows(y, plane.height);
     for (int row = rows.first; row <= rows.last; ++row)
       add_row(plane.row(row), plane.width, rows.weight(row), sums.data());
-    for (int x = 0; x < kSide; ++x) {
+    for (int x = 0; x < kSignatureSide; ++x) {
       const double mean = static_cast<double>(sum_columns(sums, CellRange(x, plane.width))) / area;
       const double full = plane.full_range ? mean : (mean - 16) * 255 / 219;
-      means[static_cast<std::size_t>(y * kSide + x)] =
+      means[static_cast<std::size_t>(y * kSignatureSide + x)] =
           static_cast<float>(std::clamp(full, 0.0, 255.0));
     }
   }
@@ -96,9 +95,9 @@ void SignatureMaker::push(const LumaPlane& plane, double end) {
 void SignatureMaker::end_picture() {
   SignaturePicture picture;
   const auto scale = static_cast<float>(1 / filled_);
-  for (int y = 0; y < kSide; ++y)
-    for (int x = 0; x < kSide; ++x)
-      picture[static_cast<std::size_t>(y * kSide + x)] = static_cast<std::uint8_t>(
+  for (int y = 0; y < kSignatureSide; ++y)
+    for (int x = 0; x < kSignatureSide; ++x)
+      picture[static_cast<std::size_t>(y * kSignatureSide + x)] = static_cast<std::uint8_t>(
           std::lround(std::min(255.0F, scale * sum_[stored_cell(x, y, rotation_, mirror_)])));
   sum_.fill(0);
   filled_ = 0;
