@@ -44,6 +44,7 @@ class ClipTool : public vfm::cli::Tool {
     input_limits_.add(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
+    add_unique_options(app);
     add_stitch_options(app);
     add_clip_options(app);
     add_place_options(app);
@@ -61,6 +62,9 @@ class ClipTool : public vfm::cli::Tool {
     report_.add(app, "write a page with the shots and clips");
     explain_.add(app, "with --shots-only: write a page with scores and decisions", "--explain");
     vfm::cli::add_dry_run(app, dry_run_);
+    for (const char* cutting : {"--shots-only", "--spans", "--stride", "--format", "--names",
+                                "--report", "--explain", "--prune", "--verify", "--dry-run"})
+      app.get_option("--unique")->excludes(app.get_option(cutting));
   }
 
   void check() override {
@@ -78,6 +82,7 @@ class ClipTool : public vfm::cli::Tool {
     check_stitching();
     check_cutting();
     check_format();
+    if (share_->count() > 0 && !unique_) vfm::fail_usage("--unique-share is of --unique");
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
     if (!explain_.path.empty() && !shots_only_)
@@ -110,6 +115,8 @@ class ClipTool : public vfm::cli::Tool {
     if (!stitch_model_.empty()) open_stitch_model();
     if (!detector_model_.empty()) open_detector_model();
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    if (unique_)
+      return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
       return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
@@ -170,6 +177,17 @@ class ClipTool : public vfm::cli::Tool {
                    "index of the video stream in the container (default: the one a player shows)")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
+  }
+
+  void add_unique_options(CLI::App& app) {
+    app.add_flag("--unique", unique_,
+                 "print the sources that show what no other one does, and cut nothing");
+    share_ = app.add_option("--unique-share", options_.unique_share,
+                            "leave out a source if another one shows so much of it")
+                 ->type_name("PART")
+                 ->check(CLI::Range(0.05, 1.0))
+                 ->check(vfm::cli::not_nan)
+                 ->capture_default_str();
   }
 
   /// A network knows but one kind of change, and no picture by which to judge how well it fits.
@@ -375,14 +393,14 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr;
+  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr, *share_ = nullptr;
   CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, compute_ = "auto";
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   std::string detector_model_;
   std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
-  bool shots_only_ = false, dry_run_ = false;
+  bool shots_only_ = false, dry_run_ = false, unique_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
                                              names_ = "hash";

@@ -93,6 +93,7 @@ struct ClipOptions {
   bool verify = false;      ///< prove each clip's times, first and last frame against the source
   std::string report;       ///< HTML file; empty: none
   std::string explain;      ///< of list_shots(): HTML file; empty: none
+  double unique_share = 0.9;  ///< of find_unique(): what must be in another source; above 0, to 1
   double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all
   /// Decodes the videos, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
@@ -115,5 +116,17 @@ std::vector<double> parse_thresholds(const std::string& text);
 /// thresholds and explain.
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
+
+/// --unique: decodes each source once for its signature (clip/signature_file.h), compares all, and
+/// writes DIR/sources.jsonl, a line for each source, and DIR/duplicates.jsonl, a line for each
+/// pair; then to standard output, in the order of the input, the records of the sources that stay
+/// (clip/duplicate_groups.h), as they came. Records of other kinds pass. Pictures are compared by
+/// their bytes alone. What fails is recorded in DIR/errors.jsonl; returns how many records that is.
+/// All but the signatures is in memory: see clip/duplicate_index.h, and a kilobyte or so for each
+/// source. Throws Error if no source could be used, or the input broke off, for then who stays is
+/// not known; Stopped. Of the options it uses recipe.stream, recipe.deinterlace, inputs, directory,
+/// force, hardware and unique_share.
+long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
+                 io::ManifestWriter& manifest);
 
 }  // namespace vfm::clip

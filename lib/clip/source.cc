@@ -101,7 +101,10 @@ ClipItem ClipItems::classify(const io::Record& record) {
     return {Kind::bad, {}, path.empty() ? record.where : path, error.what()};
   }
   if (const auto first = seen_.put(source.hash, path))
-    return {Kind::duplicate, {}, path, fmt::format("has the same contents as '{}'", *first)};
+    return {Kind::duplicate,
+            {std::move(source)},
+            path,
+            fmt::format("has the same contents as '{}'", *first)};
   const bool image = !image_extension(path).empty() && !moves;
   return {image ? Kind::images : Kind::video, {std::move(source)}, {}, {}};
 }

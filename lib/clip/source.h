@@ -29,7 +29,7 @@ struct ClipSource {
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad };
   Kind kind = Kind::video;
-  std::vector<ClipSource> sources;  ///< one; many for images
+  std::vector<ClipSource> sources;  ///< one; many for images; none of what was not read
   std::string input, message;       ///< of duplicate and bad: the input, and what to report
   bool unread = false;              ///< of duplicate: what is in it is not known
 };

@@ -1,0 +1,55 @@
+// Whether two videos show the same for a while: from where on, cropped how, and how surely.
+//
+// One is laid over the other by an offset in time and a mapping of its edges, which are searched
+// for near a supposed place. Then changes (curate/change_codes.h) are compared, moment by moment:
+// their correlation over the cells, where anything changes, and that of the pictures themselves,
+// without the tenth of the cells that differs most (a logo). Pictures alone prove nothing: those of
+// a fixed camera are the same at any time.
+// Not here: how pairs and places are come by (clip/duplicate_index.h).
+// Pure. Thread-safety: none needed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "curate/change_codes.h"
+#include "curate/video_signature.h"
+
+namespace vfm::curate {
+
+/// Where to look: moment k of the second video is k + offset of the first one, and its edges are at
+/// `crop` of the first one's. Both are refined: the offset by half a second, edges by 0.15.
+struct AlignmentStart {
+  double offset = 0;
+  CropWindow crop;
+  std::size_t from = 0, to = 0;  ///< moments of the second one near which the two seem the same
+};
+
+/// What a match must be. Times are in pictures, kSignatureRate a second.
+struct MatchRules {
+  std::size_t least_pictures = 18;  ///< its length: 5 s, less what is lost at the ends
+  /// Mean correlation of changes, 0 to 1.
+  double least_change = 0.4;
+  /// Mean correlation of pictures, 0 to 1.
+  double least_picture = 0.6;
+  /// Sum over its moments of how sure it is that anything changes in them, 0 to 1 each.
+  double least_evidence = 4;
+};
+
+/// A stretch in which both show the same.
+struct VideoMatch {
+  double offset = 0;               ///< of the first one's pictures to the second one's
+  CropWindow crop;                 ///< where the second one lies in the first one
+  std::size_t begin = 0, end = 0;  ///< pictures of the second one
+  double score = 0;                ///< mean correlation of changes
+  double evidence = 0;             ///< see MatchRules
+};
+
+/// The stretches of a place, one after the other; none if the two do not show the same there.
+std::vector<VideoMatch> align_videos(std::span<const SignaturePicture> first,
+                                     std::span<const SignaturePicture> second,
+                                     const AlignmentStart& start, const MatchRules& rules);
+
+}  // namespace vfm::curate
