@@ -279,7 +279,8 @@ void Decoder::seek(std::int64_t pts) {
 
 bool Decoder::next(Frame& frame) {
   if (state_->fetch(frame)) return true;
-  if (!state_->any_frame) fail("'{}' has no frame that can be decoded", state_->source.name);
+  if (!state_->any_frame)
+    fail_as(Cause::decode, "'{}' has no frame that can be decoded", state_->source.name);
   return false;
 }
 

@@ -105,7 +105,8 @@ void Input::open() {
   const int error = avformat_open_input(&format_, url.c_str(), known, &options);
   av_dict_free(&options);
   if (is_heif(head) && (error == AVERROR_INVALIDDATA || (error >= 0 && !has_picture(*format_))))
-    fail(
+    fail_as(
+        Cause::format,
         "'{}' is a picture (HEIC or AVIF) of a kind that this FFmpeg does not read; make a JPEG or "
         "PNG of it",
         source_.name);
@@ -157,10 +158,10 @@ void Input::close() noexcept {
 void Input::open_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status)) fail("'{}' is a directory, not a video", path);
+  if (std::filesystem::is_directory(status)) fail_as(Cause::open, "'{}' is a directory, not a video", path);
   if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, error) == 0 &&
       !error)
-    fail("'{}' is empty", path);
+    fail_as(Cause::format, "'{}' is empty", path);
   // Opened here rather than by avformat_open_input, which would take "shot%02d.jpg" as a pattern.
   const AVIOInterruptCB interrupt{on_interrupt, this};
   const int result =
@@ -175,9 +176,11 @@ void Input::open_url(const std::string& scheme) {
     try {
       check_protocol(scheme);
     } catch (const Error&) {
-      fail("cannot open '{}': '{}' is no protocol that is read here", source_.name, scheme);
+      fail_as(Cause::refused, "cannot open '{}': '{}' is no protocol that is read here",
+              source_.name, scheme);
     }
-    fail(
+    fail_as(
+        Cause::refused,
         "cannot open '{}': only files, http and https are opened; allow others with --protocols {}",
         source_.name, scheme);
   }
@@ -213,21 +216,25 @@ int Input::on_interrupt(void* opaque) {
 void Input::fail_input(const char* verb, int error) {
   check_stop();
   if (timed_out_)
-    fail("cannot {} '{}': nothing came for {}; --timeout waits longer", verb, source_.name,
-         format_seconds(input_limits().timeout));
-  fail("cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
+    fail_as(Cause::timeout, "cannot {} '{}': nothing came for {}; --timeout waits longer", verb,
+            source_.name, format_seconds(input_limits().timeout));
+  const Cause cause = error == AVERROR(ENOMEM)      ? Cause::memory
+                      : error == AVERROR_INVALIDDATA ? Cause::format
+                                                     : Cause::open;
+  fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
 }
 
 void Input::check_inside(int stream) const {
   if (std::find(outside_.begin(), outside_.end(), stream) != outside_.end())
-    fail(
+    fail_as(
+        Cause::refused,
         "cannot read '{}': the data of stream {} lies in another file, which is not opened; make "
         "one file of both, or allow it with --protocols dref,file",
         source_.name, stream);
 }
 
 void Input::open_memory() {
-  if (source_.bytes.empty()) fail("'{}' is empty", source_.name);
+  if (source_.bytes.empty()) fail_as(Cause::format, "'{}' is empty", source_.name);
   constexpr int kBuffer = 32 * 1024;
   auto* buffer = not_null(static_cast<unsigned char*>(av_malloc(kBuffer)));
   io_ = avio_alloc_context(buffer, kBuffer, 0, this, read_memory, nullptr, seek_memory);
