@@ -37,6 +37,12 @@ enum class Cause {
   duplicate,  ///< its name is there already
 };
 
+/// Whether the same input may do better another time. What such an error leaves undone must not be
+/// kept as what comes of the input.
+inline bool may_pass(Cause cause) {
+  return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
+}
+
 /// "open", "limit", ...
 std::string_view to_string(Cause cause);
 /// Cause::other for a name that is none.

@@ -18,6 +18,7 @@
 #include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/left_behind.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/stop.h"
@@ -237,7 +238,13 @@ int run(int argc, char** argv, Tool& tool) {
   set_log_sink(print_message, level_of(common));
   take_signals(tool.long_running());
   wait_politely();
-  return run_tool(tool, common, stream_id(tool, app));
+  const int status = run_tool(tool, common, stream_id(tool, app));
+  if (const int left = left_behind(); left > 0) {
+    log_warning("{} decodings hang in FFmpeg and end with this program; --isolate ends each alone",
+                left);
+    ::_exit(status);  // what they still use must stay
+  }
+  return status;
 }
 
 void print(std::string_view text) {

@@ -9,6 +9,7 @@
 #include "media/audio_decoding.h"
 #include "media/audio_encoder.h"
 #include "media/audio_packets.h"
+#include "media/bounded.h"
 #include "media/mux.h"
 
 namespace vfm::media {
@@ -79,15 +80,25 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
   return canvas->encode();
 }
 
+struct AudioReader::Work {
+  Work(const std::string& path, int video)
+      : state(path, [path, video] { return std::make_shared<State>(path, video); }) {}
+  Bounded<State> state;
+};
+
 AudioReader::AudioReader(const std::string& path, int video)
-    : state_(std::make_unique<State>(path, video)) {}
+    : work_(std::make_unique<Work>(path, video)) {}
 AudioReader::~AudioReader() = default;
 AudioReader::AudioReader(AudioReader&&) noexcept = default;
 
 AudioTrack AudioReader::read(const Span& span, AudioMode mode) {
+  if (mode == AudioMode::drop || span.end <= span.begin) return {};
+  return work_->state.call([span, mode](State& state) { return read_here(state, span, mode); });
+}
+
+AudioTrack AudioReader::read_here(State& s, const Span& span, AudioMode mode) {
   AudioTrack track;
-  State& s = *state_;
-  if (mode == AudioMode::drop || !s.stream() || span.end <= span.begin) return track;
+  if (!s.stream()) return track;
   bool copied = false;
   if (mode == AudioMode::copy && mp4_can_hold(s.stream()->codecpar->codec_id)) {
     track.data_ = s.copy(span, track.corrupt_);

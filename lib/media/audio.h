@@ -65,7 +65,9 @@ class AudioReader {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  struct Work;
+  static AudioTrack read_here(State& state, const Span& span, AudioMode mode);
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace vfm::media

@@ -12,6 +12,7 @@
 #include "base/input_limits.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "media/bounded.h"
 #include "media/container.h"
 
 namespace vfm::media {
@@ -200,14 +201,25 @@ void Input::start_clock() {
   timed_out_ = false;
 }
 
+// A demuxer that reads the same again and again gets no further.
+void Input::note_place(std::int64_t place) {
+  if (place <= farthest_) return;
+  farthest_ = place;
+  beat();
+}
+
 // FFmpeg asks every tenth of a second while it waits.
 int Input::on_interrupt(void* opaque) {
   auto* self = static_cast<Input*>(opaque);
-  if (stop_signal() != 0 || disk_is_full()) return 1;
+  if (stop_signal() != 0 || disk_is_full() || is_left_behind()) return 1;
+  if (self->io_) self->note_place(self->io_->pos);
   const double limit = input_limits().timeout;
   if (!self->remote_ || limit <= 0) return 0;
   const std::int64_t heard = self->io_ ? self->io_->bytes_read : 0;
-  if (heard != std::exchange(self->heard_, heard)) self->silent_since_ = Clock::now();
+  if (heard != std::exchange(self->heard_, heard)) {
+    self->silent_since_ = Clock::now();
+    beat();
+  }
   const std::chrono::duration<double> silence = Clock::now() - self->silent_since_;
   if (silence.count() > limit) self->timed_out_ = true;
   return self->timed_out_;
@@ -247,8 +259,16 @@ int Input::read_memory(void* opaque, std::uint8_t* buffer, int size) {
   const auto left = static_cast<std::int64_t>(self->source_.bytes.size()) - self->position_;
   if (left <= 0) return AVERROR_EOF;
   const auto take = static_cast<int>(std::min<std::int64_t>(left, size));
-  std::memcpy(buffer, self->source_.bytes.data() + self->position_, static_cast<std::size_t>(take));
+  const auto read = [&] {
+    std::memcpy(buffer, self->source_.bytes.data() + self->position_,
+                static_cast<std::size_t>(take));
+  };
+  if (!self->source_.loan)
+    read();
+  else if (!self->source_.loan->use(read))
+    return AVERROR_EXIT;
   self->position_ += take;
+  self->note_place(self->position_);
   return take;
 }
 
@@ -283,6 +303,8 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
     clear_libav_message();
     start_clock();
     const int result = av_read_frame(format_, packet);
+    if (is_left_behind()) throw Stopped();
+    if (result >= 0) beat();
     // A demuxer that steps over damage (Matroska looks for the next cluster) says so only in its
     // log.
     if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "media/audio_decoding.h"
+#include "media/audio_packets.h"
+#include "media/bounded.h"
 #include "media/loudness.h"
 #include "media/speech_likeness.h"
 
@@ -167,29 +169,41 @@ std::optional<SoundMeasures> HeardSpan::result() {
 
 struct SoundMeter::State {
   State(const std::string& path, int video) : packets(path, video) {}
+  std::optional<SoundMeasures> measure(const Span& span);
   AudioPackets packets;
 };
 
+std::optional<SoundMeasures> SoundMeter::State::measure(const Span& span) {
+  if (!packets.stream()) return std::nullopt;
+  std::optional<HeardSpan> heard;
+  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
+  try {
+    decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
+      if (frame.sample_rate <= 0) return true;
+      if (!heard) heard.emplace(frame, span.seconds());
+      return heard->add(frame, at);
+    });
+  } catch (const Error& error) {
+    if (may_pass(error.cause())) throw;
+    return std::nullopt;
+  }
+  return heard ? heard->result() : std::nullopt;
+}
+
+struct SoundMeter::Work {
+  Work(const std::string& path, int video)
+      : state(path, [path, video] { return std::make_shared<State>(path, video); }) {}
+  Bounded<State> state;
+};
+
 SoundMeter::SoundMeter(const std::string& path, int video)
-    : state_(std::make_unique<State>(path, video)) {}
+    : work_(std::make_unique<Work>(path, video)) {}
 SoundMeter::~SoundMeter() = default;
 SoundMeter::SoundMeter(SoundMeter&&) noexcept = default;
 
 std::optional<SoundMeasures> SoundMeter::measure(const Span& span) {
-  if (!state_->packets.stream() || span.end <= span.begin) return std::nullopt;
-  std::optional<HeardSpan> heard;
-  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
-  try {
-    decode_audio(state_->packets, span, corrupt,
-                 [&](const AVFrame& frame, std::optional<double> at) {
-                   if (frame.sample_rate <= 0) return true;
-                   if (!heard) heard.emplace(frame, span.seconds());
-                   return heard->add(frame, at);
-                 });
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  return heard ? heard->result() : std::nullopt;
+  if (span.end <= span.begin) return std::nullopt;
+  return work_->state.call([span](State& state) { return state.measure(span); });
 }
 
 }  // namespace vfm::media

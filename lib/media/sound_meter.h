@@ -27,12 +27,14 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Nothing where the source has no sound, or none that can be decoded. Throws Stopped.
+  /// Nothing where the source has no sound, or none that can be decoded. Throws Stopped, and Error
+  /// of a cause that may pass.
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  struct Work;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace vfm::media
