@@ -133,7 +133,8 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
-           !option.check_lname("report");
+           !option.check_lname("report") && !option.check_lname("isolate") &&
+           !option.check_lname("isolate-memory");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
@@ -205,6 +206,8 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
 }  // namespace
 
 int run(int argc, char** argv, Tool& tool) {
+  if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated")
+    return tool.serve_isolated(std::atoi(argv[2]));
   g_program = tool.name();
   set_log_sink(print_message, LogLevel::warning);
   CLI::App app(tool.description(), tool.name());

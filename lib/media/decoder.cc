@@ -33,6 +33,7 @@ bool Decoder::State::feed() {
     const int result = avcodec_send_packet(codec.get(), packet.get());
     pictures.packet(*packet, result < 0);
     av_packet_unref(packet.get());
+    check_memory(result);
     note_damage(result < 0);
     if (result >= 0) return true;
   }
@@ -53,6 +54,11 @@ void Decoder::State::note_damage(bool failed) {
   if (const std::uint64_t size = watch.oversize)
     check_pixels(source.name, static_cast<std::int64_t>(size >> 32),
                  static_cast<std::int64_t>(size & 0xffffffff));
+}
+
+void Decoder::State::check_memory(int result) const {
+  if (is_out_of_memory(result))
+    fail_as(Cause::memory, "cannot decode '{}': there is not enough memory", source.name);
 }
 
 // With an index that holds every sample, by decoding time.
@@ -165,6 +171,7 @@ bool Decoder::State::decode_once(Frame& frame) {
       any_frame = true;
       return true;
     }
+    check_memory(result);
     note_damage(result != AVERROR_EOF && result != AVERROR(EAGAIN));
     if (result == AVERROR_EOF) break;
     if (result == AVERROR(EAGAIN)) {

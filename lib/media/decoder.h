@@ -97,6 +97,7 @@ class Decoder {
  private:
   struct Body;
   struct Here;
+  struct Apart;
   struct State;
   std::unique_ptr<Body> body_;
 };

@@ -1,4 +1,4 @@
-// Decoding in this process: a State, in work that can be left behind.
+// Decoding in this process, a State in work that can be left behind, or in another one.
 // SPDX-License-Identifier: Apache-2.0
 #include "media/decoder_body.h"
 
@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "media/bounded.h"
 #include "media/decoder_state.h"
+#include "media/isolated_decoder.h"
 
 namespace vfm::media {
 
@@ -68,10 +69,19 @@ struct Decoder::Here : Decoder::Body {
   std::int64_t corrupt_ = 0;
 };
 
-Decoder::Decoder(const std::string& path, const DecodeOptions& options)
-    : body_(std::make_unique<Here>(Source{path, {}, {}}, options)) {}
-Decoder::Decoder(std::string_view bytes, const std::string& name, const DecodeOptions& options)
-    : body_(std::make_unique<Here>(Source{name, bytes, std::make_shared<Loan>()}, options)) {}
+Decoder::Decoder(const std::string& path, const DecodeOptions& options) {
+  if (is_isolating())
+    body_ = std::make_unique<Apart>(path, std::string_view(), options);
+  else
+    body_ = std::make_unique<Here>(Source{path, {}, {}}, options);
+}
+Decoder::Decoder(std::string_view bytes, const std::string& name, const DecodeOptions& options) {
+  if (!bytes.data()) bytes = "";
+  if (is_isolating())
+    body_ = std::make_unique<Apart>(name, bytes, options);
+  else
+    body_ = std::make_unique<Here>(Source{name, bytes, std::make_shared<Loan>()}, options);
+}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;

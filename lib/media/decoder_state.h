@@ -39,6 +39,7 @@ struct Decoder::State {
   bool try_seek(std::int64_t target, std::int64_t aim);
   void seek(std::int64_t target);
   void note_damage(bool failed);
+  void check_memory(int result) const;
   std::int64_t lost() const;
   bool is_mp4() const;
   std::int64_t nominal_duration() const;

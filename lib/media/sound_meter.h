@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/rational.h"
 
@@ -24,6 +25,7 @@ class SoundMeter {
  public:
   /// Opens the source as AudioReader does. Throws Error.
   explicit SoundMeter(const std::string& path, int video = -1);
+  SoundMeter(std::string_view bytes, const std::string& name, int video);
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
