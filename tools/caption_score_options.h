@@ -39,9 +39,10 @@ class CaptionScoreOptions {
         vfm::fail_usage("{} is about scores of captions: it needs --score", option->get_name());
     if (!asked_) return;
     const std::vector<std::string> kept = {
-        "help",  "version",   "verbose",    "quiet",       "progress",  "no-progress", "output",
-        "force", "dry-run",   "null",       "jobs",        "hwaccel",   "timeout",     "max-member",
-        "score", "protocols", "max-pixels", "score-model", "score-clip"};
+        "help",       "version",    "verbose",       "quiet",     "progress",   "no-progress",
+        "output",     "force",      "dry-run",       "null",      "jobs",       "hwaccel",
+        "timeout",    "max-member", "score",         "protocols", "max-pixels", "score-model",
+        "score-clip", "isolate",    "isolate-memory"};
     const std::vector<std::string> of_model = {"prompt", "prompt-file",  "fps",
                                                "window", "frame-tokens", "compute"};
     const auto among = [](const std::vector<std::string>& names, const CLI::Option& option) {

@@ -12,6 +12,7 @@
 #include "columns/caption_costs.h"
 #include "columns/score_costs.h"
 #include "io/http.h"
+#include "media/isolated.h"
 #include "media/version.h"
 #include "ops/gpu_options.h"
 #include "shard_estimate.h"
@@ -68,6 +69,7 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   void check() override {
+    columns_.input_limits.check_isolation(columns_.hwaccel);
     score_.check(*app_);
     vfm::columns::EndpointOptions& endpoint = options_.endpoint;
     const bool from = app_->count("--from") > 0;
@@ -94,8 +96,11 @@ class CaptionTool : public vfm::cli::Tool {
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
+  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
+    vfm::media::begin_isolation();
     options_.inputs = columns_.input.resolved();
     options_.directory = columns_.output.directory;
     options_.force = columns_.output.force;

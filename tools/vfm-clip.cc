@@ -12,6 +12,7 @@
 #include "cli/runner.h"
 #include "clip/clip.h"
 #include "media/decoder.h"
+#include "media/isolated.h"
 #include "media/loudness.h"
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
@@ -42,6 +43,7 @@ class ClipTool : public vfm::cli::Tool {
                                "memory a slot for frames that wait for an encoder");
     hwaccel_.add(app);
     input_limits_.add(app);
+    input_limits_.add_isolation(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
     add_unique_options(app);
@@ -68,6 +70,7 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void check() override {
+    input_limits_.check_isolation(hwaccel_);
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.shots.detector = vfm::curate::parse_detector(detector_);
     recipe.audio = vfm::media::parse_audio_mode(audio_);
@@ -104,8 +107,11 @@ class ClipTool : public vfm::cli::Tool {
     return !dry_run_ && options_.shot_format == vfm::clip::ShotFormat::json;
   }
 
+  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
+    vfm::media::begin_isolation();
     options_.inputs = input_.resolved();
     options_.directory = output_.directory;
     options_.force = output_.force;

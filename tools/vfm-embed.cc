@@ -11,6 +11,7 @@
 #include "columns/index_search.h"
 #include "columns/search.h"
 #include "curate/inverted_file.h"
+#include "media/isolated.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
 #include "shard_estimate.h"
@@ -106,6 +107,7 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   void check() override {
+    columns_.input_limits.check_isolation(columns_.hwaccel);
     if (video_ == "none" && text_ == "none")
       vfm::fail_usage("--video none and --text none leave nothing to do");
     if (dry_run_ && search_option_->count() > 0)
@@ -135,8 +137,11 @@ class EmbedTool : public vfm::cli::Tool {
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
+  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
+    vfm::media::begin_isolation();
     embed_.hardware = search_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     embed_.limits.member = search_.limits.member = columns_.member.bytes;
     vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);

@@ -9,12 +9,13 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "media/isolated.h"
 #include "media/version.h"
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
 #include "pack/pack.h"
-#include "tensor/device.h"
 #include "shard_estimate.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -65,6 +66,7 @@ class PackTool : public vfm::cli::Tool {
     device_.add(app);
     hwaccel_.add(app);
     input_limits_.add(app);
+    input_limits_.add_isolation(app);
     seed_.add(app);
     add_clip_options(app);
     add_tokenizer_options(app);
@@ -74,6 +76,7 @@ class PackTool : public vfm::cli::Tool {
   }
 
   void check() override {
+    input_limits_.check_isolation(hwaccel_);
     if (plan_) {
       if (dry_run_) vfm::fail_usage("--dry-run tells how long latents take; leave out --plan");
       for (const auto& [given, name] :
@@ -99,8 +102,11 @@ class PackTool : public vfm::cli::Tool {
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_ && !dry_run_; }
 
+  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
+    vfm::media::begin_isolation();
     if (plan_) {
       if (input_.inputs.size() != 1 || input_.inputs[0] == "-")
         vfm::fail_usage("--plan takes one folder of latents");

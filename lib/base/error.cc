@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
+#include <iterator>
 #include <system_error>
 
 namespace vfm {
+namespace {
+
+// In the order of Cause.
+constexpr std::string_view kCauses[] = {"other",   "open",   "refused", "format", "decode",
+                                        "limit",   "timeout", "crash",  "memory", "line",
+                                        "missing", "empty",  "duplicate"};
+
+}  // namespace
+
+std::string_view to_string(Cause cause) {
+  return kCauses[static_cast<std::size_t>(cause)];
+}
+
+Cause parse_cause(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kCauses); ++i)
+    if (kCauses[i] == name) return static_cast<Cause>(i);
+  return Cause::other;
+}
 
 std::string errno_text(int err) {
   return std::generic_category().message(err);

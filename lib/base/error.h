@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/format.h"
@@ -18,14 +19,46 @@ namespace vfm {
 /// who records a bad input and goes on lets this one pass (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
+/// What sort of thing is wrong with an input, for scripts: the "code" of a record in errors.jsonl.
+/// The names are in vfm-manifest(5) and stay as they are; new ones may come.
+enum class Cause {
+  other,
+  open,       ///< it is not there, or the system or a server does not let it be read
+  refused,    ///< it would have something read that was not given
+  format,     ///< it is not what is read here, or damaged beyond use
+  decode,     ///< nothing in it can be decoded
+  limit,      ///< it is larger than a limit allows
+  timeout,    ///< nothing came, or nothing was decoded, for too long
+  crash,      ///< what decoded it in a process of its own died
+  memory,     ///< it needs more memory than there is, or than is allowed
+  line,       ///< of a list: no record and no path
+  missing,    ///< something that it must have is not there
+  empty,      ///< nothing comes of it
+  duplicate,  ///< its name is there already
+};
+
+/// Whether the same input may do better another time. What such an error leaves undone must not be
+/// kept as what comes of the input.
+inline bool may_pass(Cause cause) {
+  return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
+}
+
+/// "open", "limit", ...
+std::string_view to_string(Cause cause);
+/// Cause::other for a name that is none.
+Cause parse_cause(std::string_view name);
+
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ErrorKind kind = ErrorKind::runtime)
       : std::runtime_error(message), kind_(kind) {}
+  Error(const std::string& message, Cause cause) : std::runtime_error(message), cause_(cause) {}
   ErrorKind kind() const noexcept { return kind_; }
+  Cause cause() const noexcept { return cause_; }
 
  private:
-  ErrorKind kind_;
+  ErrorKind kind_ = ErrorKind::runtime;
+  Cause cause_ = Cause::other;
 };
 
 /// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h), or where the disk is full
@@ -38,6 +71,12 @@ class Stopped {};
 template <class... Args>
 [[noreturn]] void fail(FormatString<Args...> pattern, Args&&... args) {
   throw Error(vfm::format(pattern, std::forward<Args>(args)...));
+}
+
+/// The same, of a cause that is known.
+template <class... Args>
+[[noreturn]] void fail_as(Cause cause, FormatString<Args...> pattern, Args&&... args) {
+  throw Error(vfm::format(pattern, std::forward<Args>(args)...), cause);
 }
 
 /// Throws Error{usage}: the caller asked for something that cannot be.
@@ -60,10 +99,11 @@ auto as_usage(Act act) {
 /// The system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
 
-/// Throws Error{runtime}: "<message>: <text of err>".
+/// Throws Error{runtime}: "<message>: <text of err>". Its cause is open.
 template <class... Args>
 [[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
-  throw Error(vfm::format(pattern, std::forward<Args>(args)...) + ": " + errno_text(err));
+  throw Error(vfm::format(pattern, std::forward<Args>(args)...) + ": " + errno_text(err),
+              Cause::open);
 }
 
 }  // namespace vfm

@@ -65,8 +65,10 @@ void check_pixels(const std::string& name, std::int64_t width, std::int64_t heig
       static_cast<double>(width) * static_cast<double>(height) <=
           static_cast<double>(g_limits.max_pixels))
     return;
-  fail("'{}' has pictures of {}x{}, more pixels than --max-pixels allows ({}); raise it to use it",
-       name, width, height, g_limits.max_pixels);
+  fail_as(
+      Cause::limit,
+      "'{}' has pictures of {}x{}, more pixels than --max-pixels allows ({}); raise it to use it",
+      name, width, height, g_limits.max_pixels);
 }
 
 }  // namespace vfm

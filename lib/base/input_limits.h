@@ -15,8 +15,13 @@ namespace vfm {
 struct InputLimits {
   /// Width times height of a picture, or of a frame of a video: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
-  /// Seconds that a server may send nothing before the program gives up; 0: for ever.
+  /// Seconds in which nothing may come of an input before the program gives it up: a server sends
+  /// nothing, a decoder gets no further; 0: for ever.
   double timeout = 60;
+  /// Files are decoded in processes of their own (media/isolated.h), each of which may take so many
+  /// bytes of memory; 0: any number.
+  bool isolate = false;
+  std::uint64_t isolate_memory = std::uint64_t{4} << 30;
   /// Playlists, scripts and protocols that are allowed, by FFmpeg's names ("hls", "https"). Empty:
   /// a file may read only itself, a URL only its own address.
   std::vector<std::string> protocols;

@@ -136,7 +136,7 @@ void InputLimitOptions::add(CLI::App& app) {
   add_unit_option(app, "--max-pixels", limits.max_pixels, "refuse larger pictures, width x height",
                   parse_pixels, "N|WxH", "64M", group);
   add_unit_option(app, "--timeout", limits.timeout,
-                  "give up a server that sends nothing for this long; 0: never", parse_seconds,
+                  "give up an input of which nothing comes for this long; 0: never", parse_seconds,
                   "TIME", format_seconds(limits.timeout), group);
   app.add_option(
          "--protocols", limits.protocols,
@@ -154,6 +154,22 @@ void InputLimitOptions::add(CLI::App& app) {
         return "";
       })
       ->group(group);
+}
+
+void InputLimitOptions::add_isolation(CLI::App& app) {
+  const std::string group = "What inputs may do";
+  auto* isolate = app.add_flag("--isolate", limits.isolate,
+                               "decode each file in a process without network and files");
+  isolate->group(group)->excludes(app.get_option("--protocols"));
+  add_unit_option(app, "--isolate-memory", limits.isolate_memory,
+                  "of --isolate: memory that such a process may take; 0: any", parse_bytes, "SIZE",
+                  format_bytes(static_cast<double>(limits.isolate_memory)), group)
+      ->needs(isolate);
+}
+
+void InputLimitOptions::check_isolation(const HwaccelOptions& hardware) const {
+  if (limits.isolate && hardware.hwaccel != "none")
+    fail_usage("--isolate decodes in software alone; leave out --hwaccel {}", hardware.hwaccel);
 }
 
 void MemberOptions::add(CLI::App& app) {
@@ -177,6 +193,7 @@ void ColumnOptions::add(CLI::App& app) {
   member.add(app);
   hwaccel.add(app);
   input_limits.add(app);
+  input_limits.add_isolation(app);
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help, const char* name) {

@@ -81,6 +81,10 @@ struct HwaccelOptions {
 struct InputLimitOptions {
   InputLimits limits;
   void add(CLI::App& app);
+  /// --isolate, --isolate-memory: of tools whose Tool::serve_isolated() decodes, which then call
+  /// check_isolation() in check(), and media::begin_isolation() after apply().
+  void add_isolation(CLI::App& app);
+  void check_isolation(const HwaccelOptions& hardware) const;
   /// For the whole program (base/input_limits.h), at the start of run().
   void apply() const { set_input_limits(limits); }
 };

@@ -18,6 +18,7 @@
 #include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/left_behind.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/stop.h"
@@ -132,7 +133,8 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
-           !option.check_lname("report");
+           !option.check_lname("report") && !option.check_lname("isolate") &&
+           !option.check_lname("isolate-memory");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
@@ -204,6 +206,8 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
 }  // namespace
 
 int run(int argc, char** argv, Tool& tool) {
+  if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated")
+    return tool.serve_isolated(std::atoi(argv[2]));
   g_program = tool.name();
   set_log_sink(print_message, LogLevel::warning);
   CLI::App app(tool.description(), tool.name());
@@ -237,7 +241,13 @@ int run(int argc, char** argv, Tool& tool) {
   set_log_sink(print_message, level_of(common));
   take_signals(tool.long_running());
   wait_politely();
-  return run_tool(tool, common, stream_id(tool, app));
+  const int status = run_tool(tool, common, stream_id(tool, app));
+  if (const int left = left_behind(); left > 0) {
+    log_warning("{} decodings hang in FFmpeg and end with this program; --isolate ends each alone",
+                left);
+    ::_exit(status);  // what they still use must stay
+  }
+  return status;
 }
 
 void print(std::string_view text) {

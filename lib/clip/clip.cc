@@ -79,7 +79,7 @@ class ClipJob {
           there ? std::string(", there already") : " in " + watch.text());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::runtime) throw;
-      outcome.errors.push_back({source.path, error.what()});
+      outcome.errors.emplace_back(source.path, error);
     }
     return outcome;
   }
@@ -100,7 +100,7 @@ class ClipJob {
           try {
             store.add(image_sample(source.path, source.hash, options_.readable_names));
           } catch (const ImageError& error) {
-            errors.push_back({source.path, error.what()});
+            errors.emplace_back(source.path, error, Cause::decode);
           }
         }
         finished = store.finish({{"kind", "images"}, {"errors", io::to_json(errors)}});
@@ -112,7 +112,7 @@ class ClipJob {
       for (Json& record : outcome.records)
         record["sources"] = sources;
     } catch (const Error& error) {
-      outcome.errors.push_back({item.sources[0].path, error.what()});
+      outcome.errors.emplace_back(item.sources[0].path, error);
     }
     return outcome;
   }
@@ -158,7 +158,7 @@ class ClipJob {
     }
     outcome.errors = ClipStore::faults(finished, source.path);
     if (outcome.clips == 0 && outcome.errors.empty())
-      outcome.errors.push_back({source.path, "no clip: every shot is too short"});
+      outcome.errors.emplace_back(source.path, "no clip: every shot is too short", Cause::empty);
     outcome.json = dump_json(finished);
   }
 
@@ -289,7 +289,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
       case ClipItem::Kind::duplicate:
         return {.remark = fmt::format("'{}' {}; skipped", item.input, item.message)};
       default:  // bad
-        return {.errors = {{item.input, item.message}}};
+        return {.errors = {{item.input, item.message, item.cause}}};
     }
   };
   for_each_ordered<ClipItem, Outcome>(
@@ -313,7 +313,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
         progress.add(outcome.sources);
       });
   for (const std::string& source : spans.left())
-    errors.add({source, "has spans, but is not in the input"});
+    errors.add({source, "has spans, but is not in the input", Cause::missing});
   if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)
     leftovers.finish(options.prune, items.streams().broken_off(), errors);
   errors.finish();

@@ -32,7 +32,7 @@ std::unique_ptr<media::SoundMeter> sound_meter(const std::string& path, const Cl
   try {
     return std::make_unique<media::SoundMeter>(path, info.stream);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::runtime) throw;
+    if (error.kind() != ErrorKind::runtime || may_pass(error.cause())) throw;
     return nullptr;
   }
 }
@@ -283,6 +283,7 @@ media::AudioTrack ClipCutter::sound_of(const Span& span) {
     sound_corrupt_ += track.corrupt();
     return track;
   } catch (const Error& error) {
+    if (may_pass(error.cause())) throw;
     note_once(fmt::format("clips are silent: {}", error.what()));
     return {};
   }

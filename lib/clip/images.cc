@@ -76,7 +76,7 @@ shard::Sample image_sample(const std::string& path, const std::string& hash, boo
     facts.update(image_facts(bytes, path));
     return {key, {{image_extension(path), std::move(bytes)}, {"json", dump_json(facts)}}};
   } catch (const Error& error) {
-    throw ImageError(error.what());
+    throw ImageError(error.what(), error.cause());
   }
 }
 

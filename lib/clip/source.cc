@@ -57,14 +57,15 @@ ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes,
                      const std::string& folder)
     : reader_(std::move(inputs),
               [this](const io::Fault& fault) {
-                ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message});
+                ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message, fault.cause});
               }),
       batch_bytes_(batch_bytes),
       identify_(!folder.empty()),
       seen_(folder) {}
 
 static ClipItem without_spans(const std::string& path) {
-  return {ClipItem::Kind::duplicate, {}, path, "has no span in the files of --spans", true};
+  return {ClipItem::Kind::duplicate,           {},          path,
+          "has no span in the files of --spans", Cause::missing, true};
 }
 
 /// False if there are none.
@@ -98,7 +99,7 @@ ClipItem ClipItems::classify(const io::Record& record) {
       source.hash = io::hash_file(path);
     }
   } catch (const Error& error) {
-    return {Kind::bad, {}, path.empty() ? record.where : path, error.what()};
+    return {Kind::bad, {}, path.empty() ? record.where : path, error.what(), error.cause()};
   }
   if (const auto first = seen_.put(source.hash, path))
     return {Kind::duplicate,

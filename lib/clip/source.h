@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "clip/spans.h"
 #include "io/first_names.h"
 #include "io/manifest.h"
@@ -31,6 +32,7 @@ struct ClipItem {
   Kind kind = Kind::video;
   std::vector<ClipSource> sources;  ///< one; many for images; none of what was not read
   std::string input, message;       ///< of duplicate and bad: the input, and what to report
+  Cause cause = Cause::other;       ///< of bad
   bool unread = false;              ///< of duplicate: what is in it is not known
 };
 

@@ -110,16 +110,16 @@ void SpanFile::read() {
     try {
       (this->*reader)(text);
     } catch (const Error& error) {
-      on_bad_({lines_.where(), error.what()});
+      on_bad_({lines_.where(), error, Cause::line});
     }
   }
   try {
     end_event();
   } catch (const Error& error) {
-    on_bad_({lines_.where(), error.what()});
+    on_bad_({lines_.where(), error, Cause::line});
   }
   if (const std::string why = streams_.broken_off(); !why.empty())
-    on_bad_({path_, fmt::format("{}: spans may be missing", why)});
+    on_bad_({path_, fmt::format("{}: spans may be missing", why), Cause::missing});
 }
 
 const Json* find_any(const Json& record, Names names) {

@@ -256,7 +256,7 @@ std::vector<io::Fault> ClipStore::faults(const Json& finished, const std::string
   if (!errors.empty() && errors[0].is_object()) return io::parse_faults(errors);
   std::vector<io::Fault> faults;
   for (const Json& message : errors)
-    faults.push_back({source, message.get<std::string>()});
+    faults.emplace_back(source, message.get<std::string>(), Cause::decode);
   return faults;
 }
 

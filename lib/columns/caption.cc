@@ -96,7 +96,7 @@ class Captioner {
         text = ask(source, sample, facts);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device) throw;
-        notes_.errors.push_back({name_of(sample), error.what()});
+        notes_.errors.emplace_back(name_of(sample), error);
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
       const bool model = is_model(source);
@@ -107,7 +107,7 @@ class Captioner {
       return found;
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
-      notes_.errors.push_back({name_of(sample), "no source has a caption for it"});
+      notes_.errors.emplace_back(name_of(sample), "no source has a caption for it", Cause::missing);
     return {"", "none", std::move(measured_), Json::object()};
   }
 
@@ -132,9 +132,10 @@ class Captioner {
     try {
       Json facts = parse_json(*json, sample.key + ".json");
       if (facts.is_object()) return facts;
-      notes_.errors.push_back({name_of(sample), "its json member is not an object"});
+      notes_.errors.emplace_back(name_of(sample), "its json member is not an object",
+                                 Cause::format);
     } catch (const Error& error) {
-      notes_.errors.push_back({name_of(sample), error.what()});
+      notes_.errors.emplace_back(name_of(sample), error);
     }
     return Json::object();
   }
@@ -168,7 +169,7 @@ class Captioner {
   std::optional<std::string> said(const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) {
-      notes_.errors.push_back({name_of(sample), shard::no_media(sample)});
+      notes_.errors.emplace_back(name_of(sample), shard::no_media(sample), Cause::missing);
       return std::nullopt;
     }
     ModelCaption caption =
@@ -190,7 +191,7 @@ class Captioner {
   std::optional<std::string> measured(const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) {
-      notes_.errors.push_back({name_of(sample), shard::no_media(sample)});
+      notes_.errors.emplace_back(name_of(sample), shard::no_media(sample), Cause::missing);
       return std::nullopt;
     }
     Json facts = known;
@@ -201,7 +202,7 @@ class Captioner {
       facts.update(seen.facts);
       measured_ = std::move(seen.facts);
     } catch (const Error& error) {
-      notes_.errors.push_back({name_of(sample), error.what()});
+      notes_.errors.emplace_back(name_of(sample), error);
     }
     const std::string text = curate::describe(facts, seen.glimpse);
     return text == curate::describe(Json::object(), {}) ? std::nullopt : std::optional(text);

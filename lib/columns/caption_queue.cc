@@ -117,7 +117,7 @@ void CaptionQueue::take_caption(Waiting& one) {
   } catch (const EndpointDown&) {
     throw;
   } catch (const Error& error) {
-    notes_.errors.push_back({one.name, error.what()});
+    notes_.errors.emplace_back(one.name, error);
     one.caption.source = "none";
     ++failed_;
   }

@@ -124,7 +124,8 @@ Outcome work_on(const ColumnJob& job, Item& item) {
   out.shard = true;
   const std::string path = get_string(record.json, "path").value_or(record.where);
   if (!item.refused.empty()) {
-    out.errors.push_back({path, item.refused});
+    out.errors.emplace_back(path, item.refused,
+                            item.column_path.empty() ? Cause::line : Cause::duplicate);
     return out;
   }
   // A directory that a mistyped path names is not made for the sake of the error log.
@@ -160,7 +161,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     out.record = std::move(record);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::device) throw;
-    out.errors.push_back({path, error.what()});
+    out.errors.emplace_back(path, error);
   }
   return out;
 }

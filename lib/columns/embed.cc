@@ -92,7 +92,7 @@ class Embedder {
     waiting.has_caption = caption != nullptr;
     if (options_.video) see(sample, waiting);
     if (with_captions_ && !caption)
-      note(sample, "has no caption, unlike other samples of its shard");
+      note(sample, "has no caption, unlike other samples of its shard", Cause::missing);
     if (caption) captions_.push_back(text::to_utf8(*caption));
     waiting_.push_back(std::move(waiting));
     if (frames_) take_vectors(false);
@@ -139,8 +139,14 @@ class Embedder {
   }
 
  private:
-  void note(const shard::Sample& sample, const std::string& message) {
-    notes_.errors.push_back({fmt::format("{} of '{}'", sample.key, record_.path()), message});
+  void note(const shard::Sample& sample, const std::string& message, Cause cause) {
+    notes_.errors.emplace_back(name_of(sample), message, cause);
+  }
+  void note(const shard::Sample& sample, const Error& error) {
+    notes_.errors.emplace_back(name_of(sample), error);
+  }
+  std::string name_of(const shard::Sample& sample) const {
+    return fmt::format("{} of '{}'", sample.key, record_.path());
   }
 
   /// The embedding, or, noted, none where it is no numbers.
@@ -149,7 +155,7 @@ class Embedder {
       io::check_halves(tokens.values, fmt::format("its text embedding of {}", encoder_->name()));
       return tokens;
     } catch (const Error& error) {
-      note(sample, error.what());
+      note(sample, error);
       return {};
     }
   }
@@ -170,7 +176,8 @@ class Embedder {
     if (!caption.empty())
       fields["text_image"] = ClipScores::fit(sample.vector, caption);
     else
-      note(sample.out, "its caption's vector has values that are not finite: no text_image");
+      note(sample.out, "its caption's vector has values that are not finite: no text_image",
+             Cause::other);
   }
 
   /// The vectors of its windows, none where it has none itself.
@@ -187,7 +194,7 @@ class Embedder {
   void see(const shard::Sample& sample, Waiting& waiting) {
     waiting.vector.assign(static_cast<std::size_t>(clips_.dim()), 0.0f);
     const shard::Member* member = shard::media_member(sample);
-    if (member == nullptr) return note(sample, shard::no_media(sample));
+    if (member == nullptr) return note(sample, shard::no_media(sample), Cause::missing);
     const std::string where = fmt::format("{}.{}", sample.key, member->extension);
     try {
       if (!clips_.pictures) {
@@ -213,7 +220,7 @@ class Embedder {
       frames_->push(std::move(clip.frames));
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) throw;  // windows are encoded on the way
-      note(sample, error.what());
+      note(sample, error);
     }
   }
 
@@ -235,7 +242,7 @@ class Embedder {
         if (clips_.scores && clip.frames > 0) sample->scores = clips_.scores->of_clip(clip);
         sample->vector = std::move(clip.vector);
       } catch (const Error& error) {
-        note(sample->out, error.what());
+        note(sample->out, error);
       }
     }
   }

@@ -72,7 +72,7 @@ class CaptionScorer {
     const std::string* member = sample.find("txt");
     const std::string caption = member ? text::clean_line(text::to_utf8(*member)) : "";
     if (caption.empty()) {
-      note(sample, "has no caption to score: vfm-caption makes some");
+      note(sample, "has no caption to score: vfm-caption makes some", Cause::missing);
       return Json::object();
     }
     CaptionScores scores;
@@ -87,8 +87,14 @@ class CaptionScorer {
   }
 
  private:
-  void note(const shard::Sample& sample, const std::string& message) {
-    notes_.errors.push_back({fmt::format("{} of '{}'", sample.key, record_.path()), message});
+  void note(const shard::Sample& sample, const std::string& message, Cause cause) {
+    notes_.errors.emplace_back(name_of(sample), message, cause);
+  }
+  void note(const shard::Sample& sample, const Error& error) {
+    notes_.errors.emplace_back(name_of(sample), error);
+  }
+  std::string name_of(const shard::Sample& sample) const {
+    return fmt::format("{} of '{}'", sample.key, record_.path());
   }
 
   /// What the captioner said of the caption when it wrote it, if that is known.
@@ -110,7 +116,7 @@ class CaptionScorer {
       scores.gain = gain(caption, seen);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) throw;
-      note(sample, error.what());
+      note(sample, error);
     }
   }
 
@@ -120,7 +126,7 @@ class CaptionScorer {
     const models::CaptionModel* const looks = written_ ? nullptr : by_.captioner.get();
     if (looks == nullptr && !by_.pictures) return;
     const shard::Member* member = shard::media_member(sample);
-    if (member == nullptr) return note(sample, shard::no_media(sample));
+    if (member == nullptr) return note(sample, shard::no_media(sample), Cause::missing);
     const double fps = by_.captioner ? options_.model.fps_of(*by_.captioner) : options_.model.fps;
     const ScoreEyes eyes{looks, by_.pictures.get(), fps, options_.model.window};
     ScoreFrames frames;
@@ -128,13 +134,13 @@ class CaptionScorer {
       frames = take_score_frames(*member, fmt::format("{}.{}", sample.key, member->extension), eyes,
                                  options_.hardware);
     } catch (const Error& error) {
-      return note(sample, error.what());
+      return note(sample, error);
     }
     try {
       if (by_.pictures) scores.fits = fits(caption, frames.frames);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) throw;
-      note(sample, error.what());
+      note(sample, error);
     }
     if (looks != nullptr) take_gain(sample, caption, frames.seen, scores);
   }

@@ -153,7 +153,7 @@ class Searcher {
                 found.matches.size() + without);
     } catch (const Error& error) {
       found = {};
-      found.errors.push_back({path, error.what()});
+      found.errors.emplace_back(path, error);
     }
     return found;
   }

@@ -111,7 +111,7 @@ CodedShard ShardCoder::code(const IndexedShard& shard) const {
       fail("none of its {} vectors has a length", to_string(model_.kind));
     if (!shard.changed().empty()) fail("changed while it was read");
   } catch (const Error& error) {
-    out.errors.push_back({shard.path, error.what()});
+    out.errors.emplace_back(shard.path, error);
     taken = 0;
   }
   if (taken == 0) out.rows.clear();

@@ -24,9 +24,10 @@ std::vector<text::Cue> parse_sidecar(const std::string& bytes, const std::string
   if (srt.malformed > 0)
     notes.errors.push_back(
         {path, fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
-                           srt.cues.size() + static_cast<std::size_t>(srt.malformed))});
+                           srt.cues.size() + static_cast<std::size_t>(srt.malformed)),
+         Cause::format});
   else if (srt.cues.empty() && !text::clean_line(utf8).empty())
-    notes.errors.push_back({path, "has no cue: it is not SubRip"});
+    notes.errors.emplace_back(path, "has no cue: it is not SubRip", Cause::format);
   return std::move(srt.cues);
 }
 
@@ -88,7 +89,7 @@ const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std:
     notes_.inputs[path] = hash_hex(bytes);
     at->second = parse_sidecar(bytes, kind, path, notes_);
   } catch (const Error& error) {
-    notes_.errors.push_back({path, error.what()});
+    notes_.errors.emplace_back(path, error, Cause::format);
   }
   return at->second;
 }

@@ -29,7 +29,7 @@ namespace {
 /// A tar that can be read out of order, and what is missing in it.
 struct OpenedTar {
   shard::IndexedReader reader;
-  std::vector<std::string> faults;
+  std::vector<io::Fault> faults;  // inputs are named later
 };
 
 /// Opens a tar by its index, by one that is made by walking over it, or unpacked to `scratch`
@@ -43,18 +43,18 @@ OpenedTar open_tar(const std::string& path, const std::string& scratch,
       log_warning("{}; reading the tar without it", error.what());
     }
   }
-  std::vector<std::string> faults;
+  std::vector<io::Fault> faults;
   std::string tar = path;
   if (io::extension(path) != "tar") {
     io::make_directories(io::dir_name(scratch));
     const shard::Unpacked unpacked = shard::unpack(path, scratch, limits);
     for (const shard::Refused& refused : unpacked.refused)
-      faults.push_back(refused.why);
-    if (!unpacked.damage.empty()) faults.push_back(unpacked.damage);
+      faults.emplace_back(path, refused.why, refused.cause);
+    if (!unpacked.damage.empty()) faults.emplace_back(path, unpacked.damage, Cause::format);
     if (unpacked.compressed) tar = scratch;
   }
   shard::TarOffsets index = shard::TarOffsets::scan(tar, path);
-  if (!index.damage.empty()) faults.push_back(index.damage);
+  if (!index.damage.empty()) faults.emplace_back(path, index.damage, Cause::format);
   return {shard::IndexedReader(tar, std::move(index), limits), std::move(faults)};
 }
 
@@ -66,7 +66,7 @@ class Column {
       : tar_(open_tar(path, scratch, limits)) {}
 
   const shard::IndexedReader& reader() const { return tar_.reader; }
-  const std::vector<std::string>& faults() const { return tar_.faults; }
+  const std::vector<io::Fault>& faults() const { return tar_.faults; }
   ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
   /// The sample at `row`.
   const shard::SampleView& at(std::int64_t row) {
@@ -216,12 +216,12 @@ class ShardScanner {
       try {
         scan_sample(row);
       } catch (const Error& error) {
-        scanned_.errors.push_back({scanned_.input.name, error.what()});
+        scanned_.errors.emplace_back(scanned_.input.name, error, Cause::format);
       }
     }
     for (const Column& column : columns_)
-      for (const std::string& fault : column.faults())
-        scanned_.errors.push_back({scanned_.input.name, fault});
+      for (const io::Fault& fault : column.faults())
+        scanned_.errors.emplace_back(scanned_.input.name, fault.message, fault.cause);
     return std::move(scanned_);
   }
 
@@ -312,7 +312,8 @@ class Gatherer {
       errors_.add({shard.tars.front(),
                    fmt::format("key '{}' comes twice with different contents, first in '{}'; keep "
                                "one, or give new keys with --rekey",
-                               item.key, scan_.shards[first.shard].name)},
+                               item.key, scan_.shards[first.shard].name),
+                   Cause::duplicate},
                   place(shard.line, std::uint64_t{1} << 32 | number));
     });
   }
@@ -331,6 +332,7 @@ class Gatherer {
 struct Line {
   io::Record record;
   std::string error;  // instead of a record
+  Cause cause = Cause::line;
 };
 
 Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line& line) {
@@ -339,14 +341,14 @@ Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line&
                                ? line.record.path()
                                : line.record.where;
   try {
-    if (!line.error.empty()) throw Error(line.error);
+    if (!line.error.empty()) throw Error(line.error, line.cause);
     if (line.record.kind != "shard")
       fail("{} is a '{}', not a shard", line.record.where, line.record.kind);
     shard::complete_shard(line.record);
     shard::check_shard_bytes(line.record);
     scanned = ShardScanner(options, without, line.record).run();
   } catch (const Error& error) {
-    scanned.errors.push_back({name, error.what()});
+    scanned.errors.emplace_back(name, error);
   }
   return scanned;
 }
@@ -367,12 +369,13 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
     Line line;
     line.record.where = fault.input;
     line.error = fault.message;
+    line.cause = fault.cause;
     bad.push_back(std::move(line));
   });
   std::optional<Line> held;  // the record that came after bad lines
   const auto next = [&]() -> std::optional<Line> {
     if (bad.empty() && !held)
-      if (auto record = reader.next()) held = Line{*std::move(record), {}};
+      if (auto record = reader.next()) held = Line{*std::move(record), {}, {}};
     if (!bad.empty()) {
       Line line = std::move(bad.front());
       bad.pop_front();

@@ -25,6 +25,7 @@ struct DealtLatents {
 struct DecodedLatents {
   DealtLatents input;
   std::string error, name, mp4;  ///< mp4: empty if the clip was there
+  Cause cause = Cause::line;     ///< of the error
   Json record;
   double seconds = 0;  ///< that it took
   /// Not decoded yet: all ranks are to do so together, with the tokenizer of the model's folder.

@@ -214,7 +214,7 @@ DecodedLatents Decoding::make(DealtLatents& input) {
   result.error = result.input.error;
   if (!result.error.empty()) return result;
   const auto begin = std::chrono::steady_clock::now();
-  result.error = failure_of([&] { decode(result); });
+  result.error = failure_of([&] { decode(result); }, &result.cause);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -229,7 +229,7 @@ void Decoding::hand_over(DecodedLatents& result) {
       result.error = "its size or rate differs from the first clip's: a stream has one";
   }
   if (!result.error.empty()) {
-    output_.add_error({result.input.where, result.error});
+    output_.add_error({result.input.where, result.error, result.cause});
     return;
   }
   if (!output_.to_stream()) {

@@ -84,10 +84,12 @@ std::optional<Asked> Run::next() {
   if (!line) return std::nullopt;
   Asked asked{nullptr, std::move(line->where), std::move(line->error)};
   if (!asked.error.empty()) return asked;
-  asked.error = failure_of([&] {
-    asked.request = requests_.make(std::move(line->prompt));
-    if ((job_.fp8.any() || job_.quantize) && !output_error_) measure(*asked.request);
-  });
+  asked.error = failure_of(
+      [&] {
+        asked.request = requests_.make(std::move(line->prompt));
+        if ((job_.fp8.any() || job_.quantize) && !output_error_) measure(*asked.request);
+      },
+      &asked.cause);
   const double most = job_.quantize ? job_.quantize_tolerance : job_.fp8_tolerance;
   if (output_error_ && !(*output_error_ <= most))
     fail(
@@ -210,13 +212,15 @@ Result Run::make(Asked& asked) const {
   if (!result.asked.error.empty()) return result;
   const NamedRequest& request = *result.asked.request;
   const auto begin = std::chrono::steady_clock::now();
-  result.asked.error = failure_of([&] {
-    result.record = record_of(request);
-    if (output_.to_stream())
-      result.latent = make_latent(request);
-    else
-      make_file(result);
-  });
+  result.asked.error = failure_of(
+      [&] {
+        result.record = record_of(request);
+        if (output_.to_stream())
+          result.latent = make_latent(request);
+        else
+          make_file(result);
+      },
+      &result.asked.cause);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -231,7 +235,7 @@ void Run::hand_over(Result& result) {
       error = "its size or rate differs from the first clip's: a stream has one";
   }
   if (!error.empty()) {
-    output_.add_error({result.asked.where, error});
+    output_.add_error({result.asked.where, error, result.asked.cause});
     return;
   }
   if (!output_.to_stream())

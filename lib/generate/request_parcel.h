@@ -16,7 +16,8 @@ namespace vfm::generate {
 /// The next of the input: a request, or why there is none.
 struct Asked {
   std::shared_ptr<const NamedRequest> request;
-  std::string where, error;  ///< error: empty if there is one
+  std::string where, error;   ///< error: empty if there is one
+  Cause cause = Cause::line;  ///< of the error
 };
 
 /// What became of it.

@@ -37,10 +37,20 @@ std::string state_of(const std::string& path) {
 
 }  // namespace
 
+Fault::Fault(std::string what, std::string why, Cause sort)
+    : input(std::move(what)), message(std::move(why)), cause(sort) {}
+
+Fault::Fault(std::string what, const Error& error, Cause otherwise)
+    : input(std::move(what)),
+      message(error.what()),
+      cause(error.cause() == Cause::other ? otherwise : error.cause()) {}
+
 Json to_json(const std::vector<Fault>& faults) {
   Json list = Json::array();
   for (const Fault& fault : faults)
-    list.push_back({{"input", fault.input}, {"error", fault.message}});
+    list.push_back({{"input", fault.input},
+                    {"error", fault.message},
+                    {"code", std::string(to_string(fault.cause))}});
   return list;
 }
 
@@ -48,8 +58,9 @@ std::vector<Fault> parse_faults(const Json& list) {
   if (!list.is_array()) fail("'errors' is no list");
   std::vector<Fault> faults;
   for (const Json& fault : list)
-    faults.push_back(
-        {need_string(fault, "input", "an error"), need_string(fault, "error", "an error")});
+    faults.emplace_back(need_string(fault, "input", "an error"),
+                        need_string(fault, "error", "an error"),
+                        parse_cause(get_string(fault, "code").value_or("")));
   return faults;
 }
 
@@ -62,7 +73,10 @@ ErrorLog::~ErrorLog() = default;
 
 void ErrorLog::add(const Fault& fault, std::uint64_t place) {
   const std::string input = shortened(fault.input), message = shortened(fault.message);
-  const Json record = {{"tool", tool_}, {"input", input}, {"error", message}};
+  const Json record = {{"tool", tool_},
+                       {"input", input},
+                       {"error", message},
+                       {"code", std::string(to_string(fault.cause))}};
   {
     const std::lock_guard lock(mutex_);
     std::string line;

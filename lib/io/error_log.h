@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "io/sorter.h"
 
@@ -16,15 +17,21 @@ namespace vfm::io {
 
 /// What is wrong with one item. The other items are not affected.
 struct Fault {
+  Fault() = default;
+  Fault(std::string what, std::string why, Cause sort = Cause::other);
+  /// `otherwise`: the cause where the error names none.
+  Fault(std::string what, const Error& error, Cause otherwise = Cause::other);
+
   std::string input;  ///< "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'"
   std::string message;
+  Cause cause = Cause::other;
 };
 
 /// Called with each malformed line of an input, and where it stands.
 using OnFault = std::function<void(Fault)>;
 
-/// [{"input":…,"error":…},…], as outputs keep their faults to report them on resume, and back.
-/// Throws Error for anything else.
+/// [{"input":…,"error":…,"code":…},…], as outputs keep their faults to report them on resume, and back.
+/// Throws Error for anything else; what was written without a code is of Cause::other.
 Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
@@ -40,7 +47,7 @@ class ErrorLog {
   /// `tool` is the program's name, stored in each record.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
-  /// Records {"tool":…, "input":…, "error":…}, and warns "INPUT: MESSAGE". The record stands after
+  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". The record stands after
   /// those of a lower place, and after those of its own that came before.
   void add(const Fault& fault, std::uint64_t place = 0);
   std::size_t count() const;

@@ -72,7 +72,8 @@ File File::open_regular(const std::string& path) {
   // Before it is opened: what that does to a pipe or a device cannot be undone.
   if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-    fail("'{}' is a pipe or a device, not a regular file: save it as one first", path);
+    fail_as(Cause::open, "'{}' is a pipe or a device, not a regular file: save it as one first",
+            path);
   return open_read(path);
 }
 

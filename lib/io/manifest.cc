@@ -103,9 +103,9 @@ std::optional<Record> ManifestReader::next() {
     if (line->as_is) return bare_path(line->text, line->where);
     try {
       if (line->error.empty()) return parse_record(line->text, line->where);
-      on_bad_({line->where, line->error});
+      on_bad_({line->where, line->error, Cause::line});
     } catch (const Error& error) {
-      on_bad_({line->where, error.what()});
+      on_bad_({line->where, error, Cause::line});
     }
   }
   return std::nullopt;

@@ -9,6 +9,8 @@
 #include "media/audio_decoding.h"
 #include "media/audio_encoder.h"
 #include "media/audio_packets.h"
+#include "media/bounded.h"
+#include "media/isolated_helper.h"
 #include "media/mux.h"
 
 namespace vfm::media {
@@ -27,7 +29,7 @@ AudioMode parse_audio_mode(std::string_view name) {
 }
 
 struct AudioReader::State {
-  State(const std::string& path, int video) : packets(path, video) {}
+  State(const Source& source, int video) : packets(source, video) {}
 
   std::shared_ptr<AudioTrack::Data> copy(const Span& span, std::int64_t& corrupt);
   std::shared_ptr<AudioTrack::Data> encode(const Span& span, std::int64_t& corrupt);
@@ -79,15 +81,46 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
   return canvas->encode();
 }
 
+/// Here, or in a process of its own.
+struct AudioReader::Work {
+  Work(const Source& source, int video) {
+    if (source.bytes.data() || !is_isolating()) {
+      here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
+      return;
+    }
+    Request request;
+    request.want = Want::audio;
+    request.stream = video;
+    child = std::make_unique<IsolatedChild>(source.name, std::string_view(), request);
+  }
+  std::optional<Bounded<State>> here;
+  std::unique_ptr<IsolatedChild> child;
+};
+
 AudioReader::AudioReader(const std::string& path, int video)
-    : state_(std::make_unique<State>(path, video)) {}
+    : work_(std::make_unique<Work>(Source{path, {}, {}}, video)) {}
+AudioReader::AudioReader(std::string_view bytes, const std::string& name, int video)
+    : work_(std::make_unique<Work>(Source{name, bytes, {}}, video)) {}
 AudioReader::~AudioReader() = default;
 AudioReader::AudioReader(AudioReader&&) noexcept = default;
 
 AudioTrack AudioReader::read(const Span& span, AudioMode mode) {
+  if (mode == AudioMode::drop || span.end <= span.begin) return {};
+  if (work_->here)
+    return work_->here->call([span, mode](State& state) { return read_here(state, span, mode); });
+  IsolatedChild& child = *work_->child;
+  const Reply reply = child.ask(request_for(Ask::read, span, mode)).reply;
+  if (reply.bytes > child.room_bytes())
+    fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
+            child.name());
+  // A copy: the child may change it.
+  const std::string track(reinterpret_cast<const char*>(child.room()), reply.bytes);
+  return parse_track(track);
+}
+
+AudioTrack AudioReader::read_here(State& s, const Span& span, AudioMode mode) {
   AudioTrack track;
-  State& s = *state_;
-  if (mode == AudioMode::drop || !s.stream() || span.end <= span.begin) return track;
+  if (!s.stream()) return track;
   bool copied = false;
   if (mode == AudioMode::copy && mp4_can_hold(s.stream()->codecpar->codec_id)) {
     track.data_ = s.copy(span, track.corrupt_);

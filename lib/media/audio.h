@@ -34,6 +34,7 @@ class AudioTrack {
 
  private:
   friend class AudioReader;
+  friend struct TrackParcel;  // isolated_track.cc
   std::string codec_;
   bool encoded_ = false;
   std::int64_t corrupt_ = 0;
@@ -57,6 +58,8 @@ class AudioReader {
   /// `video`: the decoder's StreamInfo::stream, whose time the sound keeps where the source's time
   /// starts again; -1: that of the stream a player would show.
   explicit AudioReader(const std::string& path, int video = -1);
+  /// Reads bytes that outlive it, and all that it ever does.
+  AudioReader(std::string_view bytes, const std::string& name, int video);
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 
@@ -65,7 +68,9 @@ class AudioReader {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  struct Work;
+  static AudioTrack read_here(State& state, const Span& span, AudioMode mode);
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace vfm::media

@@ -29,7 +29,7 @@ std::int64_t end_of(const AVPacket& packet, const AVStream& stream) {
   return time + std::max<std::int64_t>(duration, 1);
 }
 
-AudioPackets::AudioPackets(const std::string& path, int video) : source_{path, {}}, video_(video) {
+AudioPackets::AudioPackets(Source source, int video) : source_(std::move(source)), video_(video) {
   open();
 }
 

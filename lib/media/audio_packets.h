@@ -22,7 +22,7 @@ namespace vfm::media {
 class AudioPackets {
  public:
   /// Opens the source. `video`: index of the stream that leads in time; -1: the one a player shows.
-  AudioPackets(const std::string& path, int video);
+  AudioPackets(Source source, int video);
 
   const std::string& name() const { return source_.name; }
   /// The stream a player would choose; null if there is none.

@@ -108,15 +108,19 @@ bool is_allowed(const char* demuxer) {
 [[noreturn]] void refuse(const std::string& name, const AVInputFormat& format) {
   for (const Script& script : kScripts)
     if (std::strcmp(script.demuxer, format.name) == 0)
-      fail(
+      fail_as(
+          Cause::refused,
           "cannot open '{}': it is {}, which names other files or addresses; give what it names, "
           "or allow it with --protocols {},...",
           name, script.words, script.protocol);
-  if (is_in(kTextArt, format.name)) fail("cannot open '{}': it is text, not a video", name);
+  if (is_in(kTextArt, format.name))
+    fail_as(Cause::format, "cannot open '{}': it is text, not a video", name);
   if (is_in(kSubtitles, format.name))
-    fail("'{}' has no video stream (only subtitles or data)", name);
-  fail("cannot open '{}': it seems to be {} ({}), which is no container of video that is read here",
-       name, format.long_name ? format.long_name : format.name, format.name);
+    fail_as(Cause::format, "'{}' has no video stream (only subtitles or data)", name);
+  fail_as(
+      Cause::format,
+      "cannot open '{}': it seems to be {} ({}), which is no container of video that is read here",
+      name, format.long_name ? format.long_name : format.name, format.name);
 }
 
 // FFmpeg knows a playlist by its name too, and what it does not know it takes for something else.
@@ -226,8 +230,10 @@ int recognise_container(AVIOContext* io, std::string_view head, const std::strin
     if (const AVInputFormat* pipe = av_find_input_format("image2pipe")) format = pipe;
   if (!is_allowed(format->name)) refuse(name, *format);
   if (is_animated_webp(head) && std::strcmp(format->name, "webp_pipe") == 0)
-    fail("'{}' is an animated WebP, which this FFmpeg does not decode; make a GIF or an mp4 of it",
-         name);
+    fail_as(
+        Cause::decode,
+        "'{}' is an animated WebP, which this FFmpeg does not decode; make a GIF or an mp4 of it",
+        name);
   *found = format;
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/input_limits.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "media/bounded.h"
 #include "media/decoder_state.h"
 #include "media/deinterlace.h"
 #include "media/orientation.h"
@@ -32,6 +33,7 @@ bool Decoder::State::feed() {
     const int result = avcodec_send_packet(codec.get(), packet.get());
     pictures.packet(*packet, result < 0);
     av_packet_unref(packet.get());
+    check_memory(result);
     note_damage(result < 0);
     if (result >= 0) return true;
   }
@@ -52,6 +54,11 @@ void Decoder::State::note_damage(bool failed) {
   if (const std::uint64_t size = watch.oversize)
     check_pixels(source.name, static_cast<std::int64_t>(size >> 32),
                  static_cast<std::int64_t>(size & 0xffffffff));
+}
+
+void Decoder::State::check_memory(int result) const {
+  if (is_out_of_memory(result))
+    fail_as(Cause::memory, "cannot decode '{}': there is not enough memory", source.name);
 }
 
 // With an index that holds every sample, by decoding time.
@@ -133,9 +140,11 @@ bool Decoder::State::decode_once(Frame& frame) {
   int errors = 0;
   while (!finished) {
     check_stop();
+    if (is_left_behind()) throw Stopped();
     AvFramePtr av(not_null(av_frame_alloc()));
     const int result = avcodec_receive_frame(codec.get(), av.get());
     if (result == 0) {
+      beat();
       check_pixels(source.name, av->width, av->height);
       pictures.picture(*av);
       // In the careful pass the packet has been counted when it came.
@@ -162,6 +171,7 @@ bool Decoder::State::decode_once(Frame& frame) {
       any_frame = true;
       return true;
     }
+    check_memory(result);
     note_damage(result != AVERROR_EOF && result != AVERROR(EAGAIN));
     if (result == AVERROR_EOF) break;
     if (result == AVERROR(EAGAIN)) {
@@ -258,34 +268,6 @@ void Decoder::State::seek(std::int64_t target) {
     pending = std::move(frame);
   }
   index = 0;
-}
-
-Decoder::Decoder(const std::string& path, const DecodeOptions& options)
-    : state_(std::make_unique<State>(Source{path, {}}, options)) {}
-Decoder::Decoder(std::string_view bytes, const std::string& name, const DecodeOptions& options)
-    : state_(std::make_unique<State>(Source{name, bytes}, options)) {}
-Decoder::~Decoder() = default;
-Decoder::Decoder(Decoder&&) noexcept = default;
-Decoder& Decoder::operator=(Decoder&&) noexcept = default;
-
-const StreamInfo& Decoder::info() const {
-  return state_->info;
-}
-std::int64_t Decoder::corrupt() const {
-  return state_->corrupt + state_->lost();
-}
-
-void Decoder::seek(std::int64_t pts) {
-  state_->seek(pts);
-}
-bool Decoder::seeks() const {
-  return state_->seeks();
-}
-
-bool Decoder::next(Frame& frame) {
-  if (state_->fetch(frame)) return true;
-  if (!state_->any_frame) fail("'{}' has no frame that can be decoded", state_->source.name);
-  return false;
 }
 
 }  // namespace vfm::media

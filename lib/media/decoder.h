@@ -66,7 +66,9 @@ struct DecodeOptions {
 /// last one what the container says, else the gap before it, else 1/frame_rate.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
-/// Honours base/stop.h: any call may throw Stopped.
+/// Honours base/stop.h: any call may throw Stopped. A call that gets no further for
+/// input_limits().timeout throws Error{Cause::timeout}, and so does each after it: what FFmpeg does
+/// is left behind (bounded.h).
 class Decoder {
  public:
   /// Opens a path or URL ("://" makes a URL). Throws Error: "cannot open 'x': ...", "'x' has no
@@ -95,8 +97,11 @@ class Decoder {
   std::int64_t corrupt() const;
 
  private:
+  struct Body;
+  struct Here;
+  struct Apart;
   struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Body> body_;
 };
 
 }  // namespace vfm::media

@@ -122,8 +122,8 @@ void Decoder::State::choose_stream() {
   if (chosen >= 0) {
     if (chosen >= static_cast<int>(format->nb_streams) ||
         format->streams[chosen]->codecpar->codec_type != AVMEDIA_TYPE_VIDEO)
-      fail("'{}' has no video stream {} (its streams: {})", source.name, chosen,
-           input->describe_streams());
+      fail_as(Cause::format, "'{}' has no video stream {} (its streams: {})", source.name, chosen,
+              input->describe_streams());
   } else {
     chosen = input->best_stream(AVMEDIA_TYPE_VIDEO);
   }
@@ -138,7 +138,7 @@ void Decoder::State::choose_stream() {
                        : art        ? "only cover art"
                        : other      ? "only subtitles or data"
                                     : "no stream at all";
-    fail("'{}' has no video stream ({})", source.name, what);
+    fail_as(Cause::format, "'{}' has no video stream ({})", source.name, what);
   }
   input->check_inside(chosen);
   const AVCodecParameters* size = format->streams[chosen]->codecpar;
@@ -149,8 +149,8 @@ void Decoder::State::choose_stream() {
 void Decoder::State::open_codec() {
   const AVCodec* decoder = avcodec_find_decoder(stream->codecpar->codec_id);
   if (!decoder)
-    fail("cannot decode '{}': this FFmpeg has no decoder for {}", source.name,
-         avcodec_get_name(stream->codecpar->codec_id));
+    fail_as(Cause::decode, "cannot decode '{}': this FFmpeg has no decoder for {}", source.name,
+            avcodec_get_name(stream->codecpar->codec_id));
   codec.reset(not_null(avcodec_alloc_context3(decoder)));
   if (avcodec_parameters_to_context(codec.get(), stream->codecpar) < 0) throw std::bad_alloc();
   codec->pkt_timebase = stream->time_base;
@@ -171,7 +171,8 @@ void Decoder::State::open_codec() {
   if (options.hardware && !on_hardware && !careful) note_software();
   clear_libav_message();
   if (const int error = avcodec_open2(codec.get(), decoder, nullptr); error < 0)
-    fail("cannot decode '{}': {}", source.name, libav_error_text(error));
+    fail_as(error == AVERROR(ENOMEM) ? Cause::memory : Cause::decode, "cannot decode '{}': {}",
+            source.name, libav_error_text(error));
 }
 
 // Once for all files: it is no news of each that the hardware leaves it to software.
@@ -234,7 +235,8 @@ void Decoder::State::describe() {
   if (info.image) {
     // A camera's orientation is known only with the picture: decode it now and keep it.
     rewind();
-    if (!pending) fail("'{}' holds no picture that can be decoded", source.name);
+    if (!pending)
+      fail_as(Cause::decode, "'{}' holds no picture that can be decoded", source.name);
     info.width = pending->width;
     info.height = pending->height;
     info.frames = 1;

@@ -40,6 +40,7 @@ struct Decoder::State {
   void seek(std::int64_t target);
   bool seeks() const;
   void note_damage(bool failed);
+  void check_memory(int result) const;
   std::int64_t lost() const;
   bool is_mp4() const;
   std::int64_t nominal_duration() const;

@@ -142,7 +142,7 @@ AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool 
     sws_.reset(sws_getContext(av.width, av.height, without_range(av.format), av.width, av.height,
                               format, SWS_BICUBIC | kSwsExact, nullptr, nullptr, nullptr));
     if (!sws_)
-      fail("cannot convert pixel format {}",
+      fail_as(Cause::decode, "cannot convert pixel format {}",
            av_get_pix_fmt_name(static_cast<AVPixelFormat>(av.format)));
     const int* table =
         sws_getCoefficients(format == AV_PIX_FMT_YUV420P10 ? SWS_CS_BT2020 : SWS_CS_DEFAULT);
@@ -222,7 +222,7 @@ Frame FrameImporter::import(AvFramePtr av) {
   const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av->format));
   if (!descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL) || av->width <= 0 ||
       av->height <= 0)
-    fail("the decoder gave a picture that cannot be read");
+    fail_as(Cause::decode, "the decoder gave a picture that cannot be read");
   Frame frame;
   const bool key = av->key_frame != 0;
   const std::int64_t pts = av->best_effort_timestamp, duration = av->pkt_duration;

@@ -12,6 +12,7 @@
 #include "base/input_limits.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "media/bounded.h"
 #include "media/container.h"
 
 namespace vfm::media {
@@ -105,7 +106,8 @@ void Input::open() {
   const int error = avformat_open_input(&format_, url.c_str(), known, &options);
   av_dict_free(&options);
   if (is_heif(head) && (error == AVERROR_INVALIDDATA || (error >= 0 && !has_picture(*format_))))
-    fail(
+    fail_as(
+        Cause::format,
         "'{}' is a picture (HEIC or AVIF) of a kind that this FFmpeg does not read; make a JPEG or "
         "PNG of it",
         source_.name);
@@ -157,10 +159,10 @@ void Input::close() noexcept {
 void Input::open_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status)) fail("'{}' is a directory, not a video", path);
+  if (std::filesystem::is_directory(status)) fail_as(Cause::open, "'{}' is a directory, not a video", path);
   if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, error) == 0 &&
       !error)
-    fail("'{}' is empty", path);
+    fail_as(Cause::format, "'{}' is empty", path);
   // Opened here rather than by avformat_open_input, which would take "shot%02d.jpg" as a pattern.
   const AVIOInterruptCB interrupt{on_interrupt, this};
   const int result =
@@ -175,9 +177,11 @@ void Input::open_url(const std::string& scheme) {
     try {
       check_protocol(scheme);
     } catch (const Error&) {
-      fail("cannot open '{}': '{}' is no protocol that is read here", source_.name, scheme);
+      fail_as(Cause::refused, "cannot open '{}': '{}' is no protocol that is read here",
+              source_.name, scheme);
     }
-    fail(
+    fail_as(
+        Cause::refused,
         "cannot open '{}': only files, http and https are opened; allow others with --protocols {}",
         source_.name, scheme);
   }
@@ -197,14 +201,25 @@ void Input::start_clock() {
   timed_out_ = false;
 }
 
+// A demuxer that reads the same again and again gets no further.
+void Input::note_place(std::int64_t place) {
+  if (place <= farthest_) return;
+  farthest_ = place;
+  beat();
+}
+
 // FFmpeg asks every tenth of a second while it waits.
 int Input::on_interrupt(void* opaque) {
   auto* self = static_cast<Input*>(opaque);
-  if (stop_signal() != 0 || disk_is_full()) return 1;
+  if (stop_signal() != 0 || disk_is_full() || is_left_behind()) return 1;
+  if (self->io_) self->note_place(self->io_->pos);
   const double limit = input_limits().timeout;
   if (!self->remote_ || limit <= 0) return 0;
   const std::int64_t heard = self->io_ ? self->io_->bytes_read : 0;
-  if (heard != std::exchange(self->heard_, heard)) self->silent_since_ = Clock::now();
+  if (heard != std::exchange(self->heard_, heard)) {
+    self->silent_since_ = Clock::now();
+    beat();
+  }
   const std::chrono::duration<double> silence = Clock::now() - self->silent_since_;
   if (silence.count() > limit) self->timed_out_ = true;
   return self->timed_out_;
@@ -213,21 +228,25 @@ int Input::on_interrupt(void* opaque) {
 void Input::fail_input(const char* verb, int error) {
   check_stop();
   if (timed_out_)
-    fail("cannot {} '{}': nothing came for {}; --timeout waits longer", verb, source_.name,
-         format_seconds(input_limits().timeout));
-  fail("cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
+    fail_as(Cause::timeout, "cannot {} '{}': nothing came for {}; --timeout waits longer", verb,
+            source_.name, format_seconds(input_limits().timeout));
+  const Cause cause = error == AVERROR(ENOMEM)      ? Cause::memory
+                      : error == AVERROR_INVALIDDATA ? Cause::format
+                                                     : Cause::open;
+  fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
 }
 
 void Input::check_inside(int stream) const {
   if (std::find(outside_.begin(), outside_.end(), stream) != outside_.end())
-    fail(
+    fail_as(
+        Cause::refused,
         "cannot read '{}': the data of stream {} lies in another file, which is not opened; make "
         "one file of both, or allow it with --protocols dref,file",
         source_.name, stream);
 }
 
 void Input::open_memory() {
-  if (source_.bytes.empty()) fail("'{}' is empty", source_.name);
+  if (source_.bytes.empty()) fail_as(Cause::format, "'{}' is empty", source_.name);
   constexpr int kBuffer = 32 * 1024;
   auto* buffer = not_null(static_cast<unsigned char*>(av_malloc(kBuffer)));
   io_ = avio_alloc_context(buffer, kBuffer, 0, this, read_memory, nullptr, seek_memory);
@@ -240,8 +259,16 @@ int Input::read_memory(void* opaque, std::uint8_t* buffer, int size) {
   const auto left = static_cast<std::int64_t>(self->source_.bytes.size()) - self->position_;
   if (left <= 0) return AVERROR_EOF;
   const auto take = static_cast<int>(std::min<std::int64_t>(left, size));
-  std::memcpy(buffer, self->source_.bytes.data() + self->position_, static_cast<std::size_t>(take));
+  const auto read = [&] {
+    std::memcpy(buffer, self->source_.bytes.data() + self->position_,
+                static_cast<std::size_t>(take));
+  };
+  if (!self->source_.loan)
+    read();
+  else if (!self->source_.loan->use(read))
+    return AVERROR_EXIT;
   self->position_ += take;
+  self->note_place(self->position_);
   return take;
 }
 
@@ -276,6 +303,8 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
     clear_libav_message();
     start_clock();
     const int result = av_read_frame(format_, packet);
+    if (is_left_behind()) throw Stopped();
+    if (result >= 0) beat();
     // A demuxer that steps over damage (Matroska looks for the next cluster) says so only in its
     // log.
     if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +13,37 @@
 
 namespace vfm::media {
 
+/// Whether borrowed bytes may still be read. Thread-safe.
+class Loan {
+ public:
+  /// Nobody reads them any more when this returns.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  /// Calls `read`, unless the loan has ended: then false.
+  template <class Read>
+  bool use(Read read) {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) read();
+    return !ended_;
+  }
+
+ private:
+  std::mutex mutex_;
+  bool ended_ = false;
+};
+
 /// Where the bytes are. Copyable: a decoder that must start over reopens its Source.
 struct Source {
-  std::string name;        ///< path or URL; for memory only what messages call it
-  std::string_view bytes;  ///< borrowed; data() is null for a path or URL
+  std::string name;            ///< path or URL; for memory only what messages call it
+  std::string_view bytes;      ///< borrowed; data() is null for a path or URL
+  std::shared_ptr<Loan> loan;  ///< of bytes; null: they outlive whatever reads them
 };
 
 /// Opens containers alone (media/container.h), and nothing but the Source, unless --protocols names
-/// more. A server that sends nothing for input_limits().timeout is an Error.
+/// more. A server that sends nothing for input_limits().timeout is an Error. What is read for the
+/// first time, and each packet, is a beat (bounded.h).
 class Input {
  public:
   /// Throws Error as Decoder's constructor says, except about streams.
@@ -49,6 +74,7 @@ class Input {
   void meet_streams();
   void find_streams();
   void start_clock();
+  void note_place(std::int64_t place);
   [[noreturn]] void fail_input(const char* verb, int error);
   static int on_interrupt(void* opaque);
   static int read_memory(void* opaque, std::uint8_t* buffer, int size);
@@ -59,6 +85,7 @@ class Input {
   AVFormatContext* format_ = nullptr;
   AVIOContext* io_ = nullptr;  // ours for files and memory; FFmpeg's own for URLs
   std::int64_t position_ = 0;  // in source_.bytes
+  std::int64_t farthest_ = 0;  // of all that was read
   std::vector<int> outside_;   // streams whose data lies in other files
   // Since when nothing has come, and how much had come by then. Only with a URL.
   Clock::time_point silent_since_;

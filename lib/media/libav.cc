@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -64,6 +65,14 @@ void note_outside_stream(const char* format, va_list arguments) {
   va_end(copy);
 }
 
+// No single piece of memory need be larger than the largest picture, at most 8 bytes a pixel; a
+// hostile header may ask for more (an mp4 that says it has a thousand million frames).
+std::uint64_t max_alloc() {
+  constexpr std::uint64_t kLeast = std::uint64_t{96} << 20;
+  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();  // FFmpeg's own
+  return std::clamp(8 * input_limits().max_pixels + (kLeast >> 2), kLeast, kMost);
+}
+
 // FFmpeg logs a line in pieces; a piece without '\n' is continued by the next on the same thread.
 void on_log(void* source, int level, const char* format, va_list arguments) {
   // Repaired pictures are announced only as information.
@@ -95,11 +104,7 @@ void init_libav() {
   static std::once_flag once;
   std::call_once(once, [] {
     av_log_set_callback(on_log);
-    // No single piece of memory need be larger than the largest picture, at most 8 bytes a pixel; a
-    // hostile header may ask for more (an mp4 that says it has a thousand million frames).
-    constexpr std::uint64_t kLeast = std::uint64_t{96} << 20;
-    constexpr std::uint64_t kMost = std::numeric_limits<int>::max();  // FFmpeg's own
-    av_max_alloc(std::clamp(8 * input_limits().max_pixels + (kLeast >> 2), kLeast, kMost));
+    av_max_alloc(max_alloc());
   });
 }
 
@@ -117,6 +122,14 @@ std::vector<int> take_outside_streams() {
 
 std::int64_t codec_max_pixels() {
   return static_cast<std::int64_t>(2 * input_limits().max_pixels + (1 << 20));
+}
+
+bool is_out_of_memory(int error) {
+  if (error != AVERROR(ENOMEM)) return false;
+  // As much as FFmpeg may take at once, if only addresses.
+  void* const probe = std::malloc(max_alloc());
+  std::free(probe);
+  return !probe;
 }
 
 void clear_libav_message() {

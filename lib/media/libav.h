@@ -52,6 +52,9 @@ void init_libav();
 /// FFmpeg's text for a negative return value, with the last error it logged on this thread since
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
+/// Whether this error means that the memory of this process is at its end. FFmpeg gives the same
+/// for a size that it does not allow itself.
+bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
 /// The streams of which the container said on this thread, since this was last called, that their

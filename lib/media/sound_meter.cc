@@ -8,6 +8,9 @@
 
 #include "base/error.h"
 #include "media/audio_decoding.h"
+#include "media/audio_packets.h"
+#include "media/bounded.h"
+#include "media/isolated_helper.h"
 #include "media/loudness.h"
 #include "media/speech_likeness.h"
 
@@ -166,30 +169,61 @@ std::optional<SoundMeasures> HeardSpan::result() {
 }  // namespace
 
 struct SoundMeter::State {
-  State(const std::string& path, int video) : packets(path, video) {}
+  State(const Source& source, int video) : packets(source, video) {}
+  std::optional<SoundMeasures> measure(const Span& span);
   AudioPackets packets;
 };
 
+std::optional<SoundMeasures> SoundMeter::State::measure(const Span& span) {
+  if (!packets.stream()) return std::nullopt;
+  std::optional<HeardSpan> heard;
+  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
+  try {
+    decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
+      if (frame.sample_rate <= 0) return true;
+      if (!heard) heard.emplace(frame, span.seconds());
+      return heard->add(frame, at);
+    });
+  } catch (const Error& error) {
+    if (may_pass(error.cause())) throw;
+    return std::nullopt;
+  }
+  return heard ? heard->result() : std::nullopt;
+}
+
+/// Here, or in a process of its own.
+struct SoundMeter::Work {
+  Work(const Source& source, int video) {
+    if (source.bytes.data() || !is_isolating()) {
+      here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
+      return;
+    }
+    Request request;
+    request.want = Want::sound;
+    request.stream = video;
+    child = std::make_unique<IsolatedChild>(source.name, std::string_view(), request);
+  }
+  std::optional<Bounded<State>> here;
+  std::unique_ptr<IsolatedChild> child;
+};
+
 SoundMeter::SoundMeter(const std::string& path, int video)
-    : state_(std::make_unique<State>(path, video)) {}
+    : work_(std::make_unique<Work>(Source{path, {}, {}}, video)) {}
+SoundMeter::SoundMeter(std::string_view bytes, const std::string& name, int video)
+    : work_(std::make_unique<Work>(Source{name, bytes, {}}, video)) {}
 SoundMeter::~SoundMeter() = default;
 SoundMeter::SoundMeter(SoundMeter&&) noexcept = default;
 
 std::optional<SoundMeasures> SoundMeter::measure(const Span& span) {
-  if (!state_->packets.stream() || span.end <= span.begin) return std::nullopt;
-  std::optional<HeardSpan> heard;
-  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
-  try {
-    decode_audio(state_->packets, span, corrupt,
-                 [&](const AVFrame& frame, std::optional<double> at) {
-                   if (frame.sample_rate <= 0) return true;
-                   if (!heard) heard.emplace(frame, span.seconds());
-                   return heard->add(frame, at);
-                 });
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  return heard ? heard->result() : std::nullopt;
+  if (span.end <= span.begin) return std::nullopt;
+  if (work_->here) return work_->here->call([span](State& state) { return state.measure(span); });
+  const Reply reply = work_->child->ask(request_for(Ask::measure, span)).reply;
+  if (reply.answer == Answer::end) return std::nullopt;
+  SoundMeasures measures;
+  if (reply.has_loudness) measures.loudness = reply.loudness;
+  measures.silence = reply.silence;
+  if (reply.has_speech) measures.speech = reply.speech;
+  return measures;
 }
 
 }  // namespace vfm::media

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/rational.h"
 
@@ -24,15 +25,18 @@ class SoundMeter {
  public:
   /// Opens the source as AudioReader does. Throws Error.
   explicit SoundMeter(const std::string& path, int video = -1);
+  SoundMeter(std::string_view bytes, const std::string& name, int video);
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Nothing where the source has no sound, or none that can be decoded. Throws Stopped.
+  /// Nothing where the source has no sound, or none that can be decoded. Throws Stopped, and Error
+  /// of a cause that may pass.
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  struct Work;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace vfm::media

@@ -65,7 +65,7 @@ std::optional<PackWork> PackFeed::next() {
   try {
     if (samples_ && next_sample(work)) return work;
   } catch (const Error& error) {  // nothing after it can be used
-    work.errors.push_back({shard_->path, error.what()});
+    work.errors.emplace_back(shard_->path, error, Cause::format);
   }
   work.end = true;
   if (samples_) {
@@ -137,7 +137,7 @@ std::optional<PackWork> PackFeed::next_shard() {
     work.begin = true;
   } catch (const Error& error) {
     shard_.reset();
-    work.errors.push_back({path, error.what()});
+    work.errors.emplace_back(path, error);
   }
   return work;
 }

@@ -76,6 +76,7 @@ struct Outcome {
   PackWork work;
   std::optional<LatentOutput> latent;
   std::string failure;
+  Cause cause = Cause::other;  // of the failure
 };
 
 /// Of a finished shard, or its part of one split, what is still to be done with it.
@@ -183,10 +184,12 @@ class Run {
     out.failure = work.refusal;
     if (work.sample) {
       if (out.failure.empty())
-        out.failure = failure_of([&] {
-          const OneThread one_thread;
-          out.latent = make_latent(*work.sample, *tokenizer_, clip_);
-        });
+        out.failure = failure_of(
+            [&] {
+              const OneThread one_thread;
+              out.latent = make_latent(*work.sample, *tokenizer_, clip_);
+            },
+            &out.cause);
       for (shard::Member& member : work.sample->members)
         member.data = {};  // only the key is needed from here on
     }
@@ -235,20 +238,20 @@ class Run {
   }
 
   void add(const ClipShard& shard, const std::string& key, Outcome& outcome) {
-    const auto refuse = [&](const std::string& message) {
-      note_error({fmt::format("{} of '{}'", key, shard.path), message});
+    const auto refuse = [&](const std::string& message, Cause cause = Cause::other) {
+      note_error({fmt::format("{} of '{}'", key, shard.path), message, cause});
     };
-    if (!outcome.latent) return refuse(outcome.failure);
+    if (!outcome.latent) return refuse(outcome.failure, outcome.cause);
     LatentOutput& latent = *outcome.latent;
     if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
         encoder_identity(latent.text_encoder) != encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
-    if (keys_->find(key)) return refuse("its key was there before");
+    if (keys_->find(key)) return refuse("its key was there before", Cause::duplicate);
     try {
       check(latent.sample);
     } catch (const Error& error) {
-      return refuse(error.what());
+      return refuse(error.what(), error.cause());
     }
     keys_->put(key, {});
     put(shard, outcome.work.split, latent);

@@ -44,7 +44,8 @@ class Cursor {
         sample = indexed_->read(row_++);
         return true;
       } catch (const Error& error) {
-        refused_.push_back({indexed_->key(row_ - 1), error.what()});
+        refused_.push_back({indexed_->key(row_ - 1), error.what(),
+                            error.cause() == Cause::other ? Cause::format : error.cause()});
       }
     }
     return false;
@@ -152,9 +153,10 @@ void check_bytes(const std::string& tar, const Json& said) {
   const auto hash = get_string(said, "xxh3");
   const auto size = static_cast<std::int64_t>(open_tar(tar).size());
   if (bytes && *bytes != size)
-    fail("'{}' is not as it was written: it has {} bytes, its record says {}", tar, size, *bytes);
+    fail_as(Cause::format, "'{}' is not as it was written: it has {} bytes, its record says {}",
+            tar, size, *bytes);
   if (hash && io::hash_file(tar) != *hash)
-    fail("'{}' is not as it was written: its xxh3 is not {}", tar, *hash);
+    fail_as(Cause::format, "'{}' is not as it was written: its xxh3 is not {}", tar, *hash);
 }
 
 }  // namespace
@@ -194,12 +196,12 @@ struct JoinedReader::State {
     try {
       more = cursors[i].next(sample);
     } catch (const Error& error) {
-      faults.push_back({cursors[i].path(), error.what()});
+      faults.emplace_back(cursors[i].path(), error, Cause::format);
       ended = true;
     }
     for (std::size_t& n = reported[i]; n < cursors[i].refused().size(); ++n) {
       const Refused& refused = cursors[i].refused()[n];
-      faults.push_back({cursors[i].path(), refused.why});
+      faults.emplace_back(cursors[i].path(), refused.why, refused.cause);
       if (i == 0 && !refused.key.empty()) lacks.insert(column_key(refused.key));
     }
     if (!more) return false;
@@ -216,7 +218,7 @@ struct JoinedReader::State {
     while (read(0, sample, original)) {
       if (keys.insert(sample.key).second) return true;
       faults.push_back({fmt::format("{} of '{}'", sample.key, cursors[0].path()),
-                        "the key comes twice in its shard; the first sample is kept"});
+                        "the key comes twice in its shard; the first sample is kept", Cause::duplicate});
     }
     return false;
   }

@@ -157,9 +157,9 @@ void IndexedReader::State::check_index() {
 void IndexedReader::State::check_size(std::uint64_t bytes, std::int64_t i,
                                       const std::string& key) const {
   if (bytes <= limits.member) return;
-  fail("sample {} of '{}' is too large: {} bytes, the limit is {} (--max-member)",
-       key.empty() ? fmt::format("number {}", i) : fmt::format("'{}'", key), file.path(), bytes,
-       format_bytes(static_cast<double>(limits.member)));
+  fail_as(Cause::limit, "sample {} of '{}' is too large: {} bytes, the limit is {} (--max-member)",
+          key.empty() ? fmt::format("number {}", i) : fmt::format("'{}'", key), file.path(), bytes,
+          format_bytes(static_cast<double>(limits.member)));
 }
 
 IndexedReader::IndexedReader(const std::string& path, const ReadLimits& limits)

@@ -36,6 +36,7 @@ struct ReadLimits {
 struct Refused {
   std::string key;  ///< empty, if it is not known
   std::string why;  ///< naming member and tar
+  Cause cause = Cause::format;
 };
 
 class StreamReader {

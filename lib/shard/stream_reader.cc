@@ -94,7 +94,7 @@ struct StreamReader::State {
   [[noreturn]] void damaged() {
     check_stop();
     const char* why = archive_error_string(tar.get());
-    fail("'{}' is not a readable tar: {}", name, why ? why : "unknown error");
+    fail_as(Cause::format, "'{}' is not a readable tar: {}", name, why ? why : "unknown error");
   }
 
   void open_file(io::File opened) {
@@ -111,7 +111,7 @@ struct StreamReader::State {
     return list || archive_filter_code(tar.get(), 0) != ARCHIVE_FILTER_NONE;
   }
   bool next_entry();
-  std::string refusal(std::uint64_t bytes) const;
+  std::string refusal(std::uint64_t bytes);
   std::string read_data(std::string& data, std::uint64_t room);
   void pass_over();
   bool read_sample(Sample& sample, std::string& why_not);
@@ -127,6 +127,7 @@ struct StreamReader::State {
   // The member after the last one of the sample that was handed out.
   std::string key, extension;
   bool pending = false, ended = false;
+  bool too_large = false;  // why the sample in hand must not be taken
 };
 
 /// Goes to the next member that belongs to a sample; false at the end of the archive.
@@ -144,7 +145,8 @@ bool StreamReader::State::next_entry() {
   }
 }
 
-std::string StreamReader::State::refusal(std::uint64_t bytes) const {
+std::string StreamReader::State::refusal(std::uint64_t bytes) {
+  too_large = true;
   return fmt::format(
       "member '{}.{}' of '{}' is too large: {} bytes or more make its sample larger than the limit "
       "of {} (--max-member)",
@@ -193,6 +195,7 @@ bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
   sample.members.clear();
   begins.clear();
   why_not.clear();
+  too_large = false;
   if (ended) return false;
   if (!std::exchange(pending, false) && !next_entry()) {
     ended = true;
@@ -261,7 +264,8 @@ const std::vector<std::uint64_t>& StreamReader::begins() const {
 bool StreamReader::next(Sample& sample) {
   for (std::string why_not; state_->read_sample(sample, why_not);) {
     if (why_not.empty()) return true;
-    state_->refused.push_back({sample.key, why_not});
+    state_->refused.push_back(
+        {sample.key, why_not, state_->too_large ? Cause::limit : Cause::format});
   }
   return false;
 }

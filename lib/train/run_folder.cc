@@ -51,7 +51,11 @@ void write_errors(const std::string& run, const std::map<std::string, std::strin
   const std::string path = io::join_path(run, "errors.jsonl");
   std::string text;
   for (const auto& [key, message] : failures)
-    text += dump_json({{"tool", "vfm-train"}, {"input", key}, {"error", message}}) + "\n";
+    text += dump_json({{"tool", "vfm-train"},
+                       {"input", key},
+                       {"error", message},
+                       {"code", "other"}}) +
+            "\n";
   if (!text.empty())
     io::update_file(path, text);
   else

@@ -1,0 +1,110 @@
+// Decoding in this process, a State in work that can be left behind, or in another one.
+// SPDX-License-Identifier: Apache-2.0
+#include "media/decoder_body.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "media/bounded.h"
+#include "media/decoder_state.h"
+#include "media/isolated_decoder.h"
+
+namespace vfm::media {
+
+struct Decoder::Here : Decoder::Body {
+  explicit Here(const Source& from, const DecodeOptions& how)
+      : name_(from.name),
+        loan_(from.loan),
+        threads_(how.threads),
+        state_(name_, [from, how] { return std::make_shared<State>(from, how); }),
+        info_(state_.get()->info) {
+    count();
+  }
+
+  /// A codec's threads may hang where nothing else does.
+  ~Here() override {
+    try {
+      if (threads_ > 1) state_.end();
+    } catch (const Error&) {  // it is left behind, and counted
+    } catch (const Stopped&) {
+    }
+    // Borrowed bytes end with the decoder, which work that was left behind may outlast.
+    if (loan_) loan_->end();
+  }
+
+  const StreamInfo& info() const override { return info_; }
+  std::int64_t corrupt() const override { return corrupt_; }
+  bool seeks() const override { return seeks_; }
+
+  bool next(Frame& frame) override {
+    std::optional<Frame> found = state_.call([](State& state) {
+      Frame next;
+      return state.fetch(next) ? std::optional<Frame>(std::move(next)) : std::nullopt;
+    });
+    count();
+    if (!found && !state_.get()->any_frame)
+      fail_as(Cause::decode, "'{}' has no frame that can be decoded", name_);
+    if (found) frame = *std::move(found);
+    return found.has_value();
+  }
+
+  void seek(std::int64_t pts) override {
+    state_.call([pts](State& state) {
+      state.seek(pts);
+      return true;
+    });
+    count();
+  }
+
+ private:
+  void count() {
+    corrupt_ = state_.get()->corrupt + state_.get()->lost();
+    seeks_ = state_.get()->seeks();
+  }
+
+  std::string name_;
+  std::shared_ptr<Loan> loan_;
+  int threads_;
+  Bounded<State> state_;
+  StreamInfo info_;
+  std::int64_t corrupt_ = 0;
+  bool seeks_ = false;
+};
+
+Decoder::Decoder(const std::string& path, const DecodeOptions& options) {
+  if (is_isolating())
+    body_ = std::make_unique<Apart>(path, std::string_view(), options);
+  else
+    body_ = std::make_unique<Here>(Source{path, {}, {}}, options);
+}
+Decoder::Decoder(std::string_view bytes, const std::string& name, const DecodeOptions& options) {
+  if (!bytes.data()) bytes = "";
+  if (is_isolating())
+    body_ = std::make_unique<Apart>(name, bytes, options);
+  else
+    body_ = std::make_unique<Here>(Source{name, bytes, std::make_shared<Loan>()}, options);
+}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder&&) noexcept = default;
+Decoder& Decoder::operator=(Decoder&&) noexcept = default;
+
+const StreamInfo& Decoder::info() const {
+  return body_->info();
+}
+std::int64_t Decoder::corrupt() const {
+  return body_->corrupt();
+}
+void Decoder::seek(std::int64_t pts) {
+  body_->seek(pts);
+}
+bool Decoder::seeks() const {
+  return body_->seeks();
+}
+bool Decoder::next(Frame& frame) {
+  return body_->next(frame);
+}
+
+}  // namespace vfm::media

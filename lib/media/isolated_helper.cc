@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/isolated_helper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+
+#include "base/input_limits.h"
+#include "base/stop.h"
+#include "media/bounded.h"
+#include "media/confine.h"
+#include "media/container.h"
+#include "media/isolated.h"
+
+namespace vfm::media {
+namespace {
+
+std::pair<Descriptor, Descriptor> make_channel() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    fail_errno(errno, "cannot make a channel to a process that decodes");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+/// This program, as the helper.
+class Helper {
+ public:
+  void start() {
+    auto [ours, theirs] = make_channel();
+    constexpr int kNumber = 3;
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kNumber);
+    std::string name = ::program_invocation_short_name, mode = kServeIsolated,
+                number = std::to_string(kNumber);
+    char* const arguments[] = {name.data(), mode.data(), number.data(), nullptr};
+    pid_t pid = 0;
+    const int error =
+        ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments, ::environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) fail_errno(error, "cannot start a process that decodes");
+    channel_ = std::move(ours);
+  }
+
+  bool started() const { return channel_.get() >= 0; }
+
+  HelperReply order(const HelperOrder& order, const std::vector<int>& descriptors) {
+    const std::lock_guard lock(mutex_);
+    HelperReply reply;
+    std::string text;
+    std::vector<Descriptor> none;
+    if (!send_message(channel_.get(), &order, sizeof order, {}, descriptors) ||
+        !receive_message(channel_.get(), &reply, sizeof reply, text, none))
+      fail_as(Cause::crash, "the process that starts decoders has died");
+    return reply;
+  }
+
+ private:
+  std::mutex mutex_;
+  Descriptor channel_;
+};
+
+/// Never destroyed: threads that were left behind may hold children of it.
+Helper& helper() {
+  static Helper* const one = new Helper;
+  return *one;
+}
+
+struct Opened {
+  Descriptor file;
+  std::uint64_t bytes = 0;
+};
+
+Opened open_file(const std::string& name) {
+  const std::string scheme = url_scheme(name);
+  if (!scheme.empty() && scheme != "file")
+    fail_as(Cause::refused,
+            "cannot open '{}': with --isolate only files are decoded; fetch it first", name);
+  const std::string path = scheme.empty() ? name : name.substr(std::strlen("file://"));
+  Opened opened{Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
+  struct stat info {};
+  if (opened.file.get() < 0 || ::fstat(opened.file.get(), &info) != 0)
+    fail_errno(errno, "cannot open '{}'", name);
+  if (S_ISDIR(info.st_mode)) fail_as(Cause::open, "'{}' is a directory, not a video", path);
+  if (!S_ISREG(info.st_mode))
+    fail_as(Cause::open,
+            "cannot open '{}': with --isolate only regular files are decoded; save it as one first",
+            name);
+  if (info.st_size == 0) fail_as(Cause::format, "'{}' is empty", path);
+  opened.bytes = static_cast<std::uint64_t>(info.st_size);
+  return opened;
+}
+
+Descriptor make_memory(std::uint64_t bytes) {
+  Descriptor memory(::memfd_create("vfm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // No child may make it shorter under what reads it.
+  if (memory.get() < 0 || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    fail_errno(errno, "cannot make memory for a process that decodes");
+  return memory;
+}
+
+Opened open_bytes(const std::string& name, std::string_view bytes) {
+  if (bytes.empty()) fail_as(Cause::format, "'{}' is empty", name);
+  Opened opened{make_memory(bytes.size()), bytes.size()};
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t put = ::pwrite(opened.file.get(), bytes.data() + done, bytes.size() - done,
+                                 static_cast<off_t>(done));
+    if (put < 0 && errno != EINTR)
+      fail_errno(errno, "cannot hand '{}' to the process that decodes it", name);
+    done += put > 0 ? static_cast<std::size_t>(put) : 0;
+  }
+  return opened;
+}
+
+}  // namespace
+
+void begin_isolation() {
+  if (!input_limits().isolate) return;
+  if (!can_confine())
+    fail_usage(
+        "--isolate needs libseccomp, which this vfm was built without; install it and build again");
+  helper().start();
+  try {
+    // Whether this system confines processes shows with the first.
+    auto [ours, theirs] = make_channel();
+    const HelperReply child = helper().order({HelperAct::fork, 0}, {theirs.get()});
+    if (child.pid <= 0) fail("it makes no process");
+    ours = Descriptor();
+    theirs = Descriptor();
+    helper().order({HelperAct::reap, child.pid}, {});
+  } catch (const Error& error) {
+    fail_usage("--isolate does not work here: {}", error.what());
+  }
+}
+
+bool is_isolating() noexcept {
+  return helper().started();
+}
+
+IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Request request)
+    : name_(name) {
+  const Opened source = bytes.data() ? open_bytes(name, bytes) : open_file(name);
+  const InputLimits& limits = input_limits();
+  request.ask = Ask::open;
+  request.bytes = source.bytes;
+  request.shared = shared_bytes(limits.max_pixels);
+  request.max_pixels = limits.max_pixels;
+  request.memory = limits.isolate_memory;
+  const Descriptor memory = make_memory(request.shared);
+  shared_ = Mapping(memory.get(), request.shared, true);
+  auto [ours, theirs] = make_channel();
+  pid_ = helper().order({HelperAct::fork, 0}, {theirs.get()}).pid;
+  if (pid_ <= 0) {
+    pid_ = 0;
+    fail("cannot start a process that decodes '{}'", name);
+  }
+  channel_ = std::move(ours);
+  theirs = Descriptor();
+  try {
+    opened_ = ask(request, name, {source.file.get(), memory.get()}).text;
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+IsolatedChild::~IsolatedChild() {
+  end();
+}
+
+/// Its status; 0 if it was gone.
+int IsolatedChild::end() noexcept {
+  if (pid_ == 0) return 0;
+  // Until it is reaped the number is its own.
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  try {
+    status = helper().order({HelperAct::reap, pid_}, {}).status;
+  } catch (const Error&) {  // its children end with the helper
+  }
+  pid_ = 0;
+  return status;
+}
+
+void IsolatedChild::wait() {
+  const double limit = input_limits().timeout;
+  const auto& beats = reinterpret_cast<const SharedHead*>(shared_.data())->beats;
+  StillClock clock;
+  for (;;) {
+    pollfd event{channel_.get(), POLLIN, 0};
+    const int ready = ::poll(&event, 1, static_cast<int>(1000 * StillClock::kStep));
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
+    if (stop_signal() != 0) end();
+    check_stop();
+    if (limit <= 0 || clock.still(beats) <= limit) continue;
+    end();
+    fail_still(name_);
+  }
+}
+
+void IsolatedChild::tell_death() {
+  // One that ends by itself has done so before its channel closed; what it is at, else, is its end.
+  const int status = end();
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    fail_as(Cause::memory, "the process that decoded '{}' was killed, as when memory is short",
+            name_);
+  const char* const number = WIFSIGNALED(status) ? ::sigabbrev_np(WTERMSIG(status)) : nullptr;
+  fail_as(Cause::crash, "the process that decoded '{}' has died{}{}", name_,
+          number ? " of SIG" : "", number ? number : "");
+}
+
+IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view text,
+                                       const std::vector<int>& descriptors) {
+  if (pid_ == 0) fail_as(Cause::crash, "the process that decoded '{}' is gone", name_);
+  Told told;
+  std::vector<Descriptor> none;
+  if (!send_message(channel_.get(), &request, sizeof request, text, descriptors)) tell_death();
+  wait();
+  if (!receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
+    tell_death();
+  if (told.reply.answer == Answer::error) throw Error(told.text, told.reply.cause);
+  return told;
+}
+
+}  // namespace vfm::media

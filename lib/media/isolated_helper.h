@@ -1,0 +1,66 @@
+// Inside lib/media only: the helper of isolated.h and its children, as the parent sees them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "media/isolated_wire.h"
+
+namespace vfm::media {
+
+enum class HelperAct : std::uint32_t { fork, reap };
+struct HelperOrder {
+  HelperAct act = HelperAct::fork;
+  pid_t pid = 0;  ///< of reap
+};
+struct HelperReply {
+  pid_t pid = -1;  ///< of the new child
+  int status = 0;  ///< as waitpid() has it
+};
+
+/// Whether decoders are to be children: begin_isolation() has started the helper.
+bool is_isolating() noexcept;
+
+/// One child. Ends with this object, whatever it is at. Thread-safety: one thread at a time.
+class IsolatedChild {
+ public:
+  struct Told {
+    Reply reply;
+    std::string text;
+  };
+  /// Opens what is at a path, or `bytes` if these are not null, for what `request` wants. Throws
+  /// Error as Decoder does, and as ask().
+  IsolatedChild(const std::string& name, std::string_view bytes, Request request);
+  ~IsolatedChild();
+  IsolatedChild(const IsolatedChild&) = delete;
+  IsolatedChild& operator=(const IsolatedChild&) = delete;
+
+  /// What the child said when it had opened its source.
+  const std::string& opened() const { return opened_; }
+  /// Waits for the answer. Throws the child's Error; Error{timeout} when it gets no further for
+  /// input_limits().timeout; {crash} when it has died, {memory} when the system killed it; Stopped.
+  Told ask(const Request& request, std::string_view text = {},
+           const std::vector<int>& descriptors = {});
+  /// The shared memory behind its head, which the child may change at any time.
+  std::uint8_t* room() const { return shared_.data() + kSharedHead; }
+  std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
+  const std::string& name() const { return name_; }
+
+ private:
+  void wait();
+  [[noreturn]] void tell_death();
+  int end() noexcept;
+
+  std::string name_;
+  Descriptor channel_;
+  pid_t pid_ = 0;  // 0: it is gone
+  Mapping shared_;
+  std::string opened_;
+};
+
+}  // namespace vfm::media

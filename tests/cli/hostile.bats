@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# What a file from outside may do to a decoder, and what then becomes of the run: --timeout, --isolate, the codes in
+# errors.jsonl, and files that were damaged at random.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+# wide.mp4 is decoded well; asleep, busy, crash, greedy and curious are what misbehave.c makes of other widths.
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  make_video wide.mp4 1 'testsrc2=size=96x48:rate=8'
+  local name width=98
+  for name in asleep busy crash greedy curious; do
+    make_video "$name.mp4" 1 "testsrc2=size=${width}x48:rate=8"
+    width=$((width + 2))
+  done
+  quiet_ffmpeg -i wide.mp4 -f lavfi -i sine=sample_rate=48000:duration=1 -c:v copy -c:a aac loud.mp4
+  # The struct of the codec is FFmpeg's.
+  # shellcheck disable=SC2046
+  cc -shared -fPIC -o misbehave.so "$BATS_TEST_DIRNAME/misbehave.c" $(pkg-config --cflags libavcodec) || return 1
+}
+setup() {
+  setup_tools
+  ln -s "$BATS_FILE_TMPDIR"/*.mp4 "$BATS_FILE_TMPDIR/misbehave.so" .
+}
+# bad COMMAND...: with decoders that misbehave.
+bad() { run --separate-stderr timeout 60 env LD_PRELOAD="$PWD/misbehave.so" "$@"; }
+# codes DIR: "NAME CODE" of each record, sorted.
+codes() { jq -r '[.input, .code] | join(" ")' "${1%/}/errors.jsonl" | sort; }
+# shards FILE: the records of shards, wherever these lie.
+shards() { jq -c 'select(.kind == "shard") | [.samples, .bytes, .xxh3]' "$1"; }
+# isolates: skips the test where --isolate is not there.
+isolates() {
+  run vfm-clip --isolate -o probe wide.mp4
+  [[ "$output" != *"was built without"* ]] || skip "built without libseccomp"
+}
+
+@test "a decoder that hangs is left behind: the file has an error, and the run goes on" {
+  bad vfm-clip -j1 --timeout 1s -o out asleep.mp4 busy.mp4 wide.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(codes out)" = $'asleep.mp4 timeout\nbusy.mp4 timeout' ]
+  grep -q "cannot decode 'busy.mp4': it got no further for 1.0s; --timeout waits longer" out/errors.jsonl
+  [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
+  [[ "$stderr" = *"2 decodings hang in FFmpeg and end with this program; --isolate ends each alone"* ]]
+  # What was left behind is done by the same command, and what is there stays.
+  vfm-clip -j1 -o out asleep.mp4 busy.mp4 wide.mp4 >m
+  vfm-clip -j1 -o all asleep.mp4 busy.mp4 wide.mp4 >n
+  [ ! -e out/errors.jsonl ]
+  [ "$(tree_hash out)" = "$(tree_hash all)" ]
+}
+
+@test "a signal ends a run in which a decoder hangs" {
+  local pid got=0
+  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip -vv -j1 --timeout 0 -o probe wide.mp4 >m
+  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip -j1 -o out asleep.mp4 >m 3>&- &
+  pid=$!
+  sleep 0.7
+  kill -TERM $pid
+  wait $pid || got=$?
+  [ "$got" -eq 143 ]
+}
+
+@test "--isolate: the same bytes, with sound and in every tool" {
+  isolates
+  local mode
+  for mode in copy aac; do
+    vfm-clip --audio $mode -o here-$mode loud.mp4 wide.mp4 >here
+    vfm-clip --audio $mode --isolate -o apart-$mode loud.mp4 wide.mp4 >apart
+    [ "$(tree_hash here-$mode)" = "$(tree_hash apart-$mode)" ]
+    diff <(shards here) <(shards apart)
+  done
+  cmp <(vfm-clip --shots-only wide.mp4) <(vfm-clip --isolate --shots-only wide.mp4)
+  vfm-caption -o c1 <here | vfm-embed -o e1 | vfm-pack --size 64 -o p1 >/dev/null
+  vfm-caption --isolate -o c2 <here | vfm-embed --isolate -o e2 | vfm-pack --isolate --size 64 -o p2 >/dev/null
+  for mode in c e p; do
+    cmp <(cd ${mode}1 && cat -- *.tar */*.tar 2>/dev/null) <(cd ${mode}2 && cat -- *.tar */*.tar 2>/dev/null)
+  done
+}
+
+@test "--isolate: a crash, a greedy decoder and one that hangs end that file alone" {
+  isolates
+  bad vfm-clip -j2 --isolate --timeout 1s -o hang asleep.mp4 busy.mp4
+  [ "$status" -eq 1 ]
+  [ "$(codes hang)" = $'asleep.mp4 timeout\nbusy.mp4 timeout' ]
+  [[ "$stderr" != *"hang in FFmpeg"* ]]
+  bad vfm-clip -j2 --isolate --isolate-memory 300MB -o out crash.mp4 greedy.mp4 wide.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(codes out)" = $'crash.mp4 crash\ngreedy.mp4 memory' ]
+  grep -q "the process that decoded 'crash.mp4' has died of SIGSEGV" out/errors.jsonl
+  [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
+}
+
+@test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {
+  isolates
+  bad vfm-clip -j1 -o plain curious.mp4
+  [ "$status" -ne 0 ]
+  bad vfm-clip -j1 --isolate -o out curious.mp4
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+}
+
+@test "--isolate: addresses are refused, and what cannot go with it is a bad option" {
+  isolates
+  run --separate-stderr vfm-clip --isolate -o out http://127.0.0.1:9/x.mp4 nothing.mp4 . wide.mp4
+  [ "$status" -eq 1 ]
+  codes out
+  [ "$(codes out)" = $'. open\nhttp://127.0.0.1:9/x.mp4 refused\nnothing.mp4 open' ]
+  run vfm-clip --isolate --protocols hls -o out wide.mp4
+  [ "$status" -eq 2 ]
+  run vfm-clip --isolate --hwaccel auto -o out wide.mp4
+  [ "$status" -eq 2 ]
+  run vfm-clip --isolate-memory 1GB -o out wide.mp4
+  [ "$status" -eq 2 ]
+}
+
+@test "every record has a code" {
+  : >empty.mp4
+  echo text >text.mp4
+  printf '1\n00:00:00,000 --> 00:00:01,000\nhello\n' >words.srt
+  mkdir folder.mp4
+  make_video large.mp4 1 'testsrc2=size=320x240:rate=8'
+  quiet_ffmpeg -f lavfi -i sine=duration=1 sound.wav
+  printf '%s\n' empty.mp4 text.mp4 words.srt folder.mp4 large.mp4 sound.wav none.mp4 '{"kind":' wide.mp4 |
+    { vfm-clip --max-pixels 300x200 -o out || [ $? -eq 1 ]; } >clips.jsonl
+  codes out
+  [ "$(codes out)" = "empty.mp4 format
+folder.mp4 open
+large.mp4 limit
+line 8 of standard input line
+none.mp4 open
+sound.wav format
+text.mp4 format
+words.srt format" ]
+  # Shards: one cut off, one whose sample is too large, one without media, and one that is no tar.
+  local tar
+  tar=$(echo out/*.tar)
+  head -c 3000 "$tar" >cut.tar
+  echo text >no.tar
+  echo '{"caption":"x"}' >a.json
+  tar --format=ustar -cf bare.tar a.json
+  local tool
+  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 64" vfm-shard; do
+    run --separate-stderr $tool -o "in-${tool%% *}" --max-member 900 cut.tar no.tar bare.tar "$tar" gone.tar
+    [ "$status" -eq 1 ]
+    cat "in-${tool%% *}"/*errors.jsonl
+    jq -se 'length >= 3 and all(.code | test("^(open|format|limit|missing|decode)$"))' "in-${tool%% *}"/*errors.jsonl
+  done
+}
+
+# all_or_codes FOLDER OUT: each file in FOLDER gave clips, is recorded with a code, or has the contents of another one.
+all_or_codes() {
+  jq -se 'all(.code | IN("open","refused","format","decode","limit","timeout","crash","memory","empty","missing","line","duplicate"))' "$2/errors.jsonl"
+  sort -u <(jq -r .input "$2/errors.jsonl") <(jq -r '.source // empty, (.sources // [])[]' "$2.jsonl") \
+    <(sed -nE "s/^vfm-clip: '(.*)' has the same contents as .*/\1/p" "$2.err") >told
+  find "$1" -type f | sort >asked
+  diff told asked
+}
+
+@test "hundreds of damaged files: no crash, no hang, and each is cut or has a code" {
+  local count=300 first=0
+  "$BATS_TEST_DIRNAME/media-seeds" seeds
+  "$BATS_TEST_DIRNAME/mutate" seeds damaged $first $count
+  local status=0
+  find damaged -type f | sort | timeout 120 vfm-clip -j2 --timeout 20s --max-pixels 1M --preset ultrafast --no-stitch -o out \
+    >out.jsonl 2>out.err || status=$?
+  [ "$status" -le 1 ]
+  all_or_codes damaged out
+}

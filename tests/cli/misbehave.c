@@ -1,0 +1,38 @@
+// Preloaded into a program, it makes FFmpeg's video decoders do what a hostile file may make them do, by the width of the
+// coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
+// file and an address, and dies where either works. Pictures of other widths are decoded as ever.
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <libavcodec/avcodec.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void misbehave(int width) {
+  volatile int* nowhere = NULL;
+  if (width == 98)
+    for (;;) pause();
+  if (width == 100)
+    for (volatile int i = 0;; ++i) {
+    }
+  if (width == 102) *nowhere = 1;
+  while (width == 104) {
+    char* const block = malloc(1 << 24);
+    if (!block) break;
+    memset(block, 1, 1 << 24);
+  }
+  if (width == 106 && (open("/dev/null", O_RDONLY) >= 0 || socket(AF_INET, SOCK_STREAM, 0) >= 0 || fork() >= 0 ||
+                       kill(getppid(), SIGKILL) == 0))
+    abort();
+}
+
+int avcodec_send_packet(AVCodecContext* codec, const AVPacket* packet) {
+  const int is_video = codec->codec_type == AVMEDIA_TYPE_VIDEO;
+  if (is_video) misbehave(codec->width);
+  if (is_video && codec->width == 104) return AVERROR(ENOMEM);
+  return ((int (*)(AVCodecContext*, const AVPacket*))dlsym(RTLD_NEXT, "avcodec_send_packet"))(codec, packet);
+}
