@@ -107,7 +107,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     if (!stitch_model_.empty()) open_stitch_model();
     if (!detector_model_.empty()) open_detector_model();
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    vfm::Slots slots = context.slots(jobs_);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
       return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);

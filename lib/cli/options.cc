@@ -9,9 +9,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 #include "base/error.h"
+#include "base/pipe_board.h"
 #include "base/units.h"
 #include "cli/runner.h"
 #include "io/manifest.h"
@@ -86,12 +86,12 @@ void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
 void JobOptions::add(CLI::App& app) {
   app.add_option("-j,--jobs", jobs, "items worked on at once (default: one per processor)")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-}
-
-int JobOptions::resolved() const {
-  if (jobs > 0) return jobs;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+      ->check(CLI::Range(1, PipeBoard::kMostSlots));
+  app.add_option("--share", share,
+                 "share VFM_SLOTS slots (default: one per processor) with all programs that name "
+                 "this file")
+      ->type_name("FILE")
+      ->check(not_empty);
 }
 
 void SeedOptions::add(CLI::App& app) {

@@ -132,7 +132,7 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
-           !option.check_lname("report");
+           !option.check_lname("share") && !option.check_lname("report");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
@@ -162,6 +162,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
   Context context{meter ? static_cast<Progress&>(*meter) : no_progress(),
                   tool.name(),
                   environment("MAKEFLAGS"),
+                  environment("VFM_SLOTS"),
                   cache_folder(),
                   launch,
                   manifest};
