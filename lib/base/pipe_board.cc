@@ -91,9 +91,12 @@ void PipeBoard::acquire(Use use) {
     for (;;) {
       check_stop();
       const std::uint32_t seen = call;
-      if (take(use, out_of_turn)) return;
-      out_of_turn = !wait_for_call(call, seen);
-      if (out_of_turn) look_for_dead();
+      const Taken taken = take(use, out_of_turn);
+      if (taken == Taken::yes) return;
+      const std::uint32_t takes = map_->file().head.takes;
+      const bool called = wait_for_call(call, seen);
+      out_of_turn = !called && taken == Taken::left && takes == map_->file().head.takes;
+      if (!called) look_for_dead();
     }
   } catch (...) {
     count(-1);
@@ -101,21 +104,22 @@ void PipeBoard::acquire(Use use) {
   }
 }
 
-/// `out_of_turn`: a slot was free all through a turn, and who should have it did not take it.
-bool PipeBoard::take(Use use, bool out_of_turn) {
+/// `out_of_turn`: a slot was left to another program, and through a whole turn nobody took any.
+PipeBoard::Taken PipeBoard::take(Use use, bool out_of_turn) {
   const PipeMap::Locked lock(*map_);
   const PipeRecord& own = map_->own();
   const int free = map_->free();
-  if (free <= 0 || own.held >= own.most) return false;
+  if (free <= 0 || own.held >= own.most) return Taken::no;
   const bool after_items = use == Use::help && own.items > 0;
   if (after_items || map_->next() != map_->own_index()) {
     map_->call_next();  // it may not know
-    if (after_items || !out_of_turn) return false;
+    if (after_items || !out_of_turn) return Taken::left;
   }
   add_waiting(use, -1);
   add_held(1);
+  ++map_->file().head.takes;
   if (free > 1) map_->call_next();
-  return true;
+  return Taken::yes;
 }
 
 /// Once a turn, whichever thread comes.

@@ -97,7 +97,8 @@ class PipeBoard {
   std::vector<StageState> stages() const;
 
  private:
-  bool take(Use use, bool out_of_turn);
+  enum class Taken { yes, no, left };  // left: there is a free one, for another program
+  Taken take(Use use, bool out_of_turn);
   void look_for_dead();
   void add_held(int by);
   void add_waiting(Use use, int by);

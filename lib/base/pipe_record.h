@@ -59,7 +59,8 @@ inline void set_pipe_name(char (&to)[32], std::string_view name) {
 struct PipeFile {
   struct alignas(1024) Head {
     char words[24];
-    std::atomic<std::int32_t> slots;  // as PipeBoard::slots()
+    std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
+    std::atomic<std::uint32_t> takes;  // of slots, by all programs
   } head;
   PipeRecord records[kPipeRecords];
 };
