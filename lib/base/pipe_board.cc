@@ -42,6 +42,7 @@ double in_seconds(std::uint64_t nanoseconds) {
 StageState read_record(const PipeRecord& r) {
   StageState s{.name = read_name(r.name), .unit = read_name(r.unit), .pid = r.pid};
   s.alive = r.gone == 0;
+  s.draws = r.draws != 0;
   s.most = r.most;
   s.waiting = r.items;
   s.input_bytes = r.input_bytes;
@@ -172,6 +173,10 @@ void PipeBoard::start(std::string_view unit) {
   map_->own().done = 0;
 }
 
+void PipeBoard::set_draws(bool draws) noexcept {
+  map_->own().draws = draws ? 1 : 0;
+}
+
 void PipeBoard::add_done(std::uint64_t done) noexcept {
   map_->own().done += done;
 }
@@ -198,7 +203,10 @@ std::vector<StageState> PipeBoard::stages() const {
     const PipeMap::Locked lock(*map_);
     map_->end_dead();
     for (const PipeRecord& record : map_->file().records)
-      if (record.used != 0) found.emplace_back(record.place, read_record(record));
+      if (record.used != 0) {
+        found.emplace_back(record.place, read_record(record));
+        found.back().second.self = &record == &map_->own();
+      }
   }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -37,6 +37,8 @@ struct StageState {
   std::string name, unit;  ///< of what it does: "vfm-clip", "videos"
   std::int64_t pid = 0;
   bool alive = false;            ///< false: it has ended
+  bool draws = false;            ///< it would show the view
+  bool self = false;             ///< it is the caller's
   int held = 0;                  ///< slots
   int most = 0;                  ///< slots that it may have
   int waiting = 0;               ///< items read, but not begun
@@ -89,6 +91,7 @@ class PipeBoard {
 
   /// The view's counts of this program: from 0, in so many units.
   void start(std::string_view unit);
+  void set_draws(bool draws) noexcept;
   void add_done(std::uint64_t done) noexcept;
   void begin_wait(Wait wait) noexcept;
   void end_wait(Wait wait) noexcept;

@@ -37,8 +37,9 @@ struct alignas(1024) PipeRecord {
   std::uint64_t input, output;  // which pipes these are; 0: none
   std::uint64_t joined;         // nanoseconds of the monotonic clock
   std::atomic<std::uint64_t> left;
-  std::atomic<std::uint32_t> used;     // a program has it, or had it: what follows holds
-  std::atomic<std::uint32_t> gone;     // that program has ended
+  std::atomic<std::uint32_t> used;  // a program has it, or had it: what follows holds
+  std::atomic<std::uint32_t> gone;  // that program has ended
+  std::atomic<std::uint32_t> draws;
   std::atomic<std::uint32_t> version;  // odd: times change
   std::atomic<std::int32_t> place, most, held;
   std::atomic<std::int32_t> items, help;             // threads that wait for a slot

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/pipe_board.h"
 #include "base/slots.h"
+#include "cli/meter.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 
@@ -39,6 +40,7 @@ Slots Context::slots(const JobOptions& jobs, int threads) const {
   const int shared = Slots::finds_jobserver(makeflags) ? PipeBoard::kNone : given;
   auto board =
       std::make_shared<PipeBoard>(jobs.share, shared, otherwise, PipeBoard::Stage{.name = program});
+  meter.watch(board, jobs.share_report);
   if (threads == 0) threads = board->slots() > 0 ? board->slots() : otherwise;
   return Slots(threads, makeflags, std::move(board));
 }

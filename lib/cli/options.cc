@@ -40,6 +40,24 @@ CLI::Option* add_unit_option(CLI::App& app, const std::string& names, Value& val
       ->group(group);
 }
 
+/// An option of a page to write.
+CLI::Option* add_page(CLI::App& app, const char* name, std::string& path, const std::string& help) {
+  return app.add_option(name, path, help)
+      ->check(not_empty)
+      ->type_name("FILE.html")
+      ->check([](const std::string& file) -> std::string {
+        std::error_code error;
+        if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+        // Its folder may still be made, in the nearest one that is there.
+        auto folder = std::filesystem::absolute(file, error).parent_path();
+        while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
+          folder = folder.parent_path();
+        return ::access(folder.c_str(), W_OK | X_OK) == 0
+                   ? ""
+                   : "'" + folder.string() + "' is no folder that can be written to";
+      });
+}
+
 }  // namespace
 
 std::string not_nan(const std::string& text) {
@@ -92,6 +110,8 @@ void JobOptions::add(CLI::App& app) {
                  "this file")
       ->type_name("FILE")
       ->check(not_empty);
+  add_page(app, "--share-report", share_report, "write a page of all programs that share")
+      ->needs("--share");
 }
 
 void SeedOptions::add(CLI::App& app) {
@@ -180,20 +200,7 @@ void ColumnOptions::add(CLI::App& app) {
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help, const char* name) {
-  app.add_option(name, path, help)
-      ->check(not_empty)
-      ->type_name("FILE.html")
-      ->check([](const std::string& file) -> std::string {
-        std::error_code error;
-        if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
-        // Its folder may still be made, in the nearest one that is there.
-        auto folder = std::filesystem::absolute(file, error).parent_path();
-        while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
-          folder = folder.parent_path();
-        return ::access(folder.c_str(), W_OK | X_OK) == 0
-                   ? ""
-                   : "'" + folder.string() + "' is no folder that can be written to";
-      });
+  add_page(app, name, path, help);
 }
 
 void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,

@@ -45,7 +45,7 @@ struct OutputOptions {
 /// -j/--jobs N, and --share FILE: what Context::slots() makes slots of.
 struct JobOptions {
   int jobs = 0;  ///< 0: not given
-  std::string share;
+  std::string share, share_report;
   void add(CLI::App& app);
 };
 

@@ -19,6 +19,9 @@ class App;
 
 namespace vfm {
 class Progress;
+namespace cli {
+class Meter;
+}
 namespace io {
 class ManifestWriter;
 }
@@ -38,6 +41,7 @@ struct JobOptions;
 /// What the runner gives to a running tool.
 struct Context {
   Progress& progress;     ///< drawn on stderr if it is a terminal or --progress asks
+  Meter& meter;           ///< the same
   std::string program;    ///< "vfm-clip"
   std::string makeflags;  ///< MAKEFLAGS, for base/slots.h
   std::string vfm_slots;  ///< VFM_SLOTS

@@ -58,11 +58,13 @@ pipe() {
   mkfifo tokens
   exec 8<>tokens
   printf '+++' >&8
-  local auth
+  local auth most
   for auth in 8,8 "fifo:$PWD/tokens"; do
     MAKEFLAGS=" -j4 --jobserver-auth=$auth" pipe -j16 >shared.jsonl
     cmp alone.jsonl shared.jsonl
-    [ "$(most_at_once log.*)" -eq 6 ]
+    most=$(most_at_once log.*)
+    echo "$most at once"
+    [ "$most" -gt 3 ] && [ "$most" -le 6 ]
     [ "$(timeout 5 head -c 3 <&8)" = "+++" ]
     printf '+++' >&8
     rm log.*
@@ -70,7 +72,8 @@ pipe() {
   # A file of --share then only shows what they do.
   MAKEFLAGS=" -j4 --jobserver-auth=8,8" VFM_SLOTS=1 pipe -j16 --share slots >shared.jsonl
   cmp alone.jsonl shared.jsonl
-  [ "$(most_at_once log.*)" -eq 6 ]
+  most=$(most_at_once log.*)
+  [ "$most" -gt 3 ] && [ "$most" -le 6 ]
   exec 8>&-
 }
 
