@@ -109,7 +109,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.report = report_.path;
     set_model_options();
     options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
-    vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
+    vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
     if (dry_run_) {
       options_.report.clear();

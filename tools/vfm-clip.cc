@@ -120,9 +120,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     if (!stitch_model_.empty()) open_stitch_model();
     if (!detector_model_.empty()) open_detector_model();
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    if (unique_)
-      return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
+    vfm::Slots slots = context.slots(jobs_);
+    if (unique_) return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
     if (shots_only_)
       return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
@@ -313,13 +312,13 @@ class ClipTool : public vfm::cli::Tool {
   void check_encoding() const {
     const vfm::clip::ClipRecipe& recipe = options_.recipe;
     if (!recipe.smart) return;
-    const char* other = recipe.size.any()       ? "--scale"
+    const char* other = recipe.size.any()     ? "--scale"
                         : recipe.rate.num > 0 ? "--fps"
                         : recipe.crop         ? "--crop auto"
                                               : nullptr;
     if (other)
-      vfm::fail_usage("--encode smart copies the source's frames, and {} changes them; leave one out",
-                      other);
+      vfm::fail_usage(
+          "--encode smart copies the source's frames, and {} changes them; leave one out", other);
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.

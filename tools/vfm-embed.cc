@@ -144,7 +144,7 @@ class EmbedTool : public vfm::cli::Tool {
     vfm::media::begin_isolation();
     embed_.hardware = search_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
     embed_.limits.member = search_.limits.member = columns_.member.bytes;
-    vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
+    vfm::Slots slots = context.slots(columns_.jobs);
     if (index_option_->count() > 0) return run_index(slots, context);
     if (search_option_->count() > 0) {
       search_.inputs = columns_.input.resolved();

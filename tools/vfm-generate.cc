@@ -142,8 +142,8 @@ class GenerateTool : public vfm::cli::Tool {
     }
     const int threads =
         launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
-                         : jobs_.resolved();
-    vfm::Slots slots(threads, context.makeflags);
+                         : 0;
+    vfm::Slots slots = context.slots(jobs_, threads);
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
       if (decode_only_)
         return vfm::generate::decode_latents(

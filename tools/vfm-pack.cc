@@ -123,7 +123,7 @@ class PackTool : public vfm::cli::Tool {
     options_.limits.member = member_.bytes;
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    vfm::Slots slots = context.slots(jobs_);
     if (dry_run_) {
       options_.report.clear();
       return tell_shard_estimate(options_.inputs, options_.output, slots.threads(),

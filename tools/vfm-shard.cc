@@ -138,7 +138,7 @@ class ShardTool : public vfm::cli::Tool {
     options_.limits.member = member_.bytes;
     options_.seed = seed_.seed;
     options_.report = report_.path;
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    vfm::Slots slots = context.slots(jobs_);
     if (dry_run_) {
       options_.report.clear();
       options_.report_scores.clear();

@@ -53,6 +53,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
         }
         std::exception_ptr error;
         try {
+          const Slots::Waiting input(slots, PipeBoard::Wait::input);
           in = next();
         } catch (...) {
           error = std::current_exception();
@@ -102,6 +103,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
     lock.unlock();
     try {
       if (entry.error) std::rethrow_exception(entry.error);
+      const Slots::Waiting output(slots, PipeBoard::Wait::output);
       done(*entry.out);
     } catch (...) {
       first_error = std::current_exception();

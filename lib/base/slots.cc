@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -28,6 +29,8 @@ struct Slots::State {
   int items = 0;              // that wait for a slot
   bool implicit_free = true;  // the slot every make child owns without a token
   std::vector<char> tokens;   // borrowed; the bytes go back as they came
+  std::shared_ptr<PipeBoard> board;
+  bool shared = false;  // the board's slots
 };
 
 namespace {
@@ -53,6 +56,21 @@ class Counted {
 
  private:
   int& count_;
+  int by_;
+};
+
+/// A thread that waits for a slot, on a board that only shows.
+class ShownWait {
+ public:
+  ShownWait(PipeBoard& board, bool shows) : board_(board), by_(shows ? 1 : 0) {
+    board_.show_waiting(by_);
+  }
+  ~ShownWait() { board_.show_waiting(-by_); }
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+
+ private:
+  PipeBoard& board_;
   int by_;
 };
 
@@ -88,6 +106,18 @@ Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
   state_->write_fd = write_fd;
 }
 
+Slots::Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board)
+    : Slots(threads, board && board->slots() != PipeBoard::kNone ? std::string() : makeflags) {
+  if (!board) return;
+  board->set_most(state_->threads);
+  state_->shared = board->slots() != PipeBoard::kNone;
+  state_->board = std::move(board);
+}
+
+bool Slots::finds_jobserver(const std::string& makeflags) {
+  return Slots(1, makeflags).has_jobserver();
+}
+
 Slots::~Slots() {
   if (state_->own_fds && state_->read_fd >= 0) ::close(state_->read_fd);
 }
@@ -100,11 +130,23 @@ bool Slots::has_jobserver() const {
 }
 
 bool Slots::wanted() const {
+  if (state_->shared) return state_->board->wanted();
   const std::lock_guard lock(state_->mutex);
   return state_->items > 0;
 }
 
 void Slots::acquire(Use use) {
+  const auto& board = state_->board;
+  if (!board) return acquire_plain(use);
+  if (state_->shared) return board->acquire(use);
+  {
+    const ShownWait shown(*board, use == Use::item);
+    acquire_plain(use);
+  }
+  board->show_held(1);
+}
+
+void Slots::acquire_plain(Use use) {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
   const Counted waits(s.items, use == Use::item);
@@ -140,6 +182,8 @@ void Slots::acquire(Use use) {
 }
 
 void Slots::release() noexcept {
+  if (state_->shared) return state_->board->release();
+  if (state_->board) state_->board->show_held(-1);
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   --s.held;
@@ -152,6 +196,15 @@ void Slots::release() noexcept {
     s.implicit_free = true;
   }
   s.freed.notify_all();  // one who would help leaves it to an item
+}
+
+Slots::Waiting::Waiting(Slots& slots, PipeBoard::Wait wait)
+    : board_(slots.state_->board.get()), wait_(wait) {
+  if (board_) board_->begin_wait(wait_);
+}
+
+Slots::Waiting::~Waiting() {
+  if (board_) board_->end_wait(wait_);
 }
 
 }  // namespace vfm

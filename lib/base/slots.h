@@ -1,9 +1,10 @@
 // Worker slots: how many items a program works on at once.
 //
 // Slots come from -j N, or from a GNU make jobserver, where a program owns one slot for free and
-// borrows the others from make, token by token. A slot is held only while working on one item, so
-// programs joined by pipes under `make -j16` share the sixteen slots, and a program without input
-// leaves its slots to the others. Threads that would help with items under way come after items
+// borrows the others from make, token by token, or from a file that programs share
+// (base/pipe_board.h). A slot is held only while working on one item, so programs joined by pipes
+// under `make -j16` share the sixteen slots, and a program without input leaves its slots to the
+// others. Threads that would help with items under way come after items
 // that are to be begun: more items at once need no helpers. Protocol: GNU make manual, "POSIX
 // Jobserver Interaction". Thread-safety: acquire and release from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -11,6 +12,9 @@
 
 #include <memory>
 #include <string>
+
+#include "base/pipe_board.h"
+#include "base/slot_rule.h"
 
 namespace vfm {
 
@@ -21,12 +25,16 @@ class Slots {
   /// The jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads` at once;
   /// plain slots if it names none or the pipe cannot be opened (a recipe line without '+').
   Slots(int threads, const std::string& makeflags);
+  /// The slots of a board, at most `threads` at once. Of a board without slots, those of the
+  /// constructor before, which it shows.
+  Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
   ~Slots();
+  /// Whether `makeflags` names a jobserver that can be used.
+  static bool finds_jobserver(const std::string& makeflags);
 
   int threads() const;
   bool has_jobserver() const;
-  /// What a slot is wanted for.
-  enum class Use { item, help };
+  using Use = SlotUse;
   /// Waits for a slot; for help, until no item waits. Throws Stopped when a stop is asked for while
   /// waiting.
   void acquire(Use use = Use::item);
@@ -45,8 +53,22 @@ class Slots {
    private:
     Slots& slots_;
   };
+  /// Says for a scope that this program waits for input, or for whoever reads its output. One
+  /// thread at a time for each.
+  class Waiting {
+   public:
+    Waiting(Slots& slots, PipeBoard::Wait wait);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    PipeBoard* board_;
+    PipeBoard::Wait wait_;
+  };
 
  private:
+  void acquire_plain(Use use);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -2,7 +2,12 @@
 #include "cli/meter.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/units.h"
 #include "cli/harmless.h"
@@ -13,6 +18,11 @@ namespace {
 void put(const std::string& text) {
   // Progress is not worth an error: a closed stderr just loses it.
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
+}
+
+/// What erases so many lines, of which the last has the cursor.
+std::string erase(int lines) {
+  return "\r" + (lines > 1 ? fmt::format("\x1b[{}A\x1b[J", lines - 1) : std::string("\x1b[K"));
 }
 
 }  // namespace
@@ -30,6 +40,7 @@ void Meter::start(std::string_view unit, std::uint64_t total) {
   total_ = total;
   done_ = 0;
   begin_ = Clock::now();
+  if (board_) board_->start(unit);
 }
 
 void Meter::set_total(std::uint64_t total) {
@@ -40,6 +51,7 @@ void Meter::set_total(std::uint64_t total) {
 void Meter::add(std::uint64_t done) {
   const std::lock_guard lock(mutex_);
   done_ += done;
+  if (board_) board_->add_done(done);
   draw(false);
 }
 
@@ -78,35 +90,88 @@ std::string Meter::text(Clock::time_point now) const {
   return line;
 }
 
-void Meter::draw(bool last) {
+/// Whether it is time to draw; then it counts as drawn.
+bool Meter::due(bool last) {
+  if (style_ == MeterStyle::none) return false;
   const Clock::time_point now = Clock::now();
   if (!last) {
     const auto wait = style_ == MeterStyle::log ? std::chrono::milliseconds(60000)
                       : !ever_                  ? std::chrono::milliseconds(1000)
                       : terminal_               ? std::chrono::milliseconds(100)
                                                 : std::chrono::milliseconds(5000);
-    if (now - last_ < wait) return;
+    if (now - last_ < wait) return false;
   }
   last_ = now;
   ever_ = true;
+  return true;
+}
+
+void Meter::put_lines(const std::string& lines) {
   const bool in_place = style_ == MeterStyle::line && terminal_;
-  put(in_place ? "\r\x1b[K" + text(now) : text(now) + "\n");
-  drawn_ = in_place;
+  put(in_place ? erase(drawn_) + lines : lines + "\n");
+  drawn_ = in_place ? 1 + static_cast<int>(std::count(lines.begin(), lines.end(), '\n')) : 0;
+}
+
+void Meter::draw(bool last) {
+  if (board_ && style_ == MeterStyle::line) return;  // draw_pipe() does
+  if (due(last)) put_lines(text(Clock::now()));
+}
+
+void Meter::watch(std::shared_ptr<PipeBoard> board, const std::string& page) {
+  const bool draws = style_ == MeterStyle::line;
+  {
+    const std::lock_guard lock(mutex_);
+    board_ = std::move(board);
+    board_->set_draws(draws);
+  }
+  if (!draws && page.empty()) return;
+  view_ = std::make_unique<PipeView>(board_,
+                                     draws ? [this](const PipeLook& look) { draw_pipe(look); }
+                                           : std::function<void(const PipeLook&)>(),
+                                     page);
+}
+
+void Meter::end_watch() {
+  const std::unique_ptr<PipeView> view = std::move(view_);
+  if (view) view->finish();
+}
+
+/// Of all programs that would draw, the last that lives does.
+void Meter::draw_pipe(const PipeLook& look) {
+  const StageState* last = nullptr;
+  for (const StageLook& stage : look.stages)
+    if (stage.state.alive && stage.state.draws) last = &stage.state;
+  const std::lock_guard lock(mutex_);
+  shown_ = look;
+  if (last && last->self && due(false)) put_lines(pipe_text());
+}
+
+std::string Meter::pipe_text() const {
+  int width = 0;
+  if (winsize size{}; terminal_ && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0)
+    width = size.ws_col > 0 ? size.ws_col - 1 : 0;
+  std::string text;
+  for (const std::string& line : pipe_lines(shown_, width))
+    text += (text.empty() ? "" : "\n") + line;
+  return text;
 }
 
 void Meter::clear() {
   const std::lock_guard lock(mutex_);
-  if (!drawn_) return;
-  put("\r\x1b[K");
-  drawn_ = false;
+  if (drawn_ == 0) return;
+  put(erase(drawn_));
+  drawn_ = 0;
 }
 
 void Meter::finish() {
   const std::lock_guard lock(mutex_);
   if (!ever_) return;  // it was over within a second: nothing was drawn
-  draw(true);
-  if (drawn_) put("\n");
-  drawn_ = false;
+  if (board_ && style_ == MeterStyle::line)
+    put_lines(pipe_text());
+  else
+    draw(true);
+  if (drawn_ > 0) put("\n");
+  drawn_ = 0;
 }
 
 }  // namespace vfm::cli

@@ -1,20 +1,26 @@
-// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place".
+// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". Of programs that
+// share slots (--share) the last one that draws shows all of them, a line each, and the others none
+// (cli/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/pipe_board.h"
 #include "base/progress.h"
+#include "cli/pipe_look.h"
+#include "cli/pipe_view.h"
 
 namespace vfm::cli {
 
 /// line: one line, rewritten in place (on a terminal; else a line each time). log: a full line a
-/// minute.
-enum class MeterStyle { line, log };
+/// minute. none: nothing; only what a board shows is counted.
+enum class MeterStyle { none, line, log };
 
 /// Silent for the first second, then at most ten times a second. Thread-safe.
 class Meter : public Progress {
@@ -28,23 +34,37 @@ class Meter : public Progress {
   void place(std::string_view text) override;
   void part(const void* item, double done) override;
 
-  /// Erases the drawn line, so that a message can be printed; the next update draws it again.
+  /// From now on counts on the board, too, and draws all of its programs where the style is line.
+  /// `page`: a page to write of them, or "". Once, before start().
+  void watch(std::shared_ptr<PipeBoard> board, const std::string& page);
+  /// Ends watching, and writes the page. Throws Error.
+  void end_watch();
+
+  /// Erases the drawn lines, so that a message can be printed; the next update draws it again.
   void clear();
-  /// Draws the last state and ends the line.
+  /// Draws the last state and ends the line. Watching has ended.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
   void draw(bool last);
+  void draw_pipe(const PipeLook& look);
+  void put_lines(const std::string& lines);
+  bool due(bool last);
+  std::string pipe_text() const;
   std::string text(Clock::time_point now) const;
 
   std::mutex mutex_;
   std::string program_, unit_, note_, place_;
   MeterStyle style_;
-  bool terminal_, drawn_ = false, ever_ = false;
+  bool terminal_, ever_ = false;
+  int drawn_ = 0;  // lines, that can be erased
   std::uint64_t done_ = 0, total_ = 0;
   std::map<const void*, double> parts_;  // of items that are not done
   Clock::time_point begin_, last_;
+  std::shared_ptr<PipeBoard> board_;
+  PipeLook shown_;                  // the latest
+  std::unique_ptr<PipeView> view_;  // calls draw_pipe()
 };
 
 }  // namespace vfm::cli

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 #include "base/error.h"
+#include "base/pipe_board.h"
 #include "base/units.h"
 #include "cli/runner.h"
 #include "io/manifest.h"
@@ -38,6 +38,24 @@ CLI::Option* add_unit_option(CLI::App& app, const std::string& names, Value& val
       ->type_name(type)
       ->default_str(shown)
       ->group(group);
+}
+
+/// An option of a page to write.
+CLI::Option* add_page(CLI::App& app, const char* name, std::string& path, const std::string& help) {
+  return app.add_option(name, path, help)
+      ->check(not_empty)
+      ->type_name("FILE.html")
+      ->check([](const std::string& file) -> std::string {
+        std::error_code error;
+        if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+        // Its folder may still be made, in the nearest one that is there.
+        auto folder = std::filesystem::absolute(file, error).parent_path();
+        while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
+          folder = folder.parent_path();
+        return ::access(folder.c_str(), W_OK | X_OK) == 0
+                   ? ""
+                   : "'" + folder.string() + "' is no folder that can be written to";
+      });
 }
 
 }  // namespace
@@ -86,12 +104,14 @@ void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
 void JobOptions::add(CLI::App& app) {
   app.add_option("-j,--jobs", jobs, "items worked on at once (default: one per processor)")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-}
-
-int JobOptions::resolved() const {
-  if (jobs > 0) return jobs;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+      ->check(CLI::Range(1, PipeBoard::kMostSlots));
+  app.add_option("--share", share,
+                 "share VFM_SLOTS slots (default: one per processor) with all programs that name "
+                 "this file")
+      ->type_name("FILE")
+      ->check(not_empty);
+  add_page(app, "--share-report", share_report, "write a page of all programs that share")
+      ->needs("--share");
 }
 
 void SeedOptions::add(CLI::App& app) {
@@ -197,20 +217,7 @@ void ColumnOptions::add(CLI::App& app) {
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help, const char* name) {
-  app.add_option(name, path, help)
-      ->check(not_empty)
-      ->type_name("FILE.html")
-      ->check([](const std::string& file) -> std::string {
-        std::error_code error;
-        if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
-        // Its folder may still be made, in the nearest one that is there.
-        auto folder = std::filesystem::absolute(file, error).parent_path();
-        while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
-          folder = folder.parent_path();
-        return ::access(folder.c_str(), W_OK | X_OK) == 0
-                   ? ""
-                   : "'" + folder.string() + "' is no folder that can be written to";
-      });
+  add_page(app, name, path, help);
 }
 
 void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,

@@ -42,11 +42,11 @@ struct OutputOptions {
   void add(CLI::App& app, bool required, const std::string& help);
 };
 
-/// -j/--jobs N: 0 means as many as there are processors.
+/// -j/--jobs N, and --share FILE: what Context::slots() makes slots of.
 struct JobOptions {
-  int jobs = 0;
+  int jobs = 0;  ///< 0: not given
+  std::string share, share_report;
   void add(CLI::App& app);
-  int resolved() const;
 };
 
 /// --seed N (default 0).

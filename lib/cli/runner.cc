@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -133,8 +132,8 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
-           !option.check_lname("report") && !option.check_lname("isolate") &&
-           !option.check_lname("isolate-memory");
+           !option.check_lname("share") && !option.check_lname("report") &&
+           !option.check_lname("isolate") && !option.check_lname("isolate-memory");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
@@ -155,25 +154,26 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
 int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
-  std::optional<Meter> meter;
   const Launch launch = read_launch();
-  if ((draw || common.verbose > 0) && launch.rank == 0)
-    meter.emplace(g_program, draw ? MeterStyle::line : MeterStyle::log, terminal);
-  g_meter = meter ? &*meter : nullptr;
+  Meter meter(g_program,
+              launch.rank != 0     ? MeterStyle::none
+              : draw               ? MeterStyle::line
+              : common.verbose > 0 ? MeterStyle::log
+                                   : MeterStyle::none,
+              terminal);
+  g_meter = &meter;
   io::ManifestWriter manifest;
-  Context context{meter ? static_cast<Progress&>(*meter) : no_progress(),
-                  tool.name(),
-                  environment("MAKEFLAGS"),
-                  cache_folder(),
-                  launch,
-                  manifest};
+  Context context{
+      meter,          meter,  tool.name(), environment("MAKEFLAGS"), environment("VFM_SLOTS"),
+      cache_folder(), launch, manifest};
   const auto end_meter = [&] {
-    if (meter) meter->finish();
+    meter.finish();
     g_meter = nullptr;
   };
   try {
     tool.check();
     const int status = run_in_stream(tool, context, id);
+    meter.end_watch();
     end_meter();
     return finish(status);
   } catch (const Stopped&) {

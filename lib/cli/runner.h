@@ -11,12 +11,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/slots.h"
+
 namespace CLI {
 class App;
 }
 
 namespace vfm {
 class Progress;
+namespace cli {
+class Meter;
+}
 namespace io {
 class ManifestWriter;
 }
@@ -31,16 +36,24 @@ struct Launch {
   bool shown_gpu = false;               ///< whether it shows each process GPUs of its own choice
 };
 
+struct JobOptions;
+
 /// What the runner gives to a running tool.
 struct Context {
   Progress& progress;     ///< drawn on stderr if it is a terminal or --progress asks
+  Meter& meter;           ///< the same
   std::string program;    ///< "vfm-clip"
   std::string makeflags;  ///< MAKEFLAGS, for base/slots.h
+  std::string vfm_slots;  ///< VFM_SLOTS
   std::string cache;      ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;
   /// Standard output for records. The runner writes the record before the first, and, when run()
   /// has returned, the one after the last.
   io::ManifestWriter& manifest;
+
+  /// Slots as -j, make's jobserver, VFM_SLOTS and --share say (vfm(7)); joins the file of --share.
+  /// Call it once, before any work: throws Error{usage}. `threads` above 0 is in the place of -j.
+  Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
 class Tool {

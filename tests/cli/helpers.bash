@@ -9,7 +9,7 @@ setup_tools() {
   : "${VFM_BIN:?set VFM_BIN to the folder that holds the built tools}"
   export PATH="$VFM_BIN:$PATH"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-  unset MAKEFLAGS
+  unset MAKEFLAGS VFM_SLOTS
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 

@@ -295,3 +295,51 @@ TEST_CASE("steps that nobody wants are dropped, with what they hold") {
   }
   CHECK(held.use_count() == 1);
 }
+
+namespace {
+
+/// A lone video whose encoder sleeps: as clip/cutter.cc does, its thread opens a lane for each
+/// clip, adds a step for each frame, and finishes them all. `decode` and `encode` are of one frame.
+/// Returns how much encoding was done in the time it took: at most as many as there are threads.
+double encoded_at_once(int threads, const std::vector<int>& clips, std::chrono::microseconds decode,
+                       std::chrono::microseconds encode, std::uint64_t frame_bytes) {
+  using Clock = std::chrono::steady_clock;
+  Slots slots(threads);
+  Crew crew(slots, static_cast<std::uint64_t>(threads) << 28);
+  const Slots::Hold hold(slots);
+  std::atomic<std::int64_t> worked = 0;  // microseconds
+  const auto begin = Clock::now();
+  {
+    VideoLanes video(crew);
+    std::vector<std::shared_ptr<Lane>> lanes;
+    for (const int frames : clips) {
+      lanes.push_back(video.open());
+      for (int i = 0; i < frames; ++i) {
+        if (decode.count() > 0) std::this_thread::sleep_for(decode);
+        video.add(*lanes.back(), frame_bytes, [&] {
+          const auto from = Clock::now();
+          std::this_thread::sleep_for(encode);
+          worked +=
+              std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - from).count();
+        });
+      }
+      video.seal(*lanes.back());
+    }
+    for (const auto& lane : lanes)
+      video.finish(*lane);
+  }
+  return static_cast<double>(worked) * 1e-6 /
+         std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("a lone video whose encoder sleeps keeps four slots busy", "[nightly]") {
+  using std::chrono::microseconds;
+  // Shots as films have them, of 1 to 8 s, and frames that take 10 ms.
+  std::vector<int> clips;
+  for (int i = 0; i < 40; ++i)
+    clips.push_back(24 + i * 37 % 168);
+  CHECK(encoded_at_once(4, clips, microseconds(0), microseconds(10'000), 345'600) >= .95 * 4);
+  CHECK(encoded_at_once(1, clips, microseconds(0), microseconds(2'000), 345'600) <= 1);
+}

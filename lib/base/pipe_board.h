@@ -1,0 +1,113 @@
+// What the programs of one pipe, on one machine, know of one another: the slots that they share,
+// and the counts that one view of the pipe shows. It lies in a file that the user names (--share).
+//
+// A record of the file belongs to one program, which holds a lock on one byte of the file as long
+// as it lives. The kernel frees that lock however the program ends; then the record counts no more,
+// and neither do the slots in it: a program that is killed takes none with it. What others would
+// wait for is looked at again every 50 ms, so they have its slots by then; what a living program
+// gives back wakes the next one at once. Who is next: base/slot_rule.h.
+//
+// Slots are taken and given under a lock of the file, which the kernel frees, too. Only the fields
+// of a program's own record change there, one at a time, so a kill in between leaves nothing half
+// done. Where a program is in the pipe follows from the pipes that it reads and writes. A program
+// that is stopped (SIGSTOP) keeps the slots that it has; one that it could have, it loses to the
+// others after 50 ms.
+//
+// The file is 64 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
+// use it again. A file with anything else in it is refused. Locks are those of open file
+// descriptions (fcntl(2)), waits are futexes in the mapped file, so it must lie on a file system of
+// this machine. It must not be removed or changed by others meanwhile.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/slot_rule.h"
+
+namespace vfm {
+
+/// What one program's record says. Seconds are of all its threads together for `slot` and `busy`,
+/// of one thread at a time for `input` and `output`; waits that go on are in them.
+struct StageState {
+  std::string name, unit;  ///< of what it does: "vfm-clip", "videos"
+  std::int64_t pid = 0;
+  bool alive = false;            ///< false: it has ended
+  bool draws = false;            ///< it would show the view
+  bool self = false;             ///< it is the caller's
+  int held = 0;                  ///< slots
+  int most = 0;                  ///< slots that it may have
+  int waiting = 0;               ///< items read, but not begun
+  std::int64_t input_bytes = 0;  ///< in the pipe that it reads
+  std::uint64_t done = 0;        ///< units
+  double input_seconds = 0;      ///< waited for input
+  double output_seconds = 0;     ///< for whoever reads its output
+  double slot_seconds = 0;       ///< for slots
+  double busy_seconds = 0;       ///< with a slot
+  double age = 0;                ///< since it joined; until it left
+};
+
+class PipeMap;
+
+class PipeBoard {
+ public:
+  /// Who joins: the name that the view shows, and the descriptors of its input and output.
+  struct Stage {
+    std::string name;
+    int input = 0, output = 1;
+  };
+  using Use = SlotUse;
+  enum class Wait { input, output };
+
+  /// Opens `path`, or makes it, and joins. `slots`: how many the programs share; 0: as many as
+  /// those say that are there already, else `otherwise`; kNone: they share none, and the board only
+  /// shows. Throws Error{usage} where `path` cannot be used, or living programs say otherwise.
+  PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
+  /// Leaves.
+  ~PipeBoard();
+  PipeBoard(const PipeBoard&) = delete;
+  PipeBoard& operator=(const PipeBoard&) = delete;
+
+  static constexpr int kNone = -1;
+  static constexpr int kMostSlots = 4096;
+  /// kNone: it only shows.
+  int slots() const;
+  /// Slots that this program takes at most; one before it is said.
+  void set_most(int most);
+
+  /// Waits for a slot; for help, until no item of any program waits. Throws Stopped.
+  void acquire(Use use);
+  void release() noexcept;
+  /// Whether an item of any program waits for a slot.
+  bool wanted() const;
+  /// Of a board without slots: that a thread waits for one elsewhere (+1, -1), has one, or has no
+  /// more.
+  void show_waiting(int by) noexcept;
+  void show_held(int by) noexcept;
+
+  /// The view's counts of this program: from 0, in so many units.
+  void start(std::string_view unit);
+  void set_draws(bool draws) noexcept;
+  void add_done(std::uint64_t done) noexcept;
+  void begin_wait(Wait wait) noexcept;
+  void end_wait(Wait wait) noexcept;
+  /// All programs, in the order of the pipe; those that have ended, too, until their records are
+  /// taken by others.
+  std::vector<StageState> stages() const;
+
+ private:
+  enum class Taken { yes, no, left };  // left: there is a free one, for another program
+  Taken take(Use use, bool out_of_turn);
+  void look_for_dead();
+  void add_held(int by);
+  void add_waiting(Use use, int by);
+
+  std::unique_ptr<PipeMap> map_;
+  std::uint64_t looked_ = 0;  // when, for programs that died; under the lock
+};
+
+}  // namespace vfm

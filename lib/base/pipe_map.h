@@ -1,0 +1,89 @@
+// The mapped file of base/pipe_board.h: opened, joined, locked, and cleared of programs that died.
+//
+// Of base/pipe_board.cc alone. The lock of the file is held by one thread of all programs; `mutex`
+// stands before it, as threads of one program share the file's description. Thread-safety: as said
+// of each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "base/pipe_board.h"
+#include "base/pipe_record.h"
+
+namespace vfm {
+
+/// Nanoseconds of the monotonic clock, which all programs of a machine share.
+std::uint64_t pipe_clock();
+/// Whether a record's program may have slots: it has joined, and is not known to have ended.
+inline bool counts(const PipeRecord& record) {
+  return record.used != 0 && record.gone == 0;
+}
+
+class PipeMap {
+ public:
+  /// As PipeBoard.
+  PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage);
+  /// Leaves, and gives its slots back.
+  ~PipeMap();
+  PipeMap(const PipeMap&) = delete;
+  PipeMap& operator=(const PipeMap&) = delete;
+
+  PipeFile& file() const { return *file_; }
+  int own_index() const { return static_cast<int>(own_index_); }
+  PipeRecord& own() const { return file_->records[own_index_]; }
+  int input() const { return input_; }
+
+  /// The file's lock, for a scope. The kernel refuses it only when it has no memory; then counts
+  /// may be wrong by one for a moment.
+  class Locked {
+   public:
+    explicit Locked(PipeMap& map);
+    ~Locked();
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    PipeMap& map_;
+    std::lock_guard<std::mutex> lock_;
+  };
+  /// For a scope in which the own record's times change, which others read without this. Under the
+  /// mutex.
+  class Changing {
+   public:
+    explicit Changing(PipeRecord& record) : version_(record.version) { ++version_; }
+    ~Changing() { ++version_; }
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
+
+   private:
+    std::atomic<std::uint32_t>& version_;
+  };
+  std::mutex mutex;
+
+  // Under the lock.
+  /// Records of programs that were killed count no more. Whether other programs live.
+  bool end_dead();
+  /// The record that the next slot is for; -1: none.
+  int next() const;
+  /// Slots that nobody has.
+  int free() const;
+  /// Wakes a thread of that program.
+  void call_next();
+
+ private:
+  void open(const std::string& path);
+  void map(const std::string& path);
+  void agree(int slots, int otherwise, const std::string& path);
+  void join(const std::string& path, const PipeBoard::Stage& stage);
+  void set_places();
+  void close();
+
+  int fd_ = -1, input_ = 0;
+  PipeFile* file_ = nullptr;
+  std::size_t own_index_ = kPipeRecords;  // none
+};
+
+}  // namespace vfm

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/pipe_look.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/units.h"
+#include "cli/harmless.h"
+
+namespace vfm::cli {
+namespace {
+
+// Of the slots, or of the time: from here on all of it counts as used.
+constexpr double kAll = 0.85;
+constexpr double kMostly = 0.5;
+
+double between(double value, double most) {
+  return std::clamp(value, 0.0, most);
+}
+
+/// How far a program is held up by others, 0 to 1.
+double held_up(const PipeLook& look, std::size_t stage) {
+  const StageLook& here = look.stages[stage];
+  double output = here.output;
+  if (stage + 1 < look.stages.size()) output = std::min(output, 1 - look.stages[stage + 1].input);
+  return std::min(1.0, here.input + output);
+}
+
+}  // namespace
+
+PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
+                      double seconds, int slots) {
+  PipeLook look{slots, seconds, {}};
+  if (seconds <= 0) return look;
+  for (const StageState& state : after) {
+    StageState old;
+    for (const StageState& other : before)
+      if (other.pid == state.pid && other.name == state.name && other.unit == state.unit)
+        old = other;
+    StageLook stage{.state = state};
+    stage.rate = state.done > old.done ? static_cast<double>(state.done - old.done) / seconds : 0;
+    const auto most = static_cast<double>(state.most);
+    stage.slots = between((state.busy_seconds - old.busy_seconds) / seconds, most);
+    stage.waiting = between((state.slot_seconds - old.slot_seconds) / seconds, most);
+    stage.input = between((state.input_seconds - old.input_seconds) / seconds, 1);
+    stage.output = between((state.output_seconds - old.output_seconds) / seconds, 1);
+    look.stages.push_back(stage);
+  }
+  return look;
+}
+
+Bottleneck find_bottleneck(const PipeLook& look) {
+  int most = -1, least = -1;
+  double used = 0, waiting = 0;
+  for (std::size_t i = 0; i < look.stages.size(); ++i) {
+    const StageLook& stage = look.stages[i];
+    if (!stage.state.alive) continue;
+    const auto here = static_cast<int>(i);
+    used += stage.slots;
+    waiting += stage.waiting;
+    if (most < 0 || stage.slots > look.stages[static_cast<std::size_t>(most)].slots) most = here;
+    if (least < 0 || held_up(look, i) < held_up(look, static_cast<std::size_t>(least)))
+      least = here;
+  }
+  if (least < 0) return {};
+  const StageLook& first = look.stages[static_cast<std::size_t>(most)];
+  if (look.slots > 0 && used >= kAll * look.slots)
+    return {most, fmt::format("has {:.1f} of the {} slots", first.slots, look.slots)};
+  if (look.slots <= 0 && waiting >= kMostly)
+    return {most, fmt::format("has {:.1f} of the {:.1f} slots that make gave", first.slots, used)};
+  if (first.slots >= kAll * first.state.most)
+    return {most, fmt::format("has all {} slots that its -j allows", first.state.most)};
+  if (held_up(look, static_cast<std::size_t>(least)) >= kMostly)
+    return {-1, "the input comes too slowly"};
+  return {least, "waits least for the others"};
+}
+
+std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
+  std::size_t names = 0, units = 0;
+  for (const StageLook& stage : look.stages) {
+    names = std::max(names, stage.state.name.size());
+    units = std::max(units, stage.state.unit.size());
+  }
+  std::vector<std::string> lines;
+  for (const auto& [state, rate, slots, waiting, input, output] : look.stages) {
+    std::string line = fmt::format("{:<{}} {:>9} {:<{}} {:>7}/s", harmless(state.name), names,
+                                   state.done, harmless(state.unit), units, format_count(rate));
+    if (!state.alive) {
+      line += "  ended";
+    } else {
+      line += fmt::format("  {:>4.1f} slots, {:>3} waiting", slots, state.waiting);
+      if (state.input_bytes > 0)
+        line +=
+            fmt::format(", {} in the pipe", format_bytes(static_cast<double>(state.input_bytes)));
+    }
+    lines.push_back(line);
+  }
+  const Bottleneck bottleneck = find_bottleneck(look);
+  if (bottleneck.stage >= 0)
+    lines.push_back(
+        fmt::format("bottleneck: {} {}",
+                    harmless(look.stages[static_cast<std::size_t>(bottleneck.stage)].state.name),
+                    bottleneck.why));
+  else if (!bottleneck.why.empty())
+    lines.push_back("bottleneck: none, " + bottleneck.why);
+  for (std::string& line : lines)
+    if (width > 0 && line.size() > static_cast<std::size_t>(width))
+      line.resize(static_cast<std::size_t>(width));
+  return lines;
+}
+
+}  // namespace vfm::cli

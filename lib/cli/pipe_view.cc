@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/pipe_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "report/html.h"
+
+namespace vfm::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kInterval{500};
+constexpr int kLooksPerPage = 10;
+constexpr std::size_t kMostKept = 1000;
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+/// "vfm-clip", or "vfm-clip (2)" where two programs have the name.
+std::vector<std::string> names_of(const std::vector<StageState>& stages) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const StageState& stage : stages) {
+    const int count = ++seen[stage.name];
+    names.push_back(count == 1 ? stage.name : fmt::format("{} ({})", stage.name, count));
+  }
+  return names;
+}
+
+}  // namespace
+
+PipeView::PipeView(std::shared_ptr<PipeBoard> board, std::function<void(const PipeLook&)> show,
+                   std::string page)
+    : board_(std::move(board)), show_(std::move(show)), page_(std::move(page)) {
+  before_ = board_->stages();
+  thread_ = std::thread([this] { watch(); });
+}
+
+PipeView::~PipeView() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  end_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PipeView::watch() {
+  for (int count = 1;; ++count) {
+    {
+      std::unique_lock lock(mutex_);
+      if (end_.wait_for(lock, kInterval, [&] { return ending_; })) return;
+    }
+    const PipeLook now = look();
+    if (show_) show_(now);
+    if (page_.empty() || count % kLooksPerPage != 0) continue;
+    try {
+      write_page();
+    } catch (const Error& error) {
+      log_info("{}", error.what());  // finish() tells it
+    } catch (const Stopped&) {
+      return;  // the disk is full: finish() finds that, too
+    }
+  }
+}
+
+PipeLook PipeView::look() {
+  const Clock::time_point now = Clock::now();
+  const std::vector<StageState> after = board_->stages();
+  PipeLook look = look_between(before_, after, std::chrono::duration<double>(now - last_).count(),
+                               board_->slots());
+  before_ = after;
+  last_ = now;
+  keep(look);
+  return look;
+}
+
+void PipeView::keep(const PipeLook& look) {
+  const Bottleneck bottleneck = find_bottleneck(look);
+  if (!bottleneck.why.empty()) {
+    const auto names = names_of(before_);
+    bottleneck_seconds_[bottleneck.stage < 0 ? "none: the input is slow"
+                                             : names[static_cast<std::size_t>(bottleneck.stage)]] +=
+        look.seconds;
+  }
+  if (page_.empty() || looks_++ % every_ != 0) return;
+  kept_.push_back({std::chrono::duration<double>(last_ - begin_).count(), look});
+  if (kept_.size() < kMostKept) return;
+  for (std::size_t i = 0; i < kept_.size() / 2; ++i)
+    kept_[i] = std::move(kept_[2 * i]);
+  kept_.resize(kept_.size() / 2);
+  every_ *= 2;
+}
+
+void PipeView::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  end_.notify_all();
+  thread_.join();
+  const PipeLook last = look();
+  if (show_) show_(last);
+  if (!page_.empty()) write_page();
+}
+
+void PipeView::write_page() const {
+  report::Page page("Programs of a pipe");
+  const auto names = names_of(before_);
+  const double seconds = std::chrono::duration<double>(last_ - begin_).count();
+  page.paragraph(fmt::format(
+      "{} programs on one machine, over {}. Slots: {}.", names.size(), format_seconds(seconds),
+      board_->slots() > 0 ? fmt::format("{} that they share", board_->slots())
+                          : std::string("those of make")));
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    const StageState& s = before_[i];
+    const double age = std::max(s.age, 1e-9);
+    rows.push_back({names[i], fmt::format("{} {}", s.done, s.unit),
+                    format_count(static_cast<double>(s.done) / age),
+                    fmt::format("{:.2f}", s.busy_seconds / age),
+                    fmt::format("{:.2f}", s.slot_seconds / age), percent(s.input_seconds / age),
+                    percent(s.output_seconds / age), s.alive ? "runs" : "ended"});
+  }
+  page.table({"program", "done", "a second", "slots, mean", "waiting for a slot, mean",
+              "waits for input", "for its reader", ""},
+             rows);
+  std::vector<std::vector<std::string>> bottlenecks;
+  for (const auto& [name, time] : bottleneck_seconds_)
+    bottlenecks.push_back({name, percent(time / std::max(seconds, 1e-9))});
+  if (!bottlenecks.empty()) page.table({"bottleneck", "of the time"}, bottlenecks);
+  const auto chart = [&](const char* label, const char* caption, auto value) {
+    std::vector<report::Series> lines;
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      report::Series& line = lines.emplace_back();
+      line.name = names[i];
+      for (const Kept& kept : kept_)
+        for (const StageLook& stage : kept.look.stages)
+          if (stage.state.pid == before_[i].pid && stage.state.name == before_[i].name) {
+            line.x.push_back(kept.seconds);
+            line.y.push_back(value(stage));
+          }
+    }
+    page.svg(report::line_chart(lines, "seconds", label), caption);
+  };
+  chart("slots", "Slots that each program had.", [](const StageLook& s) { return s.slots; });
+  chart("units a second", "What each program did, in its own units.",
+        [](const StageLook& s) { return s.rate; });
+  chart("waiting", "Items that were read and had no slot yet.",
+        [](const StageLook& s) { return s.waiting; });
+  page.write(page_);
+}
+
+}  // namespace vfm::cli

@@ -1,0 +1,69 @@
+// Looks at the programs that share slots while this one runs, and keeps what it saw: for the
+// block that --progress draws, and for the page of --share-report.
+//
+// A thread of its own, as the others go on while this program waits. Memory is bounded: of a long
+// run fewer looks are kept, at even distances.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/pipe_board.h"
+#include "cli/pipe_look.h"
+
+namespace vfm::cli {
+
+class PipeView {
+ public:
+  /// `show`: called with each look, in the view's thread; may be empty. `page`: a file to write,
+  /// every few seconds and at the end; "": none.
+  PipeView(std::shared_ptr<PipeBoard> board, std::function<void(const PipeLook&)> show,
+           std::string page);
+  /// Ends the thread.
+  ~PipeView();
+  PipeView(const PipeView&) = delete;
+  PipeView& operator=(const PipeView&) = delete;
+
+  /// Looks once more, ends the thread and writes the page. Throws Error where it cannot be
+  /// written.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// What is kept of a look.
+  struct Kept {
+    double seconds;  // since the begin
+    PipeLook look;
+  };
+  void watch();
+  PipeLook look();
+  void keep(const PipeLook& look);
+  void write_page() const;
+
+  const std::shared_ptr<PipeBoard> board_;
+  const std::function<void(const PipeLook&)> show_;
+  const std::string page_;
+  const Clock::time_point begin_ = Clock::now();
+  std::mutex mutex_;
+  std::condition_variable end_;
+  bool ending_ = false;  // guarded by mutex_
+
+  // Of the view's thread, then of finish().
+  Clock::time_point last_ = begin_;
+  std::vector<StageState> before_;
+  std::vector<Kept> kept_;
+  std::size_t every_ = 1, looks_ = 0;                 // of so many looks one is kept
+  std::map<std::string, double> bottleneck_seconds_;  // by program
+  std::thread thread_;
+};
+
+}  // namespace vfm::cli

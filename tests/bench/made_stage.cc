@@ -1,0 +1,104 @@
+// A made program of a pipe, whose items take as long as they say and need no processor: it sleeps.
+// All else is as in the real ones: records, order, -j, --share, make's jobserver, signals.
+//
+// A record: {"kind": "made", "seconds": [0.02, 0.1], ...}. The first of the seconds are this
+// program's; what it writes has the rest, and all other keys. For tests of how slots are shared.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/ordered.h"
+#include "base/progress.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "io/manifest.h"
+
+namespace {
+
+double clock_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class MadeStage : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "made_stage"; }
+  std::string description() const override { return "Sleep as long as each record says."; }
+  std::string example() const override { return "made_stage --fan-out 4 items.jsonl"; }
+  void add_options(CLI::App& app) override {
+    input_.add(app, "ITEMS", "manifests");
+    jobs_.add(app);
+    app.add_option("--fan-out", fan_out_, "records that an item becomes");
+    app.add_flag("--unlike", unlike_,
+                 "one item of twenty takes twenty times as long as the others");
+    app.add_option("--log", log_, "append when each item began and ended, in one write");
+    app.add_flag("--stamp", stamp_, "write when each record came");
+  }
+
+  long run(vfm::cli::Context& context) override {
+    vfm::Slots slots = context.slots(jobs_);
+    if (!log_.empty())
+      log_fd_ = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    vfm::io::ManifestReader reader(
+        input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
+    context.progress.start("items", 0);
+    vfm::for_each_ordered<vfm::Json, vfm::Json>(
+        slots, [&] { return next(reader); }, [&](vfm::Json& item) { return work(item); },
+        [&](vfm::Json& item) {
+          if (stamp_) item["at"] = clock_seconds();
+          for (int i = 0; i < fan_out_; ++i)
+            context.manifest.write(item);
+          context.progress.add();
+        });
+    return 0;
+  }
+
+ private:
+  /// The next item, with its time in "takes".
+  std::optional<vfm::Json> next(vfm::io::ManifestReader& reader) {
+    auto record = reader.next();
+    if (!record) return std::nullopt;
+    vfm::Json& seconds = record->json.at("seconds");
+    double takes = seconds.at(0).get<double>();
+    seconds.erase(0);
+    if (unlike_) {
+      std::uint64_t mixed = ++number_ * 0x9E3779B97F4A7C15u;
+      mixed ^= mixed >> 32;
+      takes *= (mixed % 20 == 0 ? 20 : 1) / 1.95;
+    }
+    record->json["takes"] = takes;
+    return std::move(record->json);
+  }
+
+  vfm::Json work(vfm::Json& item) const {
+    const double begin = clock_seconds();
+    std::this_thread::sleep_for(std::chrono::duration<double>(item.at("takes").get<double>()));
+    item.erase("takes");
+    const std::string line = fmt::format("{:.6f} 1\n{:.6f} -1\n", begin, clock_seconds());
+    if (log_fd_ >= 0 && ::write(log_fd_, line.data(), line.size()) < 0)
+      vfm::fail("cannot write '{}'", log_);
+    return std::move(item);
+  }
+
+  std::string log_;
+  vfm::cli::InputOptions input_;
+  vfm::cli::JobOptions jobs_;
+  int fan_out_ = 1, log_fd_ = -1;
+  bool unlike_ = false, stamp_ = false;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MadeStage tool;
+  return vfm::cli::run(argc, argv, tool);
+}

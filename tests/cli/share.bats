@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# Programs of a pipe that share slots: by --share and VFM_SLOTS, and by make's jobserver. Made programs, which sleep.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+load made_pipe
+bats_require_minimum_version 1.5.0
+
+# pipe OPTION...: three stages, of which the first makes four records of an item, and what each did in its log.
+pipe() {
+  "$MADE" items.jsonl --fan-out 4 --log log.1 "$@" | "$MADE" --log log.2 "$@" | "$MADE" --log log.3 "$@"
+}
+
+@test "a pipe shares VFM_SLOTS slots: no more at once, all of them in use, the same bytes as alone" {
+  made_items 16 0.01 0.005 0.015 >items.jsonl
+  pipe -j4 >alone.jsonl
+  rm log.*
+  VFM_SLOTS=5 pipe --share slots >shared.jsonl
+  cmp alone.jsonl shared.jsonl
+  [ "$(records <shared.jsonl | wc -l)" -eq 64 ]
+  [ "$(most_at_once log.*)" -eq 5 ]
+  # The number that living programs share is that of the next one, too, and the file is used again.
+  made_items 2 0.3 >long.jsonl
+  VFM_SLOTS=5 "$MADE" long.jsonl --share slots >/dev/null &
+  until grep -q made slots; do sleep 0.01; done
+  sleep 0.1
+  VFM_SLOTS=3 run --separate-stderr "$MADE" items.jsonl --share slots
+  [ "$status" -eq 2 ]
+  # shellcheck disable=SC2154
+  [[ $stderr == *"'slots' have 5 slots, this one 3 slots"* ]]
+  wait
+  VFM_SLOTS=3 "$MADE" long.jsonl --share slots >/dev/null
+}
+
+@test "a stage that is killed takes no slot with it" {
+  made_items 4 100 >long.jsonl
+  made_items 8 0.05 >short.jsonl
+  export VFM_SLOTS=4
+  "$MADE" long.jsonl --share slots >/dev/null 2>&1 3>&- &
+  local killed=$!
+  until grep -q made slots; do sleep 0.01; done
+  sleep 0.3
+  "$MADE" short.jsonl --share slots --log log >short.out 3>&- &
+  sleep 0.3
+  # All slots are the first one's.
+  [ ! -e log ] || [ ! -s log ]
+  kill -KILL "$killed"
+  wait "$killed" || true
+  wait "$!"
+  [ "$(records <short.out | wc -l)" -eq 8 ]
+  [ "$(most_at_once log)" -eq 4 ]
+}
+
+@test "a pipe under make has make's slots, by pipe and by fifo, and gives them back" {
+  made_items 12 0.01 0.005 0.015 >items.jsonl
+  pipe -j4 >alone.jsonl
+  rm log.*
+  # Each program has one slot of its own, and there are three tokens.
+  mkfifo tokens
+  exec 8<>tokens
+  printf '+++' >&8
+  local auth most
+  for auth in 8,8 "fifo:$PWD/tokens"; do
+    MAKEFLAGS=" -j4 --jobserver-auth=$auth" pipe -j16 >shared.jsonl
+    cmp alone.jsonl shared.jsonl
+    most=$(most_at_once log.*)
+    echo "$most at once"
+    [ "$most" -gt 3 ] && [ "$most" -le 6 ]
+    [ "$(timeout 5 head -c 3 <&8)" = "+++" ]
+    printf '+++' >&8
+    rm log.*
+  done
+  # A file of --share then only shows what they do.
+  MAKEFLAGS=" -j4 --jobserver-auth=8,8" VFM_SLOTS=1 pipe -j16 --share slots >shared.jsonl
+  cmp alone.jsonl shared.jsonl
+  most=$(most_at_once log.*)
+  [ "$most" -gt 3 ] && [ "$most" -le 6 ]
+  exec 8>&-
+}
+
+@test "make itself, with a pipe in a recipe" {
+  made_items 10 0.02 0.01 >items.jsonl
+  printf 'all: a.out b.out\n%%.out:\n\t+@%s items.jsonl -j9 --log log.$* | %s -j9 --log log2.$* >$@\n' "$MADE" "$MADE" >Makefile
+  run make -j4
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output != *jobserver* ]]
+  [ "$(records <a.out | wc -l)" -eq 10 ]
+  cmp <(records <a.out) <(records <b.out)
+  # Two recipes' own slots, one more for the second program of each, and two tokens.
+  [ "$(most_at_once log.* log2.*)" -le 6 ]
+}
+
+@test "VFM_SLOTS alone is the default of -j; a bad one is refused before any work" {
+  made_items 12 0.03 >items.jsonl
+  VFM_SLOTS=3 "$MADE" items.jsonl --log log >/dev/null
+  [ "$(most_at_once log)" -eq 3 ]
+  rm log
+  VFM_SLOTS=3 "$MADE" items.jsonl -j2 --log log >/dev/null
+  [ "$(most_at_once log)" -eq 2 ]
+  local bad
+  for bad in 0 -1 x 4097 "3 "; do
+    VFM_SLOTS=$bad run --separate-stderr "$MADE" items.jsonl
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"VFM_SLOTS is '$bad'"* ]]
+  done
+}
+
+@test "--share takes no file that holds something else" {
+  made_items 1 0 >items.jsonl
+  run --separate-stderr "$MADE" items.jsonl --share items.jsonl
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"'items.jsonl' is not empty, and not of --share"* ]]
+  [ "$(wc -l <items.jsonl)" -eq 1 ]
+  run --separate-stderr "$MADE" items.jsonl --share no/where
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"cannot open 'no/where' for --share: No such file or directory"* ]]
+  run "$MADE" items.jsonl --share ''
+  [ "$status" -eq 2 ]
+}

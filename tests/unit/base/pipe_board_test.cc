@@ -1,0 +1,323 @@
+// Slots that programs share by a file: who gets them, and what becomes of those of a killed
+// program.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/pipe_board.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ordered.h"
+#include "base/slots.h"
+#include "support/temporary_folder.h"
+
+using namespace vfm;
+
+namespace {
+
+using Use = PipeBoard::Use;
+constexpr PipeBoard::Stage kNoPipes{.name = "stage", .input = -1, .output = -1};
+
+/// A program of a few slots, which says by a pipe that it has them, and then sleeps.
+class Holder {
+ public:
+  Holder(const std::string& path, int slots) {
+    int fds[2];
+    REQUIRE(::pipe(fds) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      PipeBoard board(path, 0, 1, kNoPipes);
+      board.set_most(slots);
+      for (int i = 0; i < slots; ++i)
+        board.acquire(Use::item);
+      if (::write(fds[1], "x", 1) == 1)
+        for (;;)
+          ::pause();
+      ::kill(::getpid(), SIGKILL);
+    }
+    char byte;
+    ::close(fds[1]);
+    REQUIRE(::read(fds[0], &byte, 1) == 1);
+    ::close(fds[0]);
+  }
+  ~Holder() { kill(); }
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+void wait_until(const std::function<bool()>& what) {
+  for (int i = 0; i < 20'000 && !what(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  REQUIRE(what());
+}
+
+int held(const PipeBoard& board) {
+  int all = 0;
+  for (const StageState& stage : board.stages())
+    all += stage.held;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("programs that share a file have so many slots together, whoever has them") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  const auto a = std::make_shared<PipeBoard>(path, 3, 1, kNoPipes);
+  const auto b = std::make_shared<PipeBoard>(path, 0, 1, kNoPipes);
+  CHECK(b->slots() == 3);
+  Slots first(3, "", a), second(2, "", b);
+  first.acquire();
+  first.acquire();
+  second.acquire();
+  std::atomic<int> got = 0;
+  std::thread third([&] {
+    second.acquire();
+    ++got;
+  });
+  wait_until([&] { return first.wanted(); });
+  CHECK(got == 0);
+  CHECK(held(*a) == 3);
+  first.release();
+  third.join();
+  CHECK(held(*b) == 3);
+  CHECK_FALSE(first.wanted());
+  // The second has all that it may have.
+  first.release();
+  std::thread fourth([&] {
+    second.acquire();
+    ++got;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  CHECK(got == 1);
+  second.release();
+  fourth.join();
+  CHECK(got == 2);
+  second.release();
+  second.release();
+  CHECK(held(*a) == 0);
+}
+
+TEST_CASE("a program that is killed takes no slot with it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  PipeBoard board(path, 4, 1, kNoPipes);
+  board.set_most(4);
+  Holder holder(path, 3);
+  board.acquire(Use::item);
+  std::atomic<int> got = 1;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      board.acquire(Use::item);
+      ++got;
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  CHECK(got == 1);
+  holder.kill();
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(got == 4);
+  for (int i = 0; i < 4; ++i)
+    board.release();
+  // It is shown as ended; whoever comes next finds four slots.
+  const auto stages = board.stages();
+  CHECK(std::count_if(stages.begin(), stages.end(), [](const auto& s) { return s.alive; }) == 1);
+  Holder all(path, 4);
+  CHECK(held(board) == 4);
+}
+
+TEST_CASE("a program that is stopped keeps no slot from the others that it does not have") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  PipeBoard board(path, 1, 1, kNoPipes);
+  board.acquire(Use::item);
+  // It comes later in the pipe, and waits for the slot.
+  const pid_t later = ::fork();
+  if (later == 0) {
+    PipeBoard other(path, 0, 1, kNoPipes);
+    other.acquire(Use::item);
+    ::kill(::getpid(), SIGKILL);
+  }
+  wait_until([&] { return board.wanted(); });
+  ::kill(later, SIGSTOP);
+  int status = 0;
+  REQUIRE(::waitpid(later, &status, WUNTRACED) == later);
+  REQUIRE(WIFSTOPPED(status));
+  board.release();
+  board.acquire(Use::item);
+  CHECK(held(board) == 1);
+  ::kill(later, SIGKILL);
+  ::waitpid(later, nullptr, 0);
+  board.release();
+}
+
+TEST_CASE("the later program of a pipe gets the slot, and an item before help") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  int between[2];
+  REQUIRE(::pipe(between) == 0);
+  // The later one joins first.
+  PipeBoard later(path, 1, 1, {.name = "later", .input = between[0], .output = -1});
+  PipeBoard earlier(path, 1, 1, {.name = "earlier", .input = -1, .output = between[1]});
+  const auto stages = later.stages();
+  REQUIRE(stages.size() == 2);
+  CHECK(stages[0].name == "earlier");
+  CHECK(stages[1].name == "later");
+  earlier.set_most(2);
+  std::vector<std::string> order;  // guarded by the one slot
+  const auto take = [&](PipeBoard& board, Use use, const char* name) {
+    return std::thread([&board, &order, use, name] {
+      board.acquire(use);
+      order.emplace_back(name);
+      board.release();
+    });
+  };
+  // On a busy machine a thread may come too late for its turn: that is so meant, and seldom.
+  int as_told = 0;
+  for (int round = 0; round < 5; ++round) {
+    order.clear();
+    earlier.acquire(Use::item);
+    std::vector<std::thread> threads;
+    threads.push_back(take(later, Use::help, "help"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    threads.push_back(take(earlier, Use::item, "earlier"));
+    wait_until([&] { return earlier.stages()[0].waiting == 1; });
+    threads.push_back(take(later, Use::item, "later"));
+    wait_until([&] { return earlier.stages()[1].waiting == 1; });
+    earlier.release();
+    for (std::thread& thread : threads)
+      thread.join();
+    REQUIRE(order.size() == 3);
+    as_told += order == std::vector<std::string>{"later", "earlier", "help"} ? 1 : 0;
+  }
+  CHECK(as_told >= 3);
+  ::close(between[0]);
+  ::close(between[1]);
+}
+
+TEST_CASE("what a program of a pipe did and waited for is on the board") {
+  const TemporaryFolder folder;
+  const auto board = std::make_shared<PipeBoard>(folder.path + "/slots", 2, 1, kNoPipes);
+  board->start("films");
+  Slots slots(2, "", board);
+  int i = 0;
+  for_each_ordered<int, int>(
+      slots,
+      [&]() -> std::optional<int> {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return i < 8 ? std::optional(i++) : std::nullopt;
+      },
+      [](int& n) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        return n;
+      },
+      [&](int&) {
+        board->add_done(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      });
+  const StageState state = board->stages().at(0);
+  CHECK(state.unit == "films");
+  CHECK(state.done == 8);
+  CHECK(state.held == 0);
+  CHECK(state.waiting == 0);
+  CHECK(state.input_seconds >= .08);
+  CHECK(state.busy_seconds >= .04);
+  CHECK(state.output_seconds >= .016);
+  CHECK(state.age >= state.input_seconds);
+}
+
+TEST_CASE("a board without slots shows those of a jobserver") {
+  const TemporaryFolder folder;
+  const auto board =
+      std::make_shared<PipeBoard>(folder.path + "/slots", PipeBoard::kNone, 5, kNoPipes);
+  CHECK(board->slots() == PipeBoard::kNone);
+  int fds[2];
+  REQUIRE(::pipe(fds) == 0);
+  REQUIRE(::write(fds[1], "+", 1) == 1);
+  const std::string auth =
+      "--jobserver-auth=" + std::to_string(fds[0]) + "," + std::to_string(fds[1]);
+  CHECK(Slots::finds_jobserver(auth));
+  Slots slots(4, auth, board);
+  slots.acquire();
+  slots.acquire();
+  CHECK(held(*board) == 2);
+  std::thread third([&] { slots.acquire(); });
+  wait_until([&] { return board->stages()[0].waiting == 1; });
+  slots.release();
+  third.join();
+  CHECK(held(*board) == 2);
+  slots.release();
+  slots.release();
+  CHECK(held(*board) == 0);
+  CHECK_THROWS_WITH(PipeBoard(folder.path + "/slots", 7, 1, kNoPipes),
+                    Catch::Contains("have those of make, this one 7 slots"));
+  ::close(fds[0]);
+  ::close(fds[1]);
+}
+
+TEST_CASE("a file that is not of this is refused, and left as it is") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  std::ofstream(path) << "my notes";
+  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("not of --share"));
+  std::string text;
+  std::getline(std::ifstream(path), text);
+  CHECK(text == "my notes");
+  std::ofstream(path) << std::string(64 * 1024, 'x');
+  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("not of --share"));
+  CHECK_THROWS_WITH(PipeBoard(folder.path, 2, 1, kNoPipes), Catch::Contains("cannot open"));
+  CHECK_THROWS_WITH(PipeBoard(folder.path + "/no/where", 2, 1, kNoPipes),
+                    Catch::Contains("No such file"));
+  REQUIRE(::mkfifo((folder.path + "/fifo").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(PipeBoard(folder.path + "/fifo", 2, 1, kNoPipes),
+                    Catch::Contains("is no file"));
+}
+
+TEST_CASE("programs that share agree on the number of slots; the next ones may choose another") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  {
+    PipeBoard one(path, 0, 6, kNoPipes);
+    CHECK(one.slots() == 6);
+    CHECK_THROWS_WITH(PipeBoard(path, 5, 1, kNoPipes), Catch::Contains("have 6 slots, this one 5"));
+    PipeBoard two(path, 6, 1, kNoPipes);
+    CHECK(two.stages().size() == 2);
+  }
+  PipeBoard next(path, 5, 1, kNoPipes);
+  CHECK(next.slots() == 5);
+  CHECK(next.stages().size() == 1);
+}
+
+TEST_CASE("there is room for as many programs as are said, and then again") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  std::vector<std::unique_ptr<PipeBoard>> boards;
+  for (int i = 0; i < 63; ++i)
+    boards.push_back(std::make_unique<PipeBoard>(path, 2, 1, kNoPipes));
+  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("63 programs share"));
+  boards.pop_back();
+  CHECK(PipeBoard(path, 2, 1, kNoPipes).stages().size() == 63);
+}
