@@ -7,28 +7,26 @@
 namespace vfm::ops::VFM_ISA {
 namespace {
 
-using Lanes = FloatLanes;
-
 struct Half {
   std::uint16_t bits;
 };
 
-VFM_INLINE Lanes widen_lanes(const float* p) {
+VFM_INLINE FloatLanes widen_lanes(const float* p) {
   return load_as<Native>(p);
 }
-VFM_INLINE Lanes widen_lanes(const bf16* p) {
-  return (Lanes)(widen_halves(p) << 16);
+VFM_INLINE FloatLanes widen_lanes(const bf16* p) {
+  return (FloatLanes)(widen_halves(p) << 16);
 }
-VFM_INLINE Lanes widen_lanes(const std::int8_t* p) {
+VFM_INLINE FloatLanes widen_lanes(const std::int8_t* p) {
   return lanes_of(widen_bytes(p));
 }
 // The bits of the magnitude, moved, are those of the number times 2^-112, subnormal ones too.
-VFM_INLINE Lanes widen_lanes(const Half* p) {
+VFM_INLINE FloatLanes widen_lanes(const Half* p) {
   const auto bits = (NativeBits)widen_halves(&p->bits);
   const NativeBits magnitude = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
-  const NativeBits finite = (NativeBits)((Lanes)magnitude * 0x1p112f);
+  const NativeBits finite = (NativeBits)((FloatLanes)magnitude * 0x1p112f);
   const NativeBits not_finite = magnitude | 0x7f800000u;
-  return (Lanes)((magnitude >= (0x7c00u << 13) ? not_finite : finite) | sign);
+  return (FloatLanes)((magnitude >= (0x7c00u << 13) ? not_finite : finite) | sign);
 }
 
 // One copy of it, so that no two tiles round it in two ways.
@@ -46,16 +44,16 @@ struct FewRowsTile {
     const std::int64_t k = a.columns;
     const T* const w = static_cast<const T*>(a.w) + first * k;
     const float* const x = a.x + row * k;
-    Lanes sums[C][R] = {};
+    FloatLanes sums[C][R] = {};
     const auto add = [&](const T* ws, std::int64_t w_stride, const float* xs,
                          std::int64_t x_stride) {
-      Lanes of_w[C];
+      FloatLanes of_w[C];
 #pragma GCC unroll 4
       for (int c = 0; c < C; ++c)
         of_w[c] = widen_lanes(ws + c * w_stride);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
-        const Lanes of_x = load_as<Native>(xs + r * x_stride);
+        const FloatLanes of_x = load_as<Native>(xs + r * x_stride);
 #pragma GCC unroll 4
         for (int c = 0; c < C; ++c)
           sums[c][r] += of_w[c] * of_x;
