@@ -85,8 +85,10 @@ class ClipJob {
   /// A video of a batch.
   Outcome part(const JoinedItems::Work& work) {
     const ClipSource& source = work.item.sources[0];
-    work.batch->make(work.place, [&](ClipSink& sink) { cut(source, sink, false); });
-    return {.account = fmt::format("'{}': in '{}'", source.path, work.batch->name())};
+    const bool copied =
+        work.batch->make(work.place, [&](ClipSink& sink) { cut(source, sink, false); });
+    return {.account = fmt::format("'{}': {} '{}'", source.path,
+                                   copied ? "copied into" : "cut, for", work.batch->name())};
   }
 
   /// The batch that ends with `outcome`, which has none of what it gave yet.

@@ -87,8 +87,8 @@ bool Joined::take_earlier(std::size_t place) {
   return true;
 }
 
-void Joined::make(std::size_t place, const Cut& cut) {
-  if (take_earlier(place)) return;
+bool Joined::make(std::size_t place, const Cut& cut) {
+  if (take_earlier(place)) return true;
   ClipPart part(*parts_);
   try {
     cut(part);
@@ -96,9 +96,10 @@ void Joined::make(std::size_t place, const Cut& cut) {
     if (error.kind() != ErrorKind::runtime) throw;
     const std::lock_guard lock(mutex_);
     failed_[place] = error.what();
-    return;
+    return false;
   }
   part.end(sources_[place]);
+  return false;
 }
 
 /// Whether the videos that an earlier run could not use are as they were then.

@@ -63,10 +63,10 @@ class Joined {
   std::size_t size() const { return sources_.size(); }
   const std::string& name() const { return name_; }
 
-  /// Has `cut` make the clips of a video, unless they are at hand. What `cut` throws is kept, if it
-  /// is an Error of the video.
+  /// Has `cut` make the clips of a video, unless they can be copied; then true. What `cut` throws
+  /// is kept, if it is an Error of the video.
   using Cut = std::function<void(ClipSink& sink)>;
-  void make(std::size_t place, const Cut& cut);
+  bool make(std::size_t place, const Cut& cut);
   /// Writes the shards, when all are made, and gives the json. Throws Error; Stopped.
   Json finish();
 

@@ -46,12 +46,6 @@ bool is_settled(const FileState& state) {
   return state.ctime_ns < now - kSettled && state.mtime_ns < now - kSettled;
 }
 
-std::string sum_of(const std::string& path, const FileState& s, const std::string& hash) {
-  return hash_hex(fmt::format("{} {} {} {} {} {} {}", s.bytes, s.inode, s.device, s.mtime_ns,
-                              s.ctime_ns, hash, path))
-      .substr(0, 16);
-}
-
 sqlite3_int64 as_column(std::uint64_t value) {
   return static_cast<sqlite3_int64>(value);
 }
@@ -68,6 +62,13 @@ FileState FileState::of(const File& file) {
           .ctime_ns = nanoseconds(facts.st_ctim)};
 }
 
+std::string HashLedger::row_sum(const std::string& path, const FileState& s,
+                                const std::string& hash) {
+  return hash_hex(fmt::format("{} {} {} {} {} {} {}", s.bytes, s.inode, s.device, s.mtime_ns,
+                              s.ctime_ns, hash, path))
+      .substr(0, 16);
+}
+
 struct HashLedger::Table {
   explicit Table(const std::string& path) {
     sqlite3* handle = nullptr;
@@ -81,7 +82,8 @@ struct HashLedger::Table {
     if (number("PRAGMA application_id") != kApplication ||
         number("PRAGMA user_version") != kVersion)
       throw Damaged{"it is no ledger of this version"};
-    prepare(select, "SELECT bytes, inode, device, mtime, ctime, hash, sum FROM files WHERE path = ?1");
+    prepare(select,
+            "SELECT bytes, inode, device, mtime, ctime, hash, sum FROM files WHERE path = ?1");
     prepare(insert, "INSERT OR REPLACE INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
     prepare(select_note, "SELECT value FROM notes WHERE name = ?1");
     prepare(insert_note, "INSERT OR REPLACE INTO notes VALUES (?1, ?2)");
@@ -114,7 +116,7 @@ struct HashLedger::Table {
              .mtime_ns = number_at(3),
              .ctime_ns = number_at(4)},
             text_at(select, 5)};
-    if (text_at(select, 6) != sum_of(row.path, row.state, row.hash))
+    if (text_at(select, 6) != row_sum(row.path, row.state, row.hash))
       throw Damaged{fmt::format("the row of '{}' is not as it was written", path)};
     return row;
   }
@@ -130,7 +132,7 @@ struct HashLedger::Table {
       sqlite3_bind_int64(insert.get(), 5, row.state.mtime_ns);
       sqlite3_bind_int64(insert.get(), 6, row.state.ctime_ns);
       bind(insert, 7, row.hash);
-      const std::string sum = sum_of(row.path, row.state, row.hash);
+      const std::string sum = row_sum(row.path, row.state, row.hash);
       bind(insert, 8, sum);
       step(insert);
     }
