@@ -101,6 +101,7 @@ class ClipJob {
         sources.push_back(batch.source(i).path);
       for (Json& record : outcome.records)
         record["sources"] = sources;
+      log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::runtime) throw;
       outcome.errors.push_back({batch.source(0).path, error.what()});
@@ -191,7 +192,7 @@ class ClipJob {
     outcome.errors = ClipStore::faults(finished, source.path);
     if (outcome.clips == 0 && outcome.errors.empty())
       outcome.errors.push_back({source.path, kNoClip});
-    outcome.json = dump_json(finished);
+    if (!options_.report.empty()) outcome.json = dump_json(finished);
   }
 
   const ClipOptions& options_;

@@ -2,6 +2,7 @@
 #include "clip/earlier_clips.h"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -35,7 +36,10 @@ bool EarlierClips::is_same(const Json& settings) const {
 /// sources are the same.
 void EarlierClips::find_joined() {
   joined_.emplace(directory_);
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) {
+  std::error_code wrong;
+  for (fs::directory_iterator at(directory_, wrong), end; !wrong && at != end;
+       at.increment(wrong)) {
+    const fs::directory_entry& entry = *at;
     const std::string file = entry.path().filename().string();
     if (!file.starts_with(kJoinedName) || !file.ends_with(".json") ||
         file.size() != kJoinedName.size() + 16 + 5)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/joined.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "clip/clip_output.h"
+#include "shard/writer.h"
 
 namespace vfm::clip {
 
@@ -23,7 +26,18 @@ std::string hash_of_spans(const ClipSource& source) {
 
 KeptClips ClipPart::begin(bool) {
   places_.clear();
+  keys_.clear();
   return {};
+}
+
+/// What no shard takes is this video's fault, and must not become its batch's.
+void ClipPart::add(const shard::Sample& sample) {
+  shard::SampleView view{sample.key, {}};
+  for (const shard::Member& member : sample.members)
+    view.members.push_back({member.extension, member.data});
+  shard::check_sample(view);
+  if (!keys_.insert(sample.key).second) fail("two clips have the key '{}'", sample.key);
+  places_.push_back(parts_.add(sample));
 }
 
 Json ClipPart::finish(Json summary) {
@@ -47,6 +61,7 @@ Joined::Joined(const ClipItem& batch, const ClipOptions& options, const Json& se
       directory_(options.directory),
       name_(store_name(batch)),
       force_(options.force),
+      readable_(options.readable_names),
       settings_(settings),
       earlier_(earlier) {
   std::string spans;
@@ -59,11 +74,16 @@ Joined::Joined(const ClipItem& batch, const ClipOptions& options, const Json& se
 std::vector<std::size_t> Joined::begin() {
   found_ = store_->find_or_hold(force_);
   std::vector<std::size_t> places;
+  const auto is_of_this = [&] {
+    return found_.contains("sources") && found_.at("sources").is_array() &&
+           found_.at("sources").size() == size();
+  };
+  if (!found_.is_null() && !is_of_this()) found_ = store_->find_or_hold(true);
   if (!found_.is_null()) {
     // Killed right after finishing.
     ::unlink(ClipParts::path_of(directory_, name_).c_str());
     const Json& entries = found_.at("sources");
-    for (std::size_t i = 0; i < entries.size() && i < size(); ++i)
+    for (std::size_t i = 0; i < size(); ++i)
       if (entries[i].contains("failed")) places.push_back(i);
     if (places.empty()) return places;
     store_->find_or_hold(true);
@@ -88,17 +108,16 @@ bool Joined::take_earlier(std::size_t place) {
 }
 
 bool Joined::make(std::size_t place, const Cut& cut) {
-  if (take_earlier(place)) return true;
-  ClipPart part(*parts_);
   try {
+    if (take_earlier(place)) return true;
+    ClipPart part(*parts_);
     cut(part);
+    part.end(sources_[place]);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::runtime) throw;
     const std::lock_guard lock(mutex_);
     failed_[place] = error.what();
-    return false;
   }
-  part.end(sources_[place]);
   return false;
 }
 
@@ -131,7 +150,21 @@ Json Joined::finish() {
   return finished;
 }
 
+/// Readable names end in a part of a hash alone: among thousands of sources of one name two clips
+/// may have the same. The video that comes later is left out then, with an error.
+void Joined::refuse_equal_keys() {
+  std::unordered_set<std::string> keys;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const ClipParts::Part* part = parts_->find(sources_[i].hash);
+    if (failed_.contains(i) || !part) continue;
+    for (const ClipParts::Place& clip : part->clips)
+      if (std::string key = parts_->read(clip).key; !keys.insert(key).second)
+        failed_[i] = fmt::format("its clip '{}' has the key of another video's; rename it", key);
+  }
+}
+
 Json Joined::write() {
+  if (readable_) refuse_equal_keys();
   store_->begin(false);
   Json entries = Json::array();
   std::vector<io::Fault> faults;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ class ClipPart : public ClipSink {
   explicit ClipPart(ClipParts& parts) : parts_(parts) {}
   KeptClips begin(bool keep) override;
   void add_kept() override {}  // there are none: a video that did not end begins anew
-  void add(const shard::Sample& sample) override { places_.push_back(parts_.add(sample)); }
+  void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
   /// The video has ended; `entry`: what the json is to say of it, null for what finish() was given.
   void end(const ClipSource& video, Json entry = nullptr);
@@ -44,6 +45,7 @@ class ClipPart : public ClipSink {
  private:
   ClipParts& parts_;
   std::vector<ClipParts::Place> places_;
+  std::set<std::string> keys_;
   Json summary_;
 };
 
@@ -73,11 +75,12 @@ class Joined {
  private:
   bool take_earlier(std::size_t place);
   bool failed_as_before() const;
+  void refuse_equal_keys();
   Json write();
 
   std::vector<ClipSource> sources_;
   std::string directory_, name_;
-  bool force_;
+  bool force_, readable_;
   Json settings_;
   EarlierClips& earlier_;
   std::unique_ptr<ClipStore> store_;
