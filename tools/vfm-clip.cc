@@ -92,6 +92,8 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--explain shows how shots are found; it needs --shots-only");
     if (!explain_.path.empty() && thresholds_->count() > 0)
       vfm::fail_usage("--explain is of one threshold; leave out --thresholds");
+    if (shots_only_ && options_.check)
+      vfm::fail_usage("--check is of a folder of clips, and --shots-only has none; leave one out");
     if (shots_only_ && options_.prune)
       vfm::fail_usage("--prune clears a folder of clips, and --shots-only has none; leave one out");
     if (dry_run_ && recipe.given)
@@ -302,6 +304,13 @@ class ClipTool : public vfm::cli::Tool {
         ->capture_default_str();
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes,
                                "a shard ends before it would grow over this");
+    app.add_option("--join", join_,
+                   "small videos that share shards: those after the first 1000, all, or none")
+        ->type_name("many|all|none")
+        ->check(CLI::IsMember({"many", "all", "none"}))
+        ->capture_default_str();
+    app.add_flag("--check", options_.check,
+                 "read all sources, also those that did not change by size, times and inode");
     app.add_flag("--prune", options_.prune,
                  "remove from the folder what is of sources that are not in the input");
     app.add_flag("--verify", options_.verify,
@@ -344,6 +353,11 @@ class ClipTool : public vfm::cli::Tool {
     options_.format =
         format_ == "files" ? vfm::clip::ClipFormat::files : vfm::clip::ClipFormat::shards;
     options_.readable_names = names_ == "readable";
+    options_.join = join_ == "all"    ? vfm::clip::Joining::all
+                    : join_ == "none" ? vfm::clip::Joining::none
+                                      : vfm::clip::Joining::many;
+    if (join_ == "all" && options_.format == vfm::clip::ClipFormat::files)
+      vfm::fail_usage("--join all is of shards; leave out --format files");
     options_.shot_format = format_ == "csv"        ? vfm::clip::ShotFormat::csv
                            : format_ == "edl"      ? vfm::clip::ShotFormat::edl
                            : format_ == "otio"     ? vfm::clip::ShotFormat::otio
@@ -408,7 +422,7 @@ class ClipTool : public vfm::cli::Tool {
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
-                                             names_ = "hash";
+                                             names_ = "hash", join_ = "many";
   vfm::clip::ClipOptions options_;
 };
 

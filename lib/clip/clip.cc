@@ -18,6 +18,7 @@
 #include "clip/crew.h"
 #include "clip/given_cutter.h"
 #include "clip/images.h"
+#include "clip/joined.h"
 #include "clip/leftovers.h"
 #include "clip/shot_cutter.h"
 #include "clip/source.h"
@@ -40,6 +41,7 @@ struct Outcome {
   std::size_t sources = 1;
   std::int64_t clips = 0;
   std::string json;  // of the finished source, for the report
+  std::shared_ptr<Joined> batch;  // to be finished behind this one
 };
 
 class ClipJob {
@@ -52,6 +54,9 @@ class ClipJob {
     if (options.readable_names) settings_["names"] = "readable";
   }
 
+  /// Everything but a source and its spans that decides clips' bytes.
+  const Json& settings() const { return settings_; }
+
   Outcome video(const ClipItem& item) {
     const ClipSource& source = item.sources[0];
     const Stopwatch watch;
@@ -62,14 +67,7 @@ class ClipJob {
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
       const bool there = !finished.is_null();
-      // What a killed run left is used; where it does not fit the video, all is cut once more.
-      for (bool keep = !options_.force; finished.is_null(); keep = false) {
-        ClipOutput output(source, options_, store);
-        const auto cutter = cutter_of(source, output);
-        output.begin(keep);
-        cut(*cutter);
-        finished = output.finish(cutter->summary());
-      }
+      if (!there) finished = cut(source, store, !options_.force);
       report(finished, source, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
       outcome.account = fmt::format(
@@ -82,6 +80,33 @@ class ClipJob {
       outcome.errors.emplace_back(source.path, error);
     }
     return outcome;
+  }
+
+  /// A video of a batch.
+  Outcome part(const JoinedItems::Work& work) {
+    const ClipSource& source = work.item.sources[0];
+    const bool copied =
+        work.batch->make(work.place, [&](ClipSink& sink) { cut(source, sink, false); });
+    return {.account = fmt::format("'{}': {} '{}'", source.path,
+                                   copied ? "copied into" : "cut, for", work.batch->name())};
+  }
+
+  /// The batch that ends with `outcome`, which has none of what it gave yet.
+  void finish(Outcome& outcome) {
+    Joined& batch = *outcome.batch;
+    try {
+      report(batch.finish(), {}, outcome);
+      Json sources = Json::array();
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        sources.push_back(batch.source(i).path);
+      for (Json& record : outcome.records)
+        record["sources"] = sources;
+      log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::runtime) throw;
+      outcome.errors.push_back({batch.source(0).path, error.what()});
+    }
+    outcome.batch.reset();
   }
 
   Outcome images(const ClipItem& item) {
@@ -121,12 +146,20 @@ class ClipJob {
   /// Everything but the source that decides its clips' bytes.
   Json settings_of(const ClipSource& source) const {
     Json settings = settings_;
-    if (!source.spans) return settings;
-    std::string text;
-    for (const GivenSpan& span : *source.spans)
-      text += span.text();
-    settings["spans"] = hash_hex(text);
+    if (source.spans) settings["spans"] = hash_of_spans(source);
     return settings;
+  }
+
+  /// Cuts the video. What a killed run left is used, with `keep`; where it does not fit the video,
+  /// all is cut once more.
+  Json cut(const ClipSource& source, ClipSink& sink, bool keep) const {
+    for (;; keep = false) {
+      ClipOutput output(source, options_, sink);
+      const auto cutter = cutter_of(source, output);
+      output.begin(keep);
+      cut(*cutter);
+      if (Json finished = output.finish(cutter->summary()); !finished.is_null()) return finished;
+    }
   }
 
   std::unique_ptr<ClipCutter> cutter_of(const ClipSource& source, ClipOutput& output) const {
@@ -158,8 +191,8 @@ class ClipJob {
     }
     outcome.errors = ClipStore::faults(finished, source.path);
     if (outcome.clips == 0 && outcome.errors.empty())
-      outcome.errors.emplace_back(source.path, "no clip: every shot is too short", Cause::empty);
-    outcome.json = dump_json(finished);
+      outcome.errors.emplace_back(source.path, kNoClip, Cause::empty);
+    if (!options_.report.empty()) outcome.json = dump_json(finished);
   }
 
   const ClipOptions& options_;
@@ -267,6 +300,10 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
     fail_usage("there is no span in the files of --spans");
   io::make_directories(options.directory);
   ClipItems items(options.inputs, options.shard_bytes, options.directory);
+  io::HashLedger ledger(io::join_path(options.directory, ".vfm-clip.ledger"), options.check);
+  items.use(&ledger);
+  if (options.join != Joining::none && options.format == ClipFormat::shards)
+    items.join(options.join == Joining::all ? 0 : kOwnShards);
   if (options.recipe.given) items.use(&spans);
   Crew crew(slots, bytes_ahead(options, slots.threads()));
   ClipJob job(options, decoder_threads(options.inputs, slots.threads()), crew, progress);
@@ -274,11 +311,22 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)
     errors.add(fault);
-  Leftovers leftovers(options.directory, options.readable_names);
+  Leftovers leftovers(options.directory, options.readable_names, ledger);
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));
-  const auto work = [&](ClipItem& item) -> Outcome {
+  JoinedItems joined(items, options, job.settings(),
+                     [&](const ClipItem& item) { leftovers.see(item); });
+  const auto make = [&](const JoinedItems::Work& work) -> Outcome {
+    const ClipItem& item = work.item;
+    if (work.batch) {
+      Outcome outcome;
+      if (item.kind != ClipItem::Kind::joined) outcome = job.part(work);
+      else outcome.sources = 0;
+      outcome.sources += work.there;
+      if (work.last) outcome.batch = work.batch;
+      return outcome;
+    }
     switch (item.kind) {
       case ClipItem::Kind::video:
         return job.video(item);
@@ -292,16 +340,11 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
         return {.errors = {{item.input, item.message, item.cause}}};
     }
   };
-  for_each_ordered<ClipItem, Outcome>(
-      slots,
-      [&] {
-        std::optional<ClipItem> item = items.next();
-        if (item) leftovers.see(*item);
-        return item;
-      },
-      work,
+  for_each_ordered<JoinedItems::Work, Outcome>(
+      slots, [&] { return joined.next(); }, make,
       [&](Outcome& outcome) {
         any = true;
+        if (outcome.batch) job.finish(outcome);
         for (const Json& record : outcome.records)
           manifest.write(record);
         for (const io::Fault& fault : outcome.errors)
@@ -316,6 +359,9 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
     errors.add({source, "has spans, but is not in the input", Cause::missing});
   if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)
     leftovers.finish(options.prune, items.streams().broken_off(), errors);
+  ledger.finish();
+  log_info("{} sources were read, {} were known by '{}'", ledger.files_read(),
+           ledger.files_known(), ledger.path());
   errors.finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("what came is cut and kept");

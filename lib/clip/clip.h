@@ -10,7 +10,9 @@
 // contents' hash. The json is written last: a video is finished when it stands there with the same
 // settings and all shards (shard/receipt.h), and is then skipped. Of an unfinished video, whole
 // shards are kept, and their clips are not re-encoded. Pictures are gathered, in input order, into
-// shards of their own, DIR/<h>.json likewise.
+// shards of their own, DIR/<h>.json likewise; and small videos, where they are many
+// (clip/joined.h). What the sources' contents hash to is kept in DIR/.vfm-clip.ledger
+// (io/hash_ledger.h), so that a run that finds all finished reads none of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -71,6 +73,11 @@ struct ClipRecipe {
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
+/// Which small videos share shards (clip/joined.h): of an input those after the first kOwnShards,
+/// all, or none.
+enum class Joining { many, all, none };
+constexpr std::uint64_t kOwnShards = 1000;
+
 /// What --shots-only prints (clip/list_shots.cc).
 enum class ShotFormat { json, csv, edl, otio, chapters };
 
@@ -82,10 +89,12 @@ struct ClipOptions {
   curate::ChangeModel change_model;  ///< with recipe.detector_model
   std::string directory;
   ClipFormat format = ClipFormat::shards;
+  Joining join = Joining::many;                          ///< of shards
   bool readable_names = false;                           ///< keys of clip/names.h
   ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
   std::vector<double> thresholds;                        ///< of list_shots(), json: a list for each
   bool force = false;                                    ///< rewrite what is there already
+  bool check = false;  ///< read all sources, also those whose hash is in the ledger
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool prune = false;       ///< remove what is of sources that the inputs do not name
   /// Of frames that wait for an encoder, for each slot (clip/crew.h).

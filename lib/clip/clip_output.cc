@@ -13,7 +13,7 @@ void pass_on(const Json& from, Json& to) {
     if (!to.contains(name)) to[name] = value;
 }
 
-ClipOutput::ClipOutput(const ClipSource& source, const ClipOptions& options, ClipStore& store)
+ClipOutput::ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store)
     : source_(source), options_(options), store_(store) {}
 
 /// What decides the clip. What does not touch it is not named, so it keeps the key that it had.

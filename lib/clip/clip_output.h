@@ -18,6 +18,9 @@ namespace vfm::clip {
 /// Adds those fields of `from` that `to` lacks: what came with a video goes on with its clips.
 void pass_on(const Json& from, Json& to);
 
+/// What is wrong with a video without clips and errors.
+inline constexpr const char* kNoClip = "no clip: every shot is too short";
+
 /// A clip that has ended.
 struct Clip {
   Span span;
@@ -32,9 +35,9 @@ struct Clip {
 class ClipOutput {
  public:
   /// All three must outlive this.
-  ClipOutput(const ClipSource& source, const ClipOptions& options, ClipStore& store);
+  ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store);
 
-  /// As ClipStore::begin() says.
+  /// As ClipSink::begin() says.
   void begin(bool keep) { kept_ = store_.begin(keep); }
   /// Whether a killed run finished the clip that begins here: then it need not be encoded.
   bool has(std::int64_t pts) const { return !kept_.empty() && kept_.front().begin == pts; }
@@ -55,7 +58,7 @@ class ClipOutput {
 
   const ClipSource& source_;
   const ClipOptions& options_;
-  ClipStore& store_;
+  ClipSink& store_;
   KeptClips kept_;  // those that were not reached yet
   bool fits_ = true;
 };

@@ -101,13 +101,20 @@ ClipReport::ClipReport(std::string path, std::string directory)
 void ClipReport::add(const std::string& json) {
   if (path_.empty()) return;
   const Json finished = parse_json(json, "the clip index");
-  ++videos_;
-  if (finished.contains("cuts") && lines_.size() < kLines) {
-    lines_.push_back(time_line(finished));
+  const auto add_video = [&](const Json& video) {
+    ++videos_;
+    if (!video.contains("cuts") || lines_.size() == kLines) return;
+    lines_.push_back(time_line(video));
     line_captions_.push_back(fmt::format("{}: {}, {} changes of shot, {} clips",
-                                         finished.value("source", ""),
-                                         format_seconds(finished.value("seconds", 0.0)),
-                                         finished.at("cuts").size(), finished.value("clips", 0)));
+                                         video.value("source", ""),
+                                         format_seconds(video.value("seconds", 0.0)),
+                                         video.at("cuts").size(), video.value("clips", 0)));
+  };
+  if (!finished.contains("sources")) {
+    add_video(finished);
+  } else {
+    for (const Json& video : finished.at("sources"))
+      add_video(video);
   }
   add_clips(finished);
 }

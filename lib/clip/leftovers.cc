@@ -27,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kTold = "told that sources are left over";
+constexpr std::size_t kMostTold = 100;
+
 struct Trace {
   std::string_view before, after;
   ClipFormat format;
@@ -34,19 +37,26 @@ struct Trace {
 };
 
 /// By these files a source is known: what says that it is finished, and what says that it is not.
-constexpr std::array<Trace, 4> kTraces = {{{"", ".json", ClipFormat::shards, true},
+constexpr std::array<Trace, 5> kTraces = {{{"", ".json", ClipFormat::shards, true},
                                            {"", ".files", ClipFormat::files, true},
                                            {".", ".settings", ClipFormat::shards, false},
+                                           {".", ".parts", ClipFormat::shards, false},
                                            {".", ".journal", ClipFormat::files, false}}};
 
-/// NAME of "NAME.json", ".NAME.settings", ...: 16 hexadecimal digits. Empty for another file.
+/// NAME of "NAME.json", ".NAME.settings", ...: 16 hexadecimal digits, with "joined-" before them or
+/// not. Empty for another file.
 std::string name_in(std::string_view file, const Trace& trace) {
   constexpr std::size_t kDigits = 16;
-  if (file.size() != trace.before.size() + kDigits + trace.after.size()) return {};
-  if (!file.starts_with(trace.before) || !file.ends_with(trace.after)) return {};
-  const std::string_view name = file.substr(trace.before.size(), kDigits);
-  return name.find_first_not_of("0123456789abcdef") == std::string_view::npos ? std::string(name)
-                                                                              : std::string();
+  if (!file.starts_with(trace.before) || !file.ends_with(trace.after) ||
+      file.size() < trace.before.size() + kDigits + trace.after.size())
+    return {};
+  file.remove_prefix(trace.before.size());
+  file.remove_suffix(trace.after.size());
+  std::string_view digits = file;
+  if (digits.starts_with(kJoinedName)) digits.remove_prefix(kJoinedName.size());
+  const bool is_name = digits.size() == kDigits && digits.find_first_not_of("0123456789abcdef") ==
+                                                       std::string_view::npos;
+  return is_name ? std::string(file) : std::string();
 }
 
 /// The source of what vfm-clip wrote there; throws where somebody else's file has such a name.
@@ -54,8 +64,10 @@ std::string source_in(const std::string& path, const Trace& trace) {
   if (trace.finished) {
     const Json index = parse_json(io::read_file(path), path);
     const std::string kind = need_string(index, "kind", path);
-    if ((kind != "clips" && kind != "images") || !index.at("settings").is_object())
+    if ((kind != "clips" && kind != "images" && kind != "joined") ||
+        !index.at("settings").is_object())
       fail("'{}' is no list of clips", path);
+    if (kind == "joined") return "a batch of joined videos";
     return kind == "images" ? "pictures" : get_string(index, "source").value_or("");
   }
   io::LineReader reader(io::File::open_read(path), "'" + path + "'");
@@ -80,39 +92,57 @@ bool is_made(const std::string& directory, const std::string& name, const Trace&
 
 using LeftNames = std::set<std::pair<std::string, ClipFormat>>;
 
-/// Those of sources that `names` does not hold.
-LeftNames names_left(const std::string& directory, const io::FirstNames& names) {
-  LeftNames left;
+/// Calls `found` with each file by which a source that `names` does not hold is known, its name and
+/// its trace, until that says false.
+template <class Found>
+void each_left(const std::string& directory, const io::FirstNames& names, const Found& found) {
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string file = entry.path().filename().string();
     for (const Trace& trace : kTraces) {
       const std::string name = name_in(file, trace);
       if (name.empty() || names.find(name) || !entry.is_regular_file()) continue;
       check_stop();
-      if (!trace.finished && is_made(directory, name, trace)) continue;
-      try {
-        const std::string source = source_in(entry.path().string(), trace);
-        log_info("'{}' is not of this input: {}", entry.path().string(), source);
-        left.insert({name, trace.format});
-      } catch (const std::exception& error) {
-        log_info("'{}' is left alone: {}", entry.path().string(), error.what());
-      }
+      if (!found(entry.path().string(), name, trace)) return;
     }
   }
+}
+
+/// Those of sources that `names` does not hold, without other programs' files.
+LeftNames names_left(const std::string& directory, const io::FirstNames& names) {
+  LeftNames left;
+  each_left(directory, names,
+            [&](const std::string& path, const std::string& name, const Trace& trace) {
+              if (!trace.finished && is_made(directory, name, trace)) return true;
+              try {
+                const std::string source = source_in(path, trace);
+                log_info("'{}' is not of this input: {}", path, source);
+                left.insert({name, trace.format});
+              } catch (const std::exception& error) {
+                log_info("'{}' is left alone: {}", path, error.what());
+              }
+              return true;
+            });
   return left;
+}
+
+std::string sources_of(std::size_t count) {
+  return count == 1 ? "1 source" : fmt::format("{} sources", count);
 }
 
 std::string sources_of(const LeftNames& names) {
   std::set<std::string> sources;
   for (const auto& [name, format] : names)
     sources.insert(name);
-  return sources.size() == 1 ? "1 source" : fmt::format("{} sources", sources.size());
+  return sources_of(sources.size());
 }
 
 }  // namespace
 
-Leftovers::Leftovers(std::string directory, bool readable)
-    : directory_(std::move(directory)), readable_(readable), names_(directory_) {}
+Leftovers::Leftovers(std::string directory, bool readable, io::HashLedger& ledger)
+    : directory_(std::move(directory)),
+      readable_(readable),
+      ledger_(ledger),
+      names_(directory_) {}
 
 void Leftovers::see(const ClipItem& item) {
   if (item.kind == ClipItem::Kind::bad || item.unread) {
@@ -124,13 +154,34 @@ void Leftovers::see(const ClipItem& item) {
     if (unknown_.empty() && get_string(record, "kind") == "shard" && !path.empty() &&
         io::file_exists(io::join_path(directory_, io::base_name(path))))
       unknown_ = fmt::format("'{}' is in the input, and not its source", path);
-  } else if (item.kind == ClipItem::Kind::video || item.kind == ClipItem::Kind::images) {
+  } else if (item.kind != ClipItem::Kind::duplicate) {  // a video, pictures, joined videos
     names_.put(store_name(item), "");
     if (item.kind == ClipItem::Kind::images)
       for (const ClipSource& source : item.sources)
         names_.put(image_key(source.path, source.hash, readable_), "");
     any_ = true;
   }
+}
+
+/// By names alone. One of somebody else's files that has such a name counts, too.
+void Leftovers::tell() {
+  std::set<std::string> left;
+  try {
+    each_left(directory_, names_,
+              [&](const std::string&, const std::string& name, const Trace& trace) {
+                if (trace.finished || !is_made(directory_, name, trace)) left.insert(name);
+                return left.size() <= kMostTold;
+              });
+  } catch (const fs::filesystem_error&) {
+    return;  // another program is removing files
+  }
+  if (left.empty()) return ledger_.set_note(kTold, 0);
+  const std::string text = fmt::format(
+      "'{}' holds what {}{} not in the input gave; --prune removes it", directory_,
+      left.size() > kMostTold ? "more than " : "", sources_of(std::min(left.size(), kMostTold)));
+  if (ledger_.note(kTold) != 0) return log_info("{}", text);
+  log_warning("{}", text);
+  ledger_.set_note(kTold, 1);
 }
 
 void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog& errors) {
@@ -145,20 +196,17 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
                                    why)});
     return;
   }
+  if (!remove) return tell();
   const auto in_use = [&](const std::string& key) { return names_.find(key).has_value(); };
   LeftNames left;
   try {
     left = names_left(directory_, names_);
   } catch (const fs::filesystem_error& error) {
-    if (remove) errors.add({directory_, fmt::format("--prune removed nothing: {}", error.what())});
+    errors.add({directory_, fmt::format("--prune removed nothing: {}", error.what())});
     return;
   }
+  ledger_.set_note(kTold, 0);
   if (left.empty()) return;
-  if (!remove) {
-    log_warning("'{}' holds what {} not in the input gave; --prune removes it", directory_,
-                sources_of(left));
-    return;
-  }
   for (auto one = left.begin(); one != left.end();) {
     check_stop();
     try {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -14,15 +15,33 @@ namespace vfm::clip {
 namespace {
 
 constexpr std::size_t kMostImages = 10000;  // in one batch: its list is held in memory
+// Of what a batch may hold: a small video, the least of a batch, what each video counts beside its
+// bytes.
+constexpr std::uint64_t kSmallPart = 16, kLeastPart = 4, kVideoPart = 4096;
+
+/// What a video counts in a batch of at most `most`. Paths go into one line of the manifest.
+std::uint64_t weight_of(const ClipSource& source, std::uint64_t most) {
+  return source.bytes + std::max<std::uint64_t>(1, most / kVideoPart) +
+         source.path.size() * (most >> 20);
+}
+
+/// Whether a batch of at least `least` ends with this one: one in `least` / `weight` does.
+bool ends_batch(const ClipSource& source, std::uint64_t weight, std::uint64_t least) {
+  const std::uint64_t drawn = std::stoull(source.hash.substr(0, 8), nullptr, 16);
+  return static_cast<double>(drawn) * static_cast<double>(least) <
+         static_cast<double>(weight) * 0x1p32;
+}
 
 }  // namespace
 
 std::string store_name(const ClipItem& item) {
-  if (item.kind != ClipItem::Kind::images) return item.sources.at(0).hash.substr(0, 16);
+  const bool joined = item.kind == ClipItem::Kind::joined;
+  if (item.kind != ClipItem::Kind::images && !joined)
+    return item.sources.at(0).hash.substr(0, 16);
   std::string hashes;
   for (const ClipSource& source : item.sources)
     hashes += source.hash;
-  return hash_hex(hashes).substr(0, 16);
+  return (joined ? std::string(kJoinedName) : std::string()) + hash_hex(hashes).substr(0, 16);
 }
 
 std::string image_extension(const std::string& path) {
@@ -90,13 +109,15 @@ ClipItem ClipItems::classify(const io::Record& record) {
     if (io::is_url(path)) {
       source.hash = hash_hex(path);
     } else {
-      const io::File file = io::File::open_regular(path);
+      io::File file = io::File::open_regular(path);
       source.bytes = file.size();
-      std::string head(std::min<std::uint64_t>(source.bytes, 1 << 16), '\0');
-      file.pread_exact(head.data(), head.size(), 0);
-      moves = is_animation(head);
+      if (!video) {
+        std::string head(std::min<std::uint64_t>(source.bytes, 1 << 16), '\0');
+        file.pread_exact(head.data(), head.size(), 0);
+        moves = is_animation(head);
+      }
       if (spans_ && !video && moves && !take_spans(source)) return without_spans(path);
-      source.hash = io::hash_file(path);
+      source.hash = ledger_ ? ledger_->hash(file) : io::hash_file(file);
     }
   } catch (const Error& error) {
     return {Kind::bad, {}, path.empty() ? record.where : path, error.what(), error.cause()};
@@ -112,16 +133,40 @@ ClipItem ClipItems::classify(const io::Record& record) {
 
 /// False at the end. Bad lines before the next record come first.
 bool ClipItems::read_more() {
+  if (ended_) return false;
   const std::optional<io::Record> record = reader_.next();
   if (record) ready_.push_back(classify(*record));
-  return !ready_.empty();
+  ended_ = ready_.empty();
+  return !ended_;
 }
 
-std::optional<ClipItem> ClipItems::next() {
-  if (ready_.empty() && !read_more()) return std::nullopt;
-  ClipItem item = std::move(ready_.front());
-  ready_.pop_front();
-  if (item.kind != ClipItem::Kind::images) return item;
+/// Whether it is one to join. Fields of its own would be lost on a shard of many.
+bool ClipItems::is_small(const ClipItem& item) {
+  if (item.kind != ClipItem::Kind::video || !join_after_) return false;
+  const ClipSource& source = item.sources[0];
+  return ++videos_ > *join_after_ && source.bytes <= batch_bytes_ / kSmallPart &&
+         !io::is_url(source.path) && source.record.size() == 2;
+}
+
+/// Puts a small video into the batch. True: `item` is a batch that is complete now.
+bool ClipItems::gather(ClipItem& item) {
+  ClipSource source = std::move(item.sources[0]);
+  const std::uint64_t weight = weight_of(source, batch_bytes_), least = batch_bytes_ / kLeastPart;
+  const bool full = !batch_.sources.empty() && batch_weight_ + weight > batch_bytes_;
+  const auto take_batch = [&] {
+    item = std::exchange(batch_, {ClipItem::Kind::joined, {}, {}, {}});
+    batch_weight_ = 0;
+  };
+  if (full) take_batch();
+  batch_weight_ += weight;
+  const bool ends = !full && batch_weight_ >= least && ends_batch(source, weight, least);
+  batch_.sources.push_back(std::move(source));
+  if (ends) take_batch();
+  return full || ends;
+}
+
+/// Adds the neighbours of a picture.
+void ClipItems::gather_images(ClipItem& item) {
   const std::string extension = image_extension(item.sources[0].path);
   std::uint64_t bytes = item.sources[0].bytes;
   while (!ready_.empty() || read_more()) {
@@ -134,7 +179,18 @@ std::optional<ClipItem> ClipItems::next() {
     item.sources.push_back(after.sources[0]);
     ready_.pop_front();
   }
-  return item;
+}
+
+std::optional<ClipItem> ClipItems::next() {
+  while (!ready_.empty() || read_more()) {
+    ClipItem item = std::move(ready_.front());
+    ready_.pop_front();
+    if (is_small(item) && !gather(item)) continue;
+    if (item.kind == ClipItem::Kind::images) gather_images(item);
+    return item;
+  }
+  if (batch_.sources.empty()) return std::nullopt;
+  return std::exchange(batch_, {ClipItem::Kind::joined, {}, {}, {}});
 }
 
 }  // namespace vfm::clip

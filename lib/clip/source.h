@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "clip/spans.h"
 #include "io/first_names.h"
+#include "io/hash_ledger.h"
 #include "io/manifest.h"
 
 namespace vfm::clip {
@@ -28,17 +29,19 @@ struct ClipSource {
 
 /// One piece of work.
 struct ClipItem {
-  enum class Kind { video, images, passed, duplicate, bad };
+  enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
-  std::vector<ClipSource> sources;  ///< one; many for images; none of what was not read
+  /// One; many for images, and for joined: small videos; none of what was not read.
+  std::vector<ClipSource> sources;
   std::string input, message;       ///< of duplicate and bad: the input, and what to report
   Cause cause = Cause::other;       ///< of bad
   bool unread = false;              ///< of duplicate: what is in it is not known
 };
 
 /// The first part of the names of all that a video or a batch of pictures gives: 16 digits of a
-/// hash of the contents.
+/// hash of the contents; of joined videos "joined-" and such digits.
 std::string store_name(const ClipItem& item);
+inline constexpr std::string_view kJoinedName = "joined-";
 
 /// "jpg", "png", ... as the member is named, or "" if the path is not that of a picture.
 std::string image_extension(const std::string& path);
@@ -52,6 +55,15 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 /// Reads inputs and forms items. Sources are hashed here, one after the other, so that of two files
 /// with the same contents the first in the input is the one that counts, whatever -j. Neighbouring
 /// pictures of one format are gathered up to `batch_bytes`. Thread-safety: one thread at a time.
+///
+/// Small videos, of up to a sixteenth of `batch_bytes`, are gathered, too, if join() asks for it;
+/// larger ones between them go their own way. Where such a batch ends follows from its videos alone:
+/// from a quarter of `batch_bytes` on behind one whose hash is below a share that grows with its
+/// size, so that half of `batch_bytes` is usual, and in any case before it would be more. So when a
+/// video comes or goes, batches near it change, and those behind them soon are what they were
+/// (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File
+/// System", 2001, section 3.1). A video counts 1/4096 of `batch_bytes` more than it has, and
+/// something for its path, so that batches of the smallest stay bounded as well.
 class ClipItems {
  public:
   /// `folder`: of temporary files, where there are many inputs. Without one nothing is read or
@@ -60,6 +72,11 @@ class ClipItems {
   /// Gives each video its spans; a video without one is bad, and not read. Call it before
   /// next().
   void use(GivenSpans* spans) { spans_ = spans; }
+  /// Asks it for the hashes of files, which are read only where it does not tell. Without one all
+  /// are read.
+  void use(io::HashLedger* ledger) { ledger_ = ledger; }
+  /// Joins small videos that came as bare paths, but for the first `own` videos of the input.
+  void join(std::uint64_t own) { join_after_ = own; }
   std::optional<ClipItem> next();
   const io::InputStreams& streams() const { return reader_.streams(); }
 
@@ -67,13 +84,22 @@ class ClipItems {
   bool read_more();
   bool take_spans(ClipSource& source);
   ClipItem classify(const io::Record& record);
+  bool is_small(const ClipItem& item);
+  bool gather(ClipItem& item);
+  void gather_images(ClipItem& item);
 
   std::deque<ClipItem> ready_;
   io::ManifestReader reader_;
   std::uint64_t batch_bytes_;
   bool identify_;
   GivenSpans* spans_ = nullptr;
+  io::HashLedger* ledger_ = nullptr;
   io::FirstNames seen_;  // hash -> path
+  std::optional<std::uint64_t> join_after_;
+  std::uint64_t videos_ = 0;  // so far
+  ClipItem batch_{ClipItem::Kind::joined, {}, {}, {}};
+  std::uint64_t batch_weight_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace vfm::clip

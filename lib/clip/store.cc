@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "clip/files.h"
+#include "clip/parts.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/columns.h"
@@ -102,6 +103,7 @@ std::vector<std::string> ShardStore::own_files(const Json& index, const InUse&) 
   while (count > 0)
     for (std::string& path : all_of_shard(--count))
       files.push_back(std::move(path));
+  files.push_back(ClipParts::path_of(directory_, name_));
   return files;
 }
 
@@ -246,7 +248,9 @@ void ClipStore::remove(const InUse& in_use) {
 
 Json ClipStore::finish(Json summary) {
   end(summary);
-  receipt_.write(dump_json_pretty(summary));
+  // Of thousands of videos each blank would count.
+  receipt_.write(summary.contains("sources") ? dump_json(summary) + "\n"
+                                             : dump_json_pretty(summary));
   ::unlink(notes_path().c_str());
   return summary;
 }

@@ -20,7 +20,8 @@
 
 namespace vfm::clip {
 
-/// shards: DIR/NAME-00000.tar... with their indexes, and DIR/NAME.json when all are there.
+/// shards: DIR/NAME-00000.tar... with their indexes, and DIR/NAME.json when all are there. Many
+/// small videos may share a NAME (clip/joined.h).
 /// files: DIR/KEY.mp4 and DIR/KEY.json, and DIR/NAME.files (shard/file_list.h) when all are there.
 enum class ClipFormat { shards, files };
 
@@ -31,27 +32,35 @@ struct KeptClip {
 };
 using KeptClips = std::deque<KeptClip>;  ///< in the order that they were written in
 
-/// Thread-safety: one thread at a time; stores of different names are independent.
-class ClipStore {
+/// What takes the clips of one video, one after the other. Thread-safety: one thread at a time.
+class ClipSink {
  public:
-  virtual ~ClipStore() = default;
+  virtual ~ClipSink() = default;
+  /// Begins to write. `keep`: whole clips of a killed run with these settings stay, and are given;
+  /// else what is there is removed. May be repeated, if the kept clips are not this run's.
+  virtual KeptClips begin(bool keep) = 0;
+  /// Counts the next kept clip. All of them come before the first add().
+  virtual void add_kept() = 0;
+  /// The next sample. Throws Error.
+  virtual void add(const shard::Sample& sample) = 0;
+  /// The end, with what is to be said of the video. Gives what is known of it then.
+  virtual Json finish(Json summary) = 0;
+};
 
+/// Thread-safety: one thread at a time; stores of different names are independent.
+class ClipStore : public ClipSink {
+ public:
   /// DIR/NAME.json or .files, if it stands there with these settings and all that it names too, and
   /// `redo` is false. Else null, and other programs are kept from these clips until finish() or the
   /// store's end; waits for one that is making them. Removes what a run left that was killed right
   /// after finishing.
   Json find_or_hold(bool redo);
-  /// Begins to write. `keep`: whole clips of a killed run with these settings stay, and are given;
-  /// else what is there is removed. May be repeated, if the kept clips are not this run's.
-  virtual KeptClips begin(bool keep) = 0;
-  /// Counts the next kept clip. All of them come before the first add().
-  void add_kept();
-  /// The next sample. Throws Error.
-  void add(const shard::Sample& sample);
+  void add_kept() override;
+  void add(const shard::Sample& sample) override;
   /// Writes DIR/NAME.json or .files, and lets go: `summary` with the settings, the number of
   /// samples and what was written. Nothing is written if there is no sample and no error in the
   /// summary.
-  Json finish(Json summary);
+  Json finish(Json summary) override;
 
   /// Removes all that is of NAME: shards or files, their columns, the index. Killed at any moment
   /// what is left is complete, or notes say that it is not, and it goes with the next call or

@@ -169,6 +169,10 @@ bool file_exists(const std::string& path) {
 
 std::string hash_file(const std::string& path) {
   File file = File::open_regular(path);
+  return hash_file(file);
+}
+
+std::string hash_file(File& file) {
   Hasher hasher;
   std::vector<char> buffer(1 << 20);
   while (const std::size_t got = file.read_some(buffer.data(), buffer.size())) {

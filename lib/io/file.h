@@ -76,6 +76,8 @@ bool file_exists(const std::string& path);
 /// XXH3-128 of the contents of a regular file, 32 hex digits. Throws Error; Stopped when asked to
 /// stop.
 std::string hash_file(const std::string& path);
+/// The same of an open one, from its current position on.
+std::string hash_file(File& file);
 /// Makes the directory and its parents. Throws Error.
 void make_directories(const std::string& path);
 

@@ -1,0 +1,127 @@
+// Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, <h> being
+// 16 digits of a hash of the hashes of all of them, in their order.
+//
+// Which videos go together follows from the input (clip/source.h). Each is cut by itself, on any
+// thread; its clips wait in a file of parts (clip/parts.h). When the last one has ended the shards
+// are written, in the order of the videos: so bytes do not depend on threads, nor on where a killed
+// run stopped, and of that what was cut stays. Clips that stand complete in the folder, in another
+// batch or shards of their own, are copied (clip/earlier_clips.h).
+//
+// The json has, beside what all have, "sources": of each video "source", "source_hash", "clips",
+// and what the json of one that has shards of its own says. One that could not be used has "failed",
+// why, and the next run tries it again; unless it goes better then, nothing is written.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "clip/clip.h"
+#include "clip/earlier_clips.h"
+#include "clip/parts.h"
+#include "clip/source.h"
+#include "clip/store.h"
+
+namespace vfm::clip {
+
+/// Where the clips of one of its videos go.
+class ClipPart : public ClipSink {
+ public:
+  explicit ClipPart(ClipParts& parts) : parts_(parts) {}
+  KeptClips begin(bool keep) override;
+  void add_kept() override {}  // there are none: a video that did not end begins anew
+  void add(const shard::Sample& sample) override;
+  Json finish(Json summary) override;
+  /// The video has ended; `entry`: what the json is to say of it, null for what finish() was given.
+  void end(const ClipSource& video, Json entry = nullptr);
+
+ private:
+  ClipParts& parts_;
+  std::vector<ClipParts::Place> places_;
+  std::set<std::string> keys_;
+  Json summary_;
+};
+
+/// One batch. Thread-safety: begin() and finish() one thread at a time; make() any, of different
+/// videos.
+class Joined {
+ public:
+  /// `batch`: of kind joined. `settings`: of the clips, without their spans. `earlier` must outlive
+  /// this.
+  Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
+         EarlierClips& earlier);
+
+  /// Looks what is there, and keeps other programs from it. Gives the places of the videos that
+  /// make() is to be called for. Throws Error; Stopped.
+  std::vector<std::size_t> begin();
+  const ClipSource& source(std::size_t place) const { return sources_[place]; }
+  std::size_t size() const { return sources_.size(); }
+  const std::string& name() const { return name_; }
+
+  /// Has `cut` make the clips of a video, unless they can be copied; then true. What `cut` throws
+  /// is kept, if it is an Error of the video.
+  using Cut = std::function<void(ClipSink& sink)>;
+  bool make(std::size_t place, const Cut& cut);
+  /// Writes the shards, when all are made, and gives the json. Throws Error; Stopped.
+  Json finish();
+
+ private:
+  bool take_earlier(std::size_t place);
+  bool failed_as_before() const;
+  void refuse_equal_keys();
+  Json write();
+
+  std::vector<ClipSource> sources_;
+  std::string directory_, name_;
+  bool force_, readable_;
+  Json settings_;
+  EarlierClips& earlier_;
+  std::unique_ptr<ClipStore> store_;
+  std::optional<ClipParts> parts_;  // while it is made
+  Json found_;                      // that an earlier run finished
+  std::mutex mutex_;                // guards what follows
+  std::map<std::size_t, std::string> failed_;
+};
+
+/// Takes the items of an input, and of a batch that is not finished its videos one by one.
+/// Thread-safety: one thread at a time.
+class JoinedItems {
+ public:
+  struct Work {
+    ClipItem item;
+    std::shared_ptr<Joined> batch;  ///< of which `item` is a video; or, of kind joined, all
+    std::size_t place = 0;          ///< of the video in the batch
+    bool last = false;              ///< the batch is to be finished behind it
+    std::size_t there = 0;          ///< of `last`: videos that had not to be made
+  };
+  using See = std::function<void(const ClipItem& item)>;
+
+  /// `see` is called with each item as it is in the input, a batch as one. All must outlive this.
+  JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see);
+  std::optional<Work> next();
+
+ private:
+  Work next_video();
+  Work begin_batch(const ClipItem& item);
+
+  ClipItems& items_;
+  const ClipOptions& options_;
+  Json settings_;
+  See see_;
+  EarlierClips earlier_;
+  std::shared_ptr<Joined> batch_;
+  std::vector<std::size_t> places_;  // of it, to be made
+  std::size_t at_ = 0;               // in places_
+};
+
+/// A hash of the spans that a video is to be cut into; empty where none are given.
+std::string hash_of_spans(const ClipSource& source);
+
+}  // namespace vfm::clip

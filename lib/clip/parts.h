@@ -1,0 +1,67 @@
+// The clips of videos that are joined, as they are made, until all are there and their shards are
+// written: one file, DIR/.NAME.parts, which a killed run leaves to the next.
+//
+// Clips of several videos are appended as they come, in any order; when a video has ended, a line
+// says which are its. Each record has a sum, and the next run takes what stands before the first
+// one that is torn. The file is not synced: where the machine stops, sums tell what is lost.
+// Whoever uses it holds DIR/NAME.json (shard/receipt.h), so no other program does. Memory: one
+// clip, and what is said of each video. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "io/file.h"
+#include "shard/sample.h"
+
+namespace vfm::clip {
+
+class ClipParts {
+ public:
+  /// Where a record stands in the file: behind its length and its sum.
+  struct Place {
+    std::uint64_t offset = 0, size = 0;
+  };
+  /// A video that has ended.
+  struct Part {
+    std::string summary;  ///< JSON
+    std::vector<Place> clips;
+  };
+
+  /// `settings`: that the clips are made with. `keep`: what another run left of these settings
+  /// stays. Throws Error.
+  ClipParts(std::string path, const Json& settings, bool keep);
+
+  /// Appends a clip. Throws Error, of the disk.
+  Place add(const shard::Sample& sample);
+  /// The video whose contents have this hash has ended, with these clips.
+  void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
+  /// Null if it has not ended. Valid as long as this is.
+  const Part* find(const std::string& hash) const;
+  /// Throws Error if it is not what was written.
+  shard::Sample read(const Place& place) const;
+  void remove();
+
+  static std::string path_of(const std::string& directory, const std::string& name) {
+    return io::join_path(directory, "." + name + ".parts");
+  }
+
+ private:
+  Place append(std::string_view payload);
+  void read_all(const std::string& header);
+  std::string payload_at(const Place& place) const;
+
+  std::string path_;
+  io::File file_;
+  mutable std::mutex mutex_;  // guards what follows, and the end of the file
+  std::uint64_t size_ = 0;
+  std::map<std::string, Part> ended_;  // by hash; nodes stay where they are
+};
+
+}  // namespace vfm::clip

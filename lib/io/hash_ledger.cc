@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/hash_ledger.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::size_t kMostPending = 1000;                        // rows
+constexpr std::uint64_t kMostPendingBytes = std::uint64_t{1} << 30;  // of the files
+constexpr std::int64_t kSettled = 2'000'000'000;  // ns; the coarsest times that file systems keep
+constexpr int kPatience = 10'000;                 // ms for another program that writes
+constexpr int kApplication = 0x76666d6c;          // "vfml"
+constexpr int kVersion = 1;
+
+/// Its contents are not what a ledger's are.
+struct Damaged {
+  std::string why;
+};
+/// Nothing is known to be wrong with it, but it cannot be read or written.
+struct Unusable {
+  std::string why;
+};
+
+std::int64_t nanoseconds(const struct timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Whether a change after now shows in the times, whatever clock the file system has.
+bool is_settled(const FileState& state) {
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                               std::chrono::system_clock::now().time_since_epoch())
+                               .count();
+  return state.ctime_ns < now - kSettled && state.mtime_ns < now - kSettled;
+}
+
+sqlite3_int64 as_column(std::uint64_t value) {
+  return static_cast<sqlite3_int64>(value);
+}
+
+}  // namespace
+
+FileState FileState::of(const File& file) {
+  struct stat facts {};
+  if (::fstat(file.fd(), &facts) != 0) fail_errno(errno, "cannot look at '{}'", file.path());
+  return {.bytes = static_cast<std::uint64_t>(facts.st_size),
+          .inode = facts.st_ino,
+          .device = facts.st_dev,
+          .mtime_ns = nanoseconds(facts.st_mtim),
+          .ctime_ns = nanoseconds(facts.st_ctim)};
+}
+
+std::string HashLedger::row_sum(const std::string& path, const FileState& s,
+                                const std::string& hash) {
+  return hash_hex(fmt::format("{} {} {} {} {} {} {}", s.bytes, s.inode, s.device, s.mtime_ns,
+                              s.ctime_ns, hash, path))
+      .substr(0, 16);
+}
+
+struct HashLedger::Table {
+  explicit Table(const std::string& path) {
+    sqlite3* handle = nullptr;
+    const int status =
+        sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+    db.reset(handle);
+    if (status != SQLITE_OK) failed(status);
+    sqlite3_busy_timeout(handle, kPatience);
+    // One that was just made, by whomever, is empty.
+    if (number("PRAGMA page_count") == 0) begin();
+    if (number("PRAGMA application_id") != kApplication ||
+        number("PRAGMA user_version") != kVersion)
+      throw Damaged{"it is no ledger of this version"};
+    prepare(select,
+            "SELECT bytes, inode, device, mtime, ctime, hash, sum FROM files WHERE path = ?1");
+    prepare(insert, "INSERT OR REPLACE INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    prepare(select_note, "SELECT value FROM notes WHERE name = ?1");
+    prepare(insert_note, "INSERT OR REPLACE INTO notes VALUES (?1, ?2)");
+  }
+
+  /// All in one transaction: killed before its end, the file is empty.
+  void begin() {
+    run("BEGIN IMMEDIATE");
+    if (number("PRAGMA user_version") == 0)
+      run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};"
+                      "CREATE TABLE files(path TEXT PRIMARY KEY, bytes INTEGER, inode INTEGER, "
+                      "device INTEGER, mtime INTEGER, ctime INTEGER, hash TEXT, sum TEXT) "
+                      "WITHOUT ROWID;"
+                      "CREATE TABLE notes(name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID",
+                      kApplication, kVersion)
+              .c_str());
+    run("COMMIT");
+  }
+
+  /// The row of a path, whatever the file is now.
+  std::optional<Row> find(const std::string& path) {
+    const Reset reset{select.get()};
+    bind(select, 1, path);
+    if (!step(select)) return std::nullopt;
+    const auto number_at = [&](int column) { return sqlite3_column_int64(select.get(), column); };
+    Row row{path,
+            {.bytes = static_cast<std::uint64_t>(number_at(0)),
+             .inode = static_cast<std::uint64_t>(number_at(1)),
+             .device = static_cast<std::uint64_t>(number_at(2)),
+             .mtime_ns = number_at(3),
+             .ctime_ns = number_at(4)},
+            text_at(select, 5)};
+    if (text_at(select, 6) != row_sum(row.path, row.state, row.hash))
+      throw Damaged{fmt::format("the row of '{}' is not as it was written", path)};
+    return row;
+  }
+
+  void write(const std::vector<Row>& rows) {
+    run("BEGIN IMMEDIATE");
+    for (const Row& row : rows) {
+      const Reset reset{insert.get()};
+      bind(insert, 1, row.path);
+      sqlite3_bind_int64(insert.get(), 2, as_column(row.state.bytes));
+      sqlite3_bind_int64(insert.get(), 3, as_column(row.state.inode));
+      sqlite3_bind_int64(insert.get(), 4, as_column(row.state.device));
+      sqlite3_bind_int64(insert.get(), 5, row.state.mtime_ns);
+      sqlite3_bind_int64(insert.get(), 6, row.state.ctime_ns);
+      bind(insert, 7, row.hash);
+      const std::string sum = row_sum(row.path, row.state, row.hash);
+      bind(insert, 8, sum);
+      step(insert);
+    }
+    run("COMMIT");
+  }
+
+  std::int64_t note(const std::string& name) {
+    const Reset reset{select_note.get()};
+    bind(select_note, 1, name);
+    return step(select_note) ? sqlite3_column_int64(select_note.get(), 0) : 0;
+  }
+
+  void set_note(const std::string& name, std::int64_t value) {
+    const Reset reset{insert_note.get()};
+    bind(insert_note, 1, name);
+    sqlite3_bind_int64(insert_note.get(), 2, value);
+    step(insert_note);
+  }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close(handle); }
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+  /// Ends a statement, and with it the lock that it holds.
+  struct Reset {
+    sqlite3_stmt* statement;
+    ~Reset() { sqlite3_reset(statement); }
+  };
+
+  /// The text must outlive the step.
+  static void bind(const Statement& statement, int place, const std::string& text) {
+    sqlite3_bind_text(statement.get(), place, text.data(), static_cast<int>(text.size()),
+                      SQLITE_STATIC);
+  }
+  static std::string text_at(const Statement& statement, int column) {
+    const auto* text = sqlite3_column_text(statement.get(), column);
+    return text ? reinterpret_cast<const char*>(text) : "";
+  }
+  bool step(const Statement& statement) {
+    const int status = sqlite3_step(statement.get());
+    if (status != SQLITE_ROW && status != SQLITE_DONE) failed(status);
+    return status == SQLITE_ROW;
+  }
+  std::int64_t number(const char* sql) {
+    Statement statement;
+    prepare(statement, sql);
+    return step(statement) ? sqlite3_column_int64(statement.get(), 0) : 0;
+  }
+  void run(const char* sql) {
+    const int status = sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr);
+    if (status != SQLITE_OK) failed(status);
+  }
+  void prepare(Statement& statement, const char* sql) {
+    sqlite3_stmt* made = nullptr;
+    const int status = sqlite3_prepare_v2(db.get(), sql, -1, &made, nullptr);
+    statement.reset(made);
+    if (status != SQLITE_OK) failed(status);
+  }
+  [[noreturn]] void failed(int status) const {
+    const std::string why = db ? sqlite3_errmsg(db.get()) : "no memory";
+    // SQLITE_ERROR: the tables are not ours, as no statement here is wrong.
+    if (status == SQLITE_CORRUPT || status == SQLITE_NOTADB || status == SQLITE_ERROR)
+      throw Damaged{why};
+    throw Unusable{why};
+  }
+
+  std::unique_ptr<sqlite3, Close> db;
+  Statement select, insert, select_note, insert_note;
+};
+
+HashLedger::HashLedger(std::string path, bool check) : path_(std::move(path)), check_(check) {}
+
+HashLedger::~HashLedger() {
+  finish();
+}
+
+/// Does something with the table, made if there is none and `make`. Whatever is wrong with it is
+/// dealt with here; then `use` has not been done, or not all of it.
+template <class Use>
+void HashLedger::with_table(bool make, const Use& use) {
+  if (off_) return;
+  try {
+    if (!table_) {
+      struct stat facts {};
+      const bool there = ::lstat(path_.c_str(), &facts) == 0;
+      if (!there && !make) return;
+      if (there && !S_ISREG(facts.st_mode)) throw Unusable{"it is no regular file"};
+      table_ = std::make_unique<Table>(path_);
+    }
+    use(*table_);
+  } catch (const Damaged& damaged) {
+    log_warning("'{}' is damaged ({}); it is made anew, and the files are read again", path_,
+                damaged.why);
+    table_.reset();
+    // The journal first: it must not be taken for that of the next one.
+    ::unlink((path_ + "-journal").c_str());
+    off_ = ::unlink(path_.c_str()) != 0 && errno != ENOENT;
+  } catch (const Unusable& unusable) {
+    log_warning("'{}' cannot be used ({}); files are read instead", path_, unusable.why);
+    table_.reset();
+    off_ = true;
+  }
+}
+
+std::optional<std::string> HashLedger::find(const std::string& path, const FileState& state) {
+  std::optional<Row> row;
+  with_table(false, [&](Table& table) { row = table.find(path); });
+  if (!row || row->state != state) return std::nullopt;
+  return row->hash;
+}
+
+void HashLedger::put(Row&& row) {
+  if (off_) return;
+  pending_bytes_ += row.state.bytes;
+  pending_.push_back(std::move(row));
+  if (pending_.size() >= kMostPending || pending_bytes_ >= kMostPendingBytes) write_pending();
+}
+
+void HashLedger::write_pending() {
+  if (pending_.empty()) return;
+  const bool make = pending_.size() >= kLeastFiles || pending_bytes_ >= kLeastBytes;
+  with_table(make, [&](Table& table) { table.write(pending_); });
+  pending_.clear();
+  pending_bytes_ = 0;
+}
+
+std::string HashLedger::hash(File& file) {
+  const FileState state = FileState::of(file);
+  const std::string from_root = std::filesystem::absolute(file.path()).string();
+  const std::optional<std::string> noted = find(from_root, state);
+  if (noted && !check_) {
+    ++files_known_;
+    return *noted;
+  }
+  std::string hash = hash_file(file);
+  ++files_read_;
+  if (noted && *noted != hash) {
+    ++files_differ_;
+    log_warning(
+        "'{}' has other contents than when it was read last, though its size, times and inode are "
+        "the same; it counts as another file",
+        file.path());
+  }
+  if ((!noted || *noted != hash) && FileState::of(file) == state && is_settled(state))
+    put({from_root, state, hash});
+  return hash;
+}
+
+std::int64_t HashLedger::note(const std::string& name) {
+  std::int64_t value = 0;
+  with_table(false, [&](Table& table) { value = table.note(name); });
+  return value;
+}
+
+void HashLedger::set_note(const std::string& name, std::int64_t value) {
+  if (note(name) == value) return;
+  with_table(true, [&](Table& table) { table.set_note(name, value); });
+}
+
+void HashLedger::finish() {
+  write_pending();
+}
+
+}  // namespace vfm::io
