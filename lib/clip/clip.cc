@@ -40,7 +40,7 @@ struct Outcome {
   std::string account;  // for -v: what became of it
   std::size_t sources = 1;
   std::int64_t clips = 0;
-  std::string json;  // of the finished source, for the report
+  std::string json;               // of the finished source, for the report
   std::shared_ptr<Joined> batch;  // to be finished behind this one
 };
 
@@ -104,7 +104,7 @@ class ClipJob {
       log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::runtime) throw;
-      outcome.errors.push_back({batch.source(0).path, error.what()});
+      outcome.errors.emplace_back(batch.source(0).path, error);
     }
     outcome.batch.reset();
   }
@@ -254,8 +254,9 @@ void check_smart_encoder(const std::string& encoder) {
     if (name == encoder) return;
     if (!name.empty()) known += (known.empty() ? "" : ", ") + name;
   }
-  fail_usage("--encode smart cannot join frames of encoder '{}' to copied ones (of these it can: {})",
-             encoder, known.empty() ? "none" : known);
+  fail_usage(
+      "--encode smart cannot join frames of encoder '{}' to copied ones (of these it can: {})",
+      encoder, known.empty() ? "none" : known);
 }
 
 /// Chooses the encoders that were not named. One that is not there, or takes no such preset or
@@ -321,8 +322,10 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
     const ClipItem& item = work.item;
     if (work.batch) {
       Outcome outcome;
-      if (item.kind != ClipItem::Kind::joined) outcome = job.part(work);
-      else outcome.sources = 0;
+      if (item.kind != ClipItem::Kind::joined)
+        outcome = job.part(work);
+      else
+        outcome.sources = 0;
       outcome.sources += work.there;
       if (work.last) outcome.batch = work.batch;
       return outcome;
@@ -360,8 +363,8 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)
     leftovers.finish(options.prune, items.streams().broken_off(), errors);
   ledger.finish();
-  log_info("{} sources were read, {} were known by '{}'", ledger.files_read(),
-           ledger.files_known(), ledger.path());
+  log_info("{} sources were read, {} were known by '{}'", ledger.files_read(), ledger.files_known(),
+           ledger.path());
   errors.finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("what came is cut and kept");

@@ -116,7 +116,7 @@ bool Joined::make(std::size_t place, const Cut& cut) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::runtime) throw;
     const std::lock_guard lock(mutex_);
-    failed_[place] = error.what();
+    failed_[place] = {sources_[place].path, error};
   }
   return false;
 }
@@ -127,7 +127,7 @@ bool Joined::failed_as_before() const {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto before = get_string(entries[i], "failed");
     const auto now = failed_.find(i);
-    if (before && (now == failed_.end() || now->second != *before)) return false;
+    if (before && (now == failed_.end() || now->second.message != *before)) return false;
   }
   return true;
 }
@@ -159,7 +159,8 @@ void Joined::refuse_equal_keys() {
     if (failed_.contains(i) || !part) continue;
     for (const ClipParts::Place& clip : part->clips)
       if (std::string key = parts_->read(clip).key; !keys.insert(key).second)
-        failed_[i] = fmt::format("its clip '{}' has the key of another video's; rename it", key);
+        failed_[i] = {sources_[i].path,
+                      fmt::format("its clip '{}' has the key of another video's; rename it", key)};
   }
 }
 
@@ -175,8 +176,8 @@ Json Joined::write() {
       entries.push_back({{"source", video.path},
                          {"source_hash", video.hash},
                          {"clips", 0},
-                         {"failed", failed->second}});
-      faults.push_back({video.path, failed->second});
+                         {"failed", failed->second.message}});
+      faults.push_back(failed->second);
       continue;
     }
     const ClipParts::Part& part = *parts_->find(video.hash);
@@ -184,14 +185,13 @@ Json Joined::write() {
       store_->add(parts_->read(clip));
     Json entry = parse_json(part.summary, video.path);
     for (const Json& error : entry.at("errors"))
-      faults.push_back({video.path, error.get<std::string>()});
+      faults.emplace_back(video.path, error.get<std::string>(), Cause::decode);
     if (part.clips.empty() && entry.at("errors").empty())
       faults.emplace_back(video.path, kNoClip, Cause::empty);
     entries.push_back(std::move(entry));
   }
-  return store_->finish({{"kind", "joined"},
-                         {"sources", std::move(entries)},
-                         {"errors", io::to_json(faults)}});
+  return store_->finish(
+      {{"kind", "joined"}, {"sources", std::move(entries)}, {"errors", io::to_json(faults)}});
 }
 
 JoinedItems::JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see)
@@ -230,7 +230,8 @@ std::optional<JoinedItems::Work> JoinedItems::next() {
     if (error.kind() != ErrorKind::runtime) throw;
     places_.clear();
     at_ = 0;
-    return Work{.item = {ClipItem::Kind::bad, {}, item->sources[0].path, error.what()}};
+    return Work{
+        .item = {ClipItem::Kind::bad, {}, item->sources[0].path, error.what(), error.cause()}};
   }
 }
 

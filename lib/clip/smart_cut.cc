@@ -26,7 +26,8 @@ SmartStart smart_start(const ClipRecipe& recipe, const media::StreamInfo& info) 
   start.encoder = media::splice_encoder(info.codec);
   std::string& reason = start.reason;
   if (start.encoder.empty())
-    reason = fmt::format("no encoder makes frames that can stand beside copied ones of {}", info.codec);
+    reason =
+        fmt::format("no encoder makes frames that can stand beside copied ones of {}", info.codec);
   else if (!recipe.smart_encoder.empty() && recipe.smart_encoder != start.encoder)
     reason = fmt::format("encoder '{}' makes no {}", recipe.smart_encoder, info.codec);
   else if (info.rotation != 0 || info.mirror)

@@ -36,8 +36,7 @@ bool ends_batch(const ClipSource& source, std::uint64_t weight, std::uint64_t le
 
 std::string store_name(const ClipItem& item) {
   const bool joined = item.kind == ClipItem::Kind::joined;
-  if (item.kind != ClipItem::Kind::images && !joined)
-    return item.sources.at(0).hash.substr(0, 16);
+  if (item.kind != ClipItem::Kind::images && !joined) return item.sources.at(0).hash.substr(0, 16);
   std::string hashes;
   for (const ClipSource& source : item.sources)
     hashes += source.hash;
@@ -74,17 +73,22 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots) {
 
 ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes,
                      const std::string& folder)
-    : reader_(std::move(inputs),
-              [this](const io::Fault& fault) {
-                ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message, fault.cause});
-              }),
+    : reader_(
+          std::move(inputs),
+          [this](const io::Fault& fault) {
+            ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message, fault.cause});
+          }),
       batch_bytes_(batch_bytes),
       identify_(!folder.empty()),
       seen_(folder) {}
 
 static ClipItem without_spans(const std::string& path) {
-  return {ClipItem::Kind::duplicate,           {},          path,
-          "has no span in the files of --spans", Cause::missing, true};
+  return {ClipItem::Kind::duplicate,
+          {},
+          path,
+          "has no span in the files of --spans",
+          Cause::missing,
+          true};
 }
 
 /// False if there are none.

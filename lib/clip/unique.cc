@@ -57,7 +57,7 @@ struct Prepared {
 Prepared prepare(ClipItem& item, const SignatureWork& work, Progress& progress) {
   Prepared prepared{std::move(item), {}, {}, false, false};
   const ClipItem& it = prepared.item;
-  if (it.kind == ClipItem::Kind::bad) prepared.faults.push_back({it.input, it.message});
+  if (it.kind == ClipItem::Kind::bad) prepared.faults.emplace_back(it.input, it.message, it.cause);
   prepared.usable = it.kind != ClipItem::Kind::bad;
   if (it.kind != ClipItem::Kind::video) return prepared;
   const ClipSource& source = it.sources.at(0);
@@ -65,11 +65,12 @@ Prepared prepare(ClipItem& item, const SignatureWork& work, Progress& progress) 
     prepared.facts = make_signature(source, work, progress);
     prepared.has_signature = true;
     if (prepared.facts.damaged > 0)
-      prepared.faults.push_back({source.path, fmt::format("{} packets or frames are damaged or "
-                                                          "missing",
-                                                          prepared.facts.damaged)});
+      prepared.faults.emplace_back(
+          source.path,
+          fmt::format("{} packets or frames are damaged or missing", prepared.facts.damaged),
+          Cause::decode);
   } catch (const Error& error) {
-    prepared.faults.push_back({source.path, error.what()});
+    prepared.faults.emplace_back(source.path, error);
     prepared.usable = false;
   }
   return prepared;
