@@ -289,13 +289,13 @@ class ClipTool : public vfm::cli::Tool {
   void check_encoding() const {
     const vfm::clip::ClipRecipe& recipe = options_.recipe;
     if (!recipe.smart) return;
-    const char* other = recipe.size.any()       ? "--scale"
+    const char* other = recipe.size.any()     ? "--scale"
                         : recipe.rate.num > 0 ? "--fps"
                         : recipe.crop         ? "--crop auto"
                                               : nullptr;
     if (other)
-      vfm::fail_usage("--encode smart copies the source's frames, and {} changes them; leave one out",
-                      other);
+      vfm::fail_usage(
+          "--encode smart copies the source's frames, and {} changes them; leave one out", other);
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.

@@ -221,8 +221,9 @@ void check_smart_encoder(const std::string& encoder) {
     if (name == encoder) return;
     if (!name.empty()) known += (known.empty() ? "" : ", ") + name;
   }
-  fail_usage("--encode smart cannot join frames of encoder '{}' to copied ones (of these it can: {})",
-             encoder, known.empty() ? "none" : known);
+  fail_usage(
+      "--encode smart cannot join frames of encoder '{}' to copied ones (of these it can: {})",
+      encoder, known.empty() ? "none" : known);
 }
 
 /// Chooses the encoders that were not named. One that is not there, or takes no such preset or

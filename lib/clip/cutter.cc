@@ -131,8 +131,7 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
   start.decode = decode_;
   if (!start.reason.empty()) return start;
   try {
-    if (!packets_)
-      packets_ = std::make_unique<media::SourcePackets>(path_, decoder_.info().stream);
+    if (!packets_) packets_ = std::make_unique<media::SourcePackets>(path_, decoder_.info().stream);
     start.key = packets_->key_from(pts);
     start.kind = packets_->kind();
     start.reason = packets_->refusal();

@@ -162,9 +162,8 @@ void ClipEncoder::encode_again() {
   evidence.time_base = evidence_.time_base;
   evidence_ = std::move(evidence);
   open_encoder();
-  decode_again(start_, begin_, end_, [&](const media::Frame& frame) {
-    encode_shown(shown(frame));
-  });
+  decode_again(start_, begin_, end_,
+               [&](const media::Frame& frame) { encode_shown(shown(frame)); });
   if (encoded_ != frames_)
     fail("it cannot be copied ({}), and decoded once more it has {} frames, not {}", start_.reason,
          encoded_, frames_);

@@ -26,7 +26,8 @@ SmartStart smart_start(const ClipRecipe& recipe, const media::StreamInfo& info) 
   start.encoder = media::splice_encoder(info.codec);
   std::string& reason = start.reason;
   if (start.encoder.empty())
-    reason = fmt::format("no encoder makes frames that can stand beside copied ones of {}", info.codec);
+    reason =
+        fmt::format("no encoder makes frames that can stand beside copied ones of {}", info.codec);
   else if (!recipe.smart_encoder.empty() && recipe.smart_encoder != start.encoder)
     reason = fmt::format("encoder '{}' makes no {}", recipe.smart_encoder, info.codec);
   else if (info.rotation != 0 || info.mirror)
@@ -56,6 +57,7 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 SmartCut::SmartCut(const SmartStart& start, const media::EncodeOptions& options)
     : start_(start), options_(options) {
+  if (options_.encoder != start.encoder) options_.preset.clear();  // it was of that one
   options_.encoder = start.encoder;
   options_.splice = start.kind;
 }
