@@ -61,9 +61,10 @@ struct ClipRecipe {
   bool deinterlace = true;  ///< make whole pictures of interlaced ones
   bool keep_hdr = false;    ///< HDR sources give 10-bit clips in their own colours
   std::string hdr_encoder;  ///< of these; empty: `encoder`, else media::default_ten_bit_encoder()
-  bool smart = false;         ///< copy what needs no encoding (clip/smart_cut.h)
-  std::string smart_encoder;  ///< the only encoder for the rest; empty: one for each codec
-  bool given = false;         ///< clips are the spans that ClipOptions::spans names
+  bool given = false;       ///< clips are the spans that ClipOptions::spans names
+  bool smart = false;       ///< encode only what cannot be copied (clip/smart_cut.h)
+  /// With smart: the only encoder for that. Empty: one for each codec. run() sets it.
+  std::string smart_encoder;
 
   Json json() const;
 };

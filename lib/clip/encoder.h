@@ -102,9 +102,9 @@ class ClipEncoder {
   ClipRecipe recipe_;
   media::StreamInfo info_;
   bool known_;
-  SmartStart start_;                  // with the reason, when one is found
-  std::vector<std::int64_t> later_;   // pts of frames that may be copied
-  std::unique_ptr<SmartCut> smart_;   // either this
+  SmartStart start_;                         // with the reason, when one is found
+  std::vector<std::int64_t> later_;          // pts of frames that may be copied
+  std::unique_ptr<SmartCut> smart_;          // either this
   std::unique_ptr<media::Encoder> encoder_;  // or this, or neither: then all is encoded at the end
   media::EncodeOptions encode_options_;
   std::optional<media::Resizer> resizer_;

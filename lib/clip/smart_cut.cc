@@ -57,6 +57,7 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 SmartCut::SmartCut(const SmartStart& start, const media::EncodeOptions& options)
     : start_(start), options_(options) {
+  if (options_.encoder != start.encoder) options_.preset.clear();  // it was of that one
   options_.encoder = start.encoder;
   options_.splice = start.kind;
 }

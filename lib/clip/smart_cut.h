@@ -54,9 +54,7 @@ class SmartCut {
   /// would show otherwise.
   void add(const media::Frame& frame);
   /// Whether a frame comes before those that may be copied.
-  bool is_head(const media::Frame& frame) const {
-    return !start_.key || frame.pts < *start_.key;
-  }
+  bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
   /// The mp4. `later`: the times of the frames that are no head, `copied`: what SourcePackets gives
   /// for them; `end`: when the last frame is over. A clip that is all head is encoded whole. Throws
   /// Error.

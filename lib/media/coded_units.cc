@@ -11,10 +11,10 @@ namespace vfm::media {
 namespace {
 
 // Types of NAL units.
-constexpr int kIdr = 5, kSps = 7, kPps = 8, kDelimiter = 9, kFilling = 12;           // H.264
-constexpr int kRadlN = 6, kRaslR = 9, kBlaWLp = 16, kBlaNLp = 18, kCra = 21;         // HEVC
+constexpr int kIdr = 5, kSps = 7, kPps = 8, kDelimiter = 9, kFilling = 12;    // H.264
+constexpr int kRadlN = 6, kRaslR = 9, kBlaWLp = 16, kBlaNLp = 18, kCra = 21;  // HEVC
 constexpr int kHevcVps = 32, kHevcSps = 33, kHevcPps = 34, kHevcDelimiter = 35, kHevcFilling = 38;
-constexpr int kMostSliceTypes = 32;  // HEVC: below are slices
+constexpr int kMostSliceTypes = 32;                               // HEVC: below are slices
 constexpr int kSequenceHeader = 1, kFrameHeader = 3, kFrame = 6;  // AV1: types of OBUs
 
 unsigned byte_at(std::string_view bytes, std::size_t i) {

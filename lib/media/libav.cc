@@ -155,8 +155,8 @@ PacketPtr new_packet(std::string_view bytes) {
 }
 
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes) {
-  auto* copy = static_cast<std::uint8_t*>(
-      not_null(av_mallocz(bytes.size() + AV_INPUT_BUFFER_PADDING_SIZE)));
+  auto* copy =
+      static_cast<std::uint8_t*>(not_null(av_mallocz(bytes.size() + AV_INPUT_BUFFER_PADDING_SIZE)));
   std::copy(bytes.begin(), bytes.end(), copy);
   av_freep(&parameters.extradata);
   parameters.extradata = copy;

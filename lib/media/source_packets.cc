@@ -89,7 +89,8 @@ void SourcePackets::State::open() {
   std::erase_if(sets, [&](Unit set) { return !is_parameter_set(codec, unit_type(codec, set)); });
   if (sets.empty()) refusal = "its header has no parameter sets";
   for (const Unit set : sets)
-    if (has_splice_id(codec, set)) refusal = "its parameter sets have the number of those made here";
+    if (has_splice_id(codec, set))
+      refusal = "its parameter sets have the number of those made here";
 }
 
 // The next packet, to `next`; false at the end.
@@ -109,8 +110,7 @@ bool SourcePackets::State::read() {
       refusal = "its container does not tell the times of its frames";
     else
       last_time = next->pts;
-    if (av_packet_get_side_data(next.get(), AV_PKT_DATA_NEW_EXTRADATA, nullptr))
-      refusal = kChanges;
+    if (av_packet_get_side_data(next.get(), AV_PKT_DATA_NEW_EXTRADATA, nullptr)) refusal = kChanges;
     return true;
   }
 }
@@ -165,8 +165,8 @@ PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) cons
       units.push_back(unit);
   }
   PacketPtr out = with_bytes(packet, join_units(units));
-  // A reader that seeks to it would miss what leads to it: decord then gives other frames than asked
-  // for. It is not called a key frame.
+  // A reader that seeks to it would miss what leads to it: decord then gives other frames than
+  // asked for. It is not called a key frame.
   if (open) out->flags &= ~AV_PKT_FLAG_KEY;
   return out;
 }
@@ -186,7 +186,9 @@ std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
   State& s = *state_;
   s.go_to(begin);
   s.floor = begin;
-  const auto fits = [&](const AVPacket& packet) { return packet.pts >= begin && s.is_start(packet); };
+  const auto fits = [&](const AVPacket& packet) {
+    return packet.pts >= begin && s.is_start(packet);
+  };
   while (!s.kept.empty() && !fits(*s.kept.front()))
     s.kept.pop_front();
   while (s.kept.empty()) {
@@ -199,9 +201,7 @@ std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
 CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
                                 std::int64_t end) {
   State& s = *state_;
-  const auto refuse = [](std::string reason) {
-    return CopiedVideo{{}, 0, std::move(reason)};
-  };
+  const auto refuse = [](std::string reason) { return CopiedVideo{{}, 0, std::move(reason)}; };
   if (s.kept.empty() || s.kept.front()->pts != key) return refuse("its packets cannot be found");
   // The plan ends with the first packet that is shown behind the end.
   const auto is_behind = [&](const PacketPtr& packet) { return packet->pts >= end; };
@@ -223,11 +223,11 @@ CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> 
     for (; at < place; ++at) {
       // Pictures that lead to the key frame: nothing else may lie between.
       const Units units = split_units(packet_bytes(*s.kept[at]), s.length_size);
-      const bool leads = s.codec == AV_CODEC_ID_HEVC &&
-                         std::all_of(units.begin(), units.end(), [&](Unit unit) {
-                           const int type = unit_type(s.codec, unit);
-                           return is_leading(type) || type >= 32;
-                         });
+      const bool leads =
+          s.codec == AV_CODEC_ID_HEVC && std::all_of(units.begin(), units.end(), [&](Unit unit) {
+            const int type = unit_type(s.codec, unit);
+            return is_leading(type) || type >= 32;
+          });
       if (!leads) return refuse("what is shown before its key frame is decoded after it");
     }
     const AVPacket& packet = *s.kept[at++];

@@ -46,21 +46,53 @@ AvFramePtr first_picture(const CodedVideo& video) {
   return frame;
 }
 
-AVRational aspect_of(const AVFrame& a) {
-  return a.sample_aspect_ratio.num > 0 ? a.sample_aspect_ratio : AVRational{1, 1};
+// What decides how samples are shown.
+struct Look {
+  int width = 0, height = 0, format = 0;
+  AVRational aspect{1, 1};
+  bool full_range = false;
+  int matrix = 2, primaries = 2, transfer = 2;
+};
+
+int without_range(int format) {
+  return format == AV_PIX_FMT_YUVJ420P ? AV_PIX_FMT_YUV420P : format;
+}
+
+AVRational or_square(AVRational aspect) {
+  return aspect.num > 0 ? aspect : AVRational{1, 1};
+}
+
+Look look_of(const AVFrame& f) {
+  return {f.width,
+          f.height,
+          without_range(f.format),
+          or_square(f.sample_aspect_ratio),
+          f.color_range == AVCOL_RANGE_JPEG,
+          f.colorspace,
+          f.color_primaries,
+          f.color_trc};
+}
+
+Look look_of(const AVCodecParameters& p) {
+  return {p.width,
+          p.height,
+          without_range(p.format),
+          or_square(p.sample_aspect_ratio),
+          p.color_range == AVCOL_RANGE_JPEG,
+          p.color_space,
+          p.color_primaries,
+          p.color_trc};
 }
 
 // In what the pictures of two streams differ, for whoever shows both.
-const char* difference(const AVFrame& a, const AVFrame& b) {
+const char* difference(const Look& a, const Look& b) {
   if (a.width != b.width || a.height != b.height) return "size";
   if (a.format != b.format) return "pixel format";
-  if (av_cmp_q(aspect_of(a), aspect_of(b)) != 0) return "shape of pixels";
-  const auto range = [](const AVFrame& f) { return f.color_range == AVCOL_RANGE_JPEG; };
-  if (range(a) != range(b)) return "range";
-  if (a.colorspace != b.colorspace) return "matrix";
-  if (a.color_primaries != b.color_primaries) return "primaries";
-  if (a.color_trc != b.color_trc) return "transfer";
-  return nullptr;
+  if (av_cmp_q(a.aspect, b.aspect) != 0) return "shape of pixels";
+  if (a.full_range != b.full_range) return "range";
+  if (a.matrix != b.matrix) return "matrix";
+  if (a.primaries != b.primaries) return "primaries";
+  return a.transfer != b.transfer ? "transfer" : nullptr;
 }
 
 // Whether both show the same, to the bit. The frame's planes are the picture's own.
@@ -112,9 +144,14 @@ std::string check_splice(const CodedVideo& copied, const Frame& frame, const Cod
   if (!first || !is_format(*first, frame) || !same_picture(*first, frame))
     return "its key frame decodes to another picture without what comes before it";
   if (encoded.empty()) return {};
-  const AvFramePtr other = first_picture(encoded);
-  if (!other) return "what is encoded for it does not decode";
-  const char* what = difference(*first, *other);
+  // x264 and x265 write what they were told; what others write is seen by decoding it.
+  Look other;
+  if (has_nal_units(encoded.data()->parameters->codec_id)) {
+    other = look_of(*encoded.data()->parameters);
+  } else if (const AvFramePtr picture = first_picture(encoded)) {
+    other = look_of(*picture);
+  }
+  const char* what = difference(look_of(*first), other);
   return what ? std::string("what is encoded for it would have another ") + what : std::string();
 }
 

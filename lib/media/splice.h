@@ -46,7 +46,7 @@ struct SpliceKind {
 
 /// Why a decoder that has nothing but `copied` would not show `frame` first, to the bit; or would
 /// take the pictures of `encoded` (may be empty) for others in size, pixels or colours. Empty: it
-/// does, and would not. Decodes the first picture of both.
+/// does, and would not. Decodes the first picture of `copied`.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
 /// The mp4 of a clip: `head`, `copied` and `tail`, one after the other; the first and the last may

@@ -48,8 +48,8 @@ std::vector<std::int64_t> decoding_times(std::span<const std::int64_t> times) {
   const std::int64_t gap = sorted.size() > 1 ? sorted[1] - sorted[0] : 1;
   std::vector<std::int64_t> decoded(times.size());
   for (std::size_t i = 0; i < times.size(); ++i)
-    decoded[i] = i >= delay ? sorted[i - delay]
-                            : sorted[0] - gap * static_cast<std::int64_t>(delay - i);
+    decoded[i] =
+        i >= delay ? sorted[i - delay] : sorted[0] - gap * static_cast<std::int64_t>(delay - i);
   return decoded;
 }
 

@@ -80,14 +80,15 @@ TEST_CASE("Only a picture that needs nothing before it is a clean start", "[spli
 }
 
 TEST_CASE("A slice with another number keeps all its bytes behind it", "[splice]") {
-  // Type 19 (IDR): first slice, no flag, number 0, then anything, with what looks like a start code.
+  // Type 19 (IDR): first slice, no flag, number 0, then anything, with what looks like a start
+  // code.
   const std::string slice = bits("0 010011 0 00000001  1 0 1 01011") + "\x12\0\0\3\1\x80"s;
   const std::string moved = with_splice_id(slice);
   // Number 15 is 0000 1 0000.
   CHECK(moved == bits("0 010011 0 00000001  1 0 000010 000 01011") + "\x12\0\0\3\1\x80"s);
   // Type 1: no second flag. What becomes zeros is kept from looking like a start code.
-  CHECK(with_splice_id(bits("0 000001 0 00000001  0 1 000000 ") + "\0\x80"s) ==
-        bits("0 000001 0 00000001  0 0000100 00000000") + "\0\3\x80"s);
+  CHECK(with_splice_id(bits("0 000001 0 00000001  0 1 000000 ") + "\0\1\x80"s) ==
+        bits("0 000001 0 00000001  0 0000100 00000000") + "\0\3\1\x80"s);
   CHECK_THROWS_AS(with_splice_id(bits("0 000001 0 00000001  1 010 0000")), vfm::Error);
   CHECK(with_splice_id("\x4e\1\5"s) == "\x4e\1\5"s);  // SEI
   const std::string vps = with_splice_id(bits("0 100000 0 00000001  0000 1101 10000000"));

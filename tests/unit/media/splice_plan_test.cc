@@ -34,9 +34,9 @@ TEST_CASE("Without reordering all packets before the end are copied", "[splice]"
 TEST_CASE("Frames that need one behind the end are the tail", "[splice]") {
   // I P B B B P B B B
   const Times packets{0, 4, 2, 1, 3, 8, 6, 5, 7, 12, 10, 9, 11};
-  CHECK(plan_of(packets, 9).frames == 9);   // ends behind a P
-  CHECK(plan_of(packets, 5).frames == 5);   //
-  CHECK(plan_of(packets, 8).frames == 5);   // 5, 6 and 7 need 8
+  CHECK(plan_of(packets, 9).frames == 9);  // ends behind a P
+  CHECK(plan_of(packets, 5).frames == 5);  //
+  CHECK(plan_of(packets, 8).frames == 5);  // 5, 6 and 7 need 8
   CHECK(plan_of(packets, 7).frames == 5);
   CHECK(plan_of(packets, 6).frames == 5);
   CHECK(plan_of(packets, 4).frames == 1);
