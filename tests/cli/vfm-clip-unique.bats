@@ -40,7 +40,7 @@ paths() { records | jq -r .path; }
   [ "$status" -eq 0 ]
   # shellcheck disable=SC2154
   [ -z "$stderr" ]
-  [ "$(paths <<<"$output")" = "$(printf './%s.mp4\n' a other-minute still still-again)" ]
+  [ "$(paths <<<"$output")" = "$(printf './%s.mp4\n' a other-minute still-again still)" ]
   [ ! -e looks/errors.jsonl ]
   of() { jq -c "select(.path == \"./$1.mp4\") | [.stays, .kind, .duplicate_of]" looks/sources.jsonl; }
   [ "$(of copy)" = '[false,"near","./a.mp4"]' ]

@@ -86,7 +86,7 @@ TEST_CASE("a match ends where the two part, and less than five seconds are none"
   auto half = film(discs(10, 11), 0, 16);
   const auto other = film(discs(10, 12), 8, 8);
   std::copy(other.begin(), other.end(), half.begin() + 32);
-  const auto matches = match(one, half, 0);
+  const auto matches = curate::align_videos(one, half, {0, {}, 4, 24}, {});
   REQUIRE(matches.size() == 1);
   CHECK(matches[0].begin == 0);
   CHECK(matches[0].end >= 28);
