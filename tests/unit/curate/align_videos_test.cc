@@ -94,6 +94,15 @@ TEST_CASE("a match ends where the two part, and less than five seconds are none"
   CHECK(match(one, film(discs(10, 11), 2, 4), 8).empty());
 }
 
+TEST_CASE("a short match must be a better one, and stillness makes none longer") {
+  const curate::MatchRules rules;
+  CHECK(rules.least_score(20, 20) == Approx(0.83));
+  CHECK(rules.least_score(40, 40) == Approx(0.665));
+  CHECK(rules.least_score(4000, 4000) < 0.51);
+  CHECK(rules.least_score(4000, 8) == Approx(0.83));
+  CHECK(rules.least_score(18, 4) == 0.9);
+}
+
 TEST_CASE("offsets without overlap and videos without moments match nothing") {
   const auto one = film(discs(13, 14), 0, 6);
   CHECK(match(one, one, 100).empty());
