@@ -77,7 +77,7 @@ Prepared prepare(ClipItem& item, const SignatureWork& work, Progress& progress) 
 }
 
 /// Adds what an item is to the lists.
-void note(const Prepared& prepared, Sources& sources) {
+void note(const Prepared& prepared, Sources& sources, io::ErrorLog& errors) {
   const ClipItem& item = prepared.item;
   if (!prepared.usable) return;
   const ClipSource& source = item.sources.at(0);
@@ -90,7 +90,10 @@ void note(const Prepared& prepared, Sources& sources) {
   const std::size_t place = sources.compared.size();
   if (item.kind == ClipItem::Kind::duplicate) {
     const auto first = sources.first_with.find(source.hash);
-    if (first == sources.first_with.end()) return;  // its contents could not be used
+    if (first == sources.first_with.end()) {
+      errors.add({item.input, fmt::format("{}, which could not be used", item.message)});
+      return;
+    }
     facts = sources.facts[first->second];
   } else {
     sources.first_with.emplace(source.hash, place);
@@ -296,7 +299,7 @@ long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
       [&](Prepared& prepared) {
         for (const io::Fault& fault : prepared.faults)
           errors.add(fault);
-        note(prepared, sources);
+        note(prepared, sources, errors);
         progress.add();
       });
   errors.finish();

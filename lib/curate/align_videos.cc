@@ -215,7 +215,8 @@ std::optional<VideoMatch> stretch(const std::vector<Moment>& moments, std::size_
   }
   if (match.evidence < rules.least_evidence) return std::nullopt;
   match.score = sum / match.evidence;
-  return match.score >= rules.least_change ? std::optional(match) : std::nullopt;
+  const double least = rules.least_score(match.end - match.begin, match.evidence);
+  return match.score >= least ? std::optional(match) : std::nullopt;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -30,12 +31,17 @@ struct AlignmentStart {
 /// What a match must be. Times are in pictures, kSignatureRate a second.
 struct MatchRules {
   std::size_t least_pictures = 18;  ///< its length: 5 s, less what is lost at the ends
-  /// Mean correlation of changes, 0 to 1.
+  /// Correlation of changes around each of its moments, 0 to 1.
   double least_change = 0.4;
   /// Mean correlation of pictures, 0 to 1.
   double least_picture = 0.6;
   /// Sum over its moments of how sure it is that anything changes in them, 0 to 1 each.
   double least_evidence = 4;
+  /// The mean correlation of changes that it needs: what goes well together for a few seconds by
+  /// chance does not do so for long. Of still stretches only 1.5 times the moving ones count.
+  double least_score(std::size_t pictures, double evidence) const {
+    return std::min(0.9, 0.5 + 6.6 / std::min(static_cast<double>(pictures), 2.5 * evidence));
+  }
 };
 
 /// A stretch in which both show the same.

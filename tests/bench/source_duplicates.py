@@ -19,9 +19,10 @@ import os
 import random
 import subprocess
 
-SECONDS, WIDTH, HEIGHT = 12, 320, 180
+SECONDS, WIDTH, HEIGHT = 10, 320, 180
 KINDS = ["crop", "logo", "size", "crf", "rate", "part", "all"]
-MINUTES = 6  # parts of each drawn view
+MINUTES = 4  # parts of each drawn view
+PARTS = 5  # of each given video, at most, spread over it
 
 
 def ffmpeg(inputs, graph, out, crf=18, options=()):
@@ -37,12 +38,14 @@ def probe(path, entries):
 
 
 def originals(rng, videos):
-    """(name, source that it shares its look with, inputs, graph)"""
+    """(name, inputs, graph); no two show the same."""
     fit = f"scale={WIDTH}:{HEIGHT}:force_original_aspect_ratio=increase,crop={WIDTH}:{HEIGHT},setsar=1[out]"
     for number, video in enumerate(videos):
         length = float(probe(video, "format=duration")[0])
-        for i in range(int(length // SECONDS)):
-            yield f"video{number}-{i}", ["-ss", str(i * SECONDS), "-t", str(SECONDS), "-i", video], f"[0:v:0]{fit}"
+        parts = min(PARTS, int(length // SECONDS))
+        for i in range(parts):
+            begin = i * (length / parts)
+            yield f"video{number}-{i}", ["-ss", f"{begin:.3f}", "-t", str(SECONDS), "-i", video], f"[0:v:0]{fit}"
     noise = lambda: rng.randrange(1, 10**6)
     drawn = [
         lambda: f"mandelbrot=s={WIDTH}x{HEIGHT}:rate=25:start_scale={rng.uniform(0.02, 3)}:end_scale=0.0005:end_pts=2000",
@@ -52,7 +55,7 @@ def originals(rng, videos):
         lambda: f"gradients=s={WIDTH}x{HEIGHT}:rate=25:speed=0.02:n=4:seed={noise()}",
     ]
     for kind, draw in enumerate(drawn):
-        for i in range(3):
+        for i in range(2 if kind else 1):  # all of its zooms show the same, one sooner than the other
             yield f"drawn{kind}-{i}", ["-f", "lavfi", "-t", str(SECONDS), "-i", draw()], f"[0:v]{fit}"
     for view in range(2):
         still = f"gradients=s={WIDTH}x{HEIGHT}:rate=25:speed=0.00001:n=6:seed={noise()}"

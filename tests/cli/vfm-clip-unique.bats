@@ -30,6 +30,7 @@ setup_file() {
   quiet_ffmpeg -i a.mp4 -frames:v 1 one.png
   cp one.png two.png
   head -c 4000 /dev/zero | tr '\0' 'x' >bad.mp4
+  cp bad.mp4 bad-too.mp4
 }
 setup() { setup_media; }
 
@@ -40,7 +41,7 @@ paths() { records | jq -r .path; }
   [ "$status" -eq 0 ]
   # shellcheck disable=SC2154
   [ -z "$stderr" ]
-  [ "$(paths <<<"$output")" = "$(printf './%s.mp4\n' a other-minute still still-again)" ]
+  [ "$(paths <<<"$output")" = "$(printf './%s.mp4\n' a other-minute still-again still)" ]
   [ ! -e looks/errors.jsonl ]
   of() { jq -c "select(.path == \"./$1.mp4\") | [.stays, .kind, .duplicate_of]" looks/sources.jsonl; }
   [ "$(of copy)" = '[false,"near","./a.mp4"]' ]
@@ -98,10 +99,11 @@ paths() { records | jq -r .path; }
 }
 
 @test "a bad video costs nothing but itself; nothing to list is no file" {
-  run --separate-stderr vfm-clip --unique -o looks bad.mp4 a.mp4 part.mp4 nowhere.mp4
+  run --separate-stderr vfm-clip --unique -o looks bad.mp4 bad-too.mp4 a.mp4 part.mp4 nowhere.mp4
   [ "$status" -eq 1 ]
   [ "$(paths <<<"$output")" = a.mp4 ]
-  [ "$(wc -l <looks/errors.jsonl)" -eq 2 ]
+  [ "$(wc -l <looks/errors.jsonl)" -eq 3 ]
+  grep -q "same contents as .bad.mp4., which could not be used" looks/errors.jsonl
   [[ $stderr == *"nowhere.mp4"* ]]
   [ -s looks/duplicates.jsonl ]
   vfm-clip --unique -o looks a.mp4 >/dev/null

@@ -86,12 +86,21 @@ TEST_CASE("a match ends where the two part, and less than five seconds are none"
   auto half = film(discs(10, 11), 0, 16);
   const auto other = film(discs(10, 12), 8, 8);
   std::copy(other.begin(), other.end(), half.begin() + 32);
-  const auto matches = match(one, half, 0);
+  const auto matches = curate::align_videos(one, half, {0, {}, 4, 24}, {});
   REQUIRE(matches.size() == 1);
   CHECK(matches[0].begin == 0);
   CHECK(matches[0].end >= 28);
   CHECK(matches[0].end <= 38);
   CHECK(match(one, film(discs(10, 11), 2, 4), 8).empty());
+}
+
+TEST_CASE("a short match must be a better one, and stillness makes none longer") {
+  const curate::MatchRules rules;
+  CHECK(rules.least_score(20, 20) == Approx(0.83));
+  CHECK(rules.least_score(40, 40) == Approx(0.665));
+  CHECK(rules.least_score(4000, 4000) < 0.51);
+  CHECK(rules.least_score(4000, 8) == Approx(0.83));
+  CHECK(rules.least_score(18, 4) == 0.9);
 }
 
 TEST_CASE("offsets without overlap and videos without moments match nothing") {

@@ -84,10 +84,12 @@ TEST_CASE("a signature has four pictures a second at any frame rate, and they ar
   REQUIRE(at_60.size() == 12);
   REQUIRE(at_25.size() == 12);
   REQUIRE(at_12.size() == 12);
+  // A frame shows its beginning until its end: by half of that they are apart, at 600 levels a
+  // second.
   for (std::size_t k = 0; k < 12; ++k)
     for (std::size_t i = 0; i < curate::kSignatureCells; i += 17) {
-      CHECK(std::abs(at_60[k][i] - at_25[k][i]) <= 6);
-      CHECK(std::abs(at_60[k][i] - at_12[k][i]) <= 18);
+      CHECK(std::abs(at_60[k][i] - at_25[k][i]) <= 8);
+      CHECK(std::abs(at_60[k][i] - at_12[k][i]) <= 21);
     }
   CHECK(film(25, 3, 0)[0] == film(12, 3, 0)[7]);
 }
