@@ -55,17 +55,22 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots) {
 
 ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes,
                      const std::string& folder)
-    : reader_(std::move(inputs),
-              [this](const io::Fault& fault) {
-                ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message, fault.cause});
-              }),
+    : reader_(
+          std::move(inputs),
+          [this](const io::Fault& fault) {
+            ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message, fault.cause});
+          }),
       batch_bytes_(batch_bytes),
       identify_(!folder.empty()),
       seen_(folder) {}
 
 static ClipItem without_spans(const std::string& path) {
-  return {ClipItem::Kind::duplicate,           {},          path,
-          "has no span in the files of --spans", Cause::missing, true};
+  return {ClipItem::Kind::duplicate,
+          {},
+          path,
+          "has no span in the files of --spans",
+          Cause::missing,
+          true};
 }
 
 /// False if there are none.
