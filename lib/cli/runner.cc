@@ -206,8 +206,10 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
 }  // namespace
 
 int run(int argc, char** argv, Tool& tool) {
-  if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated")
+  if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
+    leave_signals();
     return tool.serve_isolated(std::atoi(argv[2]));
+  }
   g_program = tool.name();
   set_log_sink(print_message, LogLevel::warning);
   CLI::App app(tool.description(), tool.name());
@@ -245,6 +247,7 @@ int run(int argc, char** argv, Tool& tool) {
   if (const int left = left_behind(); left > 0) {
     log_warning("{} decodings hang in FFmpeg and end with this program; --isolate ends each alone",
                 left);
+    std::fflush(stdout);
     ::_exit(status);  // what they still use must stay
   }
   return status;

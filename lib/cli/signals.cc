@@ -67,6 +67,11 @@ void take_signals(bool long_running) {
   }).detach();
 }
 
+void leave_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGPIPE})
+    ::signal(number, SIG_IGN);
+}
+
 void end_by_signal(int signal_number) {
   ::signal(signal_number, SIG_DFL);
   sigset_t set;

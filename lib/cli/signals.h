@@ -17,6 +17,9 @@ namespace vfm::cli {
 /// Throws std::system_error when no thread can be made.
 void take_signals(bool long_running);
 
+/// Ignores what a terminal or a pipe sends: for a process that its parent ends.
+void leave_signals();
+
 /// Ends the process by this signal, as if nobody had taken it, so that the shell sees 128+n.
 void end_by_signal(int signal_number);
 

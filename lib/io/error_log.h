@@ -30,8 +30,8 @@ struct Fault {
 /// Called with each malformed line of an input, and where it stands.
 using OnFault = std::function<void(Fault)>;
 
-/// [{"input":…,"error":…,"code":…},…], as outputs keep their faults to report them on resume, and back.
-/// Throws Error for anything else; what was written without a code is of Cause::other.
+/// [{"input":…,"error":…,"code":…},…], as outputs keep their faults to report them on resume, and
+/// back. Throws Error for anything else; what was written without a code is of Cause::other.
 Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
@@ -47,8 +47,8 @@ class ErrorLog {
   /// `tool` is the program's name, stored in each record.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
-  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". The record stands after
-  /// those of a lower place, and after those of its own that came before.
+  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". The record
+  /// stands after those of a lower place, and after those of its own that came before.
   void add(const Fault& fault, std::uint64_t place = 0);
   std::size_t count() const;
   void finish();

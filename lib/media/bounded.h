@@ -45,10 +45,11 @@ class StillClock {
   std::uint64_t beats_ = 0;
 };
 
-/// Does `work` and throws what it throws; for std::bad_alloc Error{Cause::memory}. With a timeout (base/input_limits.h) it is done on
-/// another thread, one of a few that are kept for that, and must own all that it uses: when it
-/// gives no beat for that long, Error{Cause::timeout} is thrown, which names `name`, and it goes on
-/// alone. The same happens, with Stopped, when a stop is asked for and it does not heed that.
+/// Does `work` and throws what it throws; for std::bad_alloc Error{Cause::memory}. With a timeout
+/// (base/input_limits.h) it is done on another thread, one of a few that are kept for that, and
+/// must own all that it uses: when it gives no beat for that long, Error{Cause::timeout} is thrown,
+/// which names `name`, and it goes on alone. The same happens, with Stopped, when a stop is asked
+/// for and it does not heed that.
 void run_bounded(const std::string& name, std::function<void()> work);
 
 /// What the error of run_bounded() says.

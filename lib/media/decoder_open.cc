@@ -70,6 +70,11 @@ bool threads_change_pictures(AVCodecID codec) {
   return false;
 }
 
+// Decoders that do not notice when a slice ends too early, and leave what is in the buffer.
+bool leaves_holes(AVCodecID codec) {
+  return codec == AV_CODEC_ID_HEVC || codec == AV_CODEC_ID_FFV1;
+}
+
 void set_clean_buffers(AVCodecContext* codec) {
   codec->get_buffer2 = get_clean_buffer;
 #if FF_API_THREAD_SAFE_CALLBACKS
@@ -162,8 +167,7 @@ void Decoder::State::open_codec() {
   codec->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
   watch_codec(codec.get(), &watch);
   if (careful && repairs_at_random(codec->codec_id)) codec->error_concealment = 0;
-  // HEVC's decoder does not notice when a slice ends too early.
-  if (careful || codec->codec_id == AV_CODEC_ID_HEVC) set_clean_buffers(codec.get());
+  if (careful || leaves_holes(codec->codec_id)) set_clean_buffers(codec.get());
   if (options.keyframes_only) codec->skip_frame = AVDISCARD_NONKEY;
   if (options.skip_loop_filter) codec->skip_loop_filter = AVDISCARD_ALL;
   on_hardware = options.hardware && !careful && !options.keyframes_only &&
@@ -235,8 +239,7 @@ void Decoder::State::describe() {
   if (info.image) {
     // A camera's orientation is known only with the picture: decode it now and keep it.
     rewind();
-    if (!pending)
-      fail_as(Cause::decode, "'{}' holds no picture that can be decoded", source.name);
+    if (!pending) fail_as(Cause::decode, "'{}' holds no picture that can be decoded", source.name);
     info.width = pending->width;
     info.height = pending->height;
     info.frames = 1;

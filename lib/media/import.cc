@@ -143,7 +143,7 @@ AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool 
                               format, SWS_BICUBIC | kSwsExact, nullptr, nullptr, nullptr));
     if (!sws_)
       fail_as(Cause::decode, "cannot convert pixel format {}",
-           av_get_pix_fmt_name(static_cast<AVPixelFormat>(av.format)));
+              av_get_pix_fmt_name(static_cast<AVPixelFormat>(av.format)));
     const int* table =
         sws_getCoefficients(format == AV_PIX_FMT_YUV420P10 ? SWS_CS_BT2020 : SWS_CS_DEFAULT);
     sws_setColorspaceDetails(sws_.get(), table, full_range, table, full_range, 0, 1 << 16, 1 << 16);

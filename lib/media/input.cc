@@ -159,7 +159,8 @@ void Input::close() noexcept {
 void Input::open_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status)) fail_as(Cause::open, "'{}' is a directory, not a video", path);
+  if (std::filesystem::is_directory(status))
+    fail_as(Cause::open, "'{}' is a directory, not a video", path);
   if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, error) == 0 &&
       !error)
     fail_as(Cause::format, "'{}' is empty", path);
@@ -230,7 +231,7 @@ void Input::fail_input(const char* verb, int error) {
   if (timed_out_)
     fail_as(Cause::timeout, "cannot {} '{}': nothing came for {}; --timeout waits longer", verb,
             source_.name, format_seconds(input_limits().timeout));
-  const Cause cause = error == AVERROR(ENOMEM)      ? Cause::memory
+  const Cause cause = error == AVERROR(ENOMEM)       ? Cause::memory
                       : error == AVERROR_INVALIDDATA ? Cause::format
                                                      : Cause::open;
   fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));

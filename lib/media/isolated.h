@@ -17,7 +17,8 @@
 namespace vfm::media {
 
 /// The argument by which a program is the helper: argv[1], followed by the number of a descriptor.
-/// The program then does nothing but `return serve_isolated(number);`, and starts no thread before.
+/// The program then does nothing but `return serve_isolated(number);`, starts no thread before, and
+/// leaves signals of a terminal to its parent, which ends its children.
 constexpr const char* kServeIsolated = "--serve-isolated";
 
 /// Serves until the other end of `channel` is closed. Returns an exit status.

@@ -177,14 +177,14 @@ class Service {
   std::optional<SoundMeter> sound_;
 };
 
-/// Never returns.
-[[noreturn]] void be_child(Descriptor channel) {
+void be_child(int channel) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  Service(channel.get()).run();
-  ::_exit(0);
+  Service(channel).run();
 }
 
-HelperReply obey(int channel, const HelperOrder& order, std::vector<Descriptor>& descriptors) {
+/// Nothing in a new child, when that has done all.
+std::optional<HelperReply> obey(int channel, const HelperOrder& order,
+                                std::vector<Descriptor>& descriptors) {
   HelperReply reply;
   if (order.act == HelperAct::reap) {
     int status = 0;
@@ -199,13 +199,12 @@ HelperReply obey(int channel, const HelperOrder& order, std::vector<Descriptor>&
   reply.pid = ::fork();
   if (reply.pid != 0) return reply;
   ::close(channel);
-  be_child(std::move(descriptors[0]));
+  be_child(descriptors[0].get());
+  return std::nullopt;
 }
 
-/// A signal from a terminal is for the parent, which ends its children. Nothing is read or said.
+/// Nothing is read or said.
 void be_quiet() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE, SIGTSTP})
-    ::signal(number, SIG_IGN);
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2 && nothing >= 0; ++fd)
     ::dup2(nothing, fd);
@@ -222,9 +221,9 @@ int serve_isolated(int channel) {
     std::string text;
     std::vector<Descriptor> descriptors;
     if (!receive_message(channel, &order, sizeof order, text, descriptors)) return 0;
-    const HelperReply reply = obey(channel, order, descriptors);
+    const std::optional<HelperReply> reply = obey(channel, order, descriptors);
     descriptors.clear();
-    if (!send_message(channel, &reply, sizeof reply, {})) return 0;
+    if (!reply || !send_message(channel, &*reply, sizeof *reply, {})) return 0;
   }
 }
 

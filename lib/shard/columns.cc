@@ -218,7 +218,8 @@ struct JoinedReader::State {
     while (read(0, sample, original)) {
       if (keys.insert(sample.key).second) return true;
       faults.push_back({fmt::format("{} of '{}'", sample.key, cursors[0].path()),
-                        "the key comes twice in its shard; the first sample is kept", Cause::duplicate});
+                        "the key comes twice in its shard; the first sample is kept",
+                        Cause::duplicate});
     }
     return false;
   }
