@@ -120,7 +120,7 @@ Json EarlierClips::find_in(const Store& store, const ClipSource& source, const s
   const Json& entry = at->second.json;
   if (entry.contains("failed") || get_string(entry, "spans").value_or("") != spans) return nullptr;
   return give(store, at->second.first, need_integer(entry, "clips", store.name), take) ? entry
-                                                                                      : Json();
+                                                                                       : Json();
 }
 
 /// Makes it the batch that is at hand: what is to be copied comes in the order of the batches, so

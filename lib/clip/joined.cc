@@ -185,13 +185,11 @@ Json Joined::write() {
     Json entry = parse_json(part.summary, video.path);
     for (const Json& error : entry.at("errors"))
       faults.push_back({video.path, error.get<std::string>()});
-    if (part.clips.empty() && entry.at("errors").empty())
-      faults.push_back({video.path, kNoClip});
+    if (part.clips.empty() && entry.at("errors").empty()) faults.push_back({video.path, kNoClip});
     entries.push_back(std::move(entry));
   }
-  return store_->finish({{"kind", "joined"},
-                         {"sources", std::move(entries)},
-                         {"errors", io::to_json(faults)}});
+  return store_->finish(
+      {{"kind", "joined"}, {"sources", std::move(entries)}, {"errors", io::to_json(faults)}});
 }
 
 JoinedItems::JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see)

@@ -8,8 +8,8 @@
 // batch or shards of their own, are copied (clip/earlier_clips.h).
 //
 // The json has, beside what all have, "sources": of each video "source", "source_hash", "clips",
-// and what the json of one that has shards of its own says. One that could not be used has "failed",
-// why, and the next run tries it again; unless it goes better then, nothing is written.
+// and what the json of one that has shards of its own says. One that could not be used has
+// "failed", why, and the next run tries it again; unless it goes better then, nothing is written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -54,8 +54,8 @@ std::string name_in(std::string_view file, const Trace& trace) {
   file.remove_suffix(trace.after.size());
   std::string_view digits = file;
   if (digits.starts_with(kJoinedName)) digits.remove_prefix(kJoinedName.size());
-  const bool is_name = digits.size() == kDigits && digits.find_first_not_of("0123456789abcdef") ==
-                                                       std::string_view::npos;
+  const bool is_name = digits.size() == kDigits &&
+                       digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   return is_name ? std::string(file) : std::string();
 }
 
@@ -139,10 +139,7 @@ std::string sources_of(const LeftNames& names) {
 }  // namespace
 
 Leftovers::Leftovers(std::string directory, bool readable, io::HashLedger& ledger)
-    : directory_(std::move(directory)),
-      readable_(readable),
-      ledger_(ledger),
-      names_(directory_) {}
+    : directory_(std::move(directory)), readable_(readable), ledger_(ledger), names_(directory_) {}
 
 void Leftovers::see(const ClipItem& item) {
   if (item.kind == ClipItem::Kind::bad || item.unread) {

@@ -36,8 +36,7 @@ bool ends_batch(const ClipSource& source, std::uint64_t weight, std::uint64_t le
 
 std::string store_name(const ClipItem& item) {
   const bool joined = item.kind == ClipItem::Kind::joined;
-  if (item.kind != ClipItem::Kind::images && !joined)
-    return item.sources.at(0).hash.substr(0, 16);
+  if (item.kind != ClipItem::Kind::images && !joined) return item.sources.at(0).hash.substr(0, 16);
   std::string hashes;
   for (const ClipSource& source : item.sources)
     hashes += source.hash;
