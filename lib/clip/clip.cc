@@ -40,8 +40,8 @@ struct Outcome {
   std::string account;  // for -v: what became of it
   std::size_t sources = 1;
   std::int64_t clips = 0;
-  std::string json;               // of the finished source, for the report
-  std::shared_ptr<Joined> batch;  // to be finished behind this one
+  std::string json;                         // of the finished source, for the report
+  std::shared_ptr<Joined> batch = nullptr;  // to be finished behind this one
 };
 
 class ClipJob {
@@ -57,6 +57,43 @@ class ClipJob {
   /// Everything but a source and its spans that decides clips' bytes.
   const Json& settings() const { return settings_; }
 
+  Outcome make(const JoinedItems::Work& work) {
+    const ClipItem& item = work.item;
+    switch (item.kind) {
+      case ClipItem::Kind::video:
+        return work.batch ? part(work) : video(item);
+      case ClipItem::Kind::joined:  // all of it is there
+        return {.sources = work.there, .batch = work.batch};
+      case ClipItem::Kind::images:
+        return images(item);
+      case ClipItem::Kind::passed:
+        return {.records = {item.sources[0].record}, .sources = 0};
+      case ClipItem::Kind::duplicate:
+        return {.remark = fmt::format("'{}' {}; skipped", item.input, item.message)};
+      default:  // bad
+        return {.errors = {{item.input, item.message, item.cause}}};
+    }
+  }
+
+  /// Finishes the batch that ends with `outcome`, and adds to it what the batch gave.
+  void finish(Outcome& outcome) {
+    Joined& batch = *outcome.batch;
+    try {
+      report(batch.finish(), {}, outcome);
+      Json sources = Json::array();
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        sources.push_back(batch.source(i).path);
+      for (Json& record : outcome.records)
+        record["sources"] = sources;
+      log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::runtime) throw;
+      outcome.errors.emplace_back(batch.source(0).path, error);
+    }
+    outcome.batch.reset();
+  }
+
+ private:
   Outcome video(const ClipItem& item) {
     const ClipSource& source = item.sources[0];
     const Stopwatch watch;
@@ -88,25 +125,9 @@ class ClipJob {
     const bool copied =
         work.batch->make(work.place, [&](ClipSink& sink) { cut(source, sink, false); });
     return {.account = fmt::format("'{}': {} '{}'", source.path,
-                                   copied ? "copied into" : "cut, for", work.batch->name())};
-  }
-
-  /// The batch that ends with `outcome`, which has none of what it gave yet.
-  void finish(Outcome& outcome) {
-    Joined& batch = *outcome.batch;
-    try {
-      report(batch.finish(), {}, outcome);
-      Json sources = Json::array();
-      for (std::size_t i = 0; i < batch.size(); ++i)
-        sources.push_back(batch.source(i).path);
-      for (Json& record : outcome.records)
-        record["sources"] = sources;
-      log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::runtime) throw;
-      outcome.errors.emplace_back(batch.source(0).path, error);
-    }
-    outcome.batch.reset();
+                                   copied ? "copied into" : "cut, for", work.batch->name()),
+            .sources = 1 + work.there,
+            .batch = work.last ? work.batch : nullptr};
   }
 
   Outcome images(const ClipItem& item) {
@@ -142,7 +163,6 @@ class ClipJob {
     return outcome;
   }
 
- private:
   /// Everything but the source that decides its clips' bytes.
   Json settings_of(const ClipSource& source) const {
     Json settings = settings_;
@@ -318,33 +338,9 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   progress.start("videos", shard::count_videos(options.inputs));
   JoinedItems joined(items, options, job.settings(),
                      [&](const ClipItem& item) { leftovers.see(item); });
-  const auto make = [&](const JoinedItems::Work& work) -> Outcome {
-    const ClipItem& item = work.item;
-    if (work.batch) {
-      Outcome outcome;
-      if (item.kind != ClipItem::Kind::joined)
-        outcome = job.part(work);
-      else
-        outcome.sources = 0;
-      outcome.sources += work.there;
-      if (work.last) outcome.batch = work.batch;
-      return outcome;
-    }
-    switch (item.kind) {
-      case ClipItem::Kind::video:
-        return job.video(item);
-      case ClipItem::Kind::images:
-        return job.images(item);
-      case ClipItem::Kind::passed:
-        return {.records = {item.sources[0].record}, .sources = 0};
-      case ClipItem::Kind::duplicate:
-        return {.remark = fmt::format("'{}' {}; skipped", item.input, item.message)};
-      default:  // bad
-        return {.errors = {{item.input, item.message, item.cause}}};
-    }
-  };
   for_each_ordered<JoinedItems::Work, Outcome>(
-      slots, [&] { return joined.next(); }, make,
+      slots, [&] { return joined.next(); },
+      [&](const JoinedItems::Work& work) { return job.make(work); },
       [&](Outcome& outcome) {
         any = true;
         if (outcome.batch) job.finish(outcome);

@@ -90,14 +90,14 @@ struct ClipOptions {
   curate::ChangeModel change_model;  ///< with recipe.detector_model
   std::string directory;
   ClipFormat format = ClipFormat::shards;
-  Joining join = Joining::many;                          ///< of shards
-  bool readable_names = false;                           ///< keys of clip/names.h
-  ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
-  std::vector<double> thresholds;                        ///< of list_shots(), json: a list for each
-  bool force = false;                                    ///< rewrite what is there already
+  Joining join = Joining::many;               ///< of shards
+  bool readable_names = false;                ///< keys of clip/names.h
+  ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
+  std::vector<double> thresholds;             ///< of list_shots(), json: a list for each
+  bool force = false;                         ///< rewrite what is there already
   bool check = false;  ///< read all sources, also those whose hash is in the ledger
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
-  bool prune = false;       ///< remove what is of sources that the inputs do not name
+  bool prune = false;  ///< remove what is of sources that the inputs do not name
   /// Of frames that wait for an encoder, for each slot (clip/crew.h).
   std::uint64_t ahead_bytes = std::uint64_t{128} << 20;
   bool verify = false;      ///< prove each clip's times, first and last frame against the source

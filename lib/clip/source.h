@@ -57,11 +57,11 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 /// pictures of one format are gathered up to `batch_bytes`. Thread-safety: one thread at a time.
 ///
 /// Small videos, of up to a sixteenth of `batch_bytes`, are gathered, too, if join() asks for it;
-/// larger ones between them go their own way. Where such a batch ends follows from its videos alone:
-/// from a quarter of `batch_bytes` on behind one whose hash is below a share that grows with its
-/// size, so that half of `batch_bytes` is usual, and in any case before it would be more. So when a
-/// video comes or goes, batches near it change, and those behind them soon are what they were
-/// (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File
+/// larger ones between them go their own way. Where such a batch ends follows from its videos
+/// alone: from a quarter of `batch_bytes` on behind one whose hash is below a share that grows with
+/// its size, so that half of `batch_bytes` is usual, and in any case before it would be more. So
+/// when a video comes or goes, batches near it change, and those behind them soon are what they
+/// were (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File
 /// System", 2001, section 3.1). A video counts 1/4096 of `batch_bytes` more than it has, and
 /// something for its path, so that batches of the smallest stay bounded as well.
 class ClipItems {

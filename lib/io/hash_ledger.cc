@@ -18,7 +18,7 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kMostPending = 1000;                        // rows
+constexpr std::size_t kMostPending = 1000;                           // rows
 constexpr std::uint64_t kMostPendingBytes = std::uint64_t{1} << 30;  // of the files
 constexpr std::int64_t kSettled = 2'000'000'000;  // ns; the coarsest times that file systems keep
 constexpr int kPatience = 10'000;                 // ms for another program that writes

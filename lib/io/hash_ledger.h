@@ -65,8 +65,8 @@ class HashLedger {
   /// What stands in a row beside its fields. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
-  std::uint64_t files_read() const { return files_read_; }    ///< not told by the ledger
-  std::uint64_t files_known() const { return files_known_; }  ///< told by it
+  std::uint64_t files_read() const { return files_read_; }      ///< not told by the ledger
+  std::uint64_t files_known() const { return files_known_; }    ///< told by it
   std::uint64_t files_differ() const { return files_differ_; }  ///< of `check`
 
  private:

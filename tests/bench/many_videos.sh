@@ -2,7 +2,7 @@
 # What many short videos cost vfm-clip: processor time for each of the first and of the last tenth, a run that finds all
 # finished, and one with one more video; files in the folder of clips, and memory. As a Markdown table, for ways of --join.
 # Usage: tests/bench/many_videos.sh [COUNT...]     (default: 1000 10000; 10 KB of disk in TMPDIR a video)
-# JOIN="all none": which ways (default). JOBS=2: worker slots.
+# JOIN="all none": which ways (default). JOBS=2: worker slots. SHARD_SIZE=1MiB: small, so that a tenth has many batches.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C
@@ -78,7 +78,7 @@ for count; do
   sleep 2.1  # younger files are not noted
   for way in ${JOIN:-all none}; do
     rm -rf clips
-    clip=("$bin/vfm-clip" -q -j"${JOBS:-2}" --join "$way" -o clips)
+    clip=("$bin/vfm-clip" -q -j"${JOBS:-2}" --shard-size "${SHARD_SIZE:-1MiB}" --join "$way" -o clips)
     read -r first last all memory < <(python3 tenths.py "${clip[@]}" -)
     read -r resume < <(python3 cost.py "${clip[@]}" - <list)
     { cat one.mp4; printf '\0\0\0\014freemore'; } >more.mp4

@@ -111,9 +111,10 @@ only_records() {
   [ -z "$output" ] || mapfile -t lines <<<"$output"
 }
 
-# tree_hash DIR: one hash over names and contents of all files below DIR, in a fixed order.
+# tree_hash DIR: one hash over names and contents of all files below DIR, in a fixed order; but for what vfm-clip
+# remembers of its sources, which has their inodes.
 tree_hash() {
-  (cd "$1" && find . -type f | LC_ALL=C sort | while read -r f; do sha256sum "$f"; done) | sha256sum
+  (cd "$1" && find . -type f ! -name .vfm-clip.ledger | LC_ALL=C sort | while read -r f; do sha256sum "$f"; done) | sha256sum
 }
 
 # column_hashes DIR: of the columns in it; the notes beside them name the folder.

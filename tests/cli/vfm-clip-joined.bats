@@ -44,7 +44,8 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   diff -r own clips
   # The others take what the manifest says.
   echo 'a caption of its own' >v3.txt
-  vfm-caption fresh.jsonl | vfm-embed | vfm-shard -o dataset --keep-duplicates >dataset.jsonl
+  cp -rL fresh mine
+  sed 's/"fresh/"mine/g' fresh.jsonl | vfm-caption | vfm-embed | vfm-shard -o dataset --keep-duplicates >dataset.jsonl
   [ "$(records dataset.jsonl | jq -s 'map(.samples) | add')" -eq 11 ]
   find dataset -name '*.tar' -exec tar -xOf {} --wildcards '*.txt' \; | grep -q 'a caption of its own'
 }
@@ -115,7 +116,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   rest=$(ls v?.mp4 | grep -v v4)
   # shellcheck disable=SC2086
   vfm-clip --join all -o less $rest >/dev/null
-  cp -r fresh clips
+  cp -rL fresh clips
   vfm-caption clips/*.tar | vfm-embed >/dev/null
   # shellcheck disable=SC2086
   join --prune $rest

@@ -26,7 +26,7 @@ read_of() {
 path_in() { basename "$(records "$1" | jq -r .path)"; }
 
 @test "a source that did not change is not read again; --check reads it" {
-  cp -r noted clips
+  cp -rL noted clips
   [ "$(read_of "$MEDIA/large.mp4")" -eq 0 ]
   diff -r -x .vfm-clip.ledger noted clips
   diff <(records noted.jsonl | sed "s|\"noted|\"$PWD/clips|g") <(records made.jsonl)
@@ -40,7 +40,7 @@ path_in() { basename "$(records "$1" | jq -r .path)"; }
 
 @test "a source that changed is read, though size and time of change are the same" {
   local before
-  cp -r noted clips
+  cp -rL noted clips
   cp "$MEDIA/large.mp4" mine.mp4
   sleep 2.1
   [ "$(read_of mine.mp4)" -eq 1 ]
@@ -61,7 +61,7 @@ path_in() { basename "$(records "$1" | jq -r .path)"; }
 }
 
 @test "a damaged ledger is told of once, not believed and made anew" {
-  cp -r noted clips
+  cp -rL noted clips
   head -c 5000 /dev/urandom >clips/.vfm-clip.ledger
   [ "$(read_of "$MEDIA/large.mp4")" -eq 1 ]
   [ "$(grep -c "clips/.vfm-clip.ledger' is damaged" said)" -eq 1 ]

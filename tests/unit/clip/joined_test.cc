@@ -20,8 +20,8 @@ using Kind = ClipItem::Kind;
 
 constexpr std::uint64_t kMost = 64000;  // bytes of a batch
 
-std::vector<ClipItem> items_of(const TemporaryFolder& folder, const std::vector<std::string>& inputs,
-                               std::uint64_t own = 0) {
+std::vector<ClipItem> items_of(const TemporaryFolder& folder,
+                               const std::vector<std::string>& inputs, std::uint64_t own = 0) {
   ClipItems items(inputs, kMost, folder.path);
   items.join(own);
   std::vector<ClipItem> all;
@@ -87,12 +87,13 @@ TEST_CASE("small videos are joined in batches that are bounded, and change near 
   CHECK(changed <= 3 * std::size(kCases));
 }
 
-TEST_CASE("the first videos, large ones, addresses and records with more fields are by themselves") {
+TEST_CASE(
+    "the first videos, large ones, addresses and records with more fields are by themselves") {
   const TemporaryFolder folder, scratch;
   std::vector<std::string> paths = files_of(folder, 6);
   io::write_file(paths[3], std::string(kMost / 16 + 1, 'y'));
-  io::write_file(folder.path + "/more.jsonl", "{\"kind\":\"video\",\"path\":\"" + paths[5] +
-                                                  "\",\"license\":\"mine\"}\n");
+  io::write_file(folder.path + "/more.jsonl",
+                 "{\"kind\":\"video\",\"path\":\"" + paths[5] + "\",\"license\":\"mine\"}\n");
   paths[5] = folder.path + "/more.jsonl";
   paths.push_back("https://localhost/a.mp4");
   const std::vector<ClipItem> items = items_of(scratch, paths, 1);

@@ -1,4 +1,5 @@
-// What files' contents hash to, from run to run: believed where the file is as it was, and only then.
+// What files' contents hash to, from run to run: believed where the file is as it was, and only
+// then.
 // SPDX-License-Identifier: Apache-2.0
 #include "io/hash_ledger.h"
 
