@@ -5,10 +5,11 @@
 // crew's threads, each with a slot of its own (base/slots.h), empty the lanes. Of a lane one step
 // runs at a time, in the order that they came in: an encoder sees what it would see in one thread,
 // and writes the same bytes. Several clips of one video are encoded at once, as the video's thread
-// runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, or
-// the frames in all lanes, of all videos together, are more than so many bytes; then it encodes,
-// too. With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes,
-// and none waits. A thread of the crew gives up its slot when a video waits for one.
+// runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, each
+// with some frames, so that no thread is soon without, or the frames in all lanes, of all videos
+// together, are more than so many bytes; then it encodes, too. With no crew at hand (-j1, or as
+// many videos as slots) it encodes each frame as it comes, and none waits. A thread of the crew
+// gives up its slot when a video waits for one.
 //
 // What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
 // are open at a time, since they have memory of their own: two for each slot, and more only where a
@@ -118,7 +119,8 @@ class VideoLanes {
   void check(const Lane& lane) const;
 
  private:
-  int waiting() const;  // lanes of this video with steps that have not ended
+  bool waiting() const;  // whether a lane of this video has steps that have not ended
+  int lasting() const;   // lanes of it that keep a thread busy for a while
 
   Crew& crew_;
 };

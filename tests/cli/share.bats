@@ -117,3 +117,24 @@ pipe() {
   run "$MADE" items.jsonl --share ''
   [ "$status" -eq 2 ]
 }
+
+@test "--progress shows all programs of the pipe, once, and the bottleneck; --share-report writes a page of them" {
+  made_items 12 0.05 0.02 0.12 >items.jsonl
+  export VFM_SLOTS=4
+  "$MADE" items.jsonl --fan-out 4 --share slots --progress 2>err.1 | "$MADE" --share slots --progress 2>err.2 |
+    "$MADE" --share slots --progress --share-report page.html >out.jsonl 2>err.3
+  [ ! -s err.1 ] && [ ! -s err.2 ]
+  cat err.3
+  # Of the three the third has most work.
+  grep -E 'made_stage +12 items .*made_stage|made_stage +12 items ' err.3
+  grep -E 'made_stage +48 items ' err.3
+  grep -E 'bottleneck: made_stage ' err.3
+  grep -q '<svg' page.html
+  grep -q 'bottleneck' page.html
+  [ "$(grep -o 'made_stage' page.html | wc -l)" -ge 3 ]
+  # Success is silent without it, and the view needs the file.
+  "$MADE" items.jsonl --share slots >/dev/null 2>err
+  [ ! -s err ]
+  run --separate-stderr "$MADE" items.jsonl --share-report page.html
+  [ "$status" -eq 2 ]
+}
