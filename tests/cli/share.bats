@@ -155,6 +155,11 @@ pipe() {
   grep -q '<svg' page.html
   grep -q 'bottleneck' page.html
   [ "$(grep -o 'made_stage' page.html | wc -l)" -ge 3 ]
+  # Neither changes what is written, nor its name.
+  made_items 2 0 >two.jsonl
+  "$MADE" two.jsonl >alone.jsonl
+  "$MADE" two.jsonl --share slots --share-report page.html >shared.jsonl
+  cmp alone.jsonl shared.jsonl
   # Success is silent without it, and the view needs the file.
   "$MADE" items.jsonl --share slots >/dev/null 2>err
   [ ! -s err ]
