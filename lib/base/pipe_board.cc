@@ -167,6 +167,15 @@ void PipeBoard::show_held(int by) noexcept {
   add_held(by);
 }
 
+void PipeBoard::show_tokens(int by) noexcept {
+  map_->own().tokens += by;
+}
+
+int PipeBoard::take_lost_tokens() noexcept {
+  look_for_dead();
+  return map_->file().head.lost.exchange(0);
+}
+
 void PipeBoard::start(std::string_view unit) {
   const PipeMap::Locked lock(*map_);
   set_pipe_name(map_->own().unit, unit);

@@ -88,6 +88,11 @@ class PipeBoard {
   /// more.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
+  /// This program has so many more of make's tokens. Called right after one is read and right
+  /// before one is written, so a kill in between loses it.
+  void show_tokens(int by) noexcept;
+  /// Tokens that programs had which were killed: the caller gives them back. At most once a turn.
+  int take_lost_tokens() noexcept;
 
   /// The view's counts of this program: from 0, in so many units.
   void start(std::string_view unit);

@@ -140,6 +140,7 @@ void PipeMap::agree(int slots, int otherwise, const std::string& path) {
     for (PipeRecord& record : file_->records)
       record.used = 0;
     agreed = slots == 0 ? otherwise : slots;
+    file_->head.lost = 0;  // of another make, which has noticed
   }
   if (slots != 0 && slots != agreed)
     fail_usage("programs that share '{}' have {}, this one {}; set one VFM_SLOTS for all", path,
@@ -210,6 +211,7 @@ bool PipeMap::end_dead() {
     record.left = pipe_clock();
     record.gone = 1;
     record.held = record.items = record.help = 0;
+    file_->head.lost += record.tokens.exchange(0);
   }
   return others;
 }

@@ -42,6 +42,7 @@ struct alignas(1024) PipeRecord {
   std::atomic<std::uint32_t> draws;
   std::atomic<std::uint32_t> version;  // odd: times change
   std::atomic<std::int32_t> place, most, held;
+  std::atomic<std::int32_t> tokens;                  // of make's
   std::atomic<std::int32_t> items, help;             // threads that wait for a slot
   std::atomic<std::uint32_t> call_items, call_help;  // futexes: to be looked at again
   std::atomic<std::int64_t> input_bytes;
@@ -62,6 +63,7 @@ struct PipeFile {
     char words[24];
     std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
     std::atomic<std::uint32_t> takes;  // of slots, by all programs
+    std::atomic<std::int32_t> lost;    // make's tokens of programs that were killed
   } head;
   PipeRecord records[kPipeRecords];
 };

@@ -74,6 +74,11 @@ class ShownWait {
   int by_;
 };
 
+void write_token(int fd, char token) {
+  while (::write(fd, &token, 1) < 0 && errno == EINTR) {
+  }
+}
+
 bool is_open(int fd) {
   return fd >= 0 && ::fcntl(fd, F_GETFD) != -1;
 }
@@ -118,7 +123,16 @@ bool Slots::finds_jobserver(const std::string& makeflags) {
   return Slots(1, makeflags).has_jobserver();
 }
 
+/// What programs of this pipe had from make that were killed. make's own tokens are all '+'.
+void Slots::give_back_lost() noexcept {
+  State& s = *state_;
+  if (!s.board || s.shared || s.read_fd < 0) return;
+  for (int lost = s.board->take_lost_tokens(); lost > 0; --lost)
+    write_token(s.write_fd, '+');
+}
+
 Slots::~Slots() {
+  give_back_lost();
   if (state_->own_fds && state_->read_fd >= 0) ::close(state_->read_fd);
 }
 
@@ -164,11 +178,17 @@ void Slots::acquire_plain(Use use) {
       pollfd ready{s.read_fd, POLLIN, 0};
       const int polled = ::poll(&ready, 1, 50);
       lock.lock();
-      if (polled <= 0) continue;
+      if (polled <= 0) {
+        lock.unlock();
+        give_back_lost();
+        lock.lock();
+        continue;
+      }
       if (!may()) continue;
       char token;
       const ssize_t got = ::read(s.read_fd, &token, 1);
       if (got == 1) {
+        if (s.board) s.board->show_tokens(1);
         s.tokens.push_back(token);
         break;
       }
@@ -190,8 +210,8 @@ void Slots::release() noexcept {
   if (!s.tokens.empty()) {
     const char token = s.tokens.back();
     s.tokens.pop_back();
-    while (::write(s.write_fd, &token, 1) < 0 && errno == EINTR) {
-    }
+    if (s.board) s.board->show_tokens(-1);
+    write_token(s.write_fd, token);
   } else {
     s.implicit_free = true;
   }

@@ -69,6 +69,7 @@ class Slots {
 
  private:
   void acquire_plain(Use use);
+  void give_back_lost() noexcept;
   struct State;
   std::unique_ptr<State> state_;
 };

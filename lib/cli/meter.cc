@@ -164,6 +164,7 @@ void Meter::clear() {
 }
 
 void Meter::finish() {
+  view_.reset();  // where the tool has thrown; before the lock, which its thread may want
   const std::lock_guard lock(mutex_);
   if (!ever_) return;  // it was over within a second: nothing was drawn
   if (board_ && style_ == MeterStyle::line)

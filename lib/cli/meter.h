@@ -42,7 +42,7 @@ class Meter : public Progress {
 
   /// Erases the drawn lines, so that a message can be printed; the next update draws it again.
   void clear();
-  /// Draws the last state and ends the line. Watching has ended.
+  /// Draws the last state and ends the line. Watching ends; the page is as it was last written.
   void finish();
 
  private:

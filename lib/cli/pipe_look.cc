@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 
 #include "base/units.h"
 #include "cli/harmless.h"
@@ -77,15 +78,30 @@ Bottleneck find_bottleneck(const PipeLook& look) {
   return {least, "waits least for the others"};
 }
 
+std::vector<std::string> distinct_names(const std::vector<StageState>& stages) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const StageState& stage : stages) {
+    const int count = ++seen[stage.name];
+    names.push_back(count == 1 ? stage.name : fmt::format("{} ({})", stage.name, count));
+  }
+  return names;
+}
+
 std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
-  std::size_t names = 0, units = 0;
-  for (const StageLook& stage : look.stages) {
-    names = std::max(names, stage.state.name.size());
-    units = std::max(units, stage.state.unit.size());
+  std::vector<StageState> states;
+  std::size_t longest = 0, units = 0;
+  for (const StageLook& stage : look.stages)
+    states.push_back(stage.state);
+  std::vector<std::string> names = distinct_names(states);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = harmless(names[i]);
+    longest = std::max(longest, names[i].size());
+    units = std::max(units, states[i].unit.size());
   }
   std::vector<std::string> lines;
   for (const auto& [state, rate, slots, waiting, input, output] : look.stages) {
-    std::string line = fmt::format("{:<{}} {:>9} {:<{}} {:>7}/s", harmless(state.name), names,
+    std::string line = fmt::format("{:<{}} {:>9} {:<{}} {:>7}/s", names[lines.size()], longest,
                                    state.done, harmless(state.unit), units, format_count(rate));
     if (!state.alive) {
       line += "  ended";
@@ -99,10 +115,8 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
   }
   const Bottleneck bottleneck = find_bottleneck(look);
   if (bottleneck.stage >= 0)
-    lines.push_back(
-        fmt::format("bottleneck: {} {}",
-                    harmless(look.stages[static_cast<std::size_t>(bottleneck.stage)].state.name),
-                    bottleneck.why));
+    lines.push_back(fmt::format("bottleneck: {} {}",
+                                names[static_cast<std::size_t>(bottleneck.stage)], bottleneck.why));
   else if (!bottleneck.why.empty())
     lines.push_back("bottleneck: none, " + bottleneck.why);
   for (std::string& line : lines)

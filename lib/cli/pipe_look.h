@@ -44,6 +44,9 @@ struct Bottleneck {
 /// writing itself. Where the first program waits for input, that comes too slowly: none.
 Bottleneck find_bottleneck(const PipeLook& look);
 
+/// "vfm-clip", or "vfm-clip (2)" where an earlier program has the name, too.
+std::vector<std::string> distinct_names(const std::vector<StageState>& stages);
+
 /// A line a program and one that names the bottleneck, each of at most `width` characters.
 std::vector<std::string> pipe_lines(const PipeLook& look, int width);
 

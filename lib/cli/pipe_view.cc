@@ -23,17 +23,6 @@ std::string percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
-/// "vfm-clip", or "vfm-clip (2)" where two programs have the name.
-std::vector<std::string> names_of(const std::vector<StageState>& stages) {
-  std::vector<std::string> names;
-  std::map<std::string, int> seen;
-  for (const StageState& stage : stages) {
-    const int count = ++seen[stage.name];
-    names.push_back(count == 1 ? stage.name : fmt::format("{} ({})", stage.name, count));
-  }
-  return names;
-}
-
 }  // namespace
 
 PipeView::PipeView(std::shared_ptr<PipeBoard> board, std::function<void(const PipeLook&)> show,
@@ -85,7 +74,7 @@ PipeLook PipeView::look() {
 void PipeView::keep(const PipeLook& look) {
   const Bottleneck bottleneck = find_bottleneck(look);
   if (!bottleneck.why.empty()) {
-    const auto names = names_of(before_);
+    const auto names = distinct_names(before_);
     bottleneck_seconds_[bottleneck.stage < 0 ? "none: the input is slow"
                                              : names[static_cast<std::size_t>(bottleneck.stage)]] +=
         look.seconds;
@@ -113,7 +102,7 @@ void PipeView::finish() {
 
 void PipeView::write_page() const {
   report::Page page("Programs of a pipe");
-  const auto names = names_of(before_);
+  const auto names = distinct_names(before_);
   const double seconds = std::chrono::duration<double>(last_ - begin_).count();
   page.paragraph(fmt::format(
       "{} programs on one machine, over {}. Slots: {}.", names.size(), format_seconds(seconds),

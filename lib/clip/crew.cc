@@ -184,10 +184,17 @@ void VideoLanes::note_waiting(std::int64_t bytes) {
   crew_.elsewhere_ += static_cast<std::uint64_t>(bytes);
 }
 
-int VideoLanes::waiting() const {
+bool VideoLanes::waiting() const {
+  return std::any_of(crew_.lanes_.begin(), crew_.lanes_.end(),
+                     [&](const auto& lane) { return lane->video_ == this && !lane->over(); });
+}
+
+int VideoLanes::lasting() const {
   return static_cast<int>(
-      std::count_if(crew_.lanes_.begin(), crew_.lanes_.end(),
-                    [&](const auto& lane) { return lane->video_ == this && !lane->over(); }));
+      std::count_if(crew_.lanes_.begin(), crew_.lanes_.end(), [&](const auto& lane) {
+        const bool lasts = lane->running_ || lane->steps_.size() >= kMostSteps;
+        return lane->video_ == this && lasts;
+      }));
 }
 
 void VideoLanes::add(Lane& lane, std::uint64_t bytes, Lane::Step step) {
@@ -197,10 +204,10 @@ void VideoLanes::add(Lane& lane, std::uint64_t bytes, Lane::Step step) {
   crew_.bytes_ += bytes;
   crew_.call();
   for (;;) {
-    // A lane for each slot and one to spare: then this thread need not look for more.
-    const int lanes = waiting();
-    const bool enough = crew_.bytes_ > crew_.most_bytes_ || lanes > crew_.slots_.threads();
-    if (lanes == 0 || (crew_.helping_ > 0 && !enough)) return;
+    // A lane for each slot and one to spare: then this thread need not look for more. One that is
+    // soon empty is none to spare: whoever takes it would wait for this thread.
+    const bool enough = crew_.bytes_ > crew_.most_bytes_ || lasting() > crew_.slots_.threads();
+    if (!waiting() || (crew_.helping_ > 0 && !enough)) return;
     if (Lane* own = crew_.choose(this))
       crew_.run(*own, lock);
     else

@@ -77,6 +77,28 @@ pipe() {
   exec 8>&-
 }
 
+@test "a stage that is killed under make: with --share another one gives its tokens back" {
+  made_items 4 100 >long.jsonl
+  made_items 6 0.05 >short.jsonl
+  mkfifo tokens
+  exec 8<>tokens
+  printf '+++' >&8
+  export MAKEFLAGS=" -j4 --jobserver-auth=8,8"
+  "$MADE" long.jsonl -j4 --share slots >/dev/null 2>&1 3>&- &
+  local killed=$!
+  while read -r -t 0 <&8; do sleep 0.01; done
+  "$MADE" short.jsonl -j4 --share slots --log log >short.out 3>&- &
+  sleep 0.1
+  kill -KILL "$killed"
+  wait "$killed" || true
+  wait "$!"
+  [ "$(records <short.out | wc -l)" -eq 6 ]
+  [ "$(most_at_once log)" -gt 1 ]
+  [ "$(timeout 5 head -c 3 <&8)" = "+++" ]
+  run ! read -r -t 0 <&8
+  exec 8>&-
+}
+
 @test "make itself, with a pipe in a recipe" {
   made_items 10 0.02 0.01 >items.jsonl
   printf 'all: a.out b.out\n%%.out:\n\t+@%s items.jsonl -j9 --log log.$* | %s -j9 --log log2.$* >$@\n' "$MADE" "$MADE" >Makefile
@@ -115,5 +137,32 @@ pipe() {
   [ "$status" -eq 2 ]
   [[ $stderr == *"cannot open 'no/where' for --share: No such file or directory"* ]]
   run "$MADE" items.jsonl --share ''
+  [ "$status" -eq 2 ]
+}
+
+@test "--progress shows all programs of the pipe, once, and the bottleneck; --share-report writes a page of them" {
+  made_items 12 0.05 0.02 0.12 >items.jsonl
+  export VFM_SLOTS=4
+  "$MADE" items.jsonl --fan-out 4 --share slots --progress 2>err.1 | "$MADE" --share slots --progress 2>err.2 |
+    "$MADE" --share slots --progress --share-report page.html >out.jsonl 2>err.3
+  [ ! -s err.1 ] && [ ! -s err.2 ]
+  cat err.3
+  # Of the three the third has most work.
+  grep -E '^made_stage +12 items ' err.3
+  grep -E '^made_stage \(2\) +48 items ' err.3
+  grep -E '^made_stage \(3\) +48 items ' err.3
+  grep -E '^bottleneck: made_stage' err.3
+  grep -q '<svg' page.html
+  grep -q 'bottleneck' page.html
+  [ "$(grep -o 'made_stage' page.html | wc -l)" -ge 3 ]
+  # Neither changes what is written, nor its name.
+  made_items 2 0 >two.jsonl
+  "$MADE" two.jsonl >alone.jsonl
+  "$MADE" two.jsonl --share slots --share-report page.html >shared.jsonl
+  cmp alone.jsonl shared.jsonl
+  # Success is silent without it, and the view needs the file.
+  "$MADE" items.jsonl --share slots >/dev/null 2>err
+  [ ! -s err ]
+  run --separate-stderr "$MADE" items.jsonl --share-report page.html
   [ "$status" -eq 2 ]
 }

@@ -112,8 +112,9 @@ TEST_CASE("a video's thread encodes, too, where all slots have a lane") {
     for (int i = 0; i < 10; ++i)
       video.add(*lanes[l], 1, [&] { ++ran; });  // by this thread alone: the other one is held
   }
-  // The thread that is held has its lane; of the others, one may wait.
-  CHECK(ran >= 40);
+  // The thread that is held has its lane; of the others one may wait, and less than a thread takes
+  // at a time, 8 steps, of one more.
+  CHECK(ran >= 33);
   for (const auto& lane : lanes)
     video.finish(*lane);
   CHECK(ran == 50);
@@ -136,15 +137,16 @@ TEST_CASE("where many lanes are begun, a video's thread goes on with one of them
     video.finish(*lanes[l]);
   }
   const auto more = video.open();
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 8; ++i)
     video.add(*more, 1, [&] { ++one_more; });
-  video.add(*lanes[0], 1, [&] { ++others; });
-  video.add(*lanes[1], 1, [&] { ++others; });  // three lanes: this thread works
+  for (int l = 0; l < 2; ++l)
+    for (int i = 0; i < 8; ++i)
+      video.add(*lanes[l], 1, [&] { ++others; });  // three lanes that last: this thread works
   CHECK(one_more == 0);
-  CHECK(others == 1);
+  CHECK(others == 8);
   met.come();
   video.finish(*more);
-  CHECK(one_more == 3);
+  CHECK(one_more == 8);
 }
 
 TEST_CASE("with one slot, or no memory, each step has run when add() returns, in this thread") {
@@ -336,10 +338,10 @@ double encoded_at_once(int threads, const std::vector<int>& clips, std::chrono::
 
 TEST_CASE("a lone video whose encoder sleeps keeps four slots busy", "[nightly]") {
   using std::chrono::microseconds;
-  // Shots as films have them, of 1 to 8 s, and frames that take 10 ms.
+  // Shots as films have them, of 1 to 8 s, of 640x360, and frames that take 5 ms.
   std::vector<int> clips;
-  for (int i = 0; i < 40; ++i)
+  for (int i = 0; i < 80; ++i)
     clips.push_back(24 + i * 37 % 168);
-  CHECK(encoded_at_once(4, clips, microseconds(0), microseconds(10'000), 345'600) >= .95 * 4);
+  CHECK(encoded_at_once(4, clips, microseconds(0), microseconds(5'000), 345'600) >= .95 * 4);
   CHECK(encoded_at_once(1, clips, microseconds(0), microseconds(2'000), 345'600) <= 1);
 }
