@@ -37,12 +37,12 @@ Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads,
   const bool scored = layout_device(q.device()) == Device::cpu;
   const Tensor scores =
       scored ? Tensor({q.size(0), heads, most}, DType::f32, q.device()) : Tensor();
-  Touching touching =
+  Touching work =
       (scored ? Touching(q, out, scores) : Touching(q, out)).kind(WorkKind::attention, type);
   if (q.device() == Device::meta)
     for (const SeenKeys& text : texts)  // scores, and what they weigh
-      touching =
-          touching.columns(text.kv.rows(0, text.seen), text.kv.size(1))
+      work =
+          work.columns(text.kv.rows(0, text.seen), text.kv.size(1))
               .products(2 * heads, static_cast<double>(text.seen), static_cast<double>(head_dim));
   NewestQueryArgs args;
   args.q = q.data<float>();
@@ -56,7 +56,7 @@ Tensor newest_query(const Tensor& q, std::span<const SeenKeys> texts, int heads,
   args.scores = scored ? scores.data<float>() : nullptr;
   args.most = most;
   args.out = out.data<float>();
-  VFM_RUN(touching, newest_query, args);
+  VFM_RUN(work, newest_query, args);
   return out;
 }
 
