@@ -78,9 +78,9 @@ for model in ${MODELS:-qwen smol}; do for dtype in ${DTYPES:-f32}; do
         printf "%10.2f%12d\n", best[order[r], "decode-8"] / best[order[r], "decode"], peak[order[r]]
       }
       if ("llama.cpp" in peak) {
-        printf "%-10s", "Q8_0 / it"
+        printf "%-10s", "ratio"
         for (i = 1; i <= parts; ++i) printf "%18.2f", best["Q8_0", part[i]] / best["llama.cpp", part[i]]
-        printf "      times llama.cpp\n"
+        printf "      Q8_0 / llama.cpp\n"
       }
     }'
 done; done

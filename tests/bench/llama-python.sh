@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Prints the path of a Python that has llama.cpp's C interface: LLAMA_PYTHON, or else that of a venv in BUILD_DIR, for
 # which llama.cpp is built from the source of its binding on PyPI, for this machine's processor: with OpenMP, without
-# BLAS. That takes a quarter of an hour of one processor, once. CMAKE_BUILD_PARALLEL_LEVEL: compilers at a time.
+# BLAS. That takes many minutes, once. CMAKE_BUILD_PARALLEL_LEVEL: compilers at a time (default: one a processor).
 #   tests/bench/llama-python.sh BUILD_DIR
 set -euo pipefail
 venv=$1/llama-venv
