@@ -179,9 +179,8 @@ TEST_CASE("a writer counts what stands between begin and end") {
 }
 
 TEST_CASE("faults keep their codes in outputs; those without one have none") {
-  const std::vector<Fault> faults = {{"a", vfm::Error("x"), vfm::Cause::decode},
-                                     {"b", "y", vfm::Cause::duplicate},
-                                     {"c", "z"}};
+  const std::vector<Fault> faults = {
+      {"a", vfm::Error("x"), vfm::Cause::decode}, {"b", "y", vfm::Cause::duplicate}, {"c", "z"}};
   const std::vector<Fault> back = parse_faults(to_json(faults));
   REQUIRE(back.size() == 3);
   CHECK(back[0].cause == vfm::Cause::decode);
