@@ -1,23 +1,17 @@
 // vfm-clip: cuts videos into clips of one shot each.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <memory>
-#include <span>
 
-#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "clip_model_options.h"
 #include "media/decoder.h"
 #include "media/isolated.h"
 #include "media/loudness.h"
 #include "media/version.h"
-#include "models/encoder/picture_encoder.h"
-#include "models/transnet/transnet.h"
-#include "tensor/device.h"
 
 namespace {
 
@@ -47,7 +41,7 @@ class ClipTool : public vfm::cli::Tool {
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
     add_unique_options(app);
-    add_stitch_options(app);
+    models_.add_stitching(app, options_.recipe);
     add_clip_options(app);
     add_place_options(app);
     app.add_option(
@@ -82,7 +76,7 @@ class ClipTool : public vfm::cli::Tool {
     recipe.smart = encode_ == "smart";
     check_encoding();
     check_detector(recipe.shots);
-    check_stitching();
+    models_.check_stitching(shots_only_, recipe);
     check_cutting();
     check_format();
     if (share_->count() > 0 && !unique_) vfm::fail_usage("--unique-share is of --unique");
@@ -120,8 +114,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.explain = explain_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
-    if (!stitch_model_.empty()) open_stitch_model();
-    if (!detector_model_.empty()) open_detector_model();
+    if (!unique_) models_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
     if (unique_) return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
@@ -161,9 +154,7 @@ class ClipTool : public vfm::cli::Tool {
         ->type_name("content|adaptive|histogram|combined|transnetv2")
         ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined", "transnetv2"}))
         ->capture_default_str();
-    app.add_option("--detector-model", detector_model_, "the folder of a TransNet V2")
-        ->type_name("DIR")
-        ->check(vfm::cli::not_empty);
+    models_.add_detector(app);
     auto* one = app.add_option("--threshold", recipe.shots.threshold,
                                "score that makes a cut (defaults: content 27, adaptive 3, "
                                "histogram 0.5, combined 0.38, transnetv2 0.5)");
@@ -200,7 +191,7 @@ class ClipTool : public vfm::cli::Tool {
   /// A network knows but one kind of change, and no picture by which to judge how well it fits.
   void check_detector(const vfm::curate::ShotOptions& shots) const {
     const bool network = shots.detector == vfm::curate::Detector::transnetv2;
-    if (network == detector_model_.empty())
+    if (network != models_.has_detector())
       vfm::fail_usage("--detector transnetv2 goes with --detector-model DIR, and with it alone");
     if (!network) return;
     if (gradual_->count() > 0 || strictness_->count() > 0)
@@ -216,61 +207,6 @@ class ClipTool : public vfm::cli::Tool {
   static void check_probability(const char* option, double threshold) {
     if (threshold >= 1)
       vfm::fail_usage("{} {} is no probability: of transnetv2 it is below 1", option, threshold);
-  }
-
-  void open_detector_model() {
-    changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);
-    options_.recipe.detector_model = changes_->config();
-    options_.change_model = [this](std::span<const std::uint8_t> frames) {
-      return changes_->probabilities(frames);
-    };
-  }
-
-  void add_stitch_options(CLI::App& app) {
-    vfm::clip::ClipRecipe& recipe = options_.recipe;
-    app.add_flag("--stitch,!--no-stitch", recipe.stitch,
-                 "join neighbouring shots whose end and start look the same (default), or not");
-    auto* model = app.add_option("--stitch-model", stitch_model_,
-                                 "what says so: a CLIP, SigLIP or DINOv2, not the built-in look");
-    model->type_name("DIR")->check(vfm::cli::not_empty);
-    stitch_threshold_ =
-        app.add_option("--stitch-threshold", recipe.stitch_threshold,
-                       "likeness from which shots are joined; 1 is the same picture (default: "
-                       "0.6, of --stitch-model 0.82)")
-            ->type_name("LIKENESS")
-            ->check(CLI::Range(0.0, 1.0))
-            ->check(vfm::cli::not_nan);
-    device_.add(app);
-    app.get_option("--device")->needs(model);
-    app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
-        ->type_name("DTYPE")
-        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
-        ->needs(model)
-        ->capture_default_str();
-  }
-
-  void check_stitching() {
-    if (stitch_model_.empty()) return;
-    if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
-    if (!options_.recipe.stitch)
-      vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-model");
-    if (stitch_threshold_->count() == 0)
-      options_.recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
-  }
-
-  void open_stitch_model() {
-    const vfm::Device device = vfm::choose_device(device_.device);
-    const bool low = compute_ == "bf16" || (compute_ == "auto" && device == vfm::Device::cuda);
-    encoder_ = vfm::models::make_picture_encoder(stitch_model_, device,
-                                                 low ? vfm::DType::bf16 : vfm::DType::f32);
-    options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
-    options_.recipe.stitch_model["rule"] = "cosine of the last and the first frame";
-    options_.stitch_vectors = [this](std::span<const vfm::media::RgbImage> pictures) {
-      std::vector<vfm::models::PictureView> views;
-      for (const vfm::media::RgbImage& picture : pictures)
-        views.push_back({picture.width, picture.height, picture.pixels});
-      return encoder_->encode(views);
-    };
   }
 
   void add_clip_options(CLI::App& app) {
@@ -412,13 +348,9 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr, *share_ = nullptr;
+  CLI::Option *thresholds_ = nullptr, *share_ = nullptr;
   CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
-  vfm::cli::DeviceOptions device_;
-  std::string stitch_model_, compute_ = "auto";
-  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
-  std::string detector_model_;
-  std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
+  ClipModelOptions models_;
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
   std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
