@@ -94,8 +94,13 @@ check_copies() {
 }
 
 @test "the bytes do not depend on -j, nor on a run that was broken off" {
-  for jobs in 1 4; do vfm-clip -q --encode smart --stride 0.7s -j $jobs --shard-size 20KiB b.mp4 -o "j$jobs" >/dev/null; done
+  # Of the last frames wait without pixels, and are decoded again.
+  for how in "j1 -j1" "j4 -j4" "ahead -j4 --ahead 40kB"; do
+    # shellcheck disable=SC2086
+    vfm-clip -q --encode smart --stride 0.7s ${how#* } --shard-size 20KiB b.mp4 -o "${how%% *}" >/dev/null
+  done
   [ "$(tree_hash j1)" = "$(tree_hash j4)" ]
+  [ "$(tree_hash j1)" = "$(tree_hash ahead)" ]
   # As a kill leaves it: some shards, no receipt.
   cp -r j1 left
   name=$(basename left/*.json .json)
@@ -184,6 +189,8 @@ END
 --fps 5
 --crop auto
 END
+  fails 2 vfm-clip --encode smart --isolate b.mp4 -o out
+  [[ "$(cat err)" = "vfm-clip: --encode smart takes packets from a file that --isolate keeps away from this program"* ]]
   fails 2 vfm-clip --encode smart --encoder mpeg4 b.mp4 -o out
   [[ "$(cat err)" = "vfm-clip: --encode smart cannot join frames of encoder 'mpeg4' to copied ones"* ]]
   [ ! -e out ]
