@@ -108,7 +108,7 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   if (first) {
     const bool known = output_.has(seen.frame.pts);
     clip_ = std::make_shared<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify, known,
-                                          known ? SmartStart{} : smart_from(seen.frame.pts));
+                                          smart_from(seen.frame.pts));
     lane_ = clip_->known() ? nullptr : lanes_.open();
   }
   clip_->count(seen.frame);
@@ -140,13 +140,15 @@ bool ClipCutter::may_read_again() const {
   return decoder_.seeks() && corrupt() == 0 && !io::is_url(path_) && !options_.verify;
 }
 
-/// What of a clip that begins here may be copied.
+/// What of a clip that begins here may be copied. Asked of known clips, too: whether a later one is
+/// copied may depend on what was read of the packets before it.
 SmartStart ClipCutter::smart_from(std::int64_t pts) {
   const ClipRecipe& recipe = options_.recipe;
   if (!recipe.smart) return {};
   SmartStart start = smart_start(recipe, decoder_.info());
   start.path = path_;
   start.decode = decode_;
+  start.decode.threads = 1;  // who encodes has one slot
   if (!start.reason.empty()) return start;
   try {
     if (!packets_) packets_ = std::make_unique<media::SourcePackets>(path_, decoder_.info().stream);
@@ -155,7 +157,7 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
     start.reason = packets_->refusal();
     if (!start.reason.empty()) start.key.reset();
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::runtime) throw;
+    if (error.kind() != ErrorKind::runtime || may_pass(error.cause())) throw;
     start.reason = error.what();
   }
   return start;
@@ -189,6 +191,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     if (ended.lane) lanes_.cancel(*ended.lane);
     return leave_out(span, is_short ? "short" : "repeated");
   }
+  const media::CopiedVideo copied = ended.clip->copied_from(packets_.get());
   if (ended.lane) {
     media::AudioTrack audio = sound_of(span);
     ended.audio_codec = audio.codec();
@@ -198,9 +201,8 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     errors_.emplace_back();
     std::optional<media::Frame> after;  // for proof
     if (next && options_.verify) after = *next;
-    lanes_.add(*ended.lane, 0,
-               [clip = ended.clip, audio = std::move(audio), after = std::move(after),
-                copied = ended.clip->copied_from(packets_.get())] {
+    lanes_.add(*ended.lane, copied.video.bytes(),
+               [clip = ended.clip, audio = std::move(audio), after = std::move(after), copied] {
                  clip->finish(audio, after ? &*after : nullptr, copied);
                });
     lanes_.seal(*ended.lane);
