@@ -86,9 +86,8 @@ T* not_null(T* pointer) {
   return pointer;
 }
 
-/// A packet with a copy of these bytes, and without times.
+/// Copies of these bytes: in a packet without times, and as what stands beside a stream's packets.
 PacketPtr new_packet(std::string_view bytes);
-/// Replaces what stands beside a stream's packets.
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
 inline Rational from_av(AVRational r) {
@@ -96,7 +95,6 @@ inline Rational from_av(AVRational r) {
 }
 /// Throws Error when a part does not fit FFmpeg's 32 bits.
 AVRational to_av(Rational r);
-
 AVPixelFormat to_av(PixelLayout layout);
 /// Flags for every swscale context of the project: the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;

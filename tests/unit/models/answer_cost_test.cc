@@ -112,20 +112,25 @@ TEST_CASE("memory that is counted is what looking and reading have at most") {
     const std::vector<std::int32_t> ids = prompt_about(model.config(), sight.grid);
     const models::QwenPicture picture = hollow_picture(model.config(), sight);
     const AnswerCost cost = answer_cost(*hollow, ids, &picture, 5, 2);
-    const std::size_t now = cpu_memory().current;
-    reset_memory_peak();
-    std::vector<Tensor> seen;
-    {
-      const Tensor patches =
-          Tensor::zeros({sight.grid.patches(), model.config().vision.patch_elements()});
-      seen.push_back(model.look({sight, patches}));
-    }
-    const std::span<const std::int32_t> all = ids;
-    models::QwenAnswer answer(model, all.first(ids.size() - 4), std::span(&sight, 1), seen, 9);
-    answer.read(all.last(4));
-    CHECK(answer.memory_bytes() == cost.keys_values);
-    const auto peak = static_cast<double>(cpu_memory().peak - now);
-    CHECK(static_cast<double>(cost.keys_values + cost.working) == Approx(peak).epsilon(0.02));
+    const auto look_and_read = [&] {
+      const std::size_t now = cpu_memory().current;
+      reset_memory_peak();
+      std::vector<Tensor> seen;
+      {
+        const Tensor patches =
+            Tensor::zeros({sight.grid.patches(), model.config().vision.patch_elements()});
+        seen.push_back(model.look({sight, patches}));
+      }
+      const std::span<const std::int32_t> all = ids;
+      models::QwenAnswer answer(model, all.first(ids.size() - 4), std::span(&sight, 1), seen, 9);
+      answer.read(all.last(4));
+      CHECK(answer.memory_bytes() == cost.keys_values);
+      return static_cast<double>(cpu_memory().peak - now);
+    };
+    // The first time products of bf16 get room that is kept, where the processor has such.
+    look_and_read();
+    CHECK(static_cast<double>(cost.keys_values + cost.working) ==
+          Approx(look_and_read()).epsilon(0.02));
   }
 }
 
