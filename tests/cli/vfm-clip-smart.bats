@@ -37,6 +37,18 @@ smart() {
 # clips DIR: the files of json of its clips.
 clips() { ls "$1"/????????????????????????????????.json; }
 
+# leave DIR N: in the folder left what a killed run leaves of it, its first N shards and no receipt.
+leave() {
+  local name shard
+  name=$(basename "$1"/*.json .json)
+  mkdir left
+  for ((shard = 0; shard < $2; ++shard)); do cp "$1/$name-$(printf %05d "$shard")".* left; done
+  # (jq writes 1 for 1.0.)
+  python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["settings"], separators=(",", ":")))' \
+    <"$1/$name.json" >"left/.$name.settings"
+  touch -d 2001-01-01 left/*
+}
+
 # facts FILTER: of the clips in out, in their order, each on a line.
 facts() { clips out | xargs jq -s -r "sort_by(.pts_begin, .pts_end)[] | $1"; }
 
@@ -105,18 +117,26 @@ check_copies() {
   done
   [ "$(tree_hash j1)" = "$(tree_hash j4)" ]
   [ "$(tree_hash j1)" = "$(tree_hash ahead)" ]
-  # As a kill leaves it: some shards, no receipt.
-  cp -r j1 left
-  name=$(basename left/*.json .json)
-  [ "$(ls left/*.tar | wc -l)" -ge 3 ]
-  # (jq writes 1 for 1.0.)
-  python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["settings"], separators=(",", ":")))' \
-    <left/"$name".json >left/."$name".settings
-  rm left/"$name".json left/"$name"-0000[2-9]*
-  touch -d 2001-01-01 left/*
+  [ "$(ls j1/*.tar | wc -l)" -ge 3 ]
+  leave j1 2
   vfm-clip -q --encode smart --stride 0.7s --shard-size 20KiB b.mp4 -o left >/dev/null
   [ "$(tree_hash j1)" = "$(tree_hash left)" ]
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 2 ]
+}
+
+@test "a run that was broken off finds fit to be copied what a whole run does" {
+  # Other parameter sets in seconds 20 to 40, behind which it would seek.
+  for colors in bt709 smpte170m; do
+    quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=2 -t 20 -c:v libx264 -preset superfast -pix_fmt yuv420p -bf 0 -g 4 \
+      -color_primaries $colors $colors.mp4
+  done
+  "$BATS_TEST_DIRNAME"/join-tracks tracks.mp4 bt709.mp4 smpte170m.mp4 bt709.mp4 bt709.mp4
+  vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o whole >/dev/null
+  [ "$(ls whole/*.tar | wc -l)" -eq 16 ]
+  leave whole 13
+  vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o left >/dev/null
+  [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 13 ]
+  [ "$(tree_hash whole)" = "$(tree_hash left)" ]
 }
 
 @test "HEVC, VP9 and AV1 are copied, too, and open groups of pictures" {
