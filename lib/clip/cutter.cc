@@ -108,7 +108,7 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   if (first) {
     const bool known = output_.has(seen.frame.pts);
     clip_ = std::make_shared<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify, known,
-                                          smart_from(seen.frame.pts));
+                                          known ? SmartStart{} : smart_from(seen.frame.pts));
     lane_ = clip_->known() ? nullptr : lanes_.open();
   }
   clip_->count(seen.frame);
@@ -140,8 +140,7 @@ bool ClipCutter::may_read_again() const {
   return decoder_.seeks() && corrupt() == 0 && !io::is_url(path_) && !options_.verify;
 }
 
-/// What of a clip that begins here may be copied. Asked of known clips, too: whether a later one is
-/// copied may depend on what was read of the packets before it.
+/// What of a clip that begins here may be copied.
 SmartStart ClipCutter::smart_from(std::int64_t pts) {
   const ClipRecipe& recipe = options_.recipe;
   if (!recipe.smart) return {};
@@ -191,8 +190,8 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     if (ended.lane) lanes_.cancel(*ended.lane);
     return leave_out(span, is_short ? "short" : "repeated");
   }
-  const media::CopiedVideo copied = ended.clip->copied_from(packets_.get());
   if (ended.lane) {
+    media::CopiedVideo copied = ended.clip->copied_from(packets_.get());
     media::AudioTrack audio = sound_of(span);
     ended.audio_codec = audio.codec();
     ended.left_out = left_out_.size();

@@ -124,8 +124,8 @@ check_copies() {
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 2 ]
 }
 
-@test "a run that was broken off finds fit to be copied what a whole run does" {
-  # Other parameter sets in seconds 20 to 40, behind which it would seek.
+@test "other parameter sets are copied around, in a run that was broken off, too" {
+  # In seconds 20 to 40; behind them a run that goes on seeks.
   for colors in bt709 smpte170m; do
     quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=2 -t 20 -c:v libx264 -preset superfast -pix_fmt yuv420p -bf 0 -g 4 \
       -color_primaries $colors $colors.mp4
@@ -133,6 +133,11 @@ check_copies() {
   "$BATS_TEST_DIRNAME"/join-tracks tracks.mp4 bt709.mp4 smpte170m.mp4 bt709.mp4 bt709.mp4
   vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o whole >/dev/null
   [ "$(ls whole/*.tar | wc -l)" -eq 16 ]
+  [ "$(for shard in whole/*.tar; do tar -xOf "$shard" --wildcards '*.json'; done |
+    jq -rs 'map("\(.begin) \(.frames_copied > 0) \(.not_copied)")[]' | sed -n '4,5p;8,9p')" = "15 true null
+20 false the source changes its parameter sets
+35 false the source changes its parameter sets
+40 true null" ]
   leave whole 13
   vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o left >/dev/null
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 13 ]
