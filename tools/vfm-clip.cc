@@ -1,17 +1,23 @@
 // vfm-clip: cuts videos into clips of one shot each.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
-#include "clip_model_options.h"
 #include "media/decoder.h"
 #include "media/isolated.h"
 #include "media/loudness.h"
 #include "media/version.h"
+#include "models/encoder/picture_encoder.h"
+#include "tensor/device.h"
+#include "tools/clip_shot_options.h"
 
 namespace {
 
@@ -39,9 +45,9 @@ class ClipTool : public vfm::cli::Tool {
     input_limits_.add(app);
     input_limits_.add_isolation(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
-    add_shot_options(app);
+    shots_.add(app, options_.recipe);
     add_unique_options(app);
-    models_.add_stitching(app, options_.recipe);
+    add_stitch_options(app);
     add_clip_options(app);
     add_place_options(app);
     app.add_option(
@@ -66,7 +72,6 @@ class ClipTool : public vfm::cli::Tool {
   void check() override {
     input_limits_.check_isolation(hwaccel_);
     vfm::clip::ClipRecipe& recipe = options_.recipe;
-    recipe.shots.detector = vfm::curate::parse_detector(detector_);
     recipe.audio = vfm::media::parse_audio_mode(audio_);
     recipe.deinterlace = deinterlace_ == "auto";
     if (!scale_.empty()) recipe.size = vfm::clip::parse_clip_size(scale_);
@@ -75,8 +80,8 @@ class ClipTool : public vfm::cli::Tool {
     recipe.keep_hdr = hdr_ == "keep";
     recipe.smart = encode_ == "smart";
     check_encoding();
-    check_detector(recipe.shots);
-    models_.check_stitching(shots_only_, recipe);
+    shots_.check(recipe.shots, !explain_.path.empty());
+    check_stitching();
     check_cutting();
     check_format();
     if (share_->count() > 0 && !unique_) vfm::fail_usage("--unique-share is of --unique");
@@ -84,7 +89,7 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
     if (!explain_.path.empty() && !shots_only_)
       vfm::fail_usage("--explain shows how shots are found; it needs --shots-only");
-    if (!explain_.path.empty() && thresholds_->count() > 0)
+    if (!explain_.path.empty() && shots_.has_thresholds())
       vfm::fail_usage("--explain is of one threshold; leave out --thresholds");
     if (shots_only_ && options_.check)
       vfm::fail_usage("--check is of a folder of clips, and --shots-only has none; leave one out");
@@ -114,7 +119,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.explain = explain_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
-    if (!unique_) models_.open(options_);
+    if (!unique_ && !stitch_model_.empty()) open_stitch_model();
+    if (!unique_) shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
     if (unique_) return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
@@ -148,35 +154,6 @@ class ClipTool : public vfm::cli::Tool {
          .samples = nullptr});
   }
 
-  void add_shot_options(CLI::App& app) {
-    vfm::clip::ClipRecipe& recipe = options_.recipe;
-    app.add_option("--detector", detector_, "how cuts are found; transnetv2: all changes of shot")
-        ->type_name("content|adaptive|histogram|combined|transnetv2")
-        ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined", "transnetv2"}))
-        ->capture_default_str();
-    models_.add_detector(app);
-    auto* one = app.add_option("--threshold", recipe.shots.threshold,
-                               "score that makes a cut (defaults: content 27, adaptive 3, "
-                               "histogram 0.5, combined 0.38, transnetv2 0.5)");
-    one->type_name("SCORE")->check(CLI::PositiveNumber)->check(vfm::cli::not_nan);
-    thresholds_ = app.add_option("--thresholds", threshold_list_,
-                                 "of --shots-only: a list for each of these, from one decoding");
-    thresholds_->type_name("A,B,...|FROM:TO:STEP")->excludes(one);
-    gradual_ = app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
-                            "find fades, dissolves and wipes (default), or only hard cuts");
-    strictness_ =
-        app.add_option("--strictness", recipe.shots.strictness,
-                       "how well a dissolve or wipe must fit: above 1 finds fewer, below 1 more")
-            ->type_name("FACTOR")
-            ->check(CLI::Range(0.1, 2.5))
-            ->check(vfm::cli::not_nan)
-            ->capture_default_str();
-    app.add_option("--stream", recipe.stream,
-                   "index of the video stream in the container (default: the one a player shows)")
-        ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
-  }
-
   void add_unique_options(CLI::App& app) {
     app.add_flag("--unique", unique_,
                  "print the sources that show what no other one does, and cut nothing");
@@ -188,25 +165,51 @@ class ClipTool : public vfm::cli::Tool {
                  ->capture_default_str();
   }
 
-  /// A network knows but one kind of change, and no picture by which to judge how well it fits.
-  void check_detector(const vfm::curate::ShotOptions& shots) const {
-    const bool network = shots.detector == vfm::curate::Detector::transnetv2;
-    if (network != models_.has_detector())
-      vfm::fail_usage("--detector transnetv2 goes with --detector-model DIR, and with it alone");
-    if (!network) return;
-    if (gradual_->count() > 0 || strictness_->count() > 0)
-      vfm::fail_usage(
-          "transnetv2 finds cuts and gradual changes alike; leave out --gradual, --no-gradual and "
-          "--strictness");
-    check_probability("--threshold", shots.threshold);
-    if (!explain_.path.empty())
-      vfm::fail_usage(
-          "--explain shows what a detector measures; transnetv2 tells but probabilities");
+  void add_stitch_options(CLI::App& app) {
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
+    app.add_flag("--stitch,!--no-stitch", recipe.stitch,
+                 "join neighbouring shots whose end and start look the same (default), or not");
+    auto* model = app.add_option("--stitch-model", stitch_model_,
+                                 "what says so: a CLIP, SigLIP or DINOv2, not the built-in look");
+    model->type_name("DIR")->check(vfm::cli::not_empty);
+    stitch_threshold_ =
+        app.add_option("--stitch-threshold", recipe.stitch_threshold,
+                       "likeness from which shots are joined; 1 is the same picture (default: "
+                       "0.6, of --stitch-model 0.82)")
+            ->type_name("LIKENESS")
+            ->check(CLI::Range(0.0, 1.0))
+            ->check(vfm::cli::not_nan);
+    device_.add(app);
+    app.get_option("--device")->needs(model);
+    app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+        ->needs(model)
+        ->capture_default_str();
   }
 
-  static void check_probability(const char* option, double threshold) {
-    if (threshold >= 1)
-      vfm::fail_usage("{} {} is no probability: of transnetv2 it is below 1", option, threshold);
+  void check_stitching() {
+    if (stitch_model_.empty()) return;
+    if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
+    if (!options_.recipe.stitch)
+      vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-model");
+    if (stitch_threshold_->count() == 0)
+      options_.recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
+  }
+
+  void open_stitch_model() {
+    const vfm::Device device = vfm::choose_device(device_.device);
+    const bool low = compute_ == "bf16" || (compute_ == "auto" && device == vfm::Device::cuda);
+    encoder_ = vfm::models::make_picture_encoder(stitch_model_, device,
+                                                 low ? vfm::DType::bf16 : vfm::DType::f32);
+    options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
+    options_.recipe.stitch_model["rule"] = "cosine of the last and the first frame";
+    options_.stitch_vectors = [this](std::span<const vfm::media::RgbImage> pictures) {
+      std::vector<vfm::models::PictureView> views;
+      for (const vfm::media::RgbImage& picture : pictures)
+        views.push_back({picture.width, picture.height, picture.pixels});
+      return encoder_->encode(views);
+    };
   }
 
   void add_clip_options(CLI::App& app) {
@@ -303,14 +306,11 @@ class ClipTool : public vfm::cli::Tool {
                            : format_ == "otio"     ? vfm::clip::ShotFormat::otio
                            : format_ == "chapters" ? vfm::clip::ShotFormat::chapters
                                                    : vfm::clip::ShotFormat::json;
-    if (thresholds_->count() == 0) return;
+    if (!shots_.has_thresholds()) return;
     if (!shots_only_) vfm::fail_usage("--thresholds lists shots; it needs --shots-only");
     if (options_.shot_format != vfm::clip::ShotFormat::json)
       vfm::fail_usage("--thresholds has a line of JSON for each; leave out --format {}", format_);
-    options_.thresholds = vfm::clip::parse_thresholds(threshold_list_);
-    if (options_.recipe.shots.detector != vfm::curate::Detector::transnetv2) return;
-    for (const double threshold : options_.thresholds)
-      check_probability("--thresholds", threshold);
+    options_.thresholds = shots_.thresholds();
   }
 
   void add_place_options(CLI::App& app) {
@@ -352,13 +352,15 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  CLI::Option *thresholds_ = nullptr, *share_ = nullptr;
-  CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
-  ClipModelOptions models_;
+  CLI::Option *stitch_threshold_ = nullptr, *share_ = nullptr;
+  ClipShotOptions shots_;
+  vfm::cli::DeviceOptions device_;
+  std::string stitch_model_, compute_ = "auto";
+  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
-  std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
-  std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
-                                             names_ = "hash", join_ = "many";
+  std::string audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
+  std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash",
+                            join_ = "many";
   vfm::clip::ClipOptions options_;
 };
 
