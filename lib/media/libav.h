@@ -72,6 +72,7 @@ struct CodecWatch {
 };
 /// From now on what this codec logs is noted in `watch`, which must outlive it.
 void watch_codec(AVCodecContext* codec, CodecWatch* watch);
+
 /// For a codec's max_pixels, so that it refuses to begin with what is far above --max-pixels:
 /// codecs round sizes up, so code that takes their pictures calls check_pixels()
 /// (base/input_limits.h) too.
@@ -96,6 +97,7 @@ AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
 /// Flags for every swscale context of the project: the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
+
 /// swscale's coefficient table (sws_getCoefficients) of an H.273 matrix.
 const int* sws_matrix(int matrix);
 
