@@ -119,8 +119,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.explain = explain_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
-    if (!stitch_model_.empty()) open_stitch_model();
-    shots_.open(options_);
+    if (!unique_ && !stitch_model_.empty()) open_stitch_model();
+    if (!unique_) shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
     if (unique_) return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
@@ -267,6 +267,10 @@ class ClipTool : public vfm::cli::Tool {
     if (other)
       vfm::fail_usage(
           "--encode smart copies the source's frames, and {} changes them; leave one out", other);
+    if (input_limits_.limits.isolate)
+      vfm::fail_usage(
+          "--encode smart takes packets from a file that --isolate keeps away from this program; "
+          "leave one out");
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "media/bounded.h"
 #include "media/coded_units.h"
 #include "media/hdr_metadata.h"
 #include "media/input.h"
@@ -23,9 +24,14 @@ namespace {
 constexpr double kWorthSeeking = 30, kBefore = 10;
 
 constexpr const char* kChanges = "the source changes its parameter sets";
+constexpr int kOtherSets = 1 << 30;  // our own flag of a packet: it is not of the header's sets
+
+std::string_view bytes_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 std::string_view packet_bytes(const AVPacket& packet) {
-  return {reinterpret_cast<const char*>(packet.data), static_cast<std::size_t>(packet.size)};
+  return bytes_of(packet.data, static_cast<std::size_t>(packet.size));
 }
 
 PacketPtr with_bytes(const AVPacket& packet, std::string_view bytes) {
@@ -38,9 +44,12 @@ PacketPtr with_bytes(const AVPacket& packet, std::string_view bytes) {
 }  // namespace
 
 struct SourcePackets::State {
-  State(const std::string& path, int number) : source{path, {}}, wanted(number) { open(); }
+  State(const std::string& path, int number) : source{path, {}, {}}, wanted(number) { open(); }
+  std::optional<std::int64_t> key_from(std::int64_t begin);
+  CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
   void open();
   bool read();
+  void note_sets(AVPacket& packet);
   bool is_start(const AVPacket& packet) const;
   void go_to(std::int64_t begin);
   std::int64_t ticks(double seconds) const {
@@ -55,7 +64,8 @@ struct SourcePackets::State {
   AVStream* stream = nullptr;
   AVCodecID codec = AV_CODEC_ID_NONE;
   int length_size = 0;
-  Units sets;  // in the stream's header
+  Units sets;               // in the stream's header
+  bool other_sets = false;  // those of the packet that was read last are not these
   std::string refusal;
   Timeline timeline;
   std::deque<PacketPtr> kept;  // from a place where copying can begin
@@ -76,6 +86,7 @@ void SourcePackets::State::open() {
   input->check_inside(wanted);
   timeline = Timeline(stream->time_base);
   last_time = floor = INT64_MIN;
+  other_sets = false;
   refusal.clear();
   codec = stream->codecpar->codec_id;
   if (splice_encoder(avcodec_get_name(codec)).empty()) {
@@ -110,9 +121,21 @@ bool SourcePackets::State::read() {
       refusal = "its container does not tell the times of its frames";
     else
       last_time = next->pts;
-    if (av_packet_get_side_data(next.get(), AV_PKT_DATA_NEW_EXTRADATA, nullptr)) refusal = kChanges;
+    note_sets(*next);
     return true;
   }
+}
+
+// A container tells of other parameter sets beside the packets with the first that needs them, also
+// where reading has jumped to it.
+void SourcePackets::State::note_sets(AVPacket& packet) {
+  std::size_t size = 0;
+  const AVCodecParameters& header = *stream->codecpar;
+  if (const auto* data = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, &size))
+    other_sets =
+        bytes_of(data, size) !=
+        bytes_of(header.extradata, static_cast<std::size_t>(std::max(0, header.extradata_size)));
+  if (other_sets) packet.flags |= kOtherSets;
 }
 
 bool SourcePackets::State::is_start(const AVPacket& packet) const {
@@ -138,6 +161,7 @@ void SourcePackets::State::go_to(std::int64_t begin) {
 // Why a packet cannot be copied; empty: it can.
 std::string SourcePackets::State::flaw(const AVPacket& packet) const {
   if (packet.flags & AV_PKT_FLAG_CORRUPT) return "the source is damaged there";
+  if (packet.flags & kOtherSets) return kChanges;
   if (!has_nal_units(codec)) return {};
   for (const Unit unit : split_units(packet_bytes(packet), length_size))
     if (is_parameter_set(codec, unit_type(codec, unit)) &&
@@ -171,48 +195,33 @@ PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) cons
   return out;
 }
 
-SourcePackets::SourcePackets(const std::string& path, int stream)
-    : state_(std::make_unique<State>(path, stream)) {}
-SourcePackets::~SourcePackets() = default;
-
-const std::string& SourcePackets::refusal() const {
-  return state_->refusal;
-}
-SpliceKind SourcePackets::kind() const {
-  return {state_->stream->codecpar->profile, state_->stream->codecpar->level};
-}
-
-std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
-  State& s = *state_;
-  s.go_to(begin);
-  s.floor = begin;
-  const auto fits = [&](const AVPacket& packet) {
-    return packet.pts >= begin && s.is_start(packet);
-  };
-  while (!s.kept.empty() && !fits(*s.kept.front()))
-    s.kept.pop_front();
-  while (s.kept.empty()) {
-    if (!s.refusal.empty() || !s.read()) return std::nullopt;
-    if (fits(*s.next)) s.kept.push_back(std::move(s.next));
+std::optional<std::int64_t> SourcePackets::State::key_from(std::int64_t begin) {
+  go_to(begin);
+  floor = begin;
+  const auto fits = [&](const AVPacket& packet) { return packet.pts >= begin && is_start(packet); };
+  while (!kept.empty() && !fits(*kept.front()))
+    kept.pop_front();
+  while (kept.empty()) {
+    if (!refusal.empty() || !read()) return std::nullopt;
+    if (fits(*next)) kept.push_back(std::move(next));
   }
-  return s.kept.front()->pts;
+  return kept.front()->pts;
 }
 
-CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
-                                std::int64_t end) {
-  State& s = *state_;
+CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::int64_t> frames,
+                                       std::int64_t end) {
   const auto refuse = [](std::string reason) { return CopiedVideo{{}, 0, std::move(reason)}; };
-  if (s.kept.empty() || s.kept.front()->pts != key) return refuse("its packets cannot be found");
+  if (kept.empty() || kept.front()->pts != key) return refuse("its packets cannot be found");
   // The plan ends with the first packet that is shown behind the end.
   const auto is_behind = [&](const PacketPtr& packet) { return packet->pts >= end; };
-  bool whole = std::any_of(s.kept.begin(), s.kept.end(), is_behind);
-  while (!whole && s.refusal.empty() && s.read()) {
-    s.kept.push_back(std::move(s.next));
-    whole = is_behind(s.kept.back());
+  bool whole = std::any_of(kept.begin(), kept.end(), is_behind);
+  while (!whole && refusal.empty() && read()) {
+    kept.push_back(std::move(next));
+    whole = is_behind(kept.back());
   }
-  if (!s.refusal.empty()) return refuse(s.refusal);
+  if (!refusal.empty()) return refuse(refusal);
   std::vector<std::int64_t> times;
-  for (const PacketPtr& packet : s.kept)
+  for (const PacketPtr& packet : kept)
     times.push_back(packet->pts);
   const SplicePlan plan = plan_splice(times, frames, end);
   if (plan.frames == 0) return refuse("its packets are not those of its frames");
@@ -222,27 +231,54 @@ CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> 
   for (const std::size_t place : plan.packets) {
     for (; at < place; ++at) {
       // Pictures that lead to the key frame: nothing else may lie between.
-      const Units units = split_units(packet_bytes(*s.kept[at]), s.length_size);
+      const Units units = split_units(packet_bytes(*kept[at]), length_size);
       const bool leads =
-          s.codec == AV_CODEC_ID_HEVC && std::all_of(units.begin(), units.end(), [&](Unit unit) {
-            const int type = unit_type(s.codec, unit);
+          codec == AV_CODEC_ID_HEVC && std::all_of(units.begin(), units.end(), [&](Unit unit) {
+            const int type = unit_type(codec, unit);
             return is_leading(type) || type >= 32;
           });
       if (!leads) return refuse("what is shown before its key frame is decoded after it");
     }
-    const AVPacket& packet = *s.kept[at++];
-    if (std::string flaw = s.flaw(packet); !flaw.empty()) return refuse(std::move(flaw));
-    data->packets.push_back(s.convert(packet, place == 0));
+    const AVPacket& packet = *kept[at++];
+    if (std::string why = flaw(packet); !why.empty()) return refuse(std::move(why));
+    data->packets.push_back(convert(packet, place == 0));
   }
   data->parameters.reset(not_null(avcodec_parameters_alloc()));
-  if (avcodec_parameters_copy(data->parameters.get(), s.stream->codecpar) < 0)
-    throw std::bad_alloc();
-  if (has_nal_units(s.codec)) set_extradata(*data->parameters, join_units(s.sets));
-  data->time_base = s.stream->time_base;
-  data->sample_aspect = av_guess_sample_aspect_ratio(s.input->format(), s.stream, nullptr);
-  data->frame_rate = s.stream->avg_frame_rate;
-  data->hdr = hdr_of(*s.stream);
+  if (avcodec_parameters_copy(data->parameters.get(), stream->codecpar) < 0) throw std::bad_alloc();
+  if (has_nal_units(codec)) set_extradata(*data->parameters, join_units(sets));
+  data->time_base = stream->time_base;
+  data->sample_aspect = av_guess_sample_aspect_ratio(input->format(), stream, nullptr);
+  data->frame_rate = stream->avg_frame_rate;
+  data->hdr = hdr_of(*stream);
   return {CodedVideo(std::move(data)), plan.frames, {}};
+}
+
+// What may never end is left behind: what is read here may be far ahead of what is decoded.
+struct SourcePackets::Work {
+  Bounded<State> state;
+};
+
+SourcePackets::SourcePackets(const std::string& path, int stream)
+    : work_(new Work{Bounded<State>(
+          path, [path, stream] { return std::make_shared<State>(path, stream); })}) {}
+SourcePackets::~SourcePackets() = default;
+
+std::string SourcePackets::refusal() const {
+  const State* state = work_->state.get();
+  return state ? state->refusal : std::string();
+}
+SpliceKind SourcePackets::kind() const {
+  const State* state = work_->state.get();
+  if (!state) return {};
+  return {state->stream->codecpar->profile, state->stream->codecpar->level};
+}
+std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
+  return work_->state.call([begin](State& state) { return state.key_from(begin); });
+}
+CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
+                                std::int64_t end) {
+  const std::vector<std::int64_t> own(frames.begin(), frames.end());
+  return work_->state.call([key, own, end](State& state) { return state.copy(key, own, end); });
 }
 
 }  // namespace vfm::media

@@ -2,6 +2,8 @@
 // its Decoder, packet by packet, and nothing is decoded; times are the Decoder's.
 //
 // Held in memory: the packets from the key frame that was asked for last, to the end that was.
+// A call that gets no further for input_limits().timeout throws Error{Cause::timeout}, as Decoder's
+// do. There is no form of it for --isolate: all is read in this process.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,7 +33,7 @@ class SourcePackets {
   ~SourcePackets();
 
   /// Why nothing of this source can be copied, whatever the clip; empty: something may.
-  const std::string& refusal() const;
+  std::string refusal() const;
   SpliceKind kind() const;
 
   /// The time of the first key frame at or after `begin` where copying can begin; none: there is no
@@ -44,7 +46,8 @@ class SourcePackets {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  struct Work;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace vfm::media

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "media/bounded.h"
 #include "media/coded_units.h"
 #include "media/encoder.h"
 #include "media/mux.h"
@@ -21,7 +22,7 @@ constexpr SpliceCodec kSpliceCodecs[] = {
     {"h264", "libx264"}, {"hevc", "libx265"}, {"vp9", "libvpx-vp9"}, {"av1", "libsvtav1"}};
 
 // The first picture of a piece, by a decoder that knows nothing else. Null: there is none.
-AvFramePtr first_picture(const CodedVideo& video) {
+AvFramePtr decode_first(const CodedVideo& video) {
   const CodedVideo::Data& data = *video.data();
   init_libav();
   const AVCodec* decoder = avcodec_find_decoder(data.parameters->codec_id);
@@ -44,6 +45,14 @@ AvFramePtr first_picture(const CodedVideo& video) {
       avcodec_receive_frame(codec.get(), frame.get()) < 0)
     return nullptr;
   return frame;
+}
+
+// The same. What never ends is left behind: the packets are those of a file.
+AvFramePtr first_picture(const CodedVideo& video) {
+  const auto picture = std::make_shared<AvFramePtr>();
+  run_bounded("a clip's first copied picture",
+              [video, picture] { *picture = decode_first(video); });
+  return std::move(*picture);
 }
 
 // What decides how samples are shown.
@@ -137,6 +146,14 @@ std::string splice_encoder(const std::string& codec) {
   for (const SpliceCodec& known : kSpliceCodecs)
     if (codec == known.codec && avcodec_find_encoder_by_name(known.encoder)) return known.encoder;
   return {};
+}
+
+std::uint64_t CodedVideo::bytes() const {
+  std::uint64_t bytes = 0;
+  if (data_)
+    for (const PacketPtr& packet : data_->packets)
+      bytes += static_cast<std::uint64_t>(packet->size);
+  return bytes;
 }
 
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded) {
