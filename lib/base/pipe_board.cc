@@ -97,7 +97,7 @@ void PipeBoard::acquire(Use use) {
       const std::uint32_t takes = map_->file().head.takes;
       const bool called = wait_for_call(call, seen);
       out_of_turn = !called && taken == Taken::left && takes == map_->file().head.takes;
-      if (!called) look_for_dead();
+      look_for_dead();  // where items are short, there may be a call in each turn
     }
   } catch (...) {
     count(-1);

@@ -11,7 +11,8 @@
 // of a program's own record change there, one at a time, so a kill in between leaves nothing half
 // done. Where a program is in the pipe follows from the pipes that it reads and writes. A program
 // that is stopped (SIGSTOP) keeps the slots that it has; one that it could have, it loses to the
-// others after 50 ms.
+// others after 50 ms. Stopped in the few microseconds in which it holds the file's lock, it holds
+// up all others until it goes on, or is killed.
 //
 // The file is 64 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
 // use it again. A file with anything else in it is refused. Locks are those of open file
