@@ -15,7 +15,7 @@
 namespace vfm::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{500};
+constexpr std::chrono::milliseconds kRedrawn{500};
 constexpr int kLooksPerPage = 10;
 constexpr std::size_t kMostKept = 1000;
 
@@ -45,7 +45,7 @@ void PipeView::watch() {
   for (int count = 1;; ++count) {
     {
       std::unique_lock lock(mutex_);
-      if (end_.wait_for(lock, kInterval, [&] { return ending_; })) return;
+      if (end_.wait_for(lock, kRedrawn, [&] { return ending_; })) return;
     }
     const PipeLook now = look();
     if (show_) show_(now);
