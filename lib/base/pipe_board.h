@@ -22,6 +22,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -80,8 +81,9 @@ class PipeBoard {
   /// Slots that this program takes at most; one before it is said.
   void set_most(int most);
 
-  /// Waits for a slot; for help, until no item of any program waits. Throws Stopped.
-  void acquire(Use use);
+  /// Waits for a slot; for help, until no item of any program waits. False where `over` becomes
+  /// true before there is one. Throws Stopped.
+  bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
   /// Whether an item of any program waits for a slot.
   bool wanted() const;
