@@ -118,8 +118,8 @@ void PipeView::write_page() const {
                     fmt::format("{:.2f}", s.slot_seconds / age), percent(s.input_seconds / age),
                     percent(s.output_seconds / age), s.alive ? "runs" : "ended"});
   }
-  page.table({"program", "done", "a second", "slots, mean", "waiting for a slot, mean",
-              "waits for input", "for its reader", ""},
+  page.table({"program", "done", "a second", "slots, mean", "without slot", "waits for input",
+              "for its reader", "state"},
              rows);
   std::vector<std::vector<std::string>> bottlenecks;
   for (const auto& [name, time] : bottleneck_seconds_)

@@ -52,8 +52,7 @@ void init_libav();
 /// FFmpeg's text for a negative return value, with the last error it logged on this thread since
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
-/// Whether this error means that the memory of this process is at its end. FFmpeg gives the same
-/// for a size that it does not allow itself.
+/// Whether it says that memory is at its end; FFmpeg says so of sizes that it does not allow, too.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
@@ -120,14 +119,12 @@ class FrameImporter {
   AvFramePtr rescale(const AVFrame& av, AVPixelFormat format, bool full_range);
   SwsPtr sws_;
   int width_ = 0, height_ = 0, format_ = -1, to_ = -1;
-  bool full_range_ = false;
-  bool keep_hdr_ = false;
+  bool full_range_ = false, keep_hdr_ = false;
   HdrMetadata hdr_;
   ToneMapper mapper_;
 };
 
-/// Where subsampled chroma lies between the columns of luma: on the left one (video) or in the
-/// middle (JPEG, y4m's "420jpeg").
+/// Where subsampled chroma lies between luma's columns: left (video), in the middle (JPEG).
 enum class Siting { left, center };
 
 /// Turns Frames of any layout, range and size into AVFrames of one format, as encoders want them.
