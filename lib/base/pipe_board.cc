@@ -79,7 +79,7 @@ void PipeBoard::set_most(int most) {
   map_->own().most = most;
 }
 
-void PipeBoard::acquire(Use use) {
+bool PipeBoard::acquire(Use use, const std::atomic<bool>* over) {
   const auto count = [&](int by) {
     const std::lock_guard lock(map_->mutex);
     add_waiting(use, by);
@@ -91,18 +91,21 @@ void PipeBoard::acquire(Use use) {
   try {
     for (;;) {
       check_stop();
+      if (over && *over) break;
       const std::uint32_t seen = call;
       const Taken taken = take(use, out_of_turn);
-      if (taken == Taken::yes) return;
+      if (taken == Taken::yes) return true;
       const std::uint32_t takes = map_->file().head.takes;
       const bool called = wait_for_call(call, seen);
       out_of_turn = !called && taken == Taken::left && takes == map_->file().head.takes;
-      if (!called) look_for_dead();
+      look_for_dead();  // where items are short, there may be a call in each turn
     }
   } catch (...) {
     count(-1);
     throw;
   }
+  count(-1);
+  return false;
 }
 
 /// `out_of_turn`: a slot was left to another program, and through a whole turn nobody took any.

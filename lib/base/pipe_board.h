@@ -11,7 +11,8 @@
 // of a program's own record change there, one at a time, so a kill in between leaves nothing half
 // done. Where a program is in the pipe follows from the pipes that it reads and writes. A program
 // that is stopped (SIGSTOP) keeps the slots that it has; one that it could have, it loses to the
-// others after 50 ms.
+// others after 50 ms. Stopped in the few microseconds in which it holds the file's lock, it holds
+// up all others until it goes on, or is killed.
 //
 // The file is 64 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
 // use it again. A file with anything else in it is refused. Locks are those of open file
@@ -21,6 +22,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -79,8 +81,9 @@ class PipeBoard {
   /// Slots that this program takes at most; one before it is said.
   void set_most(int most);
 
-  /// Waits for a slot; for help, until no item of any program waits. Throws Stopped.
-  void acquire(Use use);
+  /// Waits for a slot; for help, until no item of any program waits. False where `over` becomes
+  /// true before there is one. Throws Stopped.
+  bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
   /// Whether an item of any program waits for a slot.
   bool wanted() const;

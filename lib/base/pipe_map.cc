@@ -124,8 +124,12 @@ void PipeMap::map(const std::string& path) {
   if (st.st_size != 0 && !fits)
     fail_usage("'{}' is not empty, and not of --share of this version; name another file", path);
   // All of it on the disk: a mapped page that finds no room would end the program.
-  if (const int error = ::posix_fallocate(fd_, 0, sizeof(PipeFile)))
+  if (const int error = ::posix_fallocate(fd_, 0, sizeof(PipeFile))) {
+    // A part of it would be refused once there is room.
+    if (st.st_size == 0 && ::ftruncate(fd_, 0) != 0)
+      fail_usage("cannot make '{}' for --share: {}; remove it", path, errno_text(error));
     fail_usage("cannot make '{}' for --share: {}", path, errno_text(error));
+  }
   void* const at = ::mmap(nullptr, sizeof(PipeFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (at == MAP_FAILED) fail_usage("cannot map '{}' for --share: {}", path, errno_text(errno));
   file_ = static_cast<PipeFile*>(at);
@@ -147,16 +151,17 @@ void PipeMap::agree(int slots, int otherwise, const std::string& path) {
                say_slots(agreed), say_slots(slots));
 }
 
-/// Takes the record that was never used, or is out of use longest.
+/// Takes a record that was never used, or the one that is out of use longest. A program that has
+/// left still holds its own for a moment.
 void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   const auto rank = [&](std::size_t i) {
     const PipeRecord& record = file_->records[i];
     return record.used == 0 ? 0 : record.gone != 0 ? record.left.load() : UINT64_MAX;
   };
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < kPipeRecords; ++i)
-    if (rank(i) < rank(best)) best = i;
-  if (rank(best) == UINT64_MAX || lock_byte(fd_, F_OFD_SETLK, F_WRLCK, life_of(best)) != 0)
+  std::size_t best = kPipeRecords;
+  for (std::size_t i = 0; i < kPipeRecords; ++i)
+    if (rank(i) < (best == kPipeRecords ? UINT64_MAX : rank(best)) && !lives(i)) best = i;
+  if (best == kPipeRecords || lock_byte(fd_, F_OFD_SETLK, F_WRLCK, life_of(best)) != 0)
     fail_usage("{} programs share '{}', as many as can; name another file", kPipeRecords, path);
   own_index_ = best;
   PipeRecord& record = own();
@@ -198,13 +203,18 @@ void PipeMap::set_places() {
     file_->records[std::get<3>(ranks[place])].place = static_cast<std::int32_t>(place);
 }
 
+/// Whether another program holds that record's lock, or nobody can say.
+bool PipeMap::lives(std::size_t index) const {
+  short found = F_UNLCK;
+  return lock_byte(fd_, F_OFD_GETLK, F_WRLCK, life_of(index), &found) != 0 || found != F_UNLCK;
+}
+
 bool PipeMap::end_dead() {
   bool others = false;
   for (std::size_t i = 0; i < kPipeRecords; ++i) {
     PipeRecord& record = file_->records[i];
     if (!counts(record) || i == own_index_) continue;
-    short found = F_UNLCK;
-    if (lock_byte(fd_, F_OFD_GETLK, F_WRLCK, life_of(i), &found) != 0 || found != F_UNLCK) {
+    if (lives(i)) {
       others = true;
       continue;
     }

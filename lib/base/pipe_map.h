@@ -79,6 +79,7 @@ class PipeMap {
   void agree(int slots, int otherwise, const std::string& path);
   void join(const std::string& path, const PipeBoard::Stage& stage);
   void set_places();
+  bool lives(std::size_t index) const;
   void close();
 
   int fd_ = -1, input_ = 0;

@@ -149,24 +149,26 @@ bool Slots::wanted() const {
   return state_->items > 0;
 }
 
-void Slots::acquire(Use use) {
+bool Slots::acquire(Use use, const std::atomic<bool>* over) {
   const auto& board = state_->board;
-  if (!board) return acquire_plain(use);
-  if (state_->shared) return board->acquire(use);
+  if (!board) return acquire_plain(use, over);
+  if (state_->shared) return board->acquire(use, over);
   {
     const ShownWait shown(*board, use == Use::item);
-    acquire_plain(use);
+    if (!acquire_plain(use, over)) return false;
   }
   board->show_held(1);
+  return true;
 }
 
-void Slots::acquire_plain(Use use) {
+bool Slots::acquire_plain(Use use, const std::atomic<bool>* over) {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
   const Counted waits(s.items, use == Use::item);
   const auto may = [&] { return s.held < s.threads && (use == Use::item || s.items == 0); };
   for (;;) {
     check_stop();
+    if (over && *over) return false;
     if (may()) {
       if (s.read_fd < 0) break;
       if (s.implicit_free) {
@@ -199,6 +201,7 @@ void Slots::acquire_plain(Use use) {
     s.freed.wait_for(lock, std::chrono::milliseconds(50));
   }
   ++s.held;
+  return true;
 }
 
 void Slots::release() noexcept {

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -35,9 +36,9 @@ class Slots {
   int threads() const;
   bool has_jobserver() const;
   using Use = SlotUse;
-  /// Waits for a slot; for help, until no item waits. Throws Stopped when a stop is asked for while
-  /// waiting.
-  void acquire(Use use = Use::item);
+  /// Waits for a slot; for help, until no item waits. False, and no slot, where `over` becomes true
+  /// before there is one. Throws Stopped when a stop is asked for while waiting.
+  bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
   /// Whether an item waits for a slot: who helps gives up its own.
   bool wanted() const;
   void release() noexcept;
@@ -45,13 +46,18 @@ class Slots {
   /// Holds a slot for a scope.
   class Hold {
    public:
-    explicit Hold(Slots& slots, Use use = Use::item) : slots_(slots) { slots_.acquire(use); }
-    ~Hold() { slots_.release(); }
+    explicit Hold(Slots& slots, Use use = Use::item, const std::atomic<bool>* over = nullptr)
+        : slots_(slots), has_(slots.acquire(use, over)) {}
+    ~Hold() {
+      if (has_) slots_.release();
+    }
+    explicit operator bool() const { return has_; }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
    private:
     Slots& slots_;
+    bool has_;
   };
   /// Says for a scope that this program waits for input, or for whoever reads its output. One
   /// thread at a time for each.
@@ -68,7 +74,7 @@ class Slots {
   };
 
  private:
-  void acquire_plain(Use use);
+  bool acquire_plain(Use use, const std::atomic<bool>* over);
   void give_back_lost() noexcept;
   struct State;
   std::unique_ptr<State> state_;

@@ -102,7 +102,8 @@ void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
 }
 
 void JobOptions::add(CLI::App& app) {
-  app.add_option("-j,--jobs", jobs, "items worked on at once (default: one per processor)")
+  app.add_option("-j,--jobs", jobs,
+                 "items worked on at once (default: VFM_SLOTS, or one per processor)")
       ->type_name("N")
       ->check(CLI::Range(1, PipeBoard::kMostSlots));
   app.add_option("--share", share,

@@ -82,7 +82,7 @@ void PipeView::keep(const PipeLook& look) {
   if (page_.empty() || looks_++ % every_ != 0) return;
   kept_.push_back({std::chrono::duration<double>(last_ - begin_).count(), look});
   if (kept_.size() < kMostKept) return;
-  for (std::size_t i = 0; i < kept_.size() / 2; ++i)
+  for (std::size_t i = 1; i < kept_.size() / 2; ++i)
     kept_[i] = std::move(kept_[2 * i]);
   kept_.resize(kept_.size() / 2);
   every_ *= 2;

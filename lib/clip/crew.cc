@@ -49,7 +49,9 @@ void Crew::help() {
         if (closing_) return;
         called_ = false;
       }
-      const Slots::Hold hold(slots_, Slots::Use::help);
+      // Slots may be other programs' for long: no reason to stay when there is nothing to do.
+      const Slots::Hold hold(slots_, Slots::Use::help, &closing_);
+      if (!hold) return;
       Lock lock(mutex_);
       ++helping_;
       help_while_needed(lock);

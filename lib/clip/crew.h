@@ -24,6 +24,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -94,7 +95,7 @@ class Crew {
   std::uint64_t elsewhere_ = 0;               // that wait for their place, of all videos
   int helping_ = 0, idle_ = 0;                // threads with a slot; of these, without work
   bool called_ = false;                       // a thread without a slot
-  bool closing_ = false;
+  std::atomic<bool> closing_ = false;         // set under the mutex
   std::vector<std::thread> threads_;
 };
 

@@ -158,7 +158,12 @@ std::optional<double> Vectors::decide(std::size_t a, std::size_t b, float head,
 /// The items kept so far.
 class Kept {
  public:
-  explicit Kept(const Vectors& vectors) : vectors_(vectors) {}
+  /// With room for all: a vector that grows has twice as much for a while.
+  explicit Kept(const Vectors& vectors) : vectors_(vectors) {
+    items_.reserve(vectors.count);
+    heads_.reserve((vectors.count + kTile - 1) / kTile * kHead * kTile);
+    rests_.reserve(vectors.count);
+  }
 
   std::size_t size() const { return items_.size(); }
 

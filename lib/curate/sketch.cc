@@ -20,8 +20,6 @@ constexpr std::size_t kBasisSide = 16;       // of a tile of the basis
 constexpr std::size_t kRowsAbreast = 4;      // projected at once
 constexpr std::size_t kTrainedAtOnce = 512;  // rows of a thread
 constexpr int kIterations = 4;
-// Longer ones would take a gigabyte to train: of them the first numbers are seen.
-constexpr std::size_t kLongestTrained = 65536;
 constexpr double kDependent = 1e-3;  // what is left of a direction that those before span
 
 using DirectionLanes = float __attribute__((vector_size(kBasisSide * sizeof(float))));

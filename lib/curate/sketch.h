@@ -27,6 +27,8 @@ inline constexpr int kSketchScale = 32000;
 /// in each of 128 numbers of both, 4e-4, and the sums of floats.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
+/// Longer vectors would take a gigabyte to train from: of them the first numbers are seen.
+inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
  public:

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/ordered.h"
@@ -30,6 +32,20 @@ void SketchCells::fill_tiles() {
       some[j] = &centres_[(first + j) * width_];
     fill_tile(some, n, width_, &tiles_[first / kTileSide * tile]);
   }
+}
+
+void SketchCells::mark_repeats() {
+  const auto centre = [&](std::uint32_t c) { return std::span(&centres_[c * width_], width_); };
+  std::vector<std::uint32_t> order(count_);
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const auto x = centre(a), y = centre(b);
+    if (std::ranges::equal(x, y)) return a < b;
+    return std::ranges::lexicographical_compare(x, y);
+  });
+  repeats_.assign(count_, false);
+  for (std::size_t i = 1; i < count_; ++i)
+    repeats_[order[i]] = std::ranges::equal(centre(order[i]), centre(order[i - 1]));
 }
 
 SketchCells SketchCells::find(const std::vector<std::int16_t>& sample, std::size_t width,
@@ -70,6 +86,7 @@ SketchCells SketchCells::find(const std::vector<std::int16_t>& sample, std::size
     }
     cells.fill_tiles();
   }
+  cells.mark_repeats();
   return cells;
 }
 
@@ -118,7 +135,7 @@ void SketchCells::near(const std::int16_t* const* four, const Reach& reach, Near
     const double least = best - lacks * kUnit;
     found.clear();
     for (std::uint32_t c = 0; c < count_; ++c) {
-      if (score[c] < least || c == own) continue;
+      if (score[c] < least || c == own || repeats_[c]) continue;
       const double between =
           apart(sketch_product(&centres_[own * width_], &centres_[c * width_], width_));
       const double border = (best - score[c]) / kUnit / between;

@@ -12,6 +12,9 @@
 // (a.c - a.e) / |e - c|, is at most D. Cells further off need not be looked at. That is the worst
 // case, of a b that lies straight across the border; in many directions nearly all of them go along
 // it. A `margin` below 1 looks at the cells within margin * D alone: at 1 nothing can be missed.
+//
+// Where many of the sample are the same, so are centres: the first of them has the cell, and those
+// of the others are empty, and are never looked at.
 // Thread-safety: any thread, but for find().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -51,11 +54,13 @@ class SketchCells {
  private:
   SketchCells(std::size_t width, std::size_t count) : width_(width), count_(count) {}
   void fill_tiles();
+  void mark_repeats();
   void scores(const std::int16_t* const* four, std::vector<std::int32_t>& out) const;
 
   std::size_t width_, count_;
   std::vector<std::int16_t> centres_;  // count x width
   std::vector<std::int16_t> tiles_;    // the same (fill_tile())
+  std::vector<bool> repeats_;          // those that an earlier one equals
 };
 
 }  // namespace vfm::curate

@@ -39,7 +39,7 @@ void SketchStore::learn(Slots& slots) {
   const std::size_t some = std::min(n_, std::max<std::size_t>(1, wanted) * kRowsPerCell);
   const std::size_t most = std::min(
       kSampleRows, std::max<std::size_t>(width_, kSampleBytes / (search_.dim * sizeof(float))));
-  const std::size_t rows = std::min(n_, most);
+  const std::size_t rows = search_.dim > kLongestTrained ? 0 : std::min(n_, most);
   std::vector<float> sample, row;
   sample.reserve(rows * search_.dim);
   for (std::size_t i = 0; i < rows; ++i)

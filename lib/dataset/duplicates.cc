@@ -144,12 +144,12 @@ class Finder {
     search.margin = curate::cell_margin(search.dim);
     std::vector<std::uint32_t> standing(order);  // in the order in which they stand on the disk
     std::sort(standing.begin(), standing.end());
+    search.places.reserve(order.size());
     for (const std::uint32_t number : order)
       search.places.push_back(static_cast<std::uint32_t>(
           std::lower_bound(standing.begin(), standing.end(), number) - standing.begin()));
     search.read = [&](std::size_t place, float* out) { read(standing[place], search.dim, out); };
-    const std::uint64_t taken =
-        items_.embeddings().size() * (sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t));
+    const std::uint64_t taken = items_.embeddings().size() * kPlaceInClusters;
     search.width = curate::cell_sketch_width(
         order.size(), options.near_bytes - std::min(taken, options.near_bytes));
     if (search.width == 0) search.width = curate::kLeastSketch;

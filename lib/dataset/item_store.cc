@@ -46,7 +46,7 @@ std::uint64_t near_bytes(std::uint64_t dim) {
 }
 
 std::uint64_t near_bytes_in_clusters() {
-  return curate::cell_bytes(curate::kLeastSketch) + sizeof(EmbeddingPlace);
+  return curate::cell_bytes(curate::kLeastSketch) + kPlaceInClusters;
 }
 
 void ItemBatch::add(const Item& item) {

@@ -42,7 +42,10 @@ struct EmbeddingPlace {
 };
 
 /// Bytes that comparing a sample with all others takes, by the length of its embedding; and those
-/// that it takes at least where only samples of neighbouring clusters are compared.
+/// that it takes at least where only samples of neighbouring clusters are compared. Of these
+/// kPlaceInClusters are not the sketch's: where the embedding stands, and its place in two orders.
+inline constexpr std::uint64_t kPlaceInClusters =
+    sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
 std::uint64_t near_bytes_in_clusters();
 

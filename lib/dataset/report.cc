@@ -16,7 +16,7 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kShownDuplicates = 200;
+constexpr std::size_t kShownDuplicates = 200, kShownSets = 64;
 constexpr int kHistogramBins = 40;
 
 std::vector<std::string> row(const std::string& name, const Json& entry) {
@@ -60,8 +60,7 @@ std::string sought(const ComparedSet& set) {
   if (!set.clusters) return "exact, among all pairs";
   return fmt::format(
       "among {} clusters ({}), so some may be missed; each sample was compared with {:.1f} "
-      "clusters "
-      "on average",
+      "clusters on average",
       set.clusters->counts.cells, set.method(),
       static_cast<double>(set.clusters->counts.looked_at) / static_cast<double>(set.samples));
 }
@@ -76,9 +75,13 @@ void duplicates(report::Page& page, ShardPlan& plan, bool listed) {
                     fmt::format("{:.4f}", d.cosine), d.reason});
     return rows.size() < kShownDuplicates;
   });
-  for (const ComparedSet& set : plan.compared)
-    page.paragraph(fmt::format("Near duplicates of {} {}: {}.", set.samples,
-                               set.images ? "images" : "videos", sought(set)));
+  for (std::size_t i = 0; i < std::min(kShownSets, plan.compared.size()); ++i)
+    page.paragraph(fmt::format("Near duplicates of {} {}: {}.", plan.compared[i].samples,
+                               plan.compared[i].images ? "images" : "videos",
+                               sought(plan.compared[i])));
+  if (plan.compared.size() > kShownSets)
+    page.paragraph(
+        fmt::format("And of {} more encoders and kinds.", plan.compared.size() - kShownSets));
   const std::vector<double>& cosines = plan.duplicates.near_cosines();
   if (!cosines.empty())
     page.svg(report::histogram(cosines, kHistogramBins, "cosine"),

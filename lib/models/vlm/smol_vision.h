@@ -35,8 +35,7 @@ class SmolVision {
   SmolVision(const SmolConfig& config, const io::TensorSet& set, const QwenWeights& weights);
 
   /// patches [T N, 3 P P] f32 of tiles of `side` x `side`, on the CPU or the model's device:
-  /// [T M, D] f32. Throws Error for another
-  /// shape; Stopped between layers.
+  /// [T M, D] f32. Throws Error for another shape; Stopped between layers.
   Tensor forward(const Tensor& patches, int side) const;
 
  private:

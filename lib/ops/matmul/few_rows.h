@@ -3,9 +3,8 @@
 //
 // Row i of y has the same bits whatever other rows there are, and however many: each element is a
 // sum over k in lanes, in an order that depends on the instruction set and k alone; on a GPU on k
-// alone. (Products of
-// ops/matmul/gemm.h may sum in another order where there are more rows.) So texts can be written
-// together and stay what they are alone.
+// and how x and w are aligned. (Products of ops/matmul/gemm.h may sum in another order where there
+// are more rows.) So texts can be written together and stay what they are alone.
 // Inference; no backward.
 // Shape letters: N rows, I columns, O outputs.
 // Thread-safety: any thread.

@@ -149,6 +149,37 @@ TEST_CASE("a program that is killed takes no slot with it") {
   CHECK(held(board) == 4);
 }
 
+TEST_CASE("slots of a killed program are found where items are shorter than a turn of waiting") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  PipeBoard board(path, 4, 1, kNoPipes);
+  board.set_most(4);
+  Holder holder(path, 3);
+  std::atomic<int> at_once = 0, most = 0;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      while (!over) {
+        board.acquire(Use::item);
+        const int now = ++at_once;
+        if (now > most) most = now;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        --at_once;
+        board.release();
+      }
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK(most == 1);
+  holder.kill();
+  for (int i = 0; i < 5'000 && most < 4; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  over = true;
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(most == 4);
+}
+
 TEST_CASE("a program that is stopped keeps no slot from the others that it does not have") {
   const TemporaryFolder folder;
   const std::string path = folder.path + "/slots";
@@ -320,4 +351,17 @@ TEST_CASE("there is room for as many programs as are said, and then again") {
   CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("63 programs share"));
   boards.pop_back();
   CHECK(PipeBoard(path, 2, 1, kNoPipes).stages().size() == 63);
+}
+
+TEST_CASE("a program that is about to end does not keep the next one out") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  { PipeBoard gone(path, 2, 1, kNoPipes); }
+  // It has left, but its lock is still there.
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock life {};
+  life.l_type = F_WRLCK, life.l_whence = SEEK_SET, life.l_start = 1, life.l_len = 1;
+  REQUIRE(::fcntl(fd, F_OFD_SETLK, &life) == 0);
+  CHECK(PipeBoard(path, 2, 1, kNoPipes).stages().size() == 1);
+  ::close(fd);
 }

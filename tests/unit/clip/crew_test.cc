@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::clip;
@@ -344,4 +346,30 @@ TEST_CASE("a lone video whose encoder sleeps keeps four slots busy", "[nightly]"
     clips.push_back(24 + i * 37 % 168);
   CHECK(encoded_at_once(4, clips, microseconds(0), microseconds(5'000), 345'600) >= .95 * 4);
   CHECK(encoded_at_once(1, clips, microseconds(0), microseconds(2'000), 345'600) <= 1);
+}
+
+TEST_CASE("a crew ends though another program has all slots") {
+  const TemporaryFolder folder;
+  const PipeBoard::Stage no_pipes{.name = "stage", .input = -1, .output = -1};
+  const auto own = std::make_shared<PipeBoard>(folder.path + "/slots", 2, 1, no_pipes);
+  PipeBoard other(folder.path + "/slots", 2, 1, no_pipes);
+  other.set_most(2);
+  other.acquire(PipeBoard::Use::item);
+  Slots slots(2, "", own);
+  auto crew = std::make_unique<Crew>(slots, 64);
+  slots.acquire();
+  {
+    VideoLanes video(*crew);
+    const auto lane = video.open();
+    video.add(*lane, 1, [] {});  // calls a thread of the crew, for which there is no slot
+    video.seal(*lane);
+    video.finish(*lane);
+  }
+  std::thread longer([&] { other.acquire(PipeBoard::Use::item); });
+  slots.release();
+  longer.join();
+  std::future<void> ended = std::async(std::launch::async, [&] { crew.reset(); });
+  CHECK(ended.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  other.release();
+  other.release();
 }

@@ -171,6 +171,32 @@ TEST_CASE("with the whole margin no cell is left out in which a near vector can 
   CHECK(looked_at < kRows * kCells * 3 / 4);  // it does leave out some
 }
 
+TEST_CASE("cells of the same centre are no neighbours: others are looked at instead") {
+  constexpr std::size_t kDim = 200, kRows = 1600, kCells = 400, kWidth = 64;
+  const auto alike = direction(kDim, 5, 0);
+  std::vector<float> rows;
+  for (std::size_t i = 0; i < kRows; ++i) {  // a third of all centres begin as the same one
+    const auto row = i % 3 ? sum(alike, 0.25, direction(kDim, 3, i)) : alike;
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  std::vector<std::int16_t> sketches(kRows * kWidth);
+  trained(rows, kDim, kWidth).sketch(rows.data(), kRows, sketches.data());
+  Slots slots(2);
+  const SketchCells cells = SketchCells::find(sketches, kWidth, kCells, slots);
+  std::vector<std::uint32_t> own(kRows);
+  cells.nearest(sketches.data(), kRows, own.data());
+  std::sort(own.begin(), own.end());
+  own.erase(std::unique(own.begin(), own.end()), own.end());
+  const std::int16_t* four[4];
+  std::fill(four, four + 4, &sketches[kWidth]);
+  SketchCells::Near near[4];
+  cells.near(four, {2, 1, kCells}, near);  // everywhere
+  // But for few, cells that have vectors.
+  CHECK(near[0].cells.size() >= own.size());
+  CHECK(near[0].cells.size() <= own.size() + 30);
+  CHECK(own.size() + 100 < kCells);
+}
+
 TEST_CASE("in cells: with the whole margin what all pairs give, to the bit") {
   for (const std::size_t dim : {30u, 200u}) {
     const std::vector<float> rows = planted(4000, dim);
@@ -249,6 +275,23 @@ TEST_CASE("in cells: nothing is like a vector without a direction; none and one 
   REQUIRE(near.size() == 1);
   CHECK(near[0].item == 3);
   CHECK(near[0].keeper == 1);
+}
+
+TEST_CASE("in cells: vectors that are too long to train from are compared all the same") {
+  constexpr std::size_t kDim = kLongestTrained + 1;
+  std::vector<float> rows;
+  for (const std::uint64_t key : {0u, 1u, 2u, 1u, 0u}) {
+    const auto row = direction(kDim, 6, key);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  CellSearch search;
+  search.dim = kDim, search.threshold = 0.9;
+  const auto near = in_cells(rows, search, 2).near;
+  REQUIRE(near.size() == 2);
+  CHECK(near[0].item == 3);
+  CHECK(near[0].keeper == 1);
+  CHECK(near[1].item == 4);
+  CHECK(near[1].keeper == 0);
 }
 
 TEST_CASE("sketches are as wide as memory lets them be, margins all of it in few dimensions") {
