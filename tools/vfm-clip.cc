@@ -328,6 +328,10 @@ class ClipTool : public vfm::cli::Tool {
     if (other)
       vfm::fail_usage(
           "--encode smart copies the source's frames, and {} changes them; leave one out", other);
+    if (input_limits_.limits.isolate)
+      vfm::fail_usage(
+          "--encode smart reads the source's packets in this process, from which --isolate keeps "
+          "it; leave one out");
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.
