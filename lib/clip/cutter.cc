@@ -155,7 +155,7 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
     start.reason = packets_->refusal();
     if (!start.reason.empty()) start.key.reset();
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::runtime) throw;
+    if (error.kind() != ErrorKind::runtime || may_pass(error.cause())) throw;
     start.reason = error.what();
   }
   return start;

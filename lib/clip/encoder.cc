@@ -36,7 +36,7 @@ media::CopiedVideo ClipEncoder::copied_from(media::SourcePackets* packets) const
   try {
     return packets->copy(*start_.key, later_, end_);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::runtime) throw;
+    if (error.kind() != ErrorKind::runtime || may_pass(error.cause())) throw;
     return {{}, 0, error.what()};
   }
 }
@@ -120,7 +120,7 @@ void ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* aft
     mp4_ = make_mp4(audio, after, copied);
     bytes_ = mp4_.size();
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::usage) throw;
+    if (error.kind() == ErrorKind::usage || may_pass(error.cause())) throw;
     failure_ = error.what();
   }
   // What is big waits for nobody: the clip itself may, for its turn.
@@ -142,7 +142,7 @@ std::string ClipEncoder::make_mp4(const media::AudioTrack& audio, const media::F
       if (copied_ == 0) start_.reason = "no key frame to copy from is in it";
       return mp4;
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::usage) throw;
+      if (error.kind() == ErrorKind::usage || may_pass(error.cause())) throw;
       start_.reason = error.what();
     }
   }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "media/bounded.h"
 #include "media/coded_units.h"
 #include "media/hdr_metadata.h"
 #include "media/input.h"
@@ -48,6 +49,8 @@ struct SourcePackets::State {
   }
   std::string flaw(const AVPacket& packet) const;
   PacketPtr convert(const AVPacket& packet, bool first) const;
+  std::optional<std::int64_t> key_from(std::int64_t begin);
+  CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
 
   Source source;
   int wanted;
@@ -171,48 +174,33 @@ PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) cons
   return out;
 }
 
-SourcePackets::SourcePackets(const std::string& path, int stream)
-    : state_(std::make_unique<State>(path, stream)) {}
-SourcePackets::~SourcePackets() = default;
-
-const std::string& SourcePackets::refusal() const {
-  return state_->refusal;
-}
-SpliceKind SourcePackets::kind() const {
-  return {state_->stream->codecpar->profile, state_->stream->codecpar->level};
-}
-
-std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
-  State& s = *state_;
-  s.go_to(begin);
-  s.floor = begin;
-  const auto fits = [&](const AVPacket& packet) {
-    return packet.pts >= begin && s.is_start(packet);
-  };
-  while (!s.kept.empty() && !fits(*s.kept.front()))
-    s.kept.pop_front();
-  while (s.kept.empty()) {
-    if (!s.refusal.empty() || !s.read()) return std::nullopt;
-    if (fits(*s.next)) s.kept.push_back(std::move(s.next));
+std::optional<std::int64_t> SourcePackets::State::key_from(std::int64_t begin) {
+  go_to(begin);
+  floor = begin;
+  const auto fits = [&](const AVPacket& packet) { return packet.pts >= begin && is_start(packet); };
+  while (!kept.empty() && !fits(*kept.front()))
+    kept.pop_front();
+  while (kept.empty()) {
+    if (!refusal.empty() || !read()) return std::nullopt;
+    if (fits(*next)) kept.push_back(std::move(next));
   }
-  return s.kept.front()->pts;
+  return kept.front()->pts;
 }
 
-CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
-                                std::int64_t end) {
-  State& s = *state_;
+CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::int64_t> frames,
+                                       std::int64_t end) {
   const auto refuse = [](std::string reason) { return CopiedVideo{{}, 0, std::move(reason)}; };
-  if (s.kept.empty() || s.kept.front()->pts != key) return refuse("its packets cannot be found");
+  if (kept.empty() || kept.front()->pts != key) return refuse("its packets cannot be found");
   // The plan ends with the first packet that is shown behind the end.
   const auto is_behind = [&](const PacketPtr& packet) { return packet->pts >= end; };
-  bool whole = std::any_of(s.kept.begin(), s.kept.end(), is_behind);
-  while (!whole && s.refusal.empty() && s.read()) {
-    s.kept.push_back(std::move(s.next));
-    whole = is_behind(s.kept.back());
+  bool whole = std::any_of(kept.begin(), kept.end(), is_behind);
+  while (!whole && refusal.empty() && read()) {
+    kept.push_back(std::move(next));
+    whole = is_behind(kept.back());
   }
-  if (!s.refusal.empty()) return refuse(s.refusal);
+  if (!refusal.empty()) return refuse(refusal);
   std::vector<std::int64_t> times;
-  for (const PacketPtr& packet : s.kept)
+  for (const PacketPtr& packet : kept)
     times.push_back(packet->pts);
   const SplicePlan plan = plan_splice(times, frames, end);
   if (plan.frames == 0) return refuse("its packets are not those of its frames");
@@ -222,27 +210,49 @@ CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> 
   for (const std::size_t place : plan.packets) {
     for (; at < place; ++at) {
       // Pictures that lead to the key frame: nothing else may lie between.
-      const Units units = split_units(packet_bytes(*s.kept[at]), s.length_size);
+      const Units units = split_units(packet_bytes(*kept[at]), length_size);
       const bool leads =
-          s.codec == AV_CODEC_ID_HEVC && std::all_of(units.begin(), units.end(), [&](Unit unit) {
-            const int type = unit_type(s.codec, unit);
+          codec == AV_CODEC_ID_HEVC && std::all_of(units.begin(), units.end(), [&](Unit unit) {
+            const int type = unit_type(codec, unit);
             return is_leading(type) || type >= 32;
           });
       if (!leads) return refuse("what is shown before its key frame is decoded after it");
     }
-    const AVPacket& packet = *s.kept[at++];
-    if (std::string flaw = s.flaw(packet); !flaw.empty()) return refuse(std::move(flaw));
-    data->packets.push_back(s.convert(packet, place == 0));
+    const AVPacket& packet = *kept[at++];
+    if (std::string why = flaw(packet); !why.empty()) return refuse(std::move(why));
+    data->packets.push_back(convert(packet, place == 0));
   }
   data->parameters.reset(not_null(avcodec_parameters_alloc()));
-  if (avcodec_parameters_copy(data->parameters.get(), s.stream->codecpar) < 0)
-    throw std::bad_alloc();
-  if (has_nal_units(s.codec)) set_extradata(*data->parameters, join_units(s.sets));
-  data->time_base = s.stream->time_base;
-  data->sample_aspect = av_guess_sample_aspect_ratio(s.input->format(), s.stream, nullptr);
-  data->frame_rate = s.stream->avg_frame_rate;
-  data->hdr = hdr_of(*s.stream);
+  if (avcodec_parameters_copy(data->parameters.get(), stream->codecpar) < 0) throw std::bad_alloc();
+  if (has_nal_units(codec)) set_extradata(*data->parameters, join_units(sets));
+  data->time_base = stream->time_base;
+  data->sample_aspect = av_guess_sample_aspect_ratio(input->format(), stream, nullptr);
+  data->frame_rate = stream->avg_frame_rate;
+  data->hdr = hdr_of(*stream);
   return {CodedVideo(std::move(data)), plan.frames, {}};
+}
+
+SourcePackets::SourcePackets(const std::string& path, int stream)
+    : state_(std::make_unique<Bounded<State>>(
+          path, [path, stream] { return std::make_shared<State>(path, stream); })) {}
+SourcePackets::~SourcePackets() = default;
+
+std::string SourcePackets::refusal() const {
+  return state_->call([](State& state) { return state.refusal; });
+}
+SpliceKind SourcePackets::kind() const {
+  return state_->call([](State& state) {
+    return SpliceKind{state.stream->codecpar->profile, state.stream->codecpar->level};
+  });
+}
+std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
+  return state_->call([begin](State& state) { return state.key_from(begin); });
+}
+CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
+                                std::int64_t end) {
+  return state_->call([key, end, own = std::vector(frames.begin(), frames.end())](State& state) {
+    return state.copy(key, own, end);
+  });
 }
 
 }  // namespace vfm::media

@@ -17,6 +17,9 @@
 
 namespace vfm::media {
 
+template <class State>
+class Bounded;
+
 /// What of a clip can be copied.
 struct CopiedVideo {
   CodedVideo video;        ///< empty: nothing can
@@ -24,6 +27,7 @@ struct CopiedVideo {
   std::string reason;      ///< why nothing can; else empty
 };
 
+/// Any call may throw Stopped, and Error{timeout}, as Decoder's.
 class SourcePackets {
  public:
   /// Opens a path or URL as Decoder does; `stream` is Decoder's. Throws Error.
@@ -31,7 +35,7 @@ class SourcePackets {
   ~SourcePackets();
 
   /// Why nothing of this source can be copied, whatever the clip; empty: something may.
-  const std::string& refusal() const;
+  std::string refusal() const;
   SpliceKind kind() const;
 
   /// The time of the first key frame at or after `begin` where copying can begin; none: there is no
@@ -44,7 +48,7 @@ class SourcePackets {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Bounded<State>> state_;
 };
 
 }  // namespace vfm::media

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "base/error.h"
+#include "media/bounded.h"
 #include "media/coded_units.h"
 #include "media/encoder.h"
 #include "media/mux.h"
@@ -20,8 +22,7 @@ struct SpliceCodec {
 constexpr SpliceCodec kSpliceCodecs[] = {
     {"h264", "libx264"}, {"hevc", "libx265"}, {"vp9", "libvpx-vp9"}, {"av1", "libsvtav1"}};
 
-// The first picture of a piece, by a decoder that knows nothing else. Null: there is none.
-AvFramePtr first_picture(const CodedVideo& video) {
+AvFramePtr decode_first(const CodedVideo& video) {
   const CodedVideo::Data& data = *video.data();
   init_libav();
   const AVCodec* decoder = avcodec_find_decoder(data.parameters->codec_id);
@@ -44,6 +45,13 @@ AvFramePtr first_picture(const CodedVideo& video) {
       avcodec_receive_frame(codec.get(), frame.get()) < 0)
     return nullptr;
   return frame;
+}
+
+// The first picture of a piece, by a decoder that knows nothing else. Null: there is none.
+AvFramePtr first_picture(const CodedVideo& video) {
+  const auto found = std::make_shared<AvFramePtr>();
+  run_bounded("what is copied of it", [video, found] { *found = decode_first(video); });
+  return std::move(*found);
 }
 
 // What decides how samples are shown.
