@@ -61,6 +61,23 @@ isolates() {
   [ "$got" -eq 143 ]
 }
 
+@test "a sample that took too long is tried again with another --timeout" {
+  local tool name
+  tar --format=ustar -chf shard.tar asleep.mp4 wide.mp4
+  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 32 --frames 5"; do
+    name=${tool%% *}
+    bad $tool -j1 --timeout 1s -o "$name" shard.tar
+    [ "$status" -eq 1 ]
+    [ "$(jq -r .code "$name"/*errors.jsonl)" = timeout ]
+    # The same once more is what it was.
+    run --separate-stderr $tool -j1 --timeout 1s -o "$name" shard.tar
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *"got no further for 1.0s"* ]]
+    $tool -j1 --timeout 2s -o "$name" shard.tar >"$name.jsonl"
+    [ "$(records "$name.jsonl" | jq .samples)" -eq 2 ]
+  done
+}
+
 @test "--isolate: the same bytes, with sound and in every tool" {
   isolates
   local mode
