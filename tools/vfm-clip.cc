@@ -16,8 +16,8 @@
 #include "media/loudness.h"
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
-#include "models/transnet/transnet.h"
 #include "tensor/device.h"
+#include "tools/clip_shot_options.h"
 
 namespace {
 
@@ -45,7 +45,7 @@ class ClipTool : public vfm::cli::Tool {
     input_limits_.add(app);
     input_limits_.add_isolation(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
-    add_shot_options(app);
+    shots_.add(app, options_.recipe);
     add_unique_options(app);
     add_stitch_options(app);
     add_clip_options(app);
@@ -72,7 +72,6 @@ class ClipTool : public vfm::cli::Tool {
   void check() override {
     input_limits_.check_isolation(hwaccel_);
     vfm::clip::ClipRecipe& recipe = options_.recipe;
-    recipe.shots.detector = vfm::curate::parse_detector(detector_);
     recipe.audio = vfm::media::parse_audio_mode(audio_);
     recipe.deinterlace = deinterlace_ == "auto";
     if (!scale_.empty()) recipe.size = vfm::clip::parse_clip_size(scale_);
@@ -81,7 +80,7 @@ class ClipTool : public vfm::cli::Tool {
     recipe.keep_hdr = hdr_ == "keep";
     recipe.smart = encode_ == "smart";
     check_encoding();
-    check_detector(recipe.shots);
+    shots_.check(recipe.shots, !explain_.path.empty());
     check_stitching();
     check_cutting();
     check_format();
@@ -90,7 +89,7 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
     if (!explain_.path.empty() && !shots_only_)
       vfm::fail_usage("--explain shows how shots are found; it needs --shots-only");
-    if (!explain_.path.empty() && thresholds_->count() > 0)
+    if (!explain_.path.empty() && shots_.has_thresholds())
       vfm::fail_usage("--explain is of one threshold; leave out --thresholds");
     if (shots_only_ && options_.check)
       vfm::fail_usage("--check is of a folder of clips, and --shots-only has none; leave one out");
@@ -120,8 +119,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.explain = explain_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
-    if (!stitch_model_.empty()) open_stitch_model();
-    if (!detector_model_.empty()) open_detector_model();
+    if (!unique_ && !stitch_model_.empty()) open_stitch_model();
+    if (!unique_) shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
     if (unique_) return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
@@ -155,37 +154,6 @@ class ClipTool : public vfm::cli::Tool {
          .samples = nullptr});
   }
 
-  void add_shot_options(CLI::App& app) {
-    vfm::clip::ClipRecipe& recipe = options_.recipe;
-    app.add_option("--detector", detector_, "how cuts are found; transnetv2: all changes of shot")
-        ->type_name("content|adaptive|histogram|combined|transnetv2")
-        ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined", "transnetv2"}))
-        ->capture_default_str();
-    app.add_option("--detector-model", detector_model_, "the folder of a TransNet V2")
-        ->type_name("DIR")
-        ->check(vfm::cli::not_empty);
-    auto* one = app.add_option("--threshold", recipe.shots.threshold,
-                               "score that makes a cut (defaults: content 27, adaptive 3, "
-                               "histogram 0.5, combined 0.38, transnetv2 0.5)");
-    one->type_name("SCORE")->check(CLI::PositiveNumber)->check(vfm::cli::not_nan);
-    thresholds_ = app.add_option("--thresholds", threshold_list_,
-                                 "of --shots-only: a list for each of these, from one decoding");
-    thresholds_->type_name("A,B,...|FROM:TO:STEP")->excludes(one);
-    gradual_ = app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
-                            "find fades, dissolves and wipes (default), or only hard cuts");
-    strictness_ =
-        app.add_option("--strictness", recipe.shots.strictness,
-                       "how well a dissolve or wipe must fit: above 1 finds fewer, below 1 more")
-            ->type_name("FACTOR")
-            ->check(CLI::Range(0.1, 2.5))
-            ->check(vfm::cli::not_nan)
-            ->capture_default_str();
-    app.add_option("--stream", recipe.stream,
-                   "index of the video stream in the container (default: the one a player shows)")
-        ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
-  }
-
   void add_unique_options(CLI::App& app) {
     app.add_flag("--unique", unique_,
                  "print the sources that show what no other one does, and cut nothing");
@@ -195,35 +163,6 @@ class ClipTool : public vfm::cli::Tool {
                  ->check(CLI::Range(0.05, 1.0))
                  ->check(vfm::cli::not_nan)
                  ->capture_default_str();
-  }
-
-  /// A network knows but one kind of change, and no picture by which to judge how well it fits.
-  void check_detector(const vfm::curate::ShotOptions& shots) const {
-    const bool network = shots.detector == vfm::curate::Detector::transnetv2;
-    if (network == detector_model_.empty())
-      vfm::fail_usage("--detector transnetv2 goes with --detector-model DIR, and with it alone");
-    if (!network) return;
-    if (gradual_->count() > 0 || strictness_->count() > 0)
-      vfm::fail_usage(
-          "transnetv2 finds cuts and gradual changes alike; leave out --gradual, --no-gradual and "
-          "--strictness");
-    check_probability("--threshold", shots.threshold);
-    if (!explain_.path.empty())
-      vfm::fail_usage(
-          "--explain shows what a detector measures; transnetv2 tells but probabilities");
-  }
-
-  static void check_probability(const char* option, double threshold) {
-    if (threshold >= 1)
-      vfm::fail_usage("{} {} is no probability: of transnetv2 it is below 1", option, threshold);
-  }
-
-  void open_detector_model() {
-    changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);
-    options_.recipe.detector_model = changes_->config();
-    options_.change_model = [this](std::span<const std::uint8_t> frames) {
-      return changes_->probabilities(frames);
-    };
   }
 
   void add_stitch_options(CLI::App& app) {
@@ -330,8 +269,8 @@ class ClipTool : public vfm::cli::Tool {
           "--encode smart copies the source's frames, and {} changes them; leave one out", other);
     if (input_limits_.limits.isolate)
       vfm::fail_usage(
-          "--encode smart reads the source's packets in this process, from which --isolate keeps "
-          "it; leave one out");
+          "--encode smart takes packets from a file that --isolate keeps away from this program; "
+          "leave one out");
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.
@@ -367,14 +306,11 @@ class ClipTool : public vfm::cli::Tool {
                            : format_ == "otio"     ? vfm::clip::ShotFormat::otio
                            : format_ == "chapters" ? vfm::clip::ShotFormat::chapters
                                                    : vfm::clip::ShotFormat::json;
-    if (thresholds_->count() == 0) return;
+    if (!shots_.has_thresholds()) return;
     if (!shots_only_) vfm::fail_usage("--thresholds lists shots; it needs --shots-only");
     if (options_.shot_format != vfm::clip::ShotFormat::json)
       vfm::fail_usage("--thresholds has a line of JSON for each; leave out --format {}", format_);
-    options_.thresholds = vfm::clip::parse_thresholds(threshold_list_);
-    if (options_.recipe.shots.detector != vfm::curate::Detector::transnetv2) return;
-    for (const double threshold : options_.thresholds)
-      check_probability("--thresholds", threshold);
+    options_.thresholds = shots_.thresholds();
   }
 
   void add_place_options(CLI::App& app) {
@@ -416,17 +352,15 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
-  CLI::Option *stitch_threshold_ = nullptr, *thresholds_ = nullptr, *share_ = nullptr;
-  CLI::Option *gradual_ = nullptr, *strictness_ = nullptr;
+  CLI::Option *stitch_threshold_ = nullptr, *share_ = nullptr;
+  ClipShotOptions shots_;
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, compute_ = "auto";
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
-  std::string detector_model_;
-  std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
-  std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
-  std::string threshold_list_, scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_,
-                                             names_ = "hash", join_ = "many";
+  std::string audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
+  std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash",
+                            join_ = "many";
   vfm::clip::ClipOptions options_;
 };
 

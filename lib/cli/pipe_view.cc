@@ -15,7 +15,7 @@
 namespace vfm::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{500};
+constexpr std::chrono::milliseconds kRedrawn{500};
 constexpr int kLooksPerPage = 10;
 constexpr std::size_t kMostKept = 1000;
 
@@ -45,7 +45,7 @@ void PipeView::watch() {
   for (int count = 1;; ++count) {
     {
       std::unique_lock lock(mutex_);
-      if (end_.wait_for(lock, kInterval, [&] { return ending_; })) return;
+      if (end_.wait_for(lock, kRedrawn, [&] { return ending_; })) return;
     }
     const PipeLook now = look();
     if (show_) show_(now);
@@ -118,8 +118,8 @@ void PipeView::write_page() const {
                     fmt::format("{:.2f}", s.slot_seconds / age), percent(s.input_seconds / age),
                     percent(s.output_seconds / age), s.alive ? "runs" : "ended"});
   }
-  page.table({"program", "done", "a second", "slots, mean", "waiting for a slot, mean",
-              "waits for input", "for its reader", ""},
+  page.table({"program", "done", "a second", "slots, mean", "without slot", "waits for input",
+              "for its reader", "state"},
              rows);
   std::vector<std::vector<std::string>> bottlenecks;
   for (const auto& [name, time] : bottleneck_seconds_)

@@ -58,11 +58,36 @@ class ClipJob {
   /// Everything but a source and its spans that decides clips' bytes.
   const Json& settings() const { return settings_; }
 
-  Outcome make(const JoinedItems::Work& work) {
+  Outcome video(const JoinedItems::Work& work) {
+    if (work.batch) return part(work);
+    const ClipSource& source = work.item.sources[0];
+    const Stopwatch watch;
+    Outcome outcome;
+    try {
+      const auto made = make_clip_store(options_.format, options_.directory, store_name(work.item),
+                                        settings_of(source), options_.shard_bytes);
+      ClipStore& store = *made;
+      Json finished = store.find_or_hold(options_.force);
+      const bool there = !finished.is_null();
+      if (!there) finished = cut(source, store, !options_.force);
+      report(finished, source, outcome);
+      const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
+      outcome.account = fmt::format(
+          "'{}': {}{} clips, {} of video{}", source.path,
+          shots ? fmt::format("{} shots, ", finished.at("cuts").size() + 1) : std::string(),
+          outcome.clips, format_seconds(finished.value("seconds", 0.0)),
+          there ? std::string(", there already") : " in " + watch.text());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::runtime) throw;
+      outcome.errors.emplace_back(source.path, error);
+    }
+    return outcome;
+  }
+
+  /// All but videos.
+  Outcome other(const JoinedItems::Work& work) {
     const ClipItem& item = work.item;
     switch (item.kind) {
-      case ClipItem::Kind::video:
-        return work.batch ? part(work) : video(item);
       case ClipItem::Kind::joined:  // all of it is there
         return {.sources = work.there, .batch = work.batch};
       case ClipItem::Kind::images:
@@ -95,31 +120,6 @@ class ClipJob {
   }
 
  private:
-  Outcome video(const ClipItem& item) {
-    const ClipSource& source = item.sources[0];
-    const Stopwatch watch;
-    Outcome outcome;
-    try {
-      const auto made = make_clip_store(options_.format, options_.directory, store_name(item),
-                                        settings_of(source), options_.shard_bytes);
-      ClipStore& store = *made;
-      Json finished = store.find_or_hold(options_.force);
-      const bool there = !finished.is_null();
-      if (!there) finished = cut(source, store, !options_.force);
-      report(finished, source, outcome);
-      const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
-      outcome.account = fmt::format(
-          "'{}': {}{} clips, {} of video{}", source.path,
-          shots ? fmt::format("{} shots, ", finished.at("cuts").size() + 1) : std::string(),
-          outcome.clips, format_seconds(finished.value("seconds", 0.0)),
-          there ? std::string(", there already") : " in " + watch.text());
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::runtime) throw;
-      outcome.errors.emplace_back(source.path, error);
-    }
-    return outcome;
-  }
-
   /// A video of a batch.
   Outcome part(const JoinedItems::Work& work) {
     const ClipSource& source = work.item.sources[0];
@@ -349,7 +349,9 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
                      [&](const ClipItem& item) { leftovers.see(item); });
   for_each_ordered<JoinedItems::Work, Outcome>(
       slots, [&] { return joined.next(); },
-      [&](const JoinedItems::Work& work) { return job.make(work); },
+      [&](const JoinedItems::Work& work) {
+        return work.item.kind == ClipItem::Kind::video ? job.video(work) : job.other(work);
+      },
       [&](Outcome& outcome) {
         any = true;
         if (outcome.batch) job.finish(outcome);

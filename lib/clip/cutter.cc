@@ -147,6 +147,7 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
   SmartStart start = smart_start(recipe, decoder_.info());
   start.path = path_;
   start.decode = decode_;
+  start.decode.threads = 1;  // who encodes has one slot
   if (!start.reason.empty()) return start;
   try {
     if (!packets_) packets_ = std::make_unique<media::SourcePackets>(path_, decoder_.info().stream);
@@ -190,6 +191,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     return leave_out(span, is_short ? "short" : "repeated");
   }
   if (ended.lane) {
+    media::CopiedVideo copied = ended.clip->copied_from(packets_.get());
     media::AudioTrack audio = sound_of(span);
     ended.audio_codec = audio.codec();
     ended.left_out = left_out_.size();
@@ -198,9 +200,8 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     errors_.emplace_back();
     std::optional<media::Frame> after;  // for proof
     if (next && options_.verify) after = *next;
-    lanes_.add(*ended.lane, 0,
-               [clip = ended.clip, audio = std::move(audio), after = std::move(after),
-                copied = ended.clip->copied_from(packets_.get())] {
+    lanes_.add(*ended.lane, copied.video.bytes(),
+               [clip = ended.clip, audio = std::move(audio), after = std::move(after), copied] {
                  clip->finish(audio, after ? &*after : nullptr, copied);
                });
     lanes_.seal(*ended.lane);

@@ -77,7 +77,8 @@ class ClipEncoder {
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after`: the frame after in the source, for proof. What goes wrong here costs
-  /// this clip alone: failure(). Where not even a part can be copied, all is encoded.
+  /// this clip alone: failure(). Where not even a part can be copied, all is encoded. Throws what
+  /// may_pass(): else a clip would be other, or missing, for good.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
 

@@ -36,24 +36,26 @@ void LateFrames::spare(media::Frame& frame) {
   if (frame_bytes(frame) * curate::kShotLag > kMostWaiting) free_pixels(frame);
 }
 
-media::Frame LateFrames::fetch(std::int64_t index, std::int64_t pts) {
+media::Frame LateFrames::fetch(const media::Frame& freed) {
   if (!decoder_) {
     decoder_.emplace(path_, decode_);
     go_to_middle(*decoder_, most_seconds_);
   }
-  if (index - next_ > kFarAhead && decoder_->seeks()) {
-    decoder_->seek(pts);
-    begin_ = index;
+  if (freed.index - next_ > kFarAhead && decoder_->seeks()) {
+    decoder_->seek(freed.pts);
+    begin_ = freed.index;
   }
   media::Frame frame;
   do {
     check_stop();
     if (!decoder_->next(frame)) fail("'{}' ends earlier when it is read a second time", path_);
     frame.index += begin_;
-  } while (frame.index < index);
-  next_ = index + 1;
-  if (frame.index != index || frame.pts != pts)
+  } while (frame.index < freed.index);
+  next_ = freed.index + 1;
+  if (frame.index != freed.index || frame.pts != freed.pts)
     fail("'{}' gives different frames when it is read a second time", path_);
+  // That of a video's last frame may follow from the gap before it, which a seek may leave out.
+  frame.duration = freed.duration;
   return frame;
 }
 

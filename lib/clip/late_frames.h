@@ -34,9 +34,9 @@ class LateFrames {
 
   /// Frees the pixels of `frame` if the waiting frames together would take more than 512 MiB.
   void spare(media::Frame& frame);
-  /// The frame of the video with this number, as its Decoder gave it. Numbers must rise from call
-  /// to call. Throws Error when the file has changed meanwhile.
-  media::Frame fetch(std::int64_t index, std::int64_t pts);
+  /// The frame with its pixels, as the video's Decoder gave it. Numbers must rise from call to
+  /// call. Throws Error when the file has changed meanwhile.
+  media::Frame fetch(const media::Frame& freed);
 
  private:
   std::string path_;

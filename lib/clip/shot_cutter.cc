@@ -96,7 +96,7 @@ void ShotCutter::fetch_until(std::int64_t index) {
     media::Frame& frame = seen.frame;
     if (frame.index > index) break;
     if (!is_freed(frame)) continue;
-    frame = late_.fetch(frame.index, frame.pts);
+    frame = late_.fetch(frame);
     if (picture_) frame = picture_->of(frame);
     count_waiting(frame, 1);
   }

@@ -118,7 +118,7 @@ class Captioner {
  private:
   Caption to_ask(const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
-    if (member == nullptr) fail("{}", shard::no_media(sample));
+    if (member == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
     Caption asked{"", std::string(kEndpoint)};
     asked.requests =
         endpoint_->requests(*member, fmt::format("{}.{}", sample.key, member->extension), known,

@@ -13,7 +13,7 @@
 namespace vfm::media {
 namespace {
 
-constexpr std::align_val_t kAlign{64};
+constexpr std::align_val_t kPictureAlign{64};
 
 Request request_of(const DecodeOptions& options) {
   Request request;
@@ -55,7 +55,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
  public:
   ~PicturePool() {
     for (std::uint8_t* memory : free_)
-      ::operator delete(memory, kAlign);
+      ::operator delete(memory, kPictureAlign);
   }
 
   std::shared_ptr<std::uint8_t> take(std::size_t size) {
@@ -69,7 +69,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
       size_ = size;
     }
     if (!memory) {
-      memory = static_cast<std::uint8_t*>(::operator new(size, kAlign));
+      memory = static_cast<std::uint8_t*>(::operator new(size, kPictureAlign));
       std::memset(memory, 0, size);
     }
     return {memory,
@@ -83,7 +83,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
       const std::lock_guard lock(mutex_);
       if (size == size_ && free_.size() < kMost) return free_.push_back(memory);
     }
-    ::operator delete(memory, kAlign);
+    ::operator delete(memory, kPictureAlign);
   }
 
   std::mutex mutex_;

@@ -52,8 +52,7 @@ void init_libav();
 /// FFmpeg's text for a negative return value, with the last error it logged on this thread since
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
-/// Whether this error means that the memory of this process is at its end. FFmpeg gives the same
-/// for a size that it does not allow itself.
+/// Whether it says that memory is at its end; FFmpeg says so of sizes that it does not allow, too.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
@@ -86,9 +85,8 @@ T* not_null(T* pointer) {
   return pointer;
 }
 
-/// A packet with a copy of these bytes, and without times.
+/// Copies of these bytes: in a packet without times, and as what stands beside a stream's packets.
 PacketPtr new_packet(std::string_view bytes);
-/// Replaces what stands beside a stream's packets.
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
 inline Rational from_av(AVRational r) {
@@ -96,7 +94,6 @@ inline Rational from_av(AVRational r) {
 }
 /// Throws Error when a part does not fit FFmpeg's 32 bits.
 AVRational to_av(Rational r);
-
 AVPixelFormat to_av(PixelLayout layout);
 /// Flags for every swscale context of the project: the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
@@ -122,14 +119,12 @@ class FrameImporter {
   AvFramePtr rescale(const AVFrame& av, AVPixelFormat format, bool full_range);
   SwsPtr sws_;
   int width_ = 0, height_ = 0, format_ = -1, to_ = -1;
-  bool full_range_ = false;
-  bool keep_hdr_ = false;
+  bool full_range_ = false, keep_hdr_ = false;
   HdrMetadata hdr_;
   ToneMapper mapper_;
 };
 
-/// Where subsampled chroma lies between the columns of luma: on the left one (video) or in the
-/// middle (JPEG, y4m's "420jpeg").
+/// Where subsampled chroma lies between luma's columns: left (video), in the middle (JPEG).
 enum class Siting { left, center };
 
 /// Turns Frames of any layout, range and size into AVFrames of one format, as encoders want them.

@@ -24,9 +24,14 @@ namespace {
 constexpr double kWorthSeeking = 30, kBefore = 10;
 
 constexpr const char* kChanges = "the source changes its parameter sets";
+constexpr int kOtherSets = 1 << 30;  // our own flag of a packet: it is not of the header's sets
+
+std::string_view bytes_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 std::string_view packet_bytes(const AVPacket& packet) {
-  return {reinterpret_cast<const char*>(packet.data), static_cast<std::size_t>(packet.size)};
+  return bytes_of(packet.data, static_cast<std::size_t>(packet.size));
 }
 
 PacketPtr with_bytes(const AVPacket& packet, std::string_view bytes) {
@@ -39,9 +44,12 @@ PacketPtr with_bytes(const AVPacket& packet, std::string_view bytes) {
 }  // namespace
 
 struct SourcePackets::State {
-  State(const std::string& path, int number) : source{path, {}}, wanted(number) { open(); }
+  State(const std::string& path, int number) : source{path, {}, {}}, wanted(number) { open(); }
+  std::optional<std::int64_t> key_from(std::int64_t begin);
+  CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
   void open();
   bool read();
+  void note_sets(AVPacket& packet);
   bool is_start(const AVPacket& packet) const;
   void go_to(std::int64_t begin);
   std::int64_t ticks(double seconds) const {
@@ -49,8 +57,6 @@ struct SourcePackets::State {
   }
   std::string flaw(const AVPacket& packet) const;
   PacketPtr convert(const AVPacket& packet, bool first) const;
-  std::optional<std::int64_t> key_from(std::int64_t begin);
-  CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
 
   Source source;
   int wanted;
@@ -58,7 +64,8 @@ struct SourcePackets::State {
   AVStream* stream = nullptr;
   AVCodecID codec = AV_CODEC_ID_NONE;
   int length_size = 0;
-  Units sets;  // in the stream's header
+  Units sets;               // in the stream's header
+  bool other_sets = false;  // those of the packet that was read last are not these
   std::string refusal;
   Timeline timeline;
   std::deque<PacketPtr> kept;  // from a place where copying can begin
@@ -79,6 +86,7 @@ void SourcePackets::State::open() {
   input->check_inside(wanted);
   timeline = Timeline(stream->time_base);
   last_time = floor = INT64_MIN;
+  other_sets = false;
   refusal.clear();
   codec = stream->codecpar->codec_id;
   if (splice_encoder(avcodec_get_name(codec)).empty()) {
@@ -113,9 +121,21 @@ bool SourcePackets::State::read() {
       refusal = "its container does not tell the times of its frames";
     else
       last_time = next->pts;
-    if (av_packet_get_side_data(next.get(), AV_PKT_DATA_NEW_EXTRADATA, nullptr)) refusal = kChanges;
+    note_sets(*next);
     return true;
   }
+}
+
+// A container tells of other parameter sets beside the packets with the first that needs them, also
+// where reading has jumped to it.
+void SourcePackets::State::note_sets(AVPacket& packet) {
+  std::size_t size = 0;
+  const AVCodecParameters& header = *stream->codecpar;
+  if (const auto* data = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, &size))
+    other_sets =
+        bytes_of(data, size) !=
+        bytes_of(header.extradata, static_cast<std::size_t>(std::max(0, header.extradata_size)));
+  if (other_sets) packet.flags |= kOtherSets;
 }
 
 bool SourcePackets::State::is_start(const AVPacket& packet) const {
@@ -141,6 +161,7 @@ void SourcePackets::State::go_to(std::int64_t begin) {
 // Why a packet cannot be copied; empty: it can.
 std::string SourcePackets::State::flaw(const AVPacket& packet) const {
   if (packet.flags & AV_PKT_FLAG_CORRUPT) return "the source is damaged there";
+  if (packet.flags & kOtherSets) return kChanges;
   if (!has_nal_units(codec)) return {};
   for (const Unit unit : split_units(packet_bytes(packet), length_size))
     if (is_parameter_set(codec, unit_type(codec, unit)) &&
@@ -232,27 +253,32 @@ CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::in
   return {CodedVideo(std::move(data)), plan.frames, {}};
 }
 
+// What may never end is left behind: what is read here may be far ahead of what is decoded.
+struct SourcePackets::Work {
+  Bounded<State> state;
+};
+
 SourcePackets::SourcePackets(const std::string& path, int stream)
-    : state_(std::make_unique<Bounded<State>>(
-          path, [path, stream] { return std::make_shared<State>(path, stream); })) {}
+    : work_(new Work{Bounded<State>(
+          path, [path, stream] { return std::make_shared<State>(path, stream); })}) {}
 SourcePackets::~SourcePackets() = default;
 
 std::string SourcePackets::refusal() const {
-  return state_->call([](State& state) { return state.refusal; });
+  const State* state = work_->state.get();
+  return state ? state->refusal : std::string();
 }
 SpliceKind SourcePackets::kind() const {
-  return state_->call([](State& state) {
-    return SpliceKind{state.stream->codecpar->profile, state.stream->codecpar->level};
-  });
+  const State* state = work_->state.get();
+  if (!state) return {};
+  return {state->stream->codecpar->profile, state->stream->codecpar->level};
 }
 std::optional<std::int64_t> SourcePackets::key_from(std::int64_t begin) {
-  return state_->call([begin](State& state) { return state.key_from(begin); });
+  return work_->state.call([begin](State& state) { return state.key_from(begin); });
 }
 CopiedVideo SourcePackets::copy(std::int64_t key, std::span<const std::int64_t> frames,
                                 std::int64_t end) {
-  return state_->call([key, end, own = std::vector(frames.begin(), frames.end())](State& state) {
-    return state.copy(key, own, end);
-  });
+  const std::vector<std::int64_t> own(frames.begin(), frames.end());
+  return work_->state.call([key, own, end](State& state) { return state.copy(key, own, end); });
 }
 
 }  // namespace vfm::media

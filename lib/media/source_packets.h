@@ -2,6 +2,8 @@
 // its Decoder, packet by packet, and nothing is decoded; times are the Decoder's.
 //
 // Held in memory: the packets from the key frame that was asked for last, to the end that was.
+// A call that gets no further for input_limits().timeout throws Error{Cause::timeout}, as Decoder's
+// do. There is no form of it for --isolate: all is read in this process.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,9 +19,6 @@
 
 namespace vfm::media {
 
-template <class State>
-class Bounded;
-
 /// What of a clip can be copied.
 struct CopiedVideo {
   CodedVideo video;        ///< empty: nothing can
@@ -27,7 +26,6 @@ struct CopiedVideo {
   std::string reason;      ///< why nothing can; else empty
 };
 
-/// Any call may throw Stopped, and Error{timeout}, as Decoder's.
 class SourcePackets {
  public:
   /// Opens a path or URL as Decoder does; `stream` is Decoder's. Throws Error.
@@ -48,7 +46,8 @@ class SourcePackets {
 
  private:
   struct State;
-  std::unique_ptr<Bounded<State>> state_;
+  struct Work;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace vfm::media

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "base/error.h"
 #include "media/bounded.h"
@@ -22,6 +21,7 @@ struct SpliceCodec {
 constexpr SpliceCodec kSpliceCodecs[] = {
     {"h264", "libx264"}, {"hevc", "libx265"}, {"vp9", "libvpx-vp9"}, {"av1", "libsvtav1"}};
 
+// The first picture of a piece, by a decoder that knows nothing else. Null: there is none.
 AvFramePtr decode_first(const CodedVideo& video) {
   const CodedVideo::Data& data = *video.data();
   init_libav();
@@ -47,11 +47,12 @@ AvFramePtr decode_first(const CodedVideo& video) {
   return frame;
 }
 
-// The first picture of a piece, by a decoder that knows nothing else. Null: there is none.
+// The same. What never ends is left behind: the packets are those of a file.
 AvFramePtr first_picture(const CodedVideo& video) {
-  const auto found = std::make_shared<AvFramePtr>();
-  run_bounded("what is copied of it", [video, found] { *found = decode_first(video); });
-  return std::move(*found);
+  const auto picture = std::make_shared<AvFramePtr>();
+  run_bounded("a clip's first copied picture",
+              [video, picture] { *picture = decode_first(video); });
+  return std::move(*picture);
 }
 
 // What decides how samples are shown.
@@ -145,6 +146,14 @@ std::string splice_encoder(const std::string& codec) {
   for (const SpliceCodec& known : kSpliceCodecs)
     if (codec == known.codec && avcodec_find_encoder_by_name(known.encoder)) return known.encoder;
   return {};
+}
+
+std::uint64_t CodedVideo::bytes() const {
+  std::uint64_t bytes = 0;
+  if (data_)
+    for (const PacketPtr& packet : data_->packets)
+      bytes += static_cast<std::uint64_t>(packet->size);
+  return bytes;
 }
 
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded) {

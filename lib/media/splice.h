@@ -29,6 +29,7 @@ class CodedVideo {
   CodedVideo() = default;
   explicit CodedVideo(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   bool empty() const { return !data_; }
+  std::uint64_t bytes() const;  ///< of its packets
   const Data* data() const { return data_.get(); }
 
  private:

@@ -103,7 +103,7 @@ ClipShard PackFeed::parse(io::Record& record) {
   shard::complete_shard(record);
   shard.tars = io::column_tars(record);
   shard.record = std::move(record.json);
-  if (!paths_.add(shard.path).second) fail("is in the input twice");
+  if (!paths_.add(shard.path).second) fail_as(Cause::duplicate, "is in the input twice");
   return shard;
 }
 
@@ -115,7 +115,7 @@ void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
   const std::string_view path = paths_.name(owner->second);
   // Equal hashes are not yet equal names.
   if (path != shard.path && output_name(path) == shard.name)
-    fail("its latents would replace those of '{}': rename one", path);
+    fail_as(Cause::duplicate, "its latents would replace those of '{}': rename one", path);
 }
 
 std::optional<PackWork> PackFeed::next_shard() {

@@ -49,7 +49,7 @@ shard::Member encoded(const data::ClipPixels& clip, const std::vector<std::int64
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const data::ClipOptions& options) {
   const shard::Member* media = shard::media_member(sample);
-  if (media == nullptr) fail("{}", shard::no_media(sample));
+  if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
   const Json meta = data::sample_meta(sample);
   LatentOutput out;
   data::SampleText text = data::sample_text(sample, meta);

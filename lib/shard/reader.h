@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "io/file.h"
 #include "shard/sample.h"
 #include "shard/writer.h"

@@ -132,7 +132,7 @@ isolates() {
   [ "$status" -eq 2 ]
   run vfm-clip --isolate --encode smart -o out wide.mp4
   [ "$status" -eq 2 ]
-  [[ "$output" = *"--encode smart reads the source's packets in this process"* ]]
+  [[ "$output" = *"--encode smart takes packets from a file that --isolate keeps away"* ]]
 }
 
 @test "--isolate: a limit of the shell below its own holds" {

@@ -189,7 +189,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   run --separate-stderr vfm-caption --sidecars . --from existing a.tar
   [ "$status" -eq 1 ]
   [ "$(wc -l <caption-errors.jsonl)" -eq 3 ]
-  [[ "$(head -1 caption-errors.jsonl)" == '{"tool":"vfm-caption","input":"ac1 of '"'a.tar'"'","error":"no source has a caption for it"}' ]]
+  [[ "$(head -1 caption-errors.jsonl)" == '{"tool":"vfm-caption","input":"ac1 of '"'a.tar'"'","error":"no source has a caption for it","code":"missing"}' ]]
 }
 
 @test "the same command again does nothing; what changed is remade" {

@@ -17,11 +17,15 @@ setup_file() {
 
 setup() { setup_media; }
 
-# spans FILE BEGIN:END...: of which the source is FILE.
+# start_of FILE: the time of its first frame.
+start_of() { ffprobe -v error -select_streams v -show_entries stream=start_time -of csv=p=0 "$1" | head -1; }
+
+# spans FILE BEGIN:END...: of which the source is FILE, in seconds behind its first frame.
 spans() {
-  local file=$1 span
+  local file=$1
   shift
-  for span in "$@"; do echo "{\"source\":\"$file\",\"begin\":${span%:*},\"end\":${span#*:}}"; done >spans.jsonl
+  printf '%s\n' "$@" | awk -F: -v file="$file" -v start="$(start_of "$file")" \
+    '{ printf "{\"source\":\"%s\",\"begin\":%.3f,\"end\":%.3f}\n", file, $1 + start, $2 + start }' >spans.jsonl
 }
 
 # smart FILE ARGS...: cuts the spans, proved, into files in out.
@@ -32,6 +36,18 @@ smart() {
 
 # clips DIR: the files of json of its clips.
 clips() { ls "$1"/????????????????????????????????.json; }
+
+# leave DIR N: in the folder left what a killed run leaves of it, its first N shards and no receipt.
+leave() {
+  local name shard
+  name=$(basename "$1"/*.json .json)
+  mkdir left
+  for ((shard = 0; shard < $2; ++shard)); do cp "$1/$name-$(printf %05d "$shard")".* left; done
+  # (jq writes 1 for 1.0.)
+  python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["settings"], separators=(",", ":")))' \
+    <"$1/$name.json" >"left/.$name.settings"
+  touch -d 2001-01-01 left/*
+}
 
 # facts FILTER: of the clips in out, in their order, each on a line.
 facts() { clips out | xargs jq -s -r "sort_by(.pts_begin, .pts_end)[] | $1"; }
@@ -48,7 +64,7 @@ check_copies() {
     hashes "${json%json}mp4" >of-clip
     [ "$(wc -l <of-clip)" = "$(jq .frames "$json")" ]
     [ "$(jq '.frames_encoded + .frames_copied' "$json")" = "$(jq .frames "$json")" ]
-    first=$(jq ".begin * $2 | round + 1" "$json")
+    first=$(jq "(.begin - $(start_of "$1")) * $2 | round + 1" "$json")
     tail -n "+$first" of-source | head -n "$(wc -l <of-clip)" | paste -d ' ' of-clip - |
       awk '{ print $1 == $2 ? "same" : "other" }' >alike
     [ "$(grep -c same alike)" = "$(jq .frames_copied "$json")" ] || { jq -c . "$json"; uniq -c alike; false; }
@@ -94,16 +110,38 @@ check_copies() {
 }
 
 @test "the bytes do not depend on -j, nor on a run that was broken off" {
-  for jobs in 1 4; do vfm-clip -q --encode smart --stride 0.7s -j $jobs --shard-size 20KiB b.mp4 -o "j$jobs" >/dev/null; done
+  # Of the last frames wait without pixels, and are decoded again.
+  for how in "j1 -j1" "j4 -j4" "ahead -j4 --ahead 40kB"; do
+    # shellcheck disable=SC2086
+    vfm-clip -q --encode smart --stride 0.7s ${how#* } --shard-size 20KiB b.mp4 -o "${how%% *}" >/dev/null
+  done
   [ "$(tree_hash j1)" = "$(tree_hash j4)" ]
-  # As a kill leaves it: some shards, no receipt.
-  cp -r j1 left
-  name=$(basename left/*.json .json)
-  [ "$(ls left/*.tar | wc -l)" -ge 3 ]
-  jq -c .settings left/"$name".json >left/."$name".settings
-  rm left/"$name".json left/"$name"-0000[2-9]*
+  [ "$(tree_hash j1)" = "$(tree_hash ahead)" ]
+  [ "$(ls j1/*.tar | wc -l)" -ge 3 ]
+  leave j1 2
   vfm-clip -q --encode smart --stride 0.7s --shard-size 20KiB b.mp4 -o left >/dev/null
   [ "$(tree_hash j1)" = "$(tree_hash left)" ]
+  [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 2 ]
+}
+
+@test "other parameter sets are copied around, in a run that was broken off, too" {
+  # In seconds 20 to 40; behind them a run that goes on seeks.
+  for colors in bt709 smpte170m; do
+    quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=2 -t 20 -c:v libx264 -preset superfast -pix_fmt yuv420p -bf 0 -g 4 \
+      -color_primaries $colors $colors.mp4
+  done
+  "$BATS_TEST_DIRNAME"/join-tracks tracks.mp4 bt709.mp4 smpte170m.mp4 bt709.mp4 bt709.mp4
+  vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o whole >/dev/null
+  [ "$(ls whole/*.tar | wc -l)" -eq 16 ]
+  [ "$(for shard in whole/*.tar; do tar -xOf "$shard" --wildcards '*.json'; done |
+    jq -rs 'map("\(.begin) \(.frames_copied > 0) \(.not_copied)")[]' | sed -n '4,5p;8,9p')" = "15 true null
+20 false the source changes its parameter sets
+35 false the source changes its parameter sets
+40 true null" ]
+  leave whole 13
+  vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o left >/dev/null
+  [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 13 ]
+  [ "$(tree_hash whole)" = "$(tree_hash left)" ]
 }
 
 @test "HEVC, VP9 and AV1 are copied, too, and open groups of pictures" {
@@ -125,8 +163,9 @@ END
     smart "$name"
     check_copies "$name" 10
     [ "$(facts '"\(.verified) \(.not_copied)"' | uniq)" = "true null" ] || { facts .not_copied; false; }
-    [ "$(facts 'select(.begin == 1.5) | .frames_encoded')" -ge 5 ]
-    [ "$(facts 'select(.begin == 1.5) | .frames_encoded')" -le 8 ]
+    # Of the second clip half a second is before a key frame.
+    [ "$(facts .frames_encoded | sed -n 2p)" -ge 5 ]
+    [ "$(facts .frames_encoded | sed -n 2p)" -le 8 ]
   done <sources
 }
 
@@ -152,6 +191,7 @@ END
   head -c 30000 whole.ts | cat - <(tail -c +34000 whole.ts) >holed.ts
   while read -r name reason; do
     spans "$name" 1.5:4.5
+    [ "$name" != holed.ts ] || spans "$name" 0:2.9
     smart "$name" || [ "$name" = holed.ts ]
     [ "$(facts '"\(.frames_copied) \(.not_copied)"')" = "0 $reason" ] || { facts .; false; }
     # As without the option.
@@ -184,6 +224,8 @@ END
 --fps 5
 --crop auto
 END
+  fails 2 vfm-clip --encode smart --isolate b.mp4 -o out
+  [[ "$(cat err)" = "vfm-clip: --encode smart takes packets from a file that --isolate keeps away from this program"* ]]
   fails 2 vfm-clip --encode smart --encoder mpeg4 b.mp4 -o out
   [[ "$(cat err)" = "vfm-clip: --encode smart cannot join frames of encoder 'mpeg4' to copied ones"* ]]
   [ ! -e out ]

@@ -36,6 +36,7 @@ train() { vfm-train recipe.yaml --device cpu --data "$BATS_FILE_TMPDIR/dataset" 
 # The first and the last PSNR of validation.
 psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
 
+# bats test_tags=night
 @test "a tokenizer learns its clips, packs them, and shows them again" {
   train --out run --report run.html
   psnr run .

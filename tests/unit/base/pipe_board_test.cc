@@ -30,7 +30,7 @@ using namespace vfm;
 namespace {
 
 using Use = PipeBoard::Use;
-constexpr PipeBoard::Stage kNoPipes{.name = "stage", .input = -1, .output = -1};
+const PipeBoard::Stage kNoPipes{.name = "stage", .input = -1, .output = -1};
 
 /// A program of a few slots, which says by a pipe that it has them, and then sleeps.
 class Holder {

@@ -178,15 +178,28 @@ TEST_CASE("a writer counts what stands between begin and end") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("faults keep their codes in outputs; those without one have none") {
+  const std::vector<Fault> faults = {
+      {"a", vfm::Error("x"), vfm::Cause::decode}, {"b", "y", vfm::Cause::duplicate}, {"c", "z"}};
+  const std::vector<Fault> back = parse_faults(to_json(faults));
+  REQUIRE(back.size() == 3);
+  CHECK(back[0].cause == vfm::Cause::decode);
+  CHECK(back[1].cause == vfm::Cause::duplicate);
+  CHECK(back[2].cause == vfm::Cause::other);
+  CHECK(parse_faults({{{"input", "a"}, {"error", "x"}}})[0].cause == vfm::Cause::other);
+  CHECK(vfm::to_string(vfm::Cause::duplicate) == "duplicate");
+}
+
 TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   const TemporaryFolder folder;
   const std::string path = folder / "errors.jsonl";
   ErrorLog log(path, "vfm-test");
-  log.add({"a.mp4", "cannot open 'a.mp4'"});
+  log.add({"a.mp4", vfm::Error("cannot open 'a.mp4'", vfm::Cause::open), vfm::Cause::format});
   CHECK_FALSE(file_exists(path));
   log.finish();
   CHECK(read_file(path) ==
-        "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\"}\n");
+        "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\","
+        "\"code\":\"open\"}\n");
   ErrorLog(path, "vfm-test").finish();
   CHECK_FALSE(file_exists(path));
   // Two at once: what one tells stays, whether or not the other has something to tell.
