@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -130,6 +131,13 @@ class ClipJob {
             .batch = work.last ? work.batch : nullptr};
   }
 
+  /// Whether one that was left out may be taken now.
+  static bool may_do_better(const Json& finished) {
+    const std::vector<io::Fault> faults = ClipStore::faults(finished, "");
+    return std::any_of(faults.begin(), faults.end(),
+                       [](const io::Fault& fault) { return may_pass(fault.cause); });
+  }
+
   Outcome images(const ClipItem& item) {
     Outcome outcome;
     outcome.sources = item.sources.size();
@@ -138,6 +146,7 @@ class ClipJob {
                                         settings_, options_.shard_bytes);
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
+      if (!finished.is_null() && may_do_better(finished)) finished = store.find_or_hold(true);
       if (finished.is_null()) {
         store.begin(false);
         std::vector<io::Fault> errors;

@@ -36,7 +36,8 @@ void ClipPart::add(const shard::Sample& sample) {
   for (const shard::Member& member : sample.members)
     view.members.push_back({member.extension, member.data});
   shard::check_sample(view);
-  if (!keys_.insert(sample.key).second) fail("two clips have the key '{}'", sample.key);
+  if (!keys_.insert(sample.key).second)
+    fail_as(Cause::duplicate, "two clips have the key '{}'", sample.key);
   places_.push_back(parts_.add(sample));
 }
 
@@ -160,7 +161,8 @@ void Joined::refuse_equal_keys() {
     for (const ClipParts::Place& clip : part->clips)
       if (std::string key = parts_->read(clip).key; !keys.insert(key).second)
         failed_[i] = {sources_[i].path,
-                      fmt::format("its clip '{}' has the key of another video's; rename it", key)};
+                      fmt::format("its clip '{}' has the key of another video's; rename it", key),
+                      Cause::duplicate};
   }
 }
 

@@ -64,6 +64,7 @@ Json made_from_of(const ColumnJob& job, const io::Record& record,
 /// Throws Error if the column or what it was made from is not as its notes say.
 void check_notes(const ColumnJob& job, const std::string& column_path, const Json& notes) {
   shard::check_limit(notes, job.limits);
+  shard::check_error_limits(notes);
   shard::check_written(column_path, notes.at("record"), kIndexes);
   for (const auto& [path, hash] : notes.at("inputs").items())
     if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>()))
@@ -106,6 +107,8 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
   notes["inputs"] = found.inputs;
   notes["errors"] = io::to_json(found.errors);
+  if (Json limits = shard::limits_of_errors(found.errors); !limits.is_null())
+    notes["error_limits"] = std::move(limits);
   if (!found.of_record.empty()) notes["of_record"] = found.of_record;
   receipt.write(dump_json_pretty(notes));
   log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),

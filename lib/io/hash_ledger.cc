@@ -263,6 +263,7 @@ void HashLedger::write_pending() {
 
 std::string HashLedger::hash(File& file) {
   const FileState state = FileState::of(file);
+  const bool settled = is_settled(state);  // before it is read, which may take long
   const std::string from_root = std::filesystem::absolute(file.path()).string();
   const std::optional<std::string> noted = find(from_root, state);
   if (noted && !check_) {
@@ -278,7 +279,7 @@ std::string HashLedger::hash(File& file) {
         "the same; it counts as another file",
         file.path());
   }
-  if ((!noted || *noted != hash) && FileState::of(file) == state && is_settled(state))
+  if ((!noted || *noted != hash) && settled && FileState::of(file) == state)
     put({from_root, state, hash});
   return hash;
 }

@@ -84,14 +84,14 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
 /// Here, or in a process of its own.
 struct AudioReader::Work {
   Work(const Source& source, int video) {
-    if (source.bytes.data() || !is_isolating()) {
+    if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
       return;
     }
     Request request;
     request.want = Want::audio;
     request.stream = video;
-    child = std::make_unique<IsolatedChild>(source.name, std::string_view(), request);
+    child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
   }
   std::optional<Bounded<State>> here;
   std::unique_ptr<IsolatedChild> child;

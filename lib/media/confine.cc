@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -73,8 +74,12 @@ std::uint64_t address_space() {
   return read ? pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
+/// What is limited to less already stays so.
 bool limit_to(decltype(RLIMIT_AS) what, std::uint64_t most) {
-  const rlimit limit{most, most};
+  rlimit limit{};
+  if (::getrlimit(what, &limit) != 0) return false;
+  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, most);
+  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
   return ::setrlimit(what, &limit) == 0;
 }
 

@@ -14,10 +14,25 @@
 
 namespace vfm::media {
 
+/// Borrowed bytes end with the decoder, also with one that could not be opened: work that was left
+/// behind may outlast it.
+class Borrowed {
+ public:
+  explicit Borrowed(std::shared_ptr<Loan> loan) : loan_(std::move(loan)) {}
+  ~Borrowed() {
+    if (loan_) loan_->end();
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+ private:
+  std::shared_ptr<Loan> loan_;
+};
+
 struct Decoder::Here : Decoder::Body {
   explicit Here(const Source& from, const DecodeOptions& how)
       : name_(from.name),
-        loan_(from.loan),
+        borrowed_(from.loan),
         threads_(how.threads),
         state_(name_, [from, how] { return std::make_shared<State>(from, how); }),
         info_(state_.get()->info) {
@@ -31,8 +46,6 @@ struct Decoder::Here : Decoder::Body {
     } catch (const Error&) {  // it is left behind, and counted
     } catch (const Stopped&) {
     }
-    // Borrowed bytes end with the decoder, which work that was left behind may outlast.
-    if (loan_) loan_->end();
   }
 
   const StreamInfo& info() const override { return info_; }
@@ -66,7 +79,7 @@ struct Decoder::Here : Decoder::Body {
   }
 
   std::string name_;
-  std::shared_ptr<Loan> loan_;
+  Borrowed borrowed_;
   int threads_;
   Bounded<State> state_;
   StreamInfo info_;

@@ -106,6 +106,8 @@ class Service {
       case Want::sound:
         sound_.emplace(bytes, name_, request.stream);
         break;
+      case Want::nothing:
+        break;
     }
     return said;
   }
@@ -203,6 +205,13 @@ std::optional<HelperReply> obey(int channel, const HelperOrder& order,
   return std::nullopt;
 }
 
+/// What the program was started with, as make's jobserver, is not a child's to read or write.
+void keep_only(int channel) {
+  for (int fd = 3; fd < channel; ++fd)
+    ::close(fd);
+  ::closefrom(channel + 1);
+}
+
 /// Nothing is read or said.
 void be_quiet() {
   const int nothing = ::open("/dev/null", O_RDWR);
@@ -215,6 +224,7 @@ void be_quiet() {
 
 int serve_isolated(int channel) {
   if (channel <= 2) return 2;
+  keep_only(channel);
   be_quiet();
   for (;;) {
     HelperOrder order;

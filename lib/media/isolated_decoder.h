@@ -28,6 +28,7 @@ struct Decoder::Apart : Decoder::Body {
  private:
   IsolatedChild child_;
   StreamInfo info_;
+  bool keep_hdr_;
   std::shared_ptr<PicturePool> pool_;
   std::optional<std::int64_t> last_pts_;
   std::int64_t corrupt_ = 0;

@@ -134,12 +134,9 @@ void begin_isolation() {
   helper().start();
   try {
     // Whether this system confines processes shows with the first.
-    auto [ours, theirs] = make_channel();
-    const HelperReply child = helper().order({HelperAct::fork, 0}, {theirs.get()});
-    if (child.pid <= 0) fail("it makes no process");
-    ours = Descriptor();
-    theirs = Descriptor();
-    helper().order({HelperAct::reap, child.pid}, {});
+    Request request;
+    request.want = Want::nothing;
+    const IsolatedChild first("a file", "-", request);
   } catch (const Error& error) {
     fail_usage("--isolate does not work here: {}", error.what());
   }
@@ -169,7 +166,7 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   channel_ = std::move(ours);
   theirs = Descriptor();
   try {
-    opened_ = ask(request, name, {source.file.get(), memory.get()}).text;
+    opened_ = ask(request, name, {source.file.get(), memory.get()});
   } catch (...) {
     end();
     throw;
@@ -231,7 +228,8 @@ IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view 
   wait();
   if (!receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
     tell_death();
-  if (told.reply.answer == Answer::error) throw Error(told.text, told.reply.cause);
+  if (told.reply.answer == Answer::error)
+    throw Error(told.text, told.reply.cause <= Cause::duplicate ? told.reply.cause : Cause::crash);
   return told;
 }
 

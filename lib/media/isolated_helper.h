@@ -41,7 +41,7 @@ class IsolatedChild {
   IsolatedChild& operator=(const IsolatedChild&) = delete;
 
   /// What the child said when it had opened its source.
-  const std::string& opened() const { return opened_; }
+  const Told& opened() const { return opened_; }
   /// Waits for the answer. Throws the child's Error; Error{timeout} when it gets no further for
   /// input_limits().timeout; {crash} when it has died, {memory} when the system killed it; Stopped.
   Told ask(const Request& request, std::string_view text = {},
@@ -60,7 +60,7 @@ class IsolatedChild {
   Descriptor channel_;
   pid_t pid_ = 0;  // 0: it is gone
   Mapping shared_;
-  std::string opened_;
+  Told opened_;
 };
 
 }  // namespace vfm::media

@@ -155,16 +155,20 @@ struct TrackParcel {
                duration = parcel.get<std::int64_t>();
     const int flags = parcel.get<int>();
     const std::string_view block = parcel.get_block();
-    if (block.size() > std::numeric_limits<int>::max() / 2) fail("a child's sound is none");
+    constexpr std::size_t kMostBlock = std::numeric_limits<int>::max() / 2;
+    if (block.size() > kMostBlock) fail("a child's sound is none");
     if (av_new_packet(packet.get(), static_cast<int>(block.size())) < 0) throw std::bad_alloc();
     if (!block.empty()) std::memcpy(packet->data, block.data(), block.size());
     packet->pts = pts, packet->dts = dts, packet->duration = duration, packet->flags = flags;
     for (int left = parcel.get<int>(); left > 0; --left) {
       const int type = parcel.get<int>();
       const std::string_view side = parcel.get_block();
+      if (type < 0 || type >= AV_PKT_DATA_NB || side.size() > kMostBlock)
+        fail("a child's sound is none");
       std::uint8_t* const room = av_packet_new_side_data(
           packet.get(), static_cast<AVPacketSideDataType>(type), side.size());
-      std::memcpy(not_null(room), side.data(), side.size());
+      if (!room) fail("a child's sound is none");
+      std::memcpy(room, side.data(), side.size());
     }
     return packet;
   }

@@ -48,7 +48,8 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-enum class Want : std::uint32_t { decoder, audio, sound };  ///< what a child is
+/// What a child is; nothing: only confined.
+enum class Want : std::uint32_t { decoder, audio, sound, nothing };
 enum class Ask : std::uint32_t { open, next, seek, read, measure };
 
 struct Request {

@@ -194,14 +194,14 @@ std::optional<SoundMeasures> SoundMeter::State::measure(const Span& span) {
 /// Here, or in a process of its own.
 struct SoundMeter::Work {
   Work(const Source& source, int video) {
-    if (source.bytes.data() || !is_isolating()) {
+    if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
       return;
     }
     Request request;
     request.want = Want::sound;
     request.stream = video;
-    child = std::make_unique<IsolatedChild>(source.name, std::string_view(), request);
+    child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
   }
   std::optional<Bounded<State>> here;
   std::unique_ptr<IsolatedChild> child;

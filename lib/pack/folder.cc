@@ -131,6 +131,7 @@ std::optional<ShardNotes> PackFolder::find_part(const std::string& tar, const Js
   ShardNotes notes;
   const Json found = receipt.find([&](const Json& json) {
     shard::check_limit(json, limits);
+    shard::check_error_limits(json);
     notes = parse_notes(json, receipt.path(), channels_);
     static_cast<void>(facts_of(notes));
     if (!notes.record.is_null()) shard::check_written(tar, notes.record);

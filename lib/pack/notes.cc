@@ -2,22 +2,26 @@
 #include "pack/notes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
+#include "shard/receipt.h"
 
 namespace vfm::pack {
 
 std::string notes_text(const ShardNotes& notes) {
-  const Json json = {{"tool", "vfm-pack"},
-                     {"input", notes.input},
-                     {"made_from", notes.made_from},
-                     {"splits", notes.splits},
-                     {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
-                     {"record", notes.record},
-                     {"text_encoder", notes.text_encoder},
-                     {"without_text", notes.without_text},
-                     {"sums", notes.sums.to_json()},
-                     {"errors", io::to_json(notes.errors)}};
+  Json json = {{"tool", "vfm-pack"},
+               {"input", notes.input},
+               {"made_from", notes.made_from},
+               {"splits", notes.splits},
+               {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
+               {"record", notes.record},
+               {"text_encoder", notes.text_encoder},
+               {"without_text", notes.without_text},
+               {"sums", notes.sums.to_json()},
+               {"errors", io::to_json(notes.errors)}};
+  if (Json limits = shard::limits_of_errors(notes.errors); !limits.is_null())
+    json["error_limits"] = std::move(limits);
   // The last member line by line: as one value it would take ten times the memory of the text.
   std::string text = dump_json(json);
   text.pop_back();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/receipt.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "base/log.h"
 #include "io/file.h"
 
@@ -65,6 +67,29 @@ void check_limit(const Json& receipt, const ReadLimits& limits) {
   const auto limit = get_integer(receipt, "max_member");
   if (limit && *limit != static_cast<std::int64_t>(limits.member))
     fail("samples were refused under another --max-member");
+}
+
+namespace {
+
+Json limits_now() {
+  const InputLimits& limits = input_limits();
+  return {{"timeout", limits.timeout},
+          {"isolate", limits.isolate},
+          {"isolate-memory", limits.isolate_memory}};
+}
+
+}  // namespace
+
+Json limits_of_errors(const std::vector<io::Fault>& errors) {
+  const bool any = std::any_of(errors.begin(), errors.end(),
+                               [](const io::Fault& error) { return may_pass(error.cause); });
+  return any ? limits_now() : Json();
+}
+
+void check_error_limits(const Json& receipt) {
+  const auto then = receipt.find("error_limits");
+  if (then != receipt.end() && !then->is_null() && *then != limits_now())
+    fail("samples had errors under another --timeout, --isolate or --isolate-memory");
 }
 
 }  // namespace vfm::shard

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "io/atomic_file.h"
+#include "io/error_log.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
 
@@ -61,5 +62,11 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
 /// For Receipt::Check: throws Error if samples were refused under another limit: "max_member" of
 /// the receipt, null or absent where none was.
 void check_limit(const Json& receipt, const ReadLimits& limits);
+
+/// What a receipt says as "error_limits": where some errors may pass (base/error.h), the options of
+/// base/input_limits.h under which they came. Null: there is no such error.
+Json limits_of_errors(const std::vector<io::Fault>& errors);
+/// For Receipt::Check: throws Error if errors came under other limits than those of this run.
+void check_error_limits(const Json& receipt);
 
 }  // namespace vfm::shard

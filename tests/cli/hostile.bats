@@ -61,6 +61,23 @@ isolates() {
   [ "$got" -eq 143 ]
 }
 
+@test "a sample that took too long is tried again with another --timeout" {
+  local tool name
+  tar --format=ustar -chf shard.tar asleep.mp4 wide.mp4
+  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 32 --frames 5"; do
+    name=${tool%% *}
+    bad $tool -j1 --timeout 1s -o "$name" shard.tar
+    [ "$status" -eq 1 ]
+    [ "$(jq -r .code "$name"/*errors.jsonl)" = timeout ]
+    # The same once more is what it was.
+    run --separate-stderr $tool -j1 --timeout 1s -o "$name" shard.tar
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *"got no further for 1.0s"* ]]
+    $tool -j1 --timeout 2s -o "$name" shard.tar >"$name.jsonl"
+    [ "$(records "$name.jsonl" | jq .samples)" -eq 2 ]
+  done
+}
+
 @test "--isolate: the same bytes, with sound and in every tool" {
   isolates
   local mode
@@ -113,6 +130,42 @@ isolates() {
   [ "$status" -eq 2 ]
   run vfm-clip --isolate-memory 1GB -o out wide.mp4
   [ "$status" -eq 2 ]
+  run vfm-clip --isolate --encode smart -o out wide.mp4
+  [ "$status" -eq 2 ]
+  [[ "$output" = *"--encode smart takes packets from a file that --isolate keeps away"* ]]
+}
+
+@test "--isolate: a limit of the shell below its own holds" {
+  isolates
+  (ulimit -v 2500000 && vfm-clip --isolate -j1 -o out wide.mp4 >m)
+}
+
+@test "--isolate: what starts decoders keeps none of the descriptors that the program has" {
+  isolates
+  local pid fd i
+  # A socket on which nothing comes, as its channel.
+  vfm-clip --serve-isolated 5 3>/dev/null 4>held 5<>/dev/udp/127.0.0.1/9 7>held &
+  pid=$!
+  for ((i = 0; i < 100; ++i)); do
+    [ "$(readlink /proc/$pid/fd/2)" != /dev/null ] || break
+    sleep 0.05
+  done
+  for fd in 0 1 2; do [ "$(readlink /proc/$pid/fd/$fd)" = /dev/null ]; done
+  [ "$(cd /proc/$pid/fd && echo *)" = "0 1 2 5" ]
+  kill -KILL $pid
+}
+
+@test "a picture that took too long is tried again, and the others of its batch are there" {
+  local name
+  for name in asleep wide; do quiet_ffmpeg -i $name.mp4 -frames:v 1 $name.png; done
+  bad vfm-clip -j1 --timeout 1s -o out asleep.png wide.png
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(codes out)" = 'asleep.png timeout' ]
+  vfm-clip -j1 -o out asleep.png wide.png >m
+  vfm-clip -j1 -o all asleep.png wide.png >n
+  [ ! -e out/errors.jsonl ]
+  [ "$(tree_hash out)" = "$(tree_hash all)" ]
 }
 
 @test "every record has a code" {

@@ -30,7 +30,9 @@ path_in() { basename "$(records "$1" | jq -r .path)"; }
   [ "$(read_of "$MEDIA/large.mp4")" -eq 0 ]
   diff -r -x .vfm-clip.ledger noted clips
   diff <(records noted.jsonl | sed "s|\"noted|\"$PWD/clips|g") <(records made.jsonl)
+  head -n 1 made.jsonl >begun
   [ "$(read_of --check "$MEDIA/large.mp4")" -eq 1 ]
+  cmp begun <(head -n 1 made.jsonl)  # the same task
   [ "$(read_of --check small.mp4 "$MEDIA/large.mp4")" -eq 2 ]
   # Named from another folder, and by another way.
   [ "$(cd "$MEDIA" && read_of large.mp4)" -eq 0 ]
