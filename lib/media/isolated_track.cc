@@ -74,11 +74,19 @@ Numbers numbers_of(const AVCodecParameters& p, AVRational time_base) {
   return n;
 }
 
+// A number that no codec has is no AVCodecID: it must not even become one.
+bool is_sound_codec(int id) {
+  for (const AVCodecDescriptor* codec = nullptr; (codec = avcodec_descriptor_next(codec));)
+    if (static_cast<int>(codec->id) == id) return codec->type == AVMEDIA_TYPE_AUDIO;
+  return false;
+}
+
 ParametersPtr parameters_of(const Numbers& n, std::string_view extra) {
   ParametersPtr made(not_null(avcodec_parameters_alloc()));
   AVCodecParameters& p = *made;
   if (n.type != AVMEDIA_TYPE_AUDIO || n.time_base.num <= 0 || n.time_base.den <= 0 ||
-      n.channels < 0 || n.channels > 1024 || extra.size() > std::numeric_limits<int>::max() / 2)
+      n.channels < 0 || n.channels > 1024 || !is_sound_codec(n.id) ||
+      extra.size() > std::numeric_limits<int>::max() / 2)
     fail("a child's sound is none");
   p.codec_type = AVMEDIA_TYPE_AUDIO, p.codec_id = static_cast<AVCodecID>(n.id);
   p.format = n.format, p.sample_rate = n.sample_rate, p.block_align = n.block_align;
