@@ -99,7 +99,7 @@ struct ClipOptions {
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool prune = false;  ///< remove what is of sources that the inputs do not name
   /// Of frames that wait for an encoder, for each slot (clip/crew.h).
-  std::uint64_t ahead_bytes = std::uint64_t{128} << 20;
+  std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   bool verify = false;      ///< prove each clip's times, first and last frame against the source
   std::string report;       ///< HTML file; empty: none
   std::string explain;      ///< of list_shots(): HTML file; empty: none

@@ -206,9 +206,12 @@ void VideoLanes::add(Lane& lane, std::uint64_t bytes, Lane::Step step) {
   crew_.bytes_ += bytes;
   crew_.call();
   for (;;) {
-    // A lane for each slot and one to spare: then this thread need not look for more. One that is
-    // soon empty is none to spare: whoever takes it would wait for this thread.
-    const bool enough = crew_.bytes_ > crew_.most_bytes_ || lasting() > crew_.slots_.threads();
+    // While there is room this thread looks on: the more lanes are known, the better they share the
+    // slots until the end. Else a lane for each slot and one to spare do. One that is soon empty is
+    // none to spare: whoever takes it would wait for this thread.
+    const bool roomy = crew_.bytes_ + crew_.elsewhere_ <= crew_.most_bytes_ / 4 * 3;
+    const bool enough =
+        crew_.bytes_ > crew_.most_bytes_ || (!roomy && lasting() > crew_.slots_.threads());
     if (!waiting() || (crew_.helping_ > 0 && !enough)) return;
     if (Lane* own = crew_.choose(this))
       crew_.run(*own, lock);

@@ -5,13 +5,12 @@
 // crew's threads, each with a slot of its own (base/slots.h), empty the lanes. Of a lane one step
 // runs at a time, in the order that they came in: an encoder sees what it would see in one thread,
 // and writes the same bytes. Several clips of one video are encoded at once, as the video's thread
-// runs ahead of the encoders. It does so until there is a lane for each slot and one to spare, each
-// with some frames, so that no thread is soon without, or what waits, of all videos together, is
-// more than so many bytes; then it encodes, too. The pixels of frames for which there is no room
-// may be freed: a frame without them hardly counts, and who encodes decodes it once more
-// (clip/late_frames.h). With no crew at hand (-j1, or as many videos as slots) it encodes each
-// frame as it comes, and none waits. A thread of the crew gives up its slot when a video waits for
-// one.
+// runs ahead of the encoders: while there is room for what waits, of all videos together, and then
+// until there is a lane for each slot and one to spare, each with some frames, so that no thread is
+// soon without. Then it encodes, too. The pixels of frames for which there is no room may be freed:
+// a frame without them hardly counts, and who encodes decodes it once more (clip/late_frames.h).
+// With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes, and
+// none waits. A thread of the crew gives up its slot when a video waits for one.
 //
 // What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
 // are open at a time, since they have memory of their own, forty frames and more: two for each
