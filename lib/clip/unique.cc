@@ -1,11 +1,12 @@
 // Which of many sources show the same, before time is spent on them.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -206,8 +207,8 @@ class ListFile {
   void finish() {
     if (any_)
       file_.update();
-    else
-      std::filesystem::remove(path_);
+    else if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
+      fail("cannot remove '{}': {}", path_, errno_text(errno));
   }
 
  private:

@@ -112,7 +112,7 @@ class Captioner {
   }
 
   std::string name_of(const shard::Sample& sample) const {
-    return fmt::format("{} of '{}'", sample.key, record_.path());
+    return shard::sample_name(sample.key, record_.path());
   }
 
  private:

@@ -139,14 +139,10 @@ class Embedder {
   }
 
  private:
-  void note(const shard::Sample& sample, const std::string& message, Cause cause) {
-    notes_.errors.emplace_back(name_of(sample), message, cause);
-  }
-  void note(const shard::Sample& sample, const Error& error) {
-    notes_.errors.emplace_back(name_of(sample), error);
-  }
-  std::string name_of(const shard::Sample& sample) const {
-    return fmt::format("{} of '{}'", sample.key, record_.path());
+  /// `why`: an Error, or a message and its Cause.
+  template <class... Why>
+  void note(const shard::Sample& sample, const Why&... why) {
+    notes_.errors.emplace_back(shard::sample_name(sample.key, record_.path()), why...);
   }
 
   /// The embedding, or, noted, none where it is no numbers.
@@ -177,7 +173,7 @@ class Embedder {
       fields["text_image"] = ClipScores::fit(sample.vector, caption);
     else
       note(sample.out, "its caption's vector has values that are not finite: no text_image",
-             Cause::other);
+           Cause::other);
   }
 
   /// The vectors of its windows, none where it has none itself.

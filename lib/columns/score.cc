@@ -87,14 +87,10 @@ class CaptionScorer {
   }
 
  private:
-  void note(const shard::Sample& sample, const std::string& message, Cause cause) {
-    notes_.errors.emplace_back(name_of(sample), message, cause);
-  }
-  void note(const shard::Sample& sample, const Error& error) {
-    notes_.errors.emplace_back(name_of(sample), error);
-  }
-  std::string name_of(const shard::Sample& sample) const {
-    return fmt::format("{} of '{}'", sample.key, record_.path());
+  /// `why`: an Error, or a message and its Cause.
+  template <class... Why>
+  void note(const shard::Sample& sample, const Why&... why) {
+    notes_.errors.emplace_back(shard::sample_name(sample.key, record_.path()), why...);
   }
 
   /// What the captioner said of the caption when it wrote it, if that is known.

@@ -9,8 +9,7 @@
 #include "media/audio_decoding.h"
 #include "media/audio_encoder.h"
 #include "media/audio_packets.h"
-#include "media/bounded.h"
-#include "media/isolated_helper.h"
+#include "media/here_or_apart.h"
 #include "media/mux.h"
 
 namespace vfm::media {
@@ -81,20 +80,8 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
   return canvas->encode();
 }
 
-/// Here, or in a process of its own.
-struct AudioReader::Work {
-  Work(const Source& source, int video) {
-    if (!is_isolating()) {
-      here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
-      return;
-    }
-    Request request;
-    request.want = Want::audio;
-    request.stream = video;
-    child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
-  }
-  std::optional<Bounded<State>> here;
-  std::unique_ptr<IsolatedChild> child;
+struct AudioReader::Work : HereOrApart<State> {
+  Work(const Source& source, int video) : HereOrApart(source, video, Want::audio) {}
 };
 
 AudioReader::AudioReader(const std::string& path, int video)

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "media/audio_decoding.h"
 #include "media/audio_packets.h"
-#include "media/bounded.h"
-#include "media/isolated_helper.h"
+#include "media/here_or_apart.h"
 #include "media/loudness.h"
 #include "media/speech_likeness.h"
 
@@ -191,20 +190,8 @@ std::optional<SoundMeasures> SoundMeter::State::measure(const Span& span) {
   return heard ? heard->result() : std::nullopt;
 }
 
-/// Here, or in a process of its own.
-struct SoundMeter::Work {
-  Work(const Source& source, int video) {
-    if (!is_isolating()) {
-      here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
-      return;
-    }
-    Request request;
-    request.want = Want::sound;
-    request.stream = video;
-    child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
-  }
-  std::optional<Bounded<State>> here;
-  std::unique_ptr<IsolatedChild> child;
+struct SoundMeter::Work : HereOrApart<State> {
+  Work(const Source& source, int video) : HereOrApart(source, video, Want::sound) {}
 };
 
 SoundMeter::SoundMeter(const std::string& path, int video)

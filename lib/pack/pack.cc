@@ -239,7 +239,7 @@ class Run {
 
   void add(const ClipShard& shard, const std::string& key, Outcome& outcome) {
     const auto refuse = [&](const std::string& message, Cause cause = Cause::other) {
-      note_error({fmt::format("{} of '{}'", key, shard.path), message, cause});
+      note_error({shard::sample_name(key, shard.path), message, cause});
     };
     if (!outcome.latent) return refuse(outcome.failure, outcome.cause);
     LatentOutput& latent = *outcome.latent;

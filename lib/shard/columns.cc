@@ -217,7 +217,7 @@ struct JoinedReader::State {
   bool next_first(Sample& sample, std::string& original) {
     while (read(0, sample, original)) {
       if (keys.insert(sample.key).second) return true;
-      faults.push_back({fmt::format("{} of '{}'", sample.key, cursors[0].path()),
+      faults.push_back({sample_name(sample.key, cursors[0].path()),
                         "the key comes twice in its shard; the first sample is kept",
                         Cause::duplicate});
     }

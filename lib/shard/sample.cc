@@ -58,6 +58,10 @@ bool valid_extension(std::string_view extension) {
                      [](char c) { return is_lower_or_digit(c) || is_joiner(c) || c == '.'; });
 }
 
+std::string sample_name(std::string_view key, std::string_view tar) {
+  return fmt::format("{} of '{}'", key, tar);
+}
+
 bool split_member_name(std::string_view name, std::string& key, std::string& extension) {
   while (name.starts_with("./"))
     name.remove_prefix(2);

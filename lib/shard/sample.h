@@ -44,6 +44,8 @@ struct SampleView {
   std::string_view find(std::string_view extension) const;
 };
 
+/// "KEY of 'X.tar'": a sample in errors.
+std::string sample_name(std::string_view key, std::string_view tar);
 /// XXH3-64 of the members, 16 hex digits: of each "EXTENSION SIZE\n" and its bytes, in their order.
 std::string hash_sample(const Sample& sample);
 

@@ -4,7 +4,7 @@
 # Originals are parts of 10 s, at 320x180: up to five of each video that is given (other minutes of a fixed camera, other
 # shots of a scene), of FFmpeg's own sources, and of two views of a fixed camera that it draws, in which other things
 # move in each part. Of each there are seven copies (source_duplicates.py says what each kind is). SEED (report-2)
-# makes others; thresholds were chosen on the seed tune-1. KEEP=DIR keeps all in DIR. Takes some three
+# makes others; thresholds were chosen on other seeds. KEEP=DIR keeps all in DIR. Takes some three
 # minutes of a processor, and 50 MB in TMPDIR. Prints Markdown.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail

@@ -177,7 +177,8 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   vfm-clip --join all -o clips --names readable --spans spans.csv v1.mp4 v5.mp4 --report page.html >/dev/null
   [ "$(samples clips | wc -l)" -eq 6 ]
   diff <(samples own) <(samples clips)
-  grep -q 'v5.mp4: 4.50 s' page.html || grep -q 'v5.mp4' page.html
+  grep -q 'v1.mp4' page.html
+  grep -q 'v5.mp4' page.html
   # Other spans of one of them: the other one is copied.
   sed -i 's/,0.3/,0.4/' spans.csv
   join --names readable --spans spans.csv v1.mp4 v5.mp4

@@ -58,6 +58,10 @@ QwenText::QwenText(const QwenTextConfig& config, const QwenMatrices& weights)
       weights_(weights),
       norm_(weights.vector("norm.weight")),
       head_(config.tied ? weights.linear("embed_tokens") : weights.linear("lm_head")) {
+  if (device_ == Device::cuda && config_.head_dim() > ops::kNewestHead)
+    fail_usage(
+        "a head of {} numbers is too wide for the GPU; its kernels take {}: use --device cpu",
+        config_.head_dim(), ops::kNewestHead);
   for (int i = 0; i < config_.layers; ++i) {
     const std::string name = format("layers.{}.", i);
     const std::string attention = name + "self_attn.";

@@ -16,8 +16,9 @@
 
 namespace vfm::ops {
 
-/// Texts of one call, at most, on a GPU.
+/// Texts of one call, and numbers of a head, at most, on a GPU.
 inline constexpr std::size_t kNewestTexts = 16;
+inline constexpr int kNewestHead = 256;
 
 /// Keys and values of a text: of `kv` [capacity, 2 G K], f32 or bf16, the first `seen` rows.
 struct SeenKeys {
