@@ -7,7 +7,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${1:-$root/build}
+build=$(realpath "${1:-$root/build}")
 seconds=${2:-600}
 clip=$build/tools/vfm-clip
 [ -x "$clip" ] || { echo "there is no $clip: build it first" >&2; exit 1; }
