@@ -14,12 +14,12 @@
 #include <new>
 
 #include "base/error.h"
-#include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/left_behind.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "cli/completion.h"
 #include "cli/harmless.h"
@@ -182,7 +182,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
     if (stop_signal() != 0) end_by_signal(stop_signal());
     std::fflush(stdout);
     // Another thread may have seen only that the run ends.
-    log_error("{}", full_disk_message());
+    log_error("{}", run_end_message());
     return 1;
   } catch (const Error& error) {
     end_meter();
