@@ -4,10 +4,20 @@
 // The program starts itself once more, as a helper that has no threads and has read nothing. For
 // each Decoder, AudioReader and SoundMeter the helper forks a child. The parent opens the file that
 // was named, and hands over its descriptor; the child maps it, gives up all it does not need
-// (confine.h), and only then looks at the bytes. Pictures come back in memory that both map, one at
-// a time and when they are asked for: so a child works on its parent's slot, and what it decodes is
-// what is decoded without it. The parent copies them before it uses them, and believes nothing:
-// sizes and layouts are checked, and where planes lie both sides compute.
+// (confine.h), and only then looks at the bytes. A helper that is killed takes its children with it:
+// their files have an Error, and the next one has it started again, up to eight times; then the run
+// ends (base/run_end.h).
+//
+// Pictures come back in memory that both map, of which the parent writes none. A child decodes into
+// it (picture_memory.h); what has no room there, and what a codec or a conversion has elsewhere, is
+// copied to it. The child works only while its parent waits: so on its parent's slot, a few pictures
+// at a time. What it decodes is what is decoded without it; where it fails, its parent has had what
+// came before. A picture stays as it is until the parent is done with it, where the child does as
+// it should.
+//
+// The parent believes nothing: it copies what is said of pictures, then checks that they lie where
+// they can. It copies pictures, too, before anybody uses them; but where DecodeOptions::in_place
+// says that it is harmless when they change at any time, they are read where they lie.
 //
 // It takes what the parent may read as it is: a picture that is wrong, not a parent that fails.
 // Files and bytes in memory alone; an address is an Error (a child has no network).
