@@ -14,6 +14,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/left_behind.h"

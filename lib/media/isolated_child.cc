@@ -121,7 +121,7 @@ class Service {
   }
 
   Said act(const Request& request) {
-    for (std::uint32_t place = 0; place < kPlaces; ++place)
+    for (std::uint32_t place = 0; place < kPicturePlaces; ++place)
       if (request.done >> place & 1) given_[place] = {};
     if (request.ask == Ask::next && decoder_) return next(std::min(request.most, kMostAhead));
     if (request.ask == Ask::seek && decoder_) {
@@ -222,7 +222,7 @@ class Service {
   std::size_t front_ = 0;  // of the room: what is no memory of pictures_
   std::unique_ptr<PictureMemory> pictures_;
   std::optional<Decoder> decoder_;
-  std::array<Frame, kPlaces> given_;  // no planes: none
+  std::array<Frame, kPicturePlaces> given_;  // no planes: none
   std::optional<AudioReader> audio_;
   std::optional<SoundMeter> sound_;
 };

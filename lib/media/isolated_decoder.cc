@@ -174,12 +174,12 @@ bool Decoder::Apart::next(Frame& frame) {
   ++read_;
   constexpr int kMostLent = 4;  // all others are the child's to decode into
   const bool lends =
-      in_place_ && given.place < kPlaces && std::popcount(lent_ & ~loans_->back) < kMostLent;
+      in_place_ && given.place < kPicturePlaces && std::popcount(lent_ & ~loans_->back) < kMostLent;
   if (lends) {
     frame = lend(theirs, given.place);
   } else {
     frame = copy(theirs, given.facts);
-    if (given.place < kPlaces) done_ |= std::uint64_t{1} << given.place;
+    if (given.place < kPicturePlaces) done_ |= std::uint64_t{1} << given.place;
   }
   return true;
 }
@@ -216,7 +216,7 @@ Frame Decoder::Apart::copy(const Frame& theirs, const PictureFacts& facts) {
 void Decoder::Apart::seek(std::int64_t pts) {
   if (failure_ && child_.gone()) std::rethrow_exception(std::exchange(failure_, nullptr));
   for (const Given& given : ahead_)
-    if (given.place < kPlaces) done_ |= std::uint64_t{1} << given.place;
+    if (given.place < kPicturePlaces) done_ |= std::uint64_t{1} << given.place;
   ahead_.clear();
   end_.reset();
   failure_ = nullptr;

@@ -33,7 +33,7 @@ struct Given {
 };
 /// Places are numbers of pictures that the parent has not done with (Request::done): those stay as
 /// they are.
-constexpr std::uint32_t kPlaces = 64, kNoPlace = kPlaces;
+constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
 /// Pictures of one request.
 constexpr std::uint32_t kMostAhead = 8;
