@@ -243,6 +243,10 @@ int run(int argc, char** argv, Tool& tool) {
     return finish(0);
   }
   set_log_sink(print_message, level_of(common));
+  if (const int channel = tool.fork_helper(); channel >= 0) {
+    leave_signals();
+    return tool.serve_isolated(channel);
+  }
   take_signals(tool.long_running());
   wait_politely();
   const int status = run_tool(tool, common, stream_id(tool, app));

@@ -1,6 +1,7 @@
 // The helper, and the children that it forks: everything that runs on the other side.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -227,8 +228,18 @@ class Service {
   std::optional<SoundMeter> sound_;
 };
 
+/// Codecs take and free blocks of some hundred KiB again and again, when they are opened above all.
+/// A new process has no memory yet that could be used again: so it is to keep what it gets.
+void keep_memory() {
+  constexpr int kBlock = 4 << 20, kFree = 16 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kBlock);
+  ::mallopt(M_TRIM_THRESHOLD, kFree);
+  ::mallopt(M_TOP_PAD, 1 << 20);
+}
+
 void be_child(int channel, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  keep_memory();
   if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
 }
 

@@ -41,9 +41,18 @@ std::pair<Descriptor, Descriptor> make_channel() {
 /// next that is to be forked has it started again. Thread-safe.
 class Helper {
  public:
+  /// In the new process the end of its channel; else -1.
+  int fork_itself() {
+    auto [ours, theirs] = make_channel();
+    pid_ = ::fork();
+    if (pid_ == 0) return theirs.release();  // which closes all others
+    if (pid_ > 0) channel_ = std::move(ours);
+    return -1;
+  }
+
   void start() {
     const std::lock_guard lock(mutex_);
-    spawn();
+    if (channel_.get() < 0) spawn();
     started_ = true;
   }
 
@@ -176,6 +185,14 @@ Opened open_bytes(const std::string& name, std::string_view bytes) {
 }
 
 }  // namespace
+
+int fork_isolation(bool wanted) {
+  try {
+    return wanted && can_confine() ? helper().fork_itself() : -1;
+  } catch (const Error&) {  // begin_isolation() tells
+    return -1;
+  }
+}
 
 void begin_isolation() {
   if (!input_limits().isolate) return;
