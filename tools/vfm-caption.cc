@@ -96,6 +96,9 @@ class CaptionTool : public vfm::cli::Tool {
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
+  int fork_helper() override {
+    return vfm::media::fork_isolation(columns_.input_limits.limits.isolate);
+  }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   long run(vfm::cli::Context& context) override {

@@ -108,6 +108,7 @@ class ClipTool : public vfm::cli::Tool {
     return !dry_run_ && options_.shot_format == vfm::clip::ShotFormat::json;
   }
 
+  int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   long run(vfm::cli::Context& context) override {

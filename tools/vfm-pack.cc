@@ -102,6 +102,7 @@ class PackTool : public vfm::cli::Tool {
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_ && !dry_run_; }
 
+  int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   long run(vfm::cli::Context& context) override {

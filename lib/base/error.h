@@ -61,8 +61,8 @@ class Error : public std::runtime_error {
   Cause cause_ = Cause::other;
 };
 
-/// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h), or where the disk is full
-/// (base/full_disk.h). Not an error of the input, nor of anything else: no Error and no
+/// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h), or where the run is to
+/// end (base/run_end.h). Not an error of the input, nor of anything else: no Error and no
 /// std::exception, so that code that records or replaces errors lets it pass. Only cli/, and
 /// callbacks of C libraries, which no exception may leave, catch it.
 class Stopped {};

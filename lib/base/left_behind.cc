@@ -3,13 +3,24 @@
 
 #include <atomic>
 
+#include "base/format.h"
+#include "base/run_end.h"
+
 namespace vfm {
 namespace {
 std::atomic<int> g_left{0};
 }
 
-void count_left_behind(int by) noexcept {
-  g_left += by;
+void count_left_behind() {
+  if (++g_left <= kMostLeftBehind) return;
+  end_run(
+      format("more than {} decodings hang, which this program can neither end nor carry on with; "
+             "give the same command with --isolate, which ends each alone",
+             kMostLeftBehind));
+}
+
+void count_returned() noexcept {
+  --g_left;
 }
 
 int left_behind() noexcept {

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "base/error.h"
-#include "base/full_disk.h"
+#include "base/run_end.h"
 
 namespace vfm {
 namespace {
@@ -23,7 +23,7 @@ int stop_signal() noexcept {
 }
 
 void check_stop() {
-  if (stop_signal() != 0 || disk_is_full()) throw Stopped();
+  if (stop_signal() != 0 || run_ends()) throw Stopped();
 }
 
 void request_wind_up() noexcept {

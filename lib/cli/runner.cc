@@ -20,6 +20,7 @@
 #include "base/left_behind.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "cli/completion.h"
 #include "cli/harmless.h"
@@ -182,7 +183,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
     if (stop_signal() != 0) end_by_signal(stop_signal());
     std::fflush(stdout);
     // Another thread may have seen only that the run ends.
-    log_error("{}", full_disk_message());
+    log_error("{}", run_end_message());
     return 1;
   } catch (const Error& error) {
     end_meter();
@@ -242,6 +243,10 @@ int run(int argc, char** argv, Tool& tool) {
     return finish(0);
   }
   set_log_sink(print_message, level_of(common));
+  if (const int channel = tool.fork_helper(); channel >= 0) {
+    leave_signals();
+    return tool.serve_isolated(channel);
+  }
   take_signals(tool.long_running());
   wait_politely();
   const int status = run_tool(tool, common, stream_id(tool, app));

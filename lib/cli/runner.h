@@ -73,8 +73,12 @@ class Tool {
   virtual long run(Context& context) = 0;
   /// False: this run prints something else (a plan, a video), or nothing. Asked after check().
   virtual bool writes_manifest(const Launch&) const { return true; }
-  /// What the program does when it was started as `PROGRAM --serve-isolated NUMBER`: by itself, to
-  /// decode apart (media/isolated.h). Returns its exit status.
+  /// Called before there are threads, with the options known: of a tool that decodes apart
+  /// (media/isolated.h) forks what helps it. In that returns the number for serve_isolated(), else
+  /// -1.
+  virtual int fork_helper() { return -1; }
+  /// What that does; and the program when it has started itself as `PROGRAM --serve-isolated
+  /// NUMBER`. Returns its exit status.
   virtual int serve_isolated(int) { return 2; }
   /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored,
   /// since a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines

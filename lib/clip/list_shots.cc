@@ -199,6 +199,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
   media::Decoder decoder(path, {.stream = options.recipe.stream,
                                 .threads = threads,
                                 .deinterlace = options.recipe.deinterlace,
+                                .in_place = true,
                                 .hardware = options.hardware});
   std::deque<Found> found = finders_of(path, decoder.info(), options);
   curate::FrameFeatures features;

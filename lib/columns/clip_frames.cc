@@ -135,14 +135,18 @@ void MiddleFrames::take(std::int64_t number, const media::Frame& frame,
 Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
                  const media::HardwareDecoder* hardware, FrameTaker& taker) {
   Counted decoder = take_planned(
-      [&] { return media::Decoder(std::string_view(member.data), where, {.hardware = hardware}); },
+      [&] {
+        return media::Decoder(std::string_view(member.data), where,
+                              {.in_place = true, .hardware = hardware});
+      },
       taker);
   return missing_facts(decoder, known);
 }
 
 void take_file_frames(const std::string& path, const media::HardwareDecoder* hardware,
                       FrameTaker& taker) {
-  take_planned([&] { return media::Decoder(path, {.hardware = hardware}); }, taker);
+  take_planned([&] { return media::Decoder(path, {.in_place = true, .hardware = hardware}); },
+               taker);
 }
 
 }  // namespace vfm::columns

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/full_disk.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 
 namespace vfm::dist {
@@ -22,7 +22,7 @@ Verdict attempt_on_all_ranks(World& world, const std::function<void()>& act,
     if (stop_signal() != 0 || world.size() == 1)
       verdict.failure = std::current_exception();
     else
-      verdict.failure = std::make_exception_ptr(Error(full_disk_message()));
+      verdict.failure = std::make_exception_ptr(Error(run_end_message()));
   } catch (...) {
     verdict.failure = std::current_exception();
   }

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/full_disk.h"
 #include "base/input_limits.h"
 #include "base/left_behind.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "base/units.h"
 
@@ -77,7 +77,7 @@ void serve(const std::shared_ptr<Worker>& worker) {
     worker->left = worker->done = false;
     worker->error = nullptr;
     lock.unlock();
-    count_left_behind(-1);
+    count_returned();
     give_back(worker);
   }
 }
@@ -107,10 +107,9 @@ bool wait_for(Worker& worker, std::unique_lock<std::mutex>& lock, double limit) 
   const auto step = std::chrono::duration<double>(StillClock::kStep);
   while (!worker.changed.wait_for(lock, step, [&] { return worker.done; })) {
     const double still = clock.still(worker.beats);
-    const bool stop = stop_signal() != 0 || disk_is_full();
+    const bool stop = stop_signal() != 0 || run_ends();
     if (still <= (stop ? std::min(kHeeds, limit) : limit)) continue;
     worker.left = true;
-    count_left_behind(1);
     return false;
   }
   return true;
@@ -124,7 +123,10 @@ void run_apart(const std::string& name, std::function<void()> work, double limit
   worker->changed.notify_all();
   if (!wait_for(*worker, lock, limit)) {
     lock.unlock();
-    check_stop();
+    // Not the end that it may be the last straw for: that this input hangs is told first.
+    const bool stop = stop_signal() != 0 || run_ends();
+    count_left_behind();
+    if (stop) throw Stopped();
     fail_still(name);
   }
   worker->done = false;

@@ -3,8 +3,8 @@
 //
 // A thread cannot be killed without harm to the process. So one that gets no further keeps its
 // memory, and its processor if it is busy, until it comes back or the program ends; the thread that
-// waited for it goes on. Where that is too much, decoding belongs in a process of its own
-// (isolated.h).
+// waited for it goes on. A program carries but so many of them (base/left_behind.h). Where that is
+// too much, decoding belongs in a process of its own (isolated.h).
 //
 // Time counts only while nothing happens: a long film that is read and decoded takes what it takes.
 // What happens is said by beat(). Time in which this whole process stands still does not count.

@@ -16,6 +16,7 @@
 namespace vfm::media {
 
 class HardwareDecoder;
+class PictureMemory;
 
 /// What the container and codec say of the chosen stream.
 struct StreamInfo {
@@ -51,9 +52,15 @@ struct DecodeOptions {
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
   bool skip_loop_filter = false;
+  /// Each frame is looked at for a moment, by code to which a byte is a number from 0 to 255 and no
+  /// more, also one that changes while it is read: Scaler, curate::sample_picture(). With
+  /// --isolate (isolated.h) it may then lie where the process that decodes has put it. The numbers
+  /// are the same. Without meaning with keep_hdr.
+  bool in_place = false;
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
   /// a time or, but for what hardware.h names, corrupt(). Null: software.
   const HardwareDecoder* hardware = nullptr;
+  PictureMemory* memory = nullptr;  ///< of lib/media alone: where pictures go; null: FFmpeg's
 };
 
 /// Frames carry their stored size, so a stream that changes resolution is no error. Samples that

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "media/decoder_state.h"
 #include "media/hdr_metadata.h"
+#include "media/picture_memory.h"
 
 namespace vfm::media {
 namespace {
@@ -41,17 +42,6 @@ bool is_picture_format(const char* name) {
          (length > 5 && std::strcmp(name + length - 5, "_pipe") == 0);
 }
 
-// A picture buffer that holds black (gray for RGB formats), not an older picture: what a damaged
-// packet leaves undecoded must not depend on which buffer was free.
-int get_clean_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
-  const int result = avcodec_default_get_buffer2(codec, frame, flags);
-  if (frame->hw_frames_ctx) return result;  // not the system's memory
-  for (int p = 0; result >= 0 && p < AV_NUM_DATA_POINTERS && frame->buf[p]; ++p)
-    std::memset(frame->buf[p]->data, p == 0 ? 16 : 128,
-                static_cast<std::size_t>(frame->buf[p]->size));
-  return result;
-}
-
 // MPEG-4's relatives conceal errors with uninitialised memory. Holes are better.
 bool repairs_at_random(AVCodecID codec) {
   for (const AVCodecID id :
@@ -73,17 +63,6 @@ bool threads_change_pictures(AVCodecID codec) {
 // Decoders that do not notice when a slice ends too early, and leave what is in the buffer.
 bool leaves_holes(AVCodecID codec) {
   return codec == AV_CODEC_ID_HEVC || codec == AV_CODEC_ID_FFV1;
-}
-
-void set_clean_buffers(AVCodecContext* codec) {
-  codec->get_buffer2 = get_clean_buffer;
-#if FF_API_THREAD_SAFE_CALLBACKS
-// FFmpeg 5 must be allowed to call from its threads; later ones take it for granted.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  codec->thread_safe_callbacks = 1;
-#pragma GCC diagnostic pop
-#endif
 }
 
 }  // namespace
@@ -167,7 +146,9 @@ void Decoder::State::open_codec() {
   codec->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
   watch_codec(codec.get(), &watch);
   if (careful && repairs_at_random(codec->codec_id)) codec->error_concealment = 0;
-  if (careful || leaves_holes(codec->codec_id)) set_clean_buffers(codec.get());
+  watch.memory = options.memory;
+  watch.clean = careful || leaves_holes(codec->codec_id);
+  if (watch.memory || watch.clean) place_pictures(codec.get());
   if (options.keyframes_only) codec->skip_frame = AVDISCARD_NONKEY;
   if (options.skip_loop_filter) codec->skip_loop_filter = AVDISCARD_ALL;
   on_hardware = options.hardware && !careful && !options.keyframes_only &&

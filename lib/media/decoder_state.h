@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "media/codec_watch.h"
 #include "media/decoder.h"
 #include "media/hardware_decoder.h"
 #include "media/input.h"
@@ -51,7 +52,7 @@ struct Decoder::State {
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
-  CodecWatch watch;  // what the codec's threads log into
+  CodecWatch watch;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
   FrameImporter importer;

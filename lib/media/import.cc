@@ -22,32 +22,6 @@ PixelLayout nearest_layout(const AVPixFmtDescriptor& format) {
   return format.log2_chroma_h == 0 ? PixelLayout::yuv422 : PixelLayout::yuv420;
 }
 
-// True when the planes can be used as they lie in memory.
-bool is_plain(int format, PixelLayout& layout) {
-  switch (format) {
-    case AV_PIX_FMT_YUV420P:
-    case AV_PIX_FMT_YUVJ420P:
-      layout = PixelLayout::yuv420;
-      return true;
-    case AV_PIX_FMT_YUV422P:
-    case AV_PIX_FMT_YUVJ422P:
-      layout = PixelLayout::yuv422;
-      return true;
-    case AV_PIX_FMT_YUV444P:
-    case AV_PIX_FMT_YUVJ444P:
-      layout = PixelLayout::yuv444;
-      return true;
-    case AV_PIX_FMT_GRAY8:
-      layout = PixelLayout::gray;
-      return true;
-    case AV_PIX_FMT_RGB24:
-      layout = PixelLayout::rgb24;
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool is_full_range(const AVFrame& av, PixelLayout layout) {
   if (layout == PixelLayout::rgb24) return true;
   if (av.format == AV_PIX_FMT_YUVJ420P || av.format == AV_PIX_FMT_YUVJ422P ||
@@ -123,6 +97,31 @@ std::string transfer_name(int transfer) {
 std::string primaries_name(int primaries) {
   const char* name = av_color_primaries_name(static_cast<AVColorPrimaries>(primaries));
   return name ? name : "unknown";
+}
+
+bool lies_as_frame(int format, PixelLayout& layout) {
+  switch (format) {
+    case AV_PIX_FMT_YUV420P:
+    case AV_PIX_FMT_YUVJ420P:
+      layout = PixelLayout::yuv420;
+      return true;
+    case AV_PIX_FMT_YUV422P:
+    case AV_PIX_FMT_YUVJ422P:
+      layout = PixelLayout::yuv422;
+      return true;
+    case AV_PIX_FMT_YUV444P:
+    case AV_PIX_FMT_YUVJ444P:
+      layout = PixelLayout::yuv444;
+      return true;
+    case AV_PIX_FMT_GRAY8:
+      layout = PixelLayout::gray;
+      return true;
+    case AV_PIX_FMT_RGB24:
+      layout = PixelLayout::rgb24;
+      return true;
+    default:
+      return false;
+  }
 }
 
 AVPixelFormat to_av(PixelLayout layout) {
@@ -237,7 +236,7 @@ Frame FrameImporter::import(AvFramePtr av) {
     if (!hdr || !keep_hdr_) frame = mapper_.map(frame);
     color = frame.color;
     // A bottom-up picture (negative stride) is converted too: no reader of Frame expects one.
-  } else if (is_plain(av->format, layout) && av->linesize[0] > 0) {
+  } else if (lies_as_frame(av->format, layout) && av->linesize[0] > 0) {
     const bool full = is_full_range(*av, layout);
     frame = refer(std::move(av), layout, full);
   } else {

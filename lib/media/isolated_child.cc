@@ -1,13 +1,17 @@
 // The helper, and the children that it forks: everything that runs on the other side.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 
@@ -16,7 +20,9 @@
 #include "media/confine.h"
 #include "media/isolated.h"
 #include "media/isolated_helper.h"
+#include "media/isolated_pictures.h"
 #include "media/isolated_wire.h"
+#include "media/picture_memory.h"
 
 namespace vfm::media {
 namespace {
@@ -71,13 +77,15 @@ class Service {
   Said open(const Request& request, std::vector<Descriptor>& descriptors) {
     bytes_ = Mapping(descriptors[0].get(), request.bytes, false);
     shared_ = Mapping(descriptors[1].get(), request.shared, true);
-    if (request.shared < kSharedHead) fail("a child was given no memory");
     descriptors.clear();
+    front_ = picture_bytes(request.max_pixels);
+    if (request.shared < shared_bytes(request.max_pixels)) fail("a child was given no memory");
+    pictures_ = std::make_unique<PictureMemory>(room() + front_, room_bytes() - front_);
     InputLimits limits;
     limits.max_pixels = request.max_pixels;
     limits.timeout = 0;  // the parent waits
     set_input_limits(limits);
-    beat_into(&reinterpret_cast<SharedHead*>(shared_.data())->beats);
+    beat_into(&head().beats);
     if (!confine(request.memory))
       fail("cannot decode '{}': the system does not confine the process that would", name_);
     return begin(request);
@@ -96,6 +104,7 @@ class Service {
         options.deinterlace = request.deinterlace != 0;
         options.keep_hdr = request.keep_hdr != 0;
         options.skip_loop_filter = request.skip_loop_filter != 0;
+        options.memory = pictures_.get();
         decoder_.emplace(bytes, name_, options);
         said.text = pack_info(decoder_->info());
         break;
@@ -113,7 +122,9 @@ class Service {
   }
 
   Said act(const Request& request) {
-    if (request.ask == Ask::next && decoder_) return next();
+    for (std::uint32_t place = 0; place < kPicturePlaces; ++place)
+      if (request.done >> place & 1) given_[place] = {};
+    if (request.ask == Ask::next && decoder_) return next(std::min(request.most, kMostAhead));
     if (request.ask == Ask::seek && decoder_) {
       decoder_->seek(request.pts);
       return {};
@@ -124,28 +135,62 @@ class Service {
     fail("a child was asked for what it does not do");
   }
 
-  Said next() {
-    Frame frame;
+  /// Each picture is given when it is there: the parent has it whatever happens after it.
+  Said next(std::uint32_t most) {
     Said said;
-    if (!decoder_->next(frame)) {
-      said.reply.answer = Answer::end;
-      return said;
-    }
-    said.reply.picture = facts_of(frame);
-    const Placed placed = place_picture(said.reply.picture, room(), room_bytes());
-    for (int p = 0; p < plane_count(frame.layout); ++p) {
-      auto* out = const_cast<std::uint8_t*>(placed.frame.plane[p]);
-      const auto row = static_cast<std::size_t>(plane_row_bytes(frame, p));
-      for (int y = 0; y < plane_rows(frame, p); ++y)
-        std::memcpy(out + static_cast<std::ptrdiff_t>(y) * placed.frame.stride[p],
-                    frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p], row);
+    for (bool more = true; more && most > 0; --most) {
+      Frame frame;
+      if (!decoder_->next(frame)) {
+        said.reply.answer = Answer::end;
+        break;
+      }
+      const std::uint64_t number = head().given;
+      Given& given = head().ring[number % kMostAhead];
+      more = put(std::move(frame), given);
+      given.corrupt = decoder_->corrupt();
+      given.seeks = decoder_->seeks();
+      head().given = number + 1;
     }
     return said;
   }
 
+  /// False where it has no place: then it must be the last one.
+  bool put(Frame frame, Given& given) {
+    given.facts = facts_of(frame);
+    const auto free = std::ranges::find_if(given_, [](const Frame& f) { return !f.plane[0]; });
+    const bool any = free != given_.end();
+    if (!any || !is_shared(frame)) frame = copy_shared(frame, given.facts, any);
+    for (int p = 0; p < plane_count(frame.layout); ++p) {
+      given.plane[static_cast<std::size_t>(p)] =
+          static_cast<std::uint64_t>(frame.plane[p] - room());
+      given.stride[static_cast<std::size_t>(p)] = frame.stride[p];
+    }
+    const bool stays = frame.owner != nullptr;
+    given.place = stays ? static_cast<std::uint32_t>(free - given_.begin()) : kNoPlace;
+    if (stays) *free = std::move(frame);
+    return stays;
+  }
+
+  bool is_shared(const Frame& frame) const {
+    bool all = true;
+    for (int p = 0; p < plane_count(frame.layout); ++p)
+      all = all && frame.plane[p] >= room() && frame.plane[p] < room() + room_bytes();
+    return all;
+  }
+
+  /// Without an owner: at the beginning of the room, as no other memory is free.
+  Frame copy_shared(const Frame& frame, const PictureFacts& facts, bool may_stay) const {
+    const std::size_t bytes = place_picture(facts, nullptr, front_).bytes;
+    const std::shared_ptr<std::uint8_t> memory = may_stay ? pictures_->take(bytes) : nullptr;
+    Frame copy = place_picture(facts, memory ? memory.get() : room(), bytes).frame;
+    copy_pixels(frame, copy);
+    copy.owner = memory;
+    return copy;
+  }
+
   Said read(const Span& span, AudioMode mode) {
     const std::string track = pack_track(audio_->read(span, mode));
-    if (track.size() > room_bytes())
+    if (track.size() > front_)
       fail_as(Cause::limit, "the sound of '{}' is too much for one clip", name_);
     std::memcpy(room(), track.data(), track.size());
     Said said;
@@ -168,27 +213,43 @@ class Service {
     return said;
   }
 
+  SharedHead& head() const { return *reinterpret_cast<SharedHead*>(shared_.data()); }
   std::uint8_t* room() const { return shared_.data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
 
   int channel_;
   std::string name_;
   Mapping bytes_, shared_;
+  std::size_t front_ = 0;  // of the room: what is no memory of pictures_
+  std::unique_ptr<PictureMemory> pictures_;
   std::optional<Decoder> decoder_;
+  std::array<Frame, kPicturePlaces> given_;  // no planes: none
   std::optional<AudioReader> audio_;
   std::optional<SoundMeter> sound_;
 };
 
-void be_child(int channel) {
+/// Codecs take and free blocks of some hundred KiB again and again, when they are opened above all.
+/// A new process has no memory yet that could be used again: so it is to keep what it gets.
+void keep_memory() {
+  constexpr int kBlock = 4 << 20, kFree = 16 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kBlock);
+  ::mallopt(M_TRIM_THRESHOLD, kFree);
+  ::mallopt(M_TOP_PAD, 1 << 20);
+}
+
+void be_child(int channel, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  Service(channel).run();
+  keep_memory();
+  if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
 }
 
 /// Nothing in a new child, when that has done all.
 std::optional<HelperReply> obey(int channel, const HelperOrder& order,
                                 std::vector<Descriptor>& descriptors) {
   HelperReply reply;
-  if (order.act == HelperAct::reap) {
+  if (order.act == HelperAct::end) {
+    if (order.pid <= 0) return reply;
+    ::kill(order.pid, SIGKILL);  // until it is waited for, the number is its own
     int status = 0;
     pid_t found = 0;
     do {
@@ -198,10 +259,11 @@ std::optional<HelperReply> obey(int channel, const HelperOrder& order,
     return reply;
   }
   if (descriptors.size() != 1) return reply;
+  const pid_t parent = ::getpid();
   reply.pid = ::fork();
   if (reply.pid != 0) return reply;
   ::close(channel);
-  be_child(descriptors[0].get());
+  be_child(descriptors[0].get(), parent);
   return std::nullopt;
 }
 

@@ -11,12 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "base/input_limits.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "media/bounded.h"
 #include "media/confine.h"
@@ -33,10 +37,53 @@ std::pair<Descriptor, Descriptor> make_channel() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-/// This program, as the helper.
+/// This program, as the helper. Where it dies, its children die with it (PR_SET_PDEATHSIG), and the
+/// next that is to be forked has it started again. Thread-safe.
 class Helper {
  public:
+  /// In the new process the end of its channel; else -1.
+  int fork_itself() {
+    auto [ours, theirs] = make_channel();
+    pid_ = ::fork();
+    if (pid_ == 0) return theirs.release();  // which closes all others
+    if (pid_ > 0) channel_ = std::move(ours);
+    return -1;
+  }
+
   void start() {
+    const std::lock_guard lock(mutex_);
+    if (channel_.get() < 0) spawn();
+    started_ = true;
+  }
+
+  bool started() const { return started_; }
+
+  Forked fork(int descriptor) {
+    const std::lock_guard lock(mutex_);
+    for (;;) {
+      if (channel_.get() < 0 && deaths_ > kMostDeaths) give_up();
+      if (channel_.get() < 0) spawn();
+      HelperReply reply;
+      if (tell({HelperAct::fork, 0}, {descriptor}, reply)) return {std::max(reply.pid, 0), deaths_};
+      note_death();
+    }
+  }
+
+  /// Its status. Only its own parent knows that the number is still that process's.
+  int end(const Forked& child) noexcept {
+    const std::lock_guard lock(mutex_);
+    HelperReply reply;
+    if (child.helper == deaths_) {
+      if (tell({HelperAct::end, child.pid}, {}, reply)) return reply.status;
+      note_death();
+    }
+    return status_;
+  }
+
+ private:
+  static constexpr int kMostDeaths = 8;
+
+  void spawn() {
     auto [ours, theirs] = make_channel();
     constexpr int kNumber = 3;
     posix_spawn_file_actions_t actions;
@@ -45,30 +92,43 @@ class Helper {
     std::string name = ::program_invocation_short_name, mode = kServeIsolated,
                 number = std::to_string(kNumber);
     char* const arguments[] = {name.data(), mode.data(), number.data(), nullptr};
-    pid_t pid = 0;
     const int error =
-        ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments, ::environ);
+        ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, ::environ);
     ::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) fail_errno(error, "cannot start a process that decodes");
     channel_ = std::move(ours);
   }
 
-  bool started() const { return channel_.get() >= 0; }
-
-  HelperReply order(const HelperOrder& order, const std::vector<int>& descriptors) {
-    const std::lock_guard lock(mutex_);
-    HelperReply reply;
+  bool tell(const HelperOrder& order, const std::vector<int>& descriptors, HelperReply& reply) {
     std::string text;
     std::vector<Descriptor> none;
-    if (!send_message(channel_.get(), &order, sizeof order, {}, descriptors) ||
-        !receive_message(channel_.get(), &reply, sizeof reply, text, none))
-      fail_as(Cause::crash, "the process that starts decoders has died");
-    return reply;
+    return send_message(channel_.get(), &order, sizeof order, {}, descriptors) &&
+           receive_message(channel_.get(), &reply, sizeof reply, text, none);
   }
 
- private:
-  std::mutex mutex_;
-  Descriptor channel_;
+  void note_death() noexcept {
+    channel_ = Descriptor();
+    ::kill(pid_, SIGKILL);  // it is our own until it is waited for
+    status_ = 0;
+    while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR)
+      continue;
+    ++deaths_;
+  }
+
+  [[noreturn]] void give_up() const {
+    const std::string message = fmt::format(
+        "the process that starts decoders has died {} times{}; if memory is short, give the same "
+        "command with a smaller -j",
+        deaths_, WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL ? ", killed" : "");
+    end_run(message);
+    fail_as(Cause::crash, "{}", message);
+  }
+
+  std::mutex mutex_;  // guards all but started_
+  std::atomic<bool> started_{false};
+  Descriptor channel_;  // none: it has died
+  pid_t pid_ = 0;
+  int status_ = 0, deaths_ = 0;  // of the last that died, and how many
 };
 
 /// Never destroyed: threads that were left behind may hold children of it.
@@ -126,6 +186,14 @@ Opened open_bytes(const std::string& name, std::string_view bytes) {
 
 }  // namespace
 
+int fork_isolation(bool wanted) {
+  try {
+    return wanted && can_confine() ? helper().fork_itself() : -1;
+  } catch (const Error&) {  // begin_isolation() tells
+    return -1;
+  }
+}
+
 void begin_isolation() {
   if (!input_limits().isolate) return;
   if (!can_confine())
@@ -156,13 +224,10 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   request.max_pixels = limits.max_pixels;
   request.memory = limits.isolate_memory;
   const Descriptor memory = make_memory(request.shared);
-  shared_ = Mapping(memory.get(), request.shared, true);
+  shared_ = std::make_shared<const Mapping>(memory.get(), request.shared, false);
   auto [ours, theirs] = make_channel();
-  pid_ = helper().order({HelperAct::fork, 0}, {theirs.get()}).pid;
-  if (pid_ <= 0) {
-    pid_ = 0;
-    fail("cannot start a process that decodes '{}'", name);
-  }
+  forked_ = helper().fork(theirs.get());
+  if (gone()) fail("cannot start a process that decodes '{}'", name);
   channel_ = std::move(ours);
   theirs = Descriptor();
   try {
@@ -179,21 +244,11 @@ IsolatedChild::~IsolatedChild() {
 
 /// Its status; 0 if it was gone.
 int IsolatedChild::end() noexcept {
-  if (pid_ == 0) return 0;
-  // Until it is reaped the number is its own.
-  ::kill(pid_, SIGKILL);
-  int status = 0;
-  try {
-    status = helper().order({HelperAct::reap, pid_}, {}).status;
-  } catch (const Error&) {  // its children end with the helper
-  }
-  pid_ = 0;
-  return status;
+  return gone() ? 0 : helper().end(std::exchange(forked_, {}));
 }
 
 void IsolatedChild::wait() {
   const double limit = input_limits().timeout;
-  const auto& beats = reinterpret_cast<const SharedHead*>(shared_.data())->beats;
   StillClock clock;
   for (;;) {
     pollfd event{channel_.get(), POLLIN, 0};
@@ -202,7 +257,7 @@ void IsolatedChild::wait() {
     if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
     if (stop_signal() != 0) end();
     check_stop();
-    if (limit <= 0 || clock.still(beats) <= limit) continue;
+    if (limit <= 0 || clock.still(head().beats) <= limit) continue;
     end();
     fail_still(name_);
   }
@@ -221,7 +276,7 @@ void IsolatedChild::tell_death() {
 
 IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view text,
                                        const std::vector<int>& descriptors) {
-  if (pid_ == 0) fail_as(Cause::crash, "the process that decoded '{}' is gone", name_);
+  if (gone()) fail_as(Cause::crash, "the process that decoded '{}' is gone", name_);
   Told told;
   std::vector<Descriptor> none;
   if (!send_message(channel_.get(), &request, sizeof request, text, descriptors)) tell_death();

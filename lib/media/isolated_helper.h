@@ -9,14 +9,15 @@
 #include <string>
 #include <string_view>
 
+#include "media/isolated_pictures.h"
 #include "media/isolated_wire.h"
 
 namespace vfm::media {
 
-enum class HelperAct : std::uint32_t { fork, reap };
+enum class HelperAct : std::uint32_t { fork, end };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
-  pid_t pid = 0;  ///< of reap
+  pid_t pid = 0;  ///< of end
 };
 struct HelperReply {
   pid_t pid = -1;  ///< of the new child
@@ -25,6 +26,12 @@ struct HelperReply {
 
 /// Whether decoders are to be children: begin_isolation() has started the helper.
 bool is_isolating() noexcept;
+
+/// A process that the helper forked. It ends with the helper, if not before.
+struct Forked {
+  pid_t pid = 0;   ///< 0: there is none
+  int helper = 0;  ///< which of those that were started one after the other
+};
 
 /// One child. Ends with this object, whatever it is at. Thread-safety: one thread at a time.
 class IsolatedChild {
@@ -43,12 +50,17 @@ class IsolatedChild {
   /// What the child said when it had opened its source.
   const Told& opened() const { return opened_; }
   /// Waits for the answer. Throws the child's Error; Error{timeout} when it gets no further for
-  /// input_limits().timeout; {crash} when it has died, {memory} when the system killed it; Stopped.
+  /// input_limits().timeout; {crash} when it has died, {memory} when the system killed it, or the
+  /// helper with all its children; Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
-  /// The shared memory behind its head, which the child may change at any time.
-  std::uint8_t* room() const { return shared_.data() + kSharedHead; }
-  std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
+  /// Whether it has ended: nothing can be asked any more.
+  bool gone() const { return forked_.pid == 0; }
+  /// The shared memory, and its parts. The child may change it at any time; here it is to be read.
+  const std::shared_ptr<const Mapping>& memory() const { return shared_; }
+  const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
+  const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
+  std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
   const std::string& name() const { return name_; }
 
  private:
@@ -58,8 +70,8 @@ class IsolatedChild {
 
   std::string name_;
   Descriptor channel_;
-  pid_t pid_ = 0;  // 0: it is gone
-  Mapping shared_;
+  Forked forked_;
+  std::shared_ptr<const Mapping> shared_;
   Told opened_;
 };
 

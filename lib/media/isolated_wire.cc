@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/json.h"
@@ -17,7 +18,6 @@
 namespace vfm::media {
 namespace {
 
-constexpr std::size_t kAlign = 64;
 constexpr std::size_t kMostText = std::size_t{64} << 10;  // below what a socket's buffer takes
 constexpr std::size_t kMostDescriptors = 2;
 
@@ -60,8 +60,8 @@ int Descriptor::release() noexcept {
 }
 
 Mapping::Mapping(int fd, std::size_t size, bool writable) : size_(size) {
-  void* const map = ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                           writable ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+  void* const map =
+      ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) fail_errno(errno, "cannot map {} bytes", size);
   data_ = static_cast<std::uint8_t*>(map);
 }
@@ -85,64 +85,6 @@ Request request_for(Ask ask, const Span& span, AudioMode mode) {
   request.base_den = span.base.den;
   request.mode = mode;
   return request;
-}
-
-// At most three bytes a pixel, and rows are rounded up: by less than themselves where they are
-// rounded at all.
-std::size_t shared_bytes(std::uint64_t max_pixels) {
-  return kSharedHead + 6 * static_cast<std::size_t>(max_pixels) + (std::size_t{1} << 20);
-}
-
-Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room) {
-  if (facts.layout < 0 || facts.layout > static_cast<int>(PixelLayout::yuv420p10) ||
-      facts.width <= 0 || facts.height <= 0 || facts.width > 65536 || facts.height > 65536)
-    fail("a picture of {}x{} pixels is not possible", facts.width, facts.height);
-  Placed placed;
-  Frame& frame = placed.frame;
-  frame.layout = static_cast<PixelLayout>(facts.layout);
-  frame.width = facts.width;
-  frame.height = facts.height;
-  frame.full_range = facts.full_range != 0;
-  frame.color = facts.color;
-  frame.hdr = facts.hdr;
-  frame.chroma_location = facts.chroma_location;
-  frame.pts = facts.pts;
-  frame.duration = facts.duration;
-  frame.index = facts.index;
-  frame.key = facts.key != 0;
-  frame.interlaced = facts.interlaced != 0;
-  frame.top_first = facts.top_first != 0;
-  for (int p = 0; p < plane_count(frame.layout); ++p) {
-    const auto row = static_cast<std::size_t>(plane_row_bytes(frame, p));
-    const std::size_t stride = row < kAlign ? row : (row + kAlign - 1) / kAlign * kAlign;
-    frame.stride[p] = static_cast<int>(stride);
-    if (data) frame.plane[p] = data + placed.bytes;
-    // Vector code reads a little past the end of rows (frame.h).
-    placed.bytes += stride * static_cast<std::size_t>(plane_rows(frame, p)) + kAlign;
-    placed.bytes = (placed.bytes + kAlign - 1) / kAlign * kAlign;
-  }
-  if (placed.bytes > room)
-    fail_as(Cause::limit, "a picture of {}x{} pixels is larger than --max-pixels allows",
-            facts.width, facts.height);
-  return placed;
-}
-
-PictureFacts facts_of(const Frame& frame) {
-  PictureFacts facts;
-  facts.layout = static_cast<std::int32_t>(frame.layout);
-  facts.width = frame.width;
-  facts.height = frame.height;
-  facts.full_range = frame.full_range;
-  facts.color = frame.color;
-  facts.hdr = frame.hdr;
-  facts.chroma_location = frame.chroma_location;
-  facts.pts = frame.pts;
-  facts.duration = frame.duration;
-  facts.index = frame.index;
-  facts.key = frame.key;
-  facts.interlaced = frame.interlaced;
-  facts.top_first = frame.top_first;
-  return facts;
 }
 
 bool send_message(int channel, const void* head, std::size_t size, std::string_view text,
@@ -173,9 +115,11 @@ bool send_message(int channel, const void* head, std::size_t size, std::string_v
 
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors) {
-  text.assign(kMostText, '\0');
+  // Not `text` itself: to fill so much of it with zeros costs more than the message.
+  thread_local const std::unique_ptr<char[]> room(new char[kMostText]);
+  text.clear();
   descriptors.clear();
-  std::array<iovec, 2> parts{iovec{head, size}, iovec{text.data(), text.size()}};
+  std::array<iovec, 2> parts{iovec{head, size}, iovec{room.get(), kMostText}};
   alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = parts.data();
@@ -197,7 +141,7 @@ bool receive_message(int channel, void* head, std::size_t size, std::string& tex
   }
   if (got < static_cast<ssize_t>(size) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
     return false;
-  text.resize(static_cast<std::size_t>(got) - size);
+  text.assign(room.get(), static_cast<std::size_t>(got) - size);
   return true;
 }
 

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,7 +34,7 @@ class Descriptor {
 class Mapping {
  public:
   Mapping() = default;
-  /// Throws Error.
+  /// All who map it see what is written. Throws Error.
   Mapping(int fd, std::size_t size, bool writable);
   ~Mapping();
   Mapping(Mapping&& other) noexcept;
@@ -60,23 +59,17 @@ struct Request {
   std::uint64_t max_pixels = 0, memory = 0;
   std::int32_t stream = -1, threads = 1;  ///< stream: also the `video` of sound
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0, skip_loop_filter = 0;
-  // of the others
+  // of next and seek
+  std::uint64_t done = 0;  ///< places of pictures (isolated_pictures.h), as bits
+  std::uint32_t most = 1;  ///< of next: pictures at once
   std::int64_t pts = 0;
+  // of the others
   std::int64_t begin = 0, end = 0, base_num = 0, base_den = 1;
   AudioMode mode = AudioMode::drop;
 };
 
 /// `ask` is read or measure.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
-
-/// Of a picture: all but where it lies.
-struct PictureFacts {
-  std::int32_t layout = 0, width = 0, height = 0;
-  std::uint8_t full_range = 0, chroma_location = 0, key = 0, interlaced = 0, top_first = 0;
-  Color color;
-  HdrMetadata hdr;
-  std::int64_t pts = 0, duration = 0, index = 0;
-};
 
 enum class Answer : std::uint32_t { done, end, error };
 
@@ -86,28 +79,10 @@ struct Reply {
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  PictureFacts picture;
-  std::uint64_t bytes = 0;  ///< of what lies in the shared memory instead of a picture
+  std::uint64_t bytes = 0;  ///< of what lies in the room that is not a picture
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;
 };
-
-/// The beginning of the shared memory; the picture comes after kSharedHead bytes.
-struct SharedHead {
-  std::atomic<std::uint64_t> beats{0};
-};
-constexpr std::size_t kSharedHead = 4096;
-/// Of a video; what is never touched takes no memory.
-std::size_t shared_bytes(std::uint64_t max_pixels);
-
-/// A frame of these facts over memory at `data`, which has `room` bytes. Throws Error when it does
-/// not fit, or no such picture can be. `data` null: only its size is asked for.
-struct Placed {
-  Frame frame;
-  std::size_t bytes = 0;
-};
-Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-PictureFacts facts_of(const Frame& frame);
 
 /// One message, with up to two descriptors. False when the other end is gone.
 bool send_message(int channel, const void* head, std::size_t size, std::string_view text,

@@ -15,7 +15,6 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -62,16 +61,9 @@ std::vector<int> take_outside_streams();
 struct PictureSize {
   std::int64_t width = 0, height = 0;
 };
-/// The last picture above max_pixels that a codec without a CodecWatch refused on this thread since
-/// this was last called; 0 x 0 for none.
+/// The last picture above max_pixels that a codec without a CodecWatch (codec_watch.h) refused on
+/// this thread since this was last called; 0 x 0 for none.
 PictureSize take_oversize();
-/// What a codec says in its log alone, from any of its threads.
-struct CodecWatch {
-  std::atomic<std::int64_t> errors{0};
-  std::atomic<std::uint64_t> oversize{0};  ///< width << 32 | height of a picture above max_pixels
-};
-/// From now on what this codec logs is noted in `watch`, which must outlive it.
-void watch_codec(AVCodecContext* codec, CodecWatch* watch);
 
 /// For a codec's max_pixels, so that it refuses to begin with what is far above --max-pixels:
 /// codecs round sizes up, so code that takes their pictures calls check_pixels()
@@ -95,6 +87,8 @@ inline Rational from_av(AVRational r) {
 /// Throws Error when a part does not fit FFmpeg's 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
+/// Whether planes of FFmpeg's format are a Frame's as they lie, of the 8 bit layouts.
+bool lies_as_frame(int format, PixelLayout& layout);
 /// Flags for every swscale context of the project: the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
 

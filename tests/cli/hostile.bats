@@ -14,6 +14,7 @@ setup_file() {
     make_video "$name.mp4" 1 "testsrc2=size=${width}x48:rate=8"
     width=$((width + 2))
   done
+  make_video late.mp4 6 'testsrc2=size=108x48:rate=8'
   quiet_ffmpeg -i wide.mp4 -f lavfi -i sine=sample_rate=48000:duration=1 -c:v copy -c:a aac loud.mp4
   # The struct of the codec is FFmpeg's.
   # shellcheck disable=SC2046
@@ -29,6 +30,23 @@ bad() { run --separate-stderr timeout 60 env LD_PRELOAD="$PWD/misbehave.so" "$@"
 codes() { jq -r '[.input, .code] | join(" ")' "${1%/}/errors.jsonl" | sort; }
 # shards FILE: the records of shards, wherever these lie.
 shards() { jq -c 'select(.kind == "shard") | [.samples, .bytes, .xxh3]' "$1"; }
+# copies OF COUNT: n1.mp4 and so on, each another file: it has a box more, at which no reader looks.
+copies() {
+  local i
+  for ((i = 1; i <= $2; ++i)); do { cat "$1" && printf '\0\0\0\020free%08d' "$i"; } >"n$i.mp4"; done
+}
+# helper_at_work PID: what starts the decoders of the program; when there is one that has been there for a while.
+helper_at_work() {
+  local i helper children before=
+  for ((i = 0; i < 200; ++i)); do
+    sleep 0.1
+    helper=$(pgrep -P "$1") || continue
+    children=$(pgrep -P "$helper") || continue
+    [ "$children" != "$before" ] || { echo "$helper" && return; }
+    before=$children
+  done
+  return 1
+}
 # isolates: skips the test where --isolate is not there.
 isolates() {
   run vfm-clip --isolate -o probe wide.mp4
@@ -48,6 +66,25 @@ isolates() {
   # What was left behind is done by the same command, and what is there stays.
   vfm-clip -j1 -o out asleep.mp4 busy.mp4 wide.mp4 >m
   vfm-clip -j1 -o all asleep.mp4 busy.mp4 wide.mp4 >n
+  [ ! -e out/errors.jsonl ]
+  [ "$(tree_hash out)" = "$(tree_hash all)" ]
+}
+
+@test "sixteen decoders that hang are left behind; one more ends the run" {
+  copies asleep.mp4 18
+  bad vfm-clip -j16 --timeout 1s --shots-only n?.mp4 n1[0-6].mp4 wide.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ "$output" = *'"path":"wide.mp4"'*'"kind":"end"'* ]]
+  [[ "$stderr" = *"16 decodings hang in FFmpeg and end with this program"* ]]
+  bad vfm-clip -j18 --timeout 1s -o out n*.mp4 wide.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"more than 16 decodings hang, "*"give the same command with --isolate, which ends each alone"* ]]
+  [[ "$output" != *'"kind":"end"'* ]]
+  # It is a run that did not end: the same command goes on.
+  vfm-clip -o out n*.mp4 wide.mp4 >m
+  vfm-clip -o all n*.mp4 wide.mp4 >n
   [ ! -e out/errors.jsonl ]
   [ "$(tree_hash out)" = "$(tree_hash all)" ]
 }
@@ -109,6 +146,67 @@ isolates() {
   [ "$(codes out)" = $'crash.mp4 crash\ngreedy.mp4 memory' ]
   grep -q "the process that decoded 'crash.mp4' has died of SIGSEGV" out/errors.jsonl
   [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
+}
+
+@test "--isolate: what was decoded before a decoder hangs is the same" {
+  isolates
+  local how
+  for how in "" --isolate; do
+    bad vfm-clip -j1 $how --timeout 1s --spans <(echo '{"begin":0,"end":2}' && echo '{"begin":2,"end":6}') -o "out$how" late.mp4
+    [ "$status" -eq 1 ]
+    [ "$(codes "out$how")" = 'late.mp4 timeout' ]
+    (cd "out$how" && sha256sum -- *) >"files$how"
+  done
+  diff files files--isolate
+}
+
+@test "--isolate: when what starts decoders is killed, the file at hand has an error and the others are done" {
+  isolates
+  local pid got=0
+  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip -j1 --isolate -o out asleep.mp4 wide.mp4 >m 2>err 3>&- &
+  pid=$!
+  kill -KILL "$(helper_at_work $pid)"
+  wait $pid || got=$?
+  cat err
+  [ "$got" -eq 1 ]
+  [ "$(codes out)" = 'asleep.mp4 memory' ]
+  grep -q "the process that decoded 'asleep.mp4' was killed, as when memory is short" out/errors.jsonl
+  [[ "$(cat m)" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
+}
+
+@test "--isolate: what starts decoders is started again eight times" {
+  isolates
+  local pid got=0 i
+  copies asleep.mp4 12
+  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip --shots-only -j1 --isolate n?.mp4 n1?.mp4 >m 2>err 3>&- &
+  pid=$!
+  for ((i = 0; i < 9; ++i)); do kill -KILL "$(helper_at_work $pid)"; done
+  wait $pid || got=$?
+  cat err
+  [ "$got" -eq 1 ]
+  [ "$(grep -c 'was killed, as when memory is short' err)" -eq 9 ]
+  grep -q "the process that starts decoders has died 9 times, killed; if memory is short, give the same command" err
+  [[ "$(cat m)" != *'"kind":"end"'* ]]
+}
+
+@test "--isolate: as many processes decode as there are slots, and none outlives the program" {
+  isolates
+  local pid i
+  copies asleep.mp4 3
+  setsid env LD_PRELOAD="$PWD/misbehave.so" vfm-clip --shots-only -j3 --isolate asleep.mp4 busy.mp4 n?.mp4 >m 2>err 3>&- &
+  pid=$!
+  helper_at_work $pid
+  for ((i = 0; i < 5; ++i)); do
+    [ "$(pgrep -c -s $pid)" -le 5 ]
+    sleep 0.1
+  done
+  [ "$(pgrep -c -s $pid)" -eq 5 ]
+  kill -KILL $pid
+  for ((i = 0; i < 50; ++i)); do
+    pgrep -s $pid || return 0
+    sleep 0.1
+  done
+  false
 }
 
 @test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {

@@ -1,6 +1,7 @@
 // Preloaded into a program, it makes FFmpeg's video decoders do what a hostile file may make them do, by the width of the
 // coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
-// file and an address, and dies where either works. Pictures of other widths are decoded as ever.
+// file and an address, and dies where either works, 108 hangs asleep at its 41st packet. Pictures of other widths are
+// decoded as ever.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,7 +15,8 @@
 
 static void misbehave(int width) {
   volatile int* nowhere = NULL;
-  if (width == 98)
+  static int late = 0;
+  if (width == 98 || (width == 108 && late++ == 40))
     for (;;) pause();
   if (width == 100)
     for (volatile int i = 0;; ++i) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/ordered.h"
+#include "base/run_end.h"
 
 using namespace vfm;
 
@@ -19,7 +20,7 @@ namespace {
 /// A full disk stops a program as a signal does, and can be taken back.
 struct FullDisk {
   FullDisk() { CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped); }
-  ~FullDisk() { forget_full_disk(); }
+  ~FullDisk() { forget_run_end(); }
 };
 }  // namespace
 

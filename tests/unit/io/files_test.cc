@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -141,10 +142,10 @@ TEST_CASE("a full disk is an error at the write or the commit") {
   File file(fd, "x");
   // It is the fault of no item: everything else ends too.
   CHECK_THROWS_AS(file.write_all("abc", 3), Stopped);
-  CHECK_THAT(full_disk_message(),
+  CHECK_THAT(run_end_message(),
              Catch::Contains("cannot write 'x': No space left on device; make room"));
   CHECK_THROWS_AS(check_stop(), Stopped);
-  forget_full_disk();
+  forget_run_end();
   check_stop();
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/input_limits.h"
+#include "base/run_end.h"
 #include "frame_hash.h"
 #include "media_files.h"
 
@@ -181,7 +182,7 @@ TEST_CASE("a stop while a file is opened is no fault of the file") {
   // A full disk stops a program as a signal does, and can be taken back.
   CHECK_THROWS_AS(vfm::throw_output_error(ENOSPC, "cannot write 'x'"), vfm::Stopped);
   CHECK_THROWS_AS(Decoder(path("plain.mp4"), DecodeOptions{}), vfm::Stopped);
-  vfm::forget_full_disk();
+  vfm::forget_run_end();
   CHECK_FALSE(decode(path("plain.mp4")).empty());
 }
 

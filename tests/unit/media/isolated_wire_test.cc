@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "media/isolated_pictures.h"
 #include "media_files.h"
 
 using namespace vfm;
@@ -35,7 +36,7 @@ void append(std::string& text, T value) {
 
 TEST_CASE("a child's picture lies in what is shared, or is none") {
   constexpr std::uint64_t kMostPixels = 64 * 48;
-  const std::size_t room = shared_bytes(kMostPixels) - kSharedHead;
+  const std::size_t room = picture_bytes(kMostPixels);
   std::vector<std::uint8_t> memory(room);
   for (int layout = 0; layout <= static_cast<int>(PixelLayout::yuv420p10); ++layout)
     for (const auto& [width, height] : {std::pair(64, 48), {1, 3072}, {3072, 1}, {63, 47}}) {
@@ -56,6 +57,53 @@ TEST_CASE("a child's picture lies in what is shared, or is none") {
                                               {0, INT32_MAX, INT32_MAX},
                                               {0, 4096, 4096}})
     CHECK_THROWS_AS(place_picture(facts(layout, width, height), memory.data(), room), Error);
+}
+
+TEST_CASE("planes that a child names lie in what is shared, or it names none") {
+  constexpr std::size_t kRoom = 1 << 16;
+  std::vector<std::uint8_t> memory(kRoom);
+  Given given;
+  given.facts = facts(0, 64, 48);
+  given.plane = {0, 4096, 8192};
+  given.stride = {64, 64, 32};
+  const Frame frame = picture_at(given, memory.data(), kRoom);
+  CHECK(frame.plane[1] == memory.data() + 4096);
+  CHECK(frame.stride[2] == 32);
+  // As near to the end as 64 bytes behind the plane allow, and one nearer.
+  const std::uint64_t last = kRoom - 64 - (32 * 23 + 32);
+  given.plane[2] = last;
+  CHECK_NOTHROW(picture_at(given, memory.data(), kRoom));
+  given.plane[2] = last + 1;
+  CHECK_THROWS_AS(picture_at(given, memory.data(), kRoom), Error);
+  std::mt19937_64 draw(1);
+  const auto any = [&]() -> std::uint64_t {
+    const std::uint64_t few = draw() % (kRoom + 200);
+    return draw() % 4 > 0 ? few : draw() % 2 > 0 ? draw() : 0 - few;
+  };
+  int good = 0;
+  for (int i = 0; i < 20000; ++i) {
+    given.facts =
+        facts(static_cast<std::int32_t>(draw() % 6), static_cast<std::int32_t>(draw() % 99),
+              static_cast<std::int32_t>(draw() % 99));
+    for (std::size_t p = 0; p < 3; ++p) {
+      given.plane[p] = any();
+      given.stride[p] = static_cast<std::int32_t>(draw() % 3 > 0 ? draw() % 400 : any());
+    }
+    try {
+      const Frame found = picture_at(given, memory.data(), kRoom);
+      ++good;
+      for (int p = 0; p < plane_count(found.layout); ++p) {
+        REQUIRE(found.plane[p] >= memory.data());
+        REQUIRE(found.stride[p] >= plane_row_bytes(found, p));
+        REQUIRE(found.plane[p] + std::ptrdiff_t{found.stride[p]} * (plane_rows(found, p) - 1) +
+                    plane_row_bytes(found, p) + 64 <=
+                memory.data() + kRoom);
+      }
+    } catch (const Error&) {
+    }
+  }
+  CHECK(good > 100);
+  CHECK(good < 19000);
 }
 
 TEST_CASE("what a child says of a stream comes back, or is none") {

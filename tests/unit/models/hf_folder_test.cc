@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -62,7 +63,7 @@ TEST_CASE("a stop while a configuration is read is not one that is wrong") {
         "'x/config.json': 'dim' is 0");
   CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);  // stops as signals do
   CHECK_THROWS_AS(models::in_file("x/config.json", [] { check_stop(); }), Stopped);
-  forget_full_disk();
+  forget_run_end();
 }
 
 TEST_CASE("hf: trap 21, fields left out of config.json have the defaults of the libraries") {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "io/file.h"
 #include "support/samples.h"
@@ -44,7 +45,7 @@ TEST_CASE("a stop while a receipt is looked at does not make it worthless") {
   receipt.write(R"({"plan":"x"})");
   CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);  // stops as signals do
   CHECK_THROWS_AS(receipt.find([](const Json&) { check_stop(); }), Stopped);
-  forget_full_disk();
+  forget_run_end();
 }
 
 TEST_CASE("a shard is as it was written if its size and its indexes are") {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/log.h"
+#include "base/run_end.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -200,11 +201,11 @@ TEST_CASE("a full disk of one rank is an error with its message; alone it ends t
     });
   };
   const auto errors = on_ranks(3, [&](dist::World& world) { full(world, 1); });
-  forget_full_disk();
+  forget_run_end();
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].starts_with("1: cannot write 'x': No space left on device"));
   CHECK_THROWS_AS(full(*dist::self_world(), 0), Stopped);
-  forget_full_disk();
+  forget_run_end();
   // Of several the first speaks.
   const auto several = on_ranks(4, [](dist::World& world) {
     on_all_ranks(world, [&] {

@@ -1,0 +1,26 @@
+// Inside lib/media only: what the callbacks of a codec find in its `opaque`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "media/libav.h"
+
+namespace vfm::media {
+
+class PictureMemory;
+
+struct CodecWatch {
+  // What a codec says in its log alone, from any of its threads.
+  std::atomic<std::int64_t> errors{0};
+  std::atomic<std::uint64_t> oversize{0};  ///< width << 32 | height of a picture above max_pixels
+  // Of place_pictures() (picture_memory.h), set before the codec is opened.
+  PictureMemory* memory = nullptr;  ///< null: FFmpeg's own
+  bool clean = false;  ///< pictures begin black (grey for RGB formats), and not as an older one
+};
+
+/// From now on what this codec logs is noted in `watch`, which must outlive it.
+void watch_codec(AVCodecContext* codec, CodecWatch* watch);
+
+}  // namespace vfm::media
