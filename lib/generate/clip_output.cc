@@ -61,8 +61,7 @@ void check_clip(const models::VideoTokenizer& tokenizer, const generate::Latent&
 }
 
 void add_extra(Json& record, const Json& extra) {
-  for (const auto& [key, value] : extra.items())
-    if (!record.contains(key)) record[key] = value;
+  add_members(record, extra);
 }
 
 std::string usable_encoder(std::string encoder) {

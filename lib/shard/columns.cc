@@ -70,8 +70,7 @@ void merge_json(std::string& into, const std::string& more, const std::string& w
   } catch (const Error&) {
   }
   if (!a.is_object()) return;  // one sample's own fault: left for its reader to see
-  for (const auto& [name, value] : b.items())
-    a[name] = value;
+  put_members(a, b);
   into = dump_json(a);
 }
 
