@@ -320,10 +320,10 @@ TEST_CASE("a size that the archive does not have allocates nothing and is an err
   CHECK_THROWS_AS(IndexedReader(dir / "a.tar").read(0), Error);
 }
 
-// Were each member looked for among all before it, the last would take minutes.
+// Were each member looked for among all before it, the last would take long.
 TEST_CASE("a sample of very many members is refused, and the next one is read") {
   const TemporaryFolder dir;
-  for (const int members : {4096, 4097, 150'000}) {
+  for (const int members : {4096, 4097, 60'000}) {
     const std::string path = python_tar(
         dir, "USTAR_FORMAT",
         fmt::format("[('a.txt', 'x')] + [('k.e%d' % i, 'y') for i in range({})] + [('z.txt', 'z')]",
