@@ -97,7 +97,10 @@ Record parse_record(std::string_view line, std::string_view where) {
   record.json = parse_json(line, where);
   record.where = where;
   record.kind = need_string(record.json, "kind", where);
-  if (record.json.contains("path")) record.path();  // throws if it is not a string
+  if (record.json.contains("path")) {
+    const std::string path = record.path();  // throws if it is not a string
+    if (path.find('\0') != std::string::npos) fail("the path of {} holds a NUL", where);
+  }
   if (const auto columns = record.json.find("columns"); columns != record.json.end()) {
     if (!columns->is_object()) fail("'columns' of {} is not an object", where);
     for (const auto& [name, path] : columns->items())
