@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/input_limits.h"
 #include "base/json.h"
+#include "base/json_members.h"
 #include "base/units.h"
 
 using namespace vfm;
