@@ -1,5 +1,6 @@
-// Objects of JSON that may have very many names: a Json keeps their order, and to find one or to add
-// one compares it with all before it, minutes for those that fit into one line.
+// Objects of JSON that may have very many names: a Json keeps their order, and to find one or to
+// add one compares it with all before it, minutes for those that fit into one line.
+//
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -29,9 +29,9 @@ struct Record {
 /// without "columns" is its own path.
 std::vector<std::string> column_tars(const Record& shard);
 
-/// Parses one line: JSON object, or bare path. Throws Error on anything else: other JSON, no "kind",
-/// wrong types, a path with control characters or no UTF-8. What begins as an object could (a brace
-/// and a quote) is one, or damaged; "[x].mp4", "{x}.mp4" are paths. Pure; the fuzz target calls it.
+/// Parses one line: JSON object, or bare path. Throws Error on anything else: other JSON, no
+/// "kind", wrong types, a path with controls or no UTF-8. What begins as an object could (a brace,
+/// a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz target calls it.
 Record parse_record(std::string_view line, std::string_view where);
 
 /// Reads records from command line arguments (io/input_lines.h): each is a video or shard path or

@@ -5,13 +5,12 @@
 // many of the bytes after it are what stands beside the packets (avcC, hvcC, av1C, start codes);
 // the rest is a packet.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/coded_units.h"
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
 #include "fuzz.h"
+#include "media/coded_units.h"
 
 namespace {
 
@@ -27,8 +26,8 @@ void expect(bool holds) {
 
 /// That a view is of the bytes that it was taken from.
 void expect_inside(std::string_view part, std::string_view whole) {
-  expect(part.empty() || (part.data() >= whole.data() &&
-                          part.data() + part.size() <= whole.data() + whole.size()));
+  expect(part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size()));
 }
 
 /// What is done with each unit of a clip, and what its result promises.
@@ -96,19 +95,20 @@ std::vector<std::string> fuzz_seeds() {
   const auto seed = [](char choice, const std::string& beside, const std::string& packet) {
     return std::string{choice, static_cast<char>(beside.size())} + beside + packet;
   };
-  const std::string avcc = "\1\x64\0\x0b\xff\xe1\0\x0a\x67\x64\0\x0b\xac\xd9\x42\x8d\x3b\x01\1\0"
-                           "\4\x68\xeb\xe3\xcb"s;
-  const std::string hvcc = "\1\1\x60\0\0\0\x90\0\0\0\0\0\x1e\xf0\0\xfc\xfd\xf8\xf8\0\0\x0f\3"
-                           "\x20\0\1\0\7\x40\1\x0c\1\xff\xff\x01"
-                           "\x21\0\1\0\x10\x42\1\1\1\x60\0\0\3\0\x90\0\0\3\0\0\x3c"
-                           "\x22\0\1\0\6\x44\1\xc1\x72\xb4\x22"s;
+  const std::string avcc =
+      "\1\x64\0\x0b\xff\xe1\0\x0a\x67\x64\0\x0b\xac\xd9\x42\x8d\x3b\x01\1\0"
+      "\4\x68\xeb\xe3\xcb"s;
+  const std::string hvcc =
+      "\1\1\x60\0\0\0\x90\0\0\0\0\0\x1e\xf0\0\xfc\xfd\xf8\xf8\0\0\x0f\3"
+      "\x20\0\1\0\7\x40\1\x0c\1\xff\xff\x01"
+      "\x21\0\1\0\x10\x42\1\1\1\x60\0\0\3\0\x90\0\0\3\0\0\x3c"
+      "\x22\0\1\0\6\x44\1\xc1\x72\xb4\x22"s;
   const std::string hevc_slice = "\x26\1\xaf\x12\0\0\3\1\x80"s, hevc_cra = "\x2a\1\xaf\x12\x80"s;
-  return {
-      seed(0, avcc, "\0\0\0\2\x09\xf0\0\0\0\5\x65\x88\x84\0\x10"s),
-      seed(0, "\0\0\0\1\x67\x64\0\x0b\xac\0\0\1\x68\xeb\xe3"s, "\0\0\1\x65\x88\0\0\1\x41\x9a"s),
-      seed(1, hvcc, "\0\0\0\x09"s + hevc_slice + "\0\0\0\5"s + hevc_cra),
-      seed(1, "\0\0\0\1\x40\1\x0c\0\0\1\x42\1\1\0\0\1\x44\1\xc1"s, "\0\0\1"s + hevc_cra),
-      seed(2, "", "\x82\x49\x83\x42\0\x3f\0\x2f"s),
-      seed(3, "\x81\x04\x0c\0\x0a\x0b\0\0\0\x04\x3c\xff\xbc\xff\xe0\0\x40"s,
-           "\x12\0\x0a\x0b\0\0\0\x04\x3c\xff\xbc\xff\xe0\0\x40\x32\3\x10\1\0"s)};
+  return {seed(0, avcc, "\0\0\0\2\x09\xf0\0\0\0\5\x65\x88\x84\0\x10"s),
+          seed(0, "\0\0\0\1\x67\x64\0\x0b\xac\0\0\1\x68\xeb\xe3"s, "\0\0\1\x65\x88\0\0\1\x41\x9a"s),
+          seed(1, hvcc, "\0\0\0\x09"s + hevc_slice + "\0\0\0\5"s + hevc_cra),
+          seed(1, "\0\0\0\1\x40\1\x0c\0\0\1\x42\1\1\0\0\1\x44\1\xc1"s, "\0\0\1"s + hevc_cra),
+          seed(2, "", "\x82\x49\x83\x42\0\x3f\0\x2f"s),
+          seed(3, "\x81\x04\x0c\0\x0a\x0b\0\0\0\x04\x3c\xff\xbc\xff\xe0\0\x40"s,
+               "\x12\0\x0a\x0b\0\0\0\x04\x3c\xff\xbc\xff\xe0\0\x40\x32\3\x10\1\0"s)};
 }
