@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <optional>
+#include <vector>
+
 #include "base/error.h"
+#include "base/json_members.h"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
@@ -18,24 +22,84 @@ const Json* find(const Json& value, const char* name) {
   fail("'{}' is not {} but {}", name, wanted, found.type_name());
 }
 
+constexpr int kMostLevels = 100;
+constexpr std::size_t kMostNames = std::size_t{1} << 20;
+
+/// Makes a Json of what the library's parser reads.
+class TreeBuilder : public nlohmann::json_sax<Json> {
+ public:
+  explicit TreeBuilder(std::string_view what) : what_(what) {}
+  Json take() { return std::move(root_); }
+  const std::string& error() const { return error_; }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // no part of JSON
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    Members& members = *open_.back().members;
+    if (members.size() >= kMostNames)
+      fail("{} has an object of more than {} names", what_, kMostNames);
+    member_ = members.emplace(name).first;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::json::exception& error) override {
+    error_ = error.what();
+    return false;
+  }
+
+ private:
+  struct Level {
+    Json* value;  // stays where it is: nothing is added beside it while it is open
+    std::optional<Members> members;  // of an object
+  };
+
+  Json& place() {
+    if (open_.empty()) return root_;
+    Json& around = *open_.back().value;
+    return around.is_array() ? around.emplace_back() : *member_;
+  }
+  bool put(Json value) {
+    place() = std::move(value);
+    return true;
+  }
+  bool open(Json value) {
+    if (open_.size() >= kMostLevels) fail("{} is nested deeper than {} levels", what_, kMostLevels);
+    Json& here = place();
+    here = std::move(value);
+    open_.push_back({&here, std::nullopt});
+    if (here.is_object()) open_.back().members.emplace(here);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view what_;
+  std::string error_;
+  Json root_;
+  Json* member_ = nullptr;  // of the innermost object: whose value comes next
+  std::vector<Level> open_;
+};
+
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view what) {
-  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > 100) fail("{} is nested deeper than 100 levels", what);
-    return true;
-  };
-  try {
-    return Json::parse(text, watch);
-  } catch (const nlohmann::json::parse_error& error) {
-    // The library's text is "[json.exception...] parse error at line 1, column 5: ..."; keep the
-    // end.
-    std::string message = error.what();
-    if (const auto at = message.find("column "); at != std::string::npos) message.erase(0, at);
-    fail("{} is not JSON: {}", what, message);
-  } catch (const nlohmann::json::exception& error) {
-    fail("{} is not JSON: {}", what, error.what());
-  }
+  TreeBuilder tree(what);
+  if (Json::sax_parse(text, &tree)) return tree.take();
+  // The library's text is "[json.exception...] parse error at line 1, column 5: ..."; keep the end.
+  std::string message = tree.error();
+  if (const auto at = message.find("column "); at != std::string::npos) message.erase(0, at);
+  fail("{} is not JSON: {}", what, message);
 }
 
 std::string dump_json(const Json& value) {

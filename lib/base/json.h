@@ -15,9 +15,9 @@ namespace vfm {
 
 using Json = nlohmann::ordered_json;
 
-/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). A document
-/// nested deeper than 100 levels is refused, so hostile input cannot exhaust the stack. Throws
-/// Error.
+/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). What is nested
+/// deeper than 100 levels, or an object of more than a million names, is refused: hostile input
+/// exhausts neither stack nor time. Of a name that comes twice the last value counts. Throws Error.
 Json parse_json(std::string_view text, std::string_view what);
 
 /// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.

@@ -8,7 +8,8 @@
 namespace vfm::cli {
 
 /// `text` with '?' for each character that ends a line, steers a terminal, or turns the direction
-/// of writing: controls (C0, DEL, C1), U+2028, U+2029, U+202A to U+202E, U+2066 to U+2069.
+/// of writing (steering_character(), base/utf8.h), and for each byte that is no UTF-8: a terminal
+/// that expects another encoding obeys some of these.
 std::string harmless(std::string_view text);
 
 }  // namespace vfm::cli

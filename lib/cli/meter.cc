@@ -62,7 +62,7 @@ void Meter::note(std::string_view text) {
 
 void Meter::place(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  place_ = text;
+  place_ = harmless(text);
   if (!place_.empty()) draw(false);
 }
 

@@ -22,6 +22,7 @@
 #include "base/progress.h"
 #include "base/run_end.h"
 #include "base/stop.h"
+#include "base/utf8.h"
 #include "cli/completion.h"
 #include "cli/harmless.h"
 #include "cli/meter.h"
@@ -143,6 +144,20 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   return hash_hex(dump_json({tool.name(), given})).substr(0, 16);
 }
 
+/// Records name the folders and files that options name. Throws Error{usage} for a name that is no
+/// UTF-8.
+void check_names(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    // CLI11 puts checks behind the word.
+    if (type.find("DIR") == std::string::npos && !type.starts_with("FILE") &&
+        !type.starts_with("RUN"))
+      continue;
+    for (const std::string& name : option->results())
+      if (!is_utf8(name)) fail_usage("{}: {}", option->get_name(), no_utf8_message(name));
+  }
+}
+
 /// The tool's work between the records that begin and end its output. No end is written where this
 /// throws. Returns the exit status.
 int run_in_stream(Tool& tool, Context& context, const std::string& id) {
@@ -223,6 +238,7 @@ int run(int argc, char** argv, Tool& tool) {
     tool.add_options(app);
     add_common_options(app, common);
     app.parse(argc, argv);
+    check_names(app);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return finish(0);

@@ -3,6 +3,7 @@
 //
 // A tool is a class with options, checks and run(); its main is `return vfm::cli::run(argc, argv,
 // tool);`. Parsing opens nothing; run() does the work and throws.
+// Folders and files that options name have names in UTF-8 (base/utf8.h), as records name them.
 // Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option, recipe
 // or model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
 // SPDX-License-Identifier: Apache-2.0

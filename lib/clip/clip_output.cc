@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/json_members.h"
 #include "clip/names.h"
 
 namespace vfm::clip {
 
 void pass_on(const Json& from, Json& to) {
-  for (const auto& [name, value] : from.items())
-    if (!to.contains(name)) to[name] = value;
+  add_members(to, from);
 }
 
 ClipOutput::ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store)

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "media/picture_file.h"
 
 namespace vfm::clip {
@@ -217,7 +216,7 @@ void Explanation::settle(curate::ShotDetector& detector) {
 
 ExplainedVideo Explanation::explained() const {
   ExplainedVideo video;
-  video.name = parse_json(dump_json(Json(path_)), "a name").get<std::string>();  // valid UTF-8
+  video.name = path_;
   report::Series threshold{"threshold", {}, {}};
   if (!scores_.x().empty()) {
     threshold.x = {scores_.x().front(), scores_.x().back()};

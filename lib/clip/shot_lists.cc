@@ -87,11 +87,10 @@ Clock clock_of(const ShotsOfVideo& video) {
   return constant ? Clock{rate, true} : Clock{1 / tick, false};
 }
 
-/// A value of FFmpeg's metadata: UTF-8, in one line, with what would end it escaped.
+/// A value of FFmpeg's metadata: in one line, with what would end it escaped.
 std::string metadata_value(const std::string& text) {
-  const Json valid = parse_json(dump_json(Json(one_line(text))), "a name");
   std::string value;
-  for (const char c : valid.get<std::string>()) {
+  for (const char c : one_line(text)) {
     if (std::string_view("=;#\\").find(c) != std::string_view::npos) value += '\\';
     value += c;
   }

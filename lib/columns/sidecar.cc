@@ -2,17 +2,21 @@
 #include "columns/sidecar.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "io/file.h"
 #include "text/unicode.h"
 
 namespace vfm::columns {
 namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
 std::vector<text::Cue> parse_sidecar(const std::string& bytes, const std::string& kind,
                                      const std::string& path, ColumnNotes& notes) {
@@ -85,6 +89,12 @@ const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std:
   notes_.inputs[path] = nullptr;
   if (!io::file_exists(path)) return at->second;
   try {
+    if (const std::uint64_t size = io::File::open_regular(path).size(); size > kMostBytes) {
+      notes_.inputs[path] = io::hash_file(path);
+      fail_as(Cause::limit, "'{}' has {}, and captions beside a video are read up to {}", path,
+              format_bytes(static_cast<double>(size)),
+              format_bytes(static_cast<double>(kMostBytes)));
+    }
     const std::string bytes = io::read_file(path);
     notes_.inputs[path] = hash_hex(bytes);
     at->second = parse_sidecar(bytes, kind, path, notes_);

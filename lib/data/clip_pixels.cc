@@ -107,9 +107,9 @@ double measured_rate(const media::StreamInfo& info, std::int64_t first, std::int
 
 class ClipReader {
  public:
-  ClipReader(std::string_view bytes, const std::string& where, const std::string& key,
+  ClipReader(std::string_view bytes, const std::string& name, const std::string& key,
              const ClipOptions& options)
-      : bytes_(bytes), where_(where), options_(options), draw_(draw(key, options)) {}
+      : bytes_(bytes), name_(name), options_(options), draw_(draw(key, options)) {}
 
   ClipPixels read() {
     media::Decoder decoder = open();
@@ -132,9 +132,9 @@ class ClipReader {
       // The container promised more than decodes, or nothing at all: count.
       std::int64_t end = 0;
       const auto count = static_cast<std::int64_t>(all_pts(open(), end).size());
-      if (count == 0) fail("{} has no frame that can be decoded", where_);
+      if (count == 0) fail("'{}' has no frame that can be decoded", name_);
       out = take(open(), window(numbers(count), draw_.time, options_));
-      if (out.frames == 0) fail("{} does not decode the same way twice", where_);
+      if (out.frames == 0) fail("'{}' does not decode the same way twice", name_);
     }
     if (resampled && out.frames > 1) out.fps = options_.fps.value();
     return out;
@@ -142,7 +142,7 @@ class ClipReader {
 
  private:
   media::Decoder open() const {
-    return media::Decoder(bytes_, where_, {.in_place = true, .hardware = options_.hardware});
+    return media::Decoder(bytes_, name_, {.in_place = true, .hardware = options_.hardware});
   }
 
   Bucket bucket_of_picture() const {
@@ -187,7 +187,7 @@ class ClipReader {
   }
 
   std::string_view bytes_;
-  std::string where_;
+  std::string name_;
   const ClipOptions& options_;
   Draw draw_;
   media::StreamInfo info_;
@@ -195,9 +195,9 @@ class ClipReader {
 
 }  // namespace
 
-ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
+ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
                        const ClipOptions& options) {
-  return ClipReader(bytes, where, key, options).read();
+  return ClipReader(bytes, name, key, options).read();
 }
 
 }  // namespace vfm::data

@@ -47,8 +47,8 @@ struct ClipPixels {
 };
 
 /// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws
-/// Error, naming `where`, if nothing can be decoded.
-ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
+/// Error, naming `name` in quotes, if nothing can be decoded.
+ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
                        const ClipOptions& options);
 
 }  // namespace vfm::data

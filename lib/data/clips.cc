@@ -44,6 +44,18 @@ void check_media(const shard::Sample& sample, const shard::Member& media, const 
          known);
 }
 
+/// The pixels of a sample that ClipSet::sample() gave; errors name it by `what`, too.
+ClipPixels pixels_of(const shard::Sample& sample, const std::string& what,
+                     const ClipOptions& options) {
+  const shard::Member& media = *first_media(sample);
+  try {
+    return clip_pixels(media.data, sample.key + "." + media.extension, sample.key, options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::runtime) throw;
+    fail_as(error.cause(), "{}: {}", what, error.what());
+  }
+}
+
 /// What the dataset's index says of a member.
 ClipFacts facts_of(const Json& json) {
   ClipFacts facts;
@@ -177,7 +189,7 @@ shard::Sample ClipSet::sample(std::size_t i) const {
 
 ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
   const shard::Sample clip = sample(i);
-  ClipPixels pixels = clip_pixels(first_media(clip)->data, name(i), clip.key, options);
+  ClipPixels pixels = pixels_of(clip, name(i), options);
   pixels.bytes = clip.bytes();
   return pixels;
 }
@@ -191,7 +203,7 @@ TextedClip ClipSet::read(std::size_t i, const ClipOptions& options, const TextCo
   } catch (const Error& error) {
     fail("{}: {}", name(i), error.what());
   }
-  read.pixels = clip_pixels(first_media(clip)->data, name(i), clip.key, options);
+  read.pixels = pixels_of(clip, name(i), options);
   read.pixels.bytes = clip.bytes();
   return read;
 }

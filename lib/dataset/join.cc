@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_members.h"
 #include "shard/columns.h"
 
 namespace vfm::dataset {
@@ -30,11 +31,13 @@ void merge(Json& meta, std::string_view text, const std::string& key, bool first
            std::set<std::string>& added) {
   const Json more = parse_json(text, fmt::format("'{}.json'", key));
   if (!more.is_object()) fail("'{}.json' is not a JSON object", key);
+  Members members(meta);
   for (const auto& [name, value] : more.items()) {
-    if (!first && !added.insert(name).second && meta[name] != value)
+    Json& member = *members.emplace(name).first;
+    if (!first && !added.insert(name).second && member != value)
       fail("two columns of sample '{}' have different values of '{}': {} and {}", key, name,
-           dump_json(meta[name]), dump_json(value));
-    meta[name] = value;
+           dump_json(member), dump_json(value));
+    member = value;
   }
 }
 

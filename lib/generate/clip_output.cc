@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_members.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "generate/clip_progress.h"
@@ -61,8 +62,7 @@ void check_clip(const models::VideoTokenizer& tokenizer, const generate::Latent&
 }
 
 void add_extra(Json& record, const Json& extra) {
-  for (const auto& [key, value] : extra.items())
-    if (!record.contains(key)) record[key] = value;
+  add_members(record, extra);
 }
 
 std::string usable_encoder(std::string encoder) {

@@ -33,6 +33,12 @@ void wait_until_readable(int fd) {
     check_stop();
 }
 
+/// For the system a name ends at a NUL, so it would open another file. JSON can hold such a name.
+void refuse_nul(const std::string& path) {
+  if (path.find('\0') != std::string::npos)
+    fail_as(Cause::open, "cannot open '{}': no name of a file holds a NUL", path);
+}
+
 std::string read_all(File file) {
   std::string text;
   std::vector<char> buffer(1 << 16);
@@ -55,6 +61,7 @@ File& File::operator=(File&& other) noexcept {
 }
 
 File File::open_read(const std::string& path) {
+  refuse_nul(path);
   // A pipe without a writer is opened at once; the wait comes after, where a stop is seen.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
@@ -68,6 +75,7 @@ File File::open_read(const std::string& path) {
 }
 
 File File::open_regular(const std::string& path) {
+  refuse_nul(path);
   struct stat info {};
   // Before it is opened: what that does to a pipe or a device cannot be undone.
   if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
@@ -164,7 +172,7 @@ std::string read_stream(const std::string& path) {
 
 bool file_exists(const std::string& path) {
   struct stat info {};
-  return ::stat(path.c_str(), &info) == 0;
+  return path.find('\0') == std::string::npos && ::stat(path.c_str(), &info) == 0;
 }
 
 std::string hash_file(const std::string& path) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/utf8.h"
 #include "io/file.h"
 
 namespace vfm::io {
@@ -30,6 +31,7 @@ bool is_tar_name(std::string_view path) {
 }
 
 Record bare_path(std::string_view path, std::string_view where) {
+  if (!is_utf8(path)) fail("{}", no_utf8_message(path));
   Record record;
   record.kind = is_tar_name(path) ? "shard" : "video";
   record.json = {{"kind", record.kind}, {"path", std::string(path)}};
@@ -54,6 +56,25 @@ bool is_other_json(std::string_view line) {
   }
 }
 
+/// Characters that steer a terminal, which may show the line, as JSON may write them: \u009b. They
+/// stand in its strings alone.
+std::string without_steering(const std::string& line) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const std::size_t bytes = steering_character(std::string_view(line).substr(i));
+    if (bytes == 0) continue;
+    unsigned code = static_cast<unsigned char>(line[i]);
+    if (bytes > 1) code &= bytes == 2 ? 0x1fU : 0x0fU;
+    for (std::size_t k = 1; k < bytes; ++k)
+      code = code << 6 | (static_cast<unsigned char>(line[i + k]) & 0x3fU);
+    out.append(line, done, i - done).append(fmt::format("\\u{:04x}", code));
+    done = i + bytes;
+    i = done - 1;
+  }
+  return out.append(line, done);
+}
+
 bool is_manifest_file(const std::string& argument) {
   const std::string ext = extension(argument);
   return !is_url(argument) && (ext == "jsonl" || ext == "ndjson");
@@ -76,7 +97,10 @@ Record parse_record(std::string_view line, std::string_view where) {
   record.json = parse_json(line, where);
   record.where = where;
   record.kind = need_string(record.json, "kind", where);
-  if (record.json.contains("path")) record.path();  // throws if it is not a string
+  if (record.json.contains("path")) {
+    const std::string path = record.path();  // throws if it is not a string
+    if (path.find('\0') != std::string::npos) fail("the path of {} holds a NUL", where);
+  }
   if (const auto columns = record.json.find("columns"); columns != record.json.end()) {
     if (!columns->is_object()) fail("'columns' of {} is not an object", where);
     for (const auto& [name, path] : columns->items())
@@ -100,8 +124,8 @@ ManifestReader::ManifestReader(std::vector<std::string> arguments, OnFault on_ba
 
 std::optional<Record> ManifestReader::next() {
   while (const auto line = lines_.next()) {
-    if (line->as_is) return bare_path(line->text, line->where);
     try {
+      if (line->as_is) return bare_path(line->text, line->where);
       if (line->error.empty()) return parse_record(line->text, line->where);
       on_bad_({line->where, line->error, Cause::line});
     } catch (const Error& error) {
@@ -129,7 +153,7 @@ void ManifestWriter::end(int status) {
 }
 
 void ManifestWriter::write_line(const Json& record) {
-  const std::string line = dump_json(record) + "\n";
+  const std::string line = without_steering(dump_json(record)) + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t put = ::write(fd_, rest.data(), rest.size());

@@ -30,14 +30,14 @@ struct Record {
 std::vector<std::string> column_tars(const Record& shard);
 
 /// Parses one line: JSON object, or bare path. Throws Error on anything else: other JSON, no
-/// "kind", wrong types, control characters in a path. What begins as an object could (a brace and
+/// "kind", wrong types, a path with controls or no UTF-8. What begins as an object could (a brace,
 /// a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz target calls it.
 Record parse_record(std::string_view line, std::string_view where);
 
 /// Reads records from command line arguments (io/input_lines.h): each is a video or shard path or
 /// URL, or a manifest file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames. A
-/// bad line, or one over 16 MiB, is not fatal: `on_bad` hears of it, and reading goes on.
-/// Thread-safety: one thread at a time.
+/// bad line, one over 16 MiB, or a name that is no UTF-8 (base/utf8.h) is not fatal: `on_bad` hears
+/// of it, and reading goes on. Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
@@ -52,9 +52,9 @@ class ManifestReader {
 };
 
 /// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it
-/// names is durable). What a tool writes to standard output stands between begin() and end(), which
-/// cli::run calls: without an end its readers know that it was killed, or failed.
-/// Thread-safety: any thread, line by line.
+/// names is durable), what steers a terminal as \uXXXX. A tool's standard output stands between
+/// begin() and end(), which cli::run calls: without an end its readers know that it was killed, or
+/// failed. Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
   /// Standard output by default. Does not own the descriptor.

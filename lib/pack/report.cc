@@ -112,8 +112,8 @@ class Report {
     const shard::Member* media = shard::media_member(sample);
     if (media == nullptr) return;
     Pair pair;
-    pair.original =
-        data::clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
+    pair.original = data::clip_pixels(media->data, sample.key + "." + media->extension, sample.key,
+                                      options_.clip);
     const data::LatentSample latent = set.read(i);
     const data::Entry entry = set.index().sizes(i);
     pair.decoded =

@@ -55,8 +55,8 @@ LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokeniz
   data::SampleText text = data::sample_text(sample, meta);
   out.entry.text_tokens = text.tokens;
   out.text_encoder = std::move(text.encoder);
-  const data::ClipPixels clip = data::clip_pixels(
-      media->data, fmt::format("'{}.{}'", sample.key, media->extension), sample.key, options);
+  const data::ClipPixels clip =
+      data::clip_pixels(media->data, sample.key + "." + media->extension, sample.key, options);
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;
   const shard::Member latent = encoded(clip, {t, h, w}, tokenizer, out.sums);

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.h"
+#include "base/utf8.h"
 #include "io/atomic_file.h"
 
 namespace vfm::report {
@@ -78,10 +81,17 @@ void append_figure(std::string& out, const Figure& figure) {
 }  // namespace
 
 std::string escape_html(std::string_view text) {
+  const auto is_control = [](std::string_view character) {
+    const auto first = static_cast<unsigned char>(character[0]);
+    return first < 0x20 || first == 0x7f || (first == 0xc2 && steering_character(character) > 0);
+  };
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    const std::size_t bytes = utf8_character(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(bytes, 1));
+    text.remove_prefix(character.size());
+    switch (const char c = character.front()) {
       case '&':
         out += "&amp;";
         break;
@@ -99,7 +109,10 @@ std::string escape_html(std::string_view text) {
         break;
       default:
         // Control characters are not allowed in a document, not even as references.
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') out += c;
+        if (bytes == 0)
+          out += "\ufffd";
+        else if (c == '\n' || c == '\t' || !is_control(character))
+          out += character;
     }
   }
   return out;

@@ -26,6 +26,8 @@ struct Figure {
   bool video = false;  ///< a <video> that loops, instead of an <img>
 };
 
+/// `text` with references for what would be markup, also in an attribute; without control
+/// characters but tab and newline; U+FFFD for each byte that is no UTF-8.
 std::string escape_html(std::string_view text);
 /// "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);

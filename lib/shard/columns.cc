@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_members.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "io/file.h"
@@ -70,8 +71,7 @@ void merge_json(std::string& into, const std::string& more, const std::string& w
   } catch (const Error&) {
   }
   if (!a.is_object()) return;  // one sample's own fault: left for its reader to see
-  for (const auto& [name, value] : b.items())
-    a[name] = value;
+  put_members(a, b);
   into = dump_json(a);
 }
 

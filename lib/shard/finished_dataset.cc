@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/finished_dataset.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -22,6 +24,14 @@ io::Record record_of(const std::string& directory, const std::string& name) {
   return {"shard", std::move(record), "'" + io::join_path(directory, "plan.json") + "'"};
 }
 
+/// Whether a plan may name a shard so: a path that leads out of the dataset's folder would be read,
+/// whoever wrote the plan.
+bool stays_inside(const std::string& name) {
+  const std::filesystem::path path(name);
+  return !name.empty() && path.is_relative() &&
+         std::find(path.begin(), path.end(), std::filesystem::path("..")) == path.end();
+}
+
 /// Calls use() with the name and the record of each shard.
 template <class Use>
 void for_each_planned(const std::string& directory, const Use& use) {
@@ -32,6 +42,7 @@ void for_each_planned(const std::string& directory, const Use& use) {
     const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
     for (const Json& shard : plan.at("shards")) {
       const std::string name = need_string(shard, "path", "the plan");
+      if (!stays_inside(name)) fail("its plan names a shard outside of it, '{}'", name);
       use(name, record_of(directory, name));
     }
   } catch (const std::exception& error) {

@@ -80,6 +80,7 @@ bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view)
     std::string_view key, extension;
     if (!split_plain_name({header, ::strnlen(header, kMaxName)}, key, extension)) return false;
     if (!view.members.empty() && key != view.key) return false;
+    if (view.members.size() == ReadLimits::kMembers) return false;
     if (view.find(extension).data()) return false;
     view.key = key;
     view.members.push_back({extension, range.substr(at, *size), offset + at});

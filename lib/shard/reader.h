@@ -31,6 +31,7 @@ io::File open_tar(const std::string& path);
 /// What a reader takes into memory.
 struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
+  static constexpr std::size_t kMembers = 4096;  ///< most members of a sample
 };
 
 /// A sample that was skipped.
@@ -50,8 +51,8 @@ class StreamReader {
   /// The next sample: consecutive members with one key, lower-cased extensions, split at the first
   /// dot of the base name; a second member of one extension begins the next sample. False at the
   /// end. Throws Error on a damaged or truncated archive, naming the path: what came before it is
-  /// whole. Samples that are too large by their headers, or while they are unpacked, and those with
-  /// sparse members are passed over: refused().
+  /// whole. Samples that are too large by their headers, or while they are unpacked, have too many
+  /// members, or sparse ones, are passed over: refused().
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
   /// Whether its samples can only be read in order: a compressed tar, or a list of files.

@@ -6,14 +6,16 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "shard/columns.h"
 
 namespace vfm::shard {
 namespace {
 
+/// One whose name is no UTF-8 is left to the ManifestReader, which refuses it.
 bool is_directory(const std::string& path) {
   std::error_code error;
-  return std::filesystem::is_directory(path, error);
+  return is_utf8(path) && std::filesystem::is_directory(path, error);
 }
 
 std::vector<std::string> without_folders(std::vector<std::string> arguments) {

@@ -112,6 +112,7 @@ struct StreamReader::State {
   }
   bool next_entry();
   std::string refusal(std::uint64_t bytes);
+  std::string too_many();
   std::string read_data(std::string& data, std::uint64_t room);
   void pass_over();
   bool read_sample(Sample& sample, std::string& why_not);
@@ -151,6 +152,12 @@ std::string StreamReader::State::refusal(std::uint64_t bytes) {
       "member '{}.{}' of '{}' is too large: {} bytes or more make its sample larger than the limit "
       "of {} (--max-member)",
       key, extension, name, bytes, format_bytes(static_cast<double>(limits.member)));
+}
+
+std::string StreamReader::State::too_many() {
+  too_large = true;
+  return fmt::format("sample '{}' of '{}' has more than {} members", key, name,
+                     ReadLimits::kMembers);
 }
 
 /// Fills `data`, which grows with what is really there: a size in a hostile header allocates
@@ -204,15 +211,20 @@ bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
   sample.key = key;
   std::uint64_t bytes = 0;
   do {
-    sample.members.push_back({extension, {}});
-    begins.push_back(static_cast<std::uint64_t>(archive_filter_bytes(tar.get(), 0)));
-    if (why_not.empty()) why_not = read_data(sample.members.back().data, limits.member - bytes);
+    const bool takes = why_not.empty();
+    if (sample.members.size() < ReadLimits::kMembers) {
+      sample.members.push_back({extension, {}});
+      begins.push_back(static_cast<std::uint64_t>(archive_filter_bytes(tar.get(), 0)));
+      if (takes) why_not = read_data(sample.members.back().data, limits.member - bytes);
+      bytes += sample.members.back().data.size();
+    } else if (takes) {
+      why_not = too_many();
+    }
     if (!why_not.empty()) {
-      for (Member& member : sample.members)
-        member.data = {};
+      for (std::size_t i = 0; takes && i < sample.members.size(); ++i)
+        sample.members[i].data = {};
       pass_over();
     }
-    bytes += sample.members.back().data.size();
     if (!next_entry()) {
       ended = true;
       return true;
@@ -291,7 +303,8 @@ TarOffsets TarOffsets::scan(const std::string& path, const std::string& name) {
         key = s.key;
         extensions.clear();
       }
-      extensions.push_back(s.extension);
+      // Of a sample that has more, which is read by nobody, the others are not looked at.
+      if (extensions.size() < ReadLimits::kMembers) extensions.push_back(s.extension);
     }
     // libarchive seeks over data, also past the end of the file.
     if (position() > s.file.size()) fail("'{}' is not a readable tar: Truncated tar archive", name);

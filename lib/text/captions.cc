@@ -85,15 +85,19 @@ bool is_tag_start(std::string_view rest) {
 /// Removes <b>, </font>, {\an8}; a lone '<' or '{' is text.
 std::string strip_markup(std::string_view text) {
   std::string out;
+  // What is not found from one place on is not looked for from a later one.
+  bool tags_end = true, overrides_end = true;
   while (!text.empty()) {
-    const bool tag = text.front() == '<' && is_tag_start(text);
-    const bool override_tag = text.starts_with("{\\");
+    const bool tag = tags_end && text.front() == '<' && is_tag_start(text);
+    const bool override_tag = overrides_end && text.starts_with("{\\");
     const std::size_t close = tag            ? text.find('>')
                               : override_tag ? text.find('}')
                                              : std::string_view::npos;
     if (close != std::string_view::npos) {
       text.remove_prefix(close + 1);
     } else {
+      if (tag) tags_end = false;
+      if (override_tag) overrides_end = false;
       out += text.front();
       text.remove_prefix(1);
     }

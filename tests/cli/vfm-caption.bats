@@ -347,6 +347,24 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   [ "$(grep -c 'a.caption.tar$' left)" -eq 0 ]
 }
 
+@test "a file beside a video that is too large for captions is recorded, and the next source is asked" {
+  make_shard a
+  truncate -s 65M v.txt
+  run --separate-stderr vfm-caption --sidecars . --from existing:txt,builtin:measure a.tar
+  [ "$status" -eq 1 ]
+  [ "$(jq -r '[.input, .code] | join(" ")' caption-errors.jsonl)" = "v.txt limit" ]
+  grep -q "'v.txt' has 65.0 MiB, and captions beside a video are read up to 64.0 MiB" caption-errors.jsonl
+  [[ "$(member a.caption.tar ac1.txt)" = "A "* ]]
+  # As long as the file is the same, the column stays.
+  before=$(stat -c %Y.%i a.caption.tar)
+  run vfm-caption --sidecars . --from existing:txt,builtin:measure a.tar
+  [ "$status" -eq 1 ]
+  [ "$(stat -c %Y.%i a.caption.tar)" = "$before" ]
+  echo better >v.txt
+  vfm-caption --sidecars . --from existing:txt,builtin:measure a.tar
+  [ "$(member a.caption.tar ac1.txt)" = better ]
+}
+
 @test "--report shows clips and captions" {
   make_shard a
   printf '1\n00:00:00,000 --> 00:00:01,000\nx < y & z\n' >v.srt

@@ -136,7 +136,7 @@ for clip in check(track, "Track.1")["children"]:
 }
 
 @test "shots as a timeline of OpenTimelineIO and as FFmpeg's chapters, of any name and rate" {
-  local name=$'a,"=;#\\%41\xff\n .mp4'
+  local name=$'a,"=;#\\%41\xc3\xbf\n .mp4'
   cp shots.mp4 "$name"
   # vfr.mkv has the 1st, 2nd, 4th, ... of five frames, in milliseconds.
   vfm-clip --shots-only --format otio "$name" vfr.mkv late.ts >list.otio
@@ -156,7 +156,7 @@ for clip in check(track, "Track.1")["children"]:
   for start in 0 4.5; do
     for n in 1 2 3; do
       awk -v a="$start" -v n="$n" 'BEGIN { printf "%.6f %.6f ", a + (n - 1) * 1.5, a + n * 1.5 }'
-      if [ $start = 0 ]; then printf 'a,"=;#\\%%41\xef\xbf\xbd? .mp4 %d\n' $n; else echo "vfr.mkv $n"; fi
+      if [ $start = 0 ]; then printf 'a,"=;#\\%%41\xc3\xbf? .mp4 %d\n' $n; else echo "vfr.mkv $n"; fi
     done
   done >want
   diff want got

@@ -420,6 +420,8 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   only_records
   [ -z "$output" ]
   [[ "$stderr" == *"no sample could be packed"* ]]
+  [[ "$stderr" == *"a1 of 'a.tar': "*"'a1.mp4'"* ]]
+  [[ "$stderr" != *"''"* ]]
   [ ! -e out/train/a.tar ]
   [ ! -e out/latents.json ]
   run --separate-stderr pack -o none - </dev/null

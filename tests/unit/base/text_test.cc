@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/input_limits.h"
 #include "base/json.h"
+#include "base/json_members.h"
 #include "base/units.h"
 
 using namespace vfm;
@@ -60,6 +61,49 @@ TEST_CASE("JSON keeps the order of keys and names the culprit") {
   CHECK_FALSE(get_string(value, "z"));
   CHECK_THROWS_WITH(get_integer(value, "s"), "'s' is not an integer but string");
   CHECK_THROWS_WITH(need_string(value, "path", "the record"), "the record has no 'path'");
+}
+
+TEST_CASE("JSON: of equal names the last value counts, at the first place; depth has an end") {
+  CHECK(dump_json(parse_json(R"({"a":1,"b":2,"a":{"c":3},"b":[]})", "x")) ==
+        R"({"a":{"c":3},"b":[]})");
+  const auto nested = [](int levels) {
+    std::string text;
+    for (int i = 0; i < levels; ++i)
+      text += i % 2 == 0 ? "{\"a\":" : "[";
+    text += "1";
+    for (int i = levels; i-- > 0;)
+      text += i % 2 == 0 ? "}" : "]";
+    return text;
+  };
+  CHECK(dump_json(parse_json(nested(100), "x")) == nested(100));
+  CHECK_THROWS_WITH(parse_json(nested(101), "x"), "x is nested deeper than 100 levels");
+  CHECK_THROWS_WITH(parse_json("[1e999]", "x"), Catch::StartsWith("x is not JSON"));
+  CHECK_THROWS_WITH(parse_json("[1] 2", "x"), Catch::StartsWith("x is not JSON"));
+  CHECK_THROWS_WITH(parse_json("", "x"), Catch::StartsWith("x is not JSON"));
+}
+
+// Were each name compared with those before it, this would take minutes.
+TEST_CASE("JSON: very many names take no longer than their text") {
+  constexpr int kNames = 400'000;
+  const auto object = [](int first, int names, const char* value) {
+    std::string text = "{";
+    for (int i = first; i < first + names; ++i)
+      text += format("{}\"{:06}\":{}", i > first ? "," : "", i, value);
+    return text + "}";
+  };
+  Json many = parse_json(object(0, kNames, "1"), "x");
+  CHECK(dump_json(many) == object(0, kNames, "1"));
+  add_members(many, parse_json(object(1, kNames, "2"), "x"));
+  CHECK(many.size() == kNames + 1);
+  CHECK(many.front() == 1);
+  CHECK(std::next(many.begin()).value() == 1);
+  CHECK(many.back() == 2);
+  put_members(many, parse_json(object(1, kNames + 1, "3"), "x"));
+  CHECK(many.front() == 1);
+  CHECK(std::next(many.begin()).value() == 3);
+  CHECK(many.size() == kNames + 2);
+  CHECK_THROWS_WITH(parse_json(object(0, (1 << 20) + 1, "1"), "x"),
+                    "x has an object of more than 1048576 names");
 }
 
 // Reference: xxhsum 0.8.1 -H3 and -H2 of "abc" and of nothing.

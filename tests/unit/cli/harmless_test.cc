@@ -16,8 +16,13 @@ TEST_CASE("what steers a terminal or turns a line becomes a question mark, and n
   CHECK(harmless("\u2066\u2069") == "??");
   CHECK(harmless("\u2027\u202f\u2065\u206a") == "\u2027\u202f\u2065\u206a");
   CHECK(harmless("\u30e8\u3042") == "\u30e8\u3042");
-  // Cut off in the middle of a character: as it is.
-  CHECK(harmless("a\xe2\x80") == "a\xe2\x80");
-  CHECK(harmless("\xc2") == "\xc2");
+  // What is no UTF-8: cut off in the middle of a character, C1 as one byte, overlong, a surrogate.
+  CHECK(harmless("a\xe2\x80") == "a??");
+  CHECK(harmless("\xc2") == "?");
+  CHECK(harmless("\x9b"
+                 "31m") == "?31m");
+  CHECK(harmless("\xc0\x9b\xe0\x82\x9b") == "?????");
+  CHECK(harmless("\xed\xa0\x80\xf4\x90\x80\x80\xff") == "????????");
+  CHECK(harmless("\xf0\x9f\xa6\x8a\xf4\x8f\xbf\xbf") == "\xf0\x9f\xa6\x8a\xf4\x8f\xbf\xbf");
   CHECK(harmless("").empty());
 }

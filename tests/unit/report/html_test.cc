@@ -27,6 +27,9 @@ TEST_CASE("text cannot become markup", "[report]") {
   CHECK(escape_html("<a href=\"x\">'&'</a>") ==
         "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
   CHECK(escape_html(std::string("a\0b\x1b[31m", 8)) == "ab[31m");
+  CHECK(escape_html("a\x7f\u009b\u0085\u00a0\n\tb") == "a\u00a0\n\tb");
+  CHECK(escape_html("\xff<\xe2\x80\"\xc2") == "\ufffd&lt;\ufffd\ufffd&quot;\ufffd");
+  CHECK(escape_html("\u202eabc\u05d0") == "\u202eabc\u05d0");
   CHECK(escape_html("日本語 ümlaut") == "日本語 ümlaut");
 
   Page page("<title>");

@@ -319,3 +319,31 @@ TEST_CASE("a size that the archive does not have allocates nothing and is an err
   io::write_file(dir / "a.tar", tar);
   CHECK_THROWS_AS(IndexedReader(dir / "a.tar").read(0), Error);
 }
+
+// Were each member looked for among all before it, the last would take long.
+TEST_CASE("a sample of very many members is refused, and the next one is read") {
+  const TemporaryFolder dir;
+  for (const int members : {4096, 4097, 60'000}) {
+    const std::string path = python_tar(
+        dir, "USTAR_FORMAT",
+        fmt::format("[('a.txt', 'x')] + [('k.e%d' % i, 'y') for i in range({})] + [('z.txt', 'z')]",
+                    members));
+    const std::size_t whole = members > 4096 ? 2 : 3;
+    StreamReader reader(path);
+    std::vector<std::string> keys;
+    for (Sample sample; reader.next(sample);)
+      keys.push_back(sample.key);
+    CHECK(keys.size() == whole);
+    CHECK(keys.back() == "z");
+    CHECK(reader.refused().size() == 3 - whole);
+    for (const Refused& refused : reader.refused())
+      CHECK_THAT(refused.why, Contains("sample 'k' of '") && Contains("more than 4096 members"));
+    const IndexedReader by_index(path, TarOffsets::scan(path, path));
+    REQUIRE(by_index.samples() == 3);
+    if (whole == 3)
+      CHECK(by_index.read(1).members.size() == 4096);
+    else
+      CHECK_THROWS_WITH(by_index.read(1), Contains("more than 4096 members"));
+    CHECK(by_index.read(2).key == "z");
+  }
+}

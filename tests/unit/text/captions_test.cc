@@ -69,6 +69,18 @@ TEST_CASE("malformed cues are counted and skipped") {
   CHECK(parse_srt("00:00:01,0 --> 00:00:02,0\n" + std::string(100'000, '<')).cues.size() == 1);
 }
 
+// Were an end looked for from each beginning, this would take minutes.
+TEST_CASE("tags without an end are text, however many") {
+  const auto caption_of = [](const std::string& text) {
+    return parse_srt("1\n00:00:00,000 --> 00:00:01,000\n" + text).cues.at(0).caption;
+  };
+  CHECK(caption_of("<b>a</b> <c {\\d} {\\e") == "a <c {\\e");
+  std::string many;
+  for (int i = 0; i < 1'000'000; ++i)
+    many += "<a{\\";
+  CHECK(caption_of(many) == many);
+}
+
 TEST_CASE("a span gets the cues that belong to it") {
   const std::vector<Cue> cues = {{0, 2, "one"}, {2, 4, "two"}, {4, 4.5, "three"}, {10, 20, "long"}};
   CHECK(caption_of_span(cues, 0, 2) == "one");

@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# Shards and lists whose names lead elsewhere, whose sizes lie, or whose JSON is made to hurt: the samples around them are
+# used, what is wrong is recorded, nothing else is touched, and memory and time have their bounds.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  make_video good.mp4 0.5 testsrc2=size=32x32:rate=8
+  "$BATS_TEST_DIRNAME/make-hostile-shards" good.mp4 shards >table
+}
+setup() {
+  setup_tools
+  mkdir -p around/work/shards
+  cp "$BATS_FILE_TMPDIR/good.mp4" around/secret.mp4
+  echo secret >around/secret.txt
+  cd around/work || return 1
+  ln "$BATS_FILE_TMPDIR"/shards/*.tar shards
+  cp "$BATS_FILE_TMPDIR"/{table,good.mp4} .
+}
+
+# through TOOL...: each shard alone through it. It ends by itself with 0 or 1, takes no memory for what is only promised,
+# gives each fault a code, and writes nowhere else.
+through() {
+  local name readable status keys bad=0
+  while read -r name readable; do
+    status=0
+    (ulimit -v 4000000 && timeout 60 "$@" -o "out-$name" "shards/$name.tar" >"$name.jsonl" 2>"$name.err") || status=$?
+    keys=$(find "out-$name" -name '*.tar' -exec tar -tf {} \; | grep -oE '^(good|last)\.' | sort -u | wc -l)
+    if [ "$status" -gt 1 ] || [ "$keys" -ne "$readable" ] || grep -q 'internal error\|out of memory' "$name.err"; then
+      echo "$name: status $status, $keys of $readable samples; $(head -c 2000 "$name.err")"
+      bad=1
+    fi
+    [ "$status" -eq 0 ] || jq -se 'length > 0 and all(.code != "other" and .code != null)' "out-$name"/*errors.jsonl >/dev/null ||
+      { echo "$name: $(head -c 2000 "out-$name"/*errors.jsonl)"; bad=1; }
+  done <table
+  [ "$(cd .. && echo *)" = "secret.mp4 secret.txt work" ]
+  run ! grep -rl secret --include='*.tar' --exclude-dir=shards .
+  return $bad
+}
+
+@test "hostile shards through vfm-caption" { through vfm-caption -j1 --sidecars ..; }
+@test "hostile shards through vfm-embed" { through vfm-embed -j1; }
+@test "hostile shards through vfm-shard" { through vfm-shard -j1 --keep-duplicates; }
+@test "hostile shards through vfm-pack" { through vfm-pack -j1 --size 32 --frames 1; }
+
+@test "hostile lines: each is one error, and the others are used" {
+  local i=0 code
+  {
+    head -c 100000 /dev/zero | tr '\0' '['
+    echo
+    head -c 100000 /dev/zero | tr '\0' '[' | sed 's/^/{"kind":"video","path":"good.mp4","x":/'
+    echo
+    echo '{"kind":"video","path":"good.mp4","n":1e999}'
+    printf '{"kind":"video","path":"good.mp4\xff"}\n'
+    echo '{"kind":"video","path":"good.mp4\u0000.mkv"}'
+    echo '{"kind":"video","path":"good.mp4\ud800"}'
+    echo '{"kind":"video","path":["good.mp4"]}'
+    echo '{"kind":1,"path":"good.mp4"}'
+    echo '{"kind":"shard","path":"x.tar","columns":["y.tar"]}'
+    echo '{"kind":"end","records":-1}'
+    echo '{"kind":"video","path":"good.mp4"'
+    head -c 17000000 /dev/zero | tr '\0' ' '
+    echo x
+    python3 -c 'print("{" + ",".join("\"n%07d\":0" % i for i in range(1_200_000)) + "}")'
+    # These are good: of equal names the last counts, numbers may be large, and so may the number of names.
+    python3 -c 'print("{\"kind\":\"x\",\"path\":1,\"kind\":\"video\",\"path\":\"good.mp4\",\"n\":" + "9" * 4000 + "}")'
+    python3 -c 'print("{\"kind\":\"video\",\"path\":\"other.mp4\"," + ",".join("\"n%06d\":0" % i for i in range(300_000)) + "}")'
+  } >list
+  make_video other.mp4 0.5 testsrc=size=32x32:rate=8
+  (ulimit -v 4000000 && timeout 60 vfm-clip -j1 -o out <list >clips.jsonl 2>err) || [ $? -eq 1 ]
+  [ "$(jq -c 'select(.source) | .source' clips.jsonl | tr '\n' ' ')" = '"good.mp4" "other.mp4" ' ]
+  jq -r '[.code, .input] | join(" ")' out/errors.jsonl
+  [ "$(jq -r '.code + " " + .input' out/errors.jsonl | grep -c '^line line [0-9]* of standard input$')" -eq 13 ]
+  [ "$(wc -l <out/errors.jsonl)" -eq 13 ]
+  [ "$(wc -l <err)" -eq 13 ]
+}
+
+@test "a dataset whose plan names shards outside of its folder is none" {
+  vfm-shard -o set shards/twice.tar >/dev/null 2>&1 || [ $? -eq 1 ]
+  cp -r set ../set
+  local name plan
+  for name in ../../set/train/00000.tar /etc/passwd train/../../x.tar ''; do
+    plan=$(jq -c --arg name "$name" '.shards[0].path = $name' ../set/plan.json)
+    echo "$plan" >set/plan.json
+    run --separate-stderr vfm-embed -o never set
+    echo "$name: $status $stderr"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" = *"'set' is not a finished dataset of vfm-shard: its plan names a shard outside of it, '$name'" ]]
+  done
+}
