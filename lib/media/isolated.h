@@ -2,12 +2,12 @@
 // hostile file does to a decoder there ends that file alone.
 //
 // The program starts itself once more, as a helper that has no threads and has read nothing. For
-// each Decoder, AudioReader and SoundMeter the helper forks a child. The parent opens the file that
-// was named, and hands over its descriptor; the child maps it, gives up all it does not need
-// (confine.h), and only then looks at the bytes. Pictures come back in memory that both map, one at
-// a time and when they are asked for: so a child works on its parent's slot, and what it decodes is
-// what is decoded without it. The parent copies them before it uses them, and believes nothing:
-// sizes and layouts are checked, and where planes lie both sides compute.
+// each Decoder, AudioReader, SoundMeter and SoundSamples the helper forks a child. The parent opens
+// the file that was named, and hands over its descriptor; the child maps it, gives up all it does
+// not need (confine.h), and only then looks at the bytes. Pictures come back in memory that both
+// map, one at a time and when they are asked for: so a child works on its parent's slot, and what
+// it decodes is what is decoded without it. The parent copies them before it uses them, and
+// believes nothing: sizes and layouts are checked, and where planes lie both sides compute.
 //
 // It takes what the parent may read as it is: a picture that is wrong, not a parent that fails.
 // Files and bytes in memory alone; an address is an Error (a child has no network).

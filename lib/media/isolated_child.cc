@@ -17,6 +17,7 @@
 #include "media/isolated.h"
 #include "media/isolated_helper.h"
 #include "media/isolated_wire.h"
+#include "media/sound_samples.h"
 
 namespace vfm::media {
 namespace {
@@ -106,6 +107,9 @@ class Service {
       case Want::sound:
         sound_.emplace(bytes, name_, request.stream);
         break;
+      case Want::samples:
+        samples_.emplace(bytes, name_, request.stream);
+        break;
       case Want::nothing:
         break;
     }
@@ -121,6 +125,7 @@ class Service {
     const Span span{request.begin, request.end, {request.base_num, request.base_den}};
     if (request.ask == Ask::read && audio_) return read(span, request.mode);
     if (request.ask == Ask::measure && sound_) return measure(span);
+    if (request.ask == Ask::hear && samples_) return hear(span);
     fail("a child was asked for what it does not do");
   }
 
@@ -168,6 +173,21 @@ class Service {
     return said;
   }
 
+  Said hear(const Span& span) {
+    Said said;
+    const std::optional<SoundSamples::Heard> heard = samples_->read(span);
+    if (!heard) {
+      said.reply.answer = Answer::end;
+      return said;
+    }
+    said.reply.begin = heard->begin;
+    said.reply.bytes = heard->samples.size() * sizeof(float);
+    if (said.reply.bytes > room_bytes())
+      fail_as(Cause::limit, "the sound of '{}' is too much for --max-pixels", name_);
+    std::memcpy(room(), heard->samples.data(), said.reply.bytes);
+    return said;
+  }
+
   std::uint8_t* room() const { return shared_.data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
 
@@ -177,6 +197,7 @@ class Service {
   std::optional<Decoder> decoder_;
   std::optional<AudioReader> audio_;
   std::optional<SoundMeter> sound_;
+  std::optional<SoundSamples> samples_;
 };
 
 void be_child(int channel) {
