@@ -180,6 +180,11 @@ class ClipTool : public vfm::cli::Tool {
             ->type_name("LIKENESS")
             ->check(CLI::Range(0.0, 1.0))
             ->check(vfm::cli::not_nan);
+    app.add_option("--stitch-sound", stitch_sound_,
+                   "sound that goes on, or breaks, moves that threshold, or not")
+        ->type_name("off|on")
+        ->check(CLI::IsMember({"off", "on"}))
+        ->capture_default_str();
     device_.add(app);
     app.get_option("--device")->needs(model);
     app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
@@ -190,6 +195,7 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void check_stitching() {
+    options_.recipe.stitch_sound = stitch_sound_ == "on";
     if (stitch_model_.empty()) return;
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)
@@ -325,7 +331,7 @@ class ClipTool : public vfm::cli::Tool {
     stride_ = stride;
     for (const char* detection :
          {"--detector", "--detector-model", "--threshold", "--gradual", "--strictness", "--stitch",
-          "--stitch-threshold", "--stitch-model"})
+          "--stitch-threshold", "--stitch-model", "--stitch-sound"})
       for (CLI::Option* given : {spans, stride})
         given->excludes(app.get_option(detection));
   }
@@ -356,7 +362,7 @@ class ClipTool : public vfm::cli::Tool {
   CLI::Option *stitch_threshold_ = nullptr, *share_ = nullptr;
   ClipShotOptions shots_;
   vfm::cli::DeviceOptions device_;
-  std::string stitch_model_, compute_ = "auto";
+  std::string stitch_model_, stitch_sound_ = "off", compute_ = "auto";
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
   std::string audio_ = "drop", deinterlace_ = "auto", encode_ = "full";

@@ -35,9 +35,9 @@ constexpr auto kInterval = std::chrono::milliseconds(50);
 constexpr double kPolite = 0.25, kCalm = 0.15, kNewest = 0.25;
 
 /// Nanoseconds that a thread has stood ready without a processor; -1 if the kernel does not say.
-std::int64_t time_ready(const char* thread) {
+std::int64_t time_ready(int thread) {
   char path[64], text[96];
-  std::snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", thread);
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return -1;
   const ssize_t got = ::read(fd, text, sizeof text - 1);
@@ -59,9 +59,9 @@ class Wanting {
     if (!folder) return 0;
     while (const dirent* entry = ::readdir(folder)) {
       if (entry->d_name[0] == '.') continue;
-      const std::int64_t time = time_ready(entry->d_name);
-      if (time < 0) continue;
       const int thread = std::atoi(entry->d_name);
+      const std::int64_t time = time_ready(thread);
+      if (time < 0) continue;
       now[thread] = time;
       if (const auto before = before_.find(thread); before != before_.end())
         longest = std::max(longest, time - before->second);

@@ -267,6 +267,7 @@ Json ClipRecipe::json() const {
   if (!deinterlace) j["deinterlace"] = "off";
   if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
   if (smart) j.update({{"encode", "smart"}, {"smart_encoder", smart_encoder}});
+  if (stitch && stitch_sound) j["stitch_sound"] = 1;  // by the first rule
   if (!stitch_model.is_null()) j["stitch_model"] = stitch_model;
   if (!detector_model.is_null()) j["detector_model"] = detector_model;
   return j;

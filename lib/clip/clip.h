@@ -42,6 +42,8 @@ struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
+  /// With stitch: sound that goes on, or breaks, moves the threshold (clip/sound_across.h).
+  bool stitch_sound = false;
   /// What the model of ClipOptions::stitch_vectors is, wherever it lies, and the rule by which it
   /// judges: an object with "name" and "hash" among others. Null: shots are stitched by their look.
   Json stitch_model;

@@ -234,6 +234,7 @@ Json ClipEncoder::facts(const std::string& audio_codec) const {
     j["not_copied"] = start_.reason.empty() ? Json() : Json(start_.reason);
   }
   j["shots"] = shots_;
+  if (recipe_.stitch && recipe_.stitch_sound) add_joins(j, joins_, info_.time_base);
   if (verified_) j["verified"] = true;
   return j;
 }

@@ -17,6 +17,7 @@
 #include "clip/clip.h"
 #include "clip/shape.h"
 #include "clip/smart_cut.h"
+#include "clip/sound_across.h"
 #include "curate/clip_meter.h"
 #include "media/audio.h"
 #include "media/decoder.h"
@@ -68,7 +69,11 @@ class ClipEncoder {
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
   bool known() const { return known_; }
-  void joined() { ++shots_; }  ///< the next shot was stitched to it
+  /// The next shot was stitched to it.
+  void joined(const JoinPlace& place) {
+    ++shots_;
+    if (recipe_.stitch_sound) joins_.push_back(place);
+  }
   /// When it has ended: what of it can be copied from `packets`. For finish().
   media::CopiedVideo copied_from(media::SourcePackets* packets) const;
 
@@ -126,6 +131,7 @@ class ClipEncoder {
   bool hdr_ = false;
   bool interlaced_ = false;  // at least one frame of the source
   int shots_ = 1;
+  std::vector<JoinPlace> joins_;
   bool verified_ = false;
 };
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "curate/stitch.h"
 #include "media/picture_file.h"
 
 namespace vfm::clip {
@@ -75,15 +77,21 @@ void Peaks::add(double x, double y) {
 }
 
 Explanation::Explanation(std::string path, const media::StreamInfo& info,
-                         const curate::ShotOptions& options)
+                         const curate::ShotOptions& options, const ClipRecipe& recipe)
     : path_(std::move(path)),
       info_(info),
       options_(options),
       threshold_(options.threshold > 0 ? options.threshold
                                        : curate::default_threshold(options.detector)),
-      ring_(kRing) {}
+      ring_(kRing),
+      stitch_threshold_(recipe.stitch_threshold),
+      sound_(path_, recipe, info_),
+      looks_(recipe.stitch && recipe.stitch_sound ? kRing : 0) {}
 
-void Explanation::add(const media::Frame& frame, curate::ShotDetector& detector) {
+void Explanation::add(const media::Frame& frame, const curate::SmallPicture& look,
+                      curate::ShotDetector& detector) {
+  if (!looks_.empty()) looks_[static_cast<std::size_t>(frames_) % kRing] = look;
+  if (frames_ == 0) shot_begin_ = frame.pts;
   const double width = std::max(1, info_.display_width), height = std::max(1, info_.display_height);
   const double shrink = std::min(1.0, kSide / std::max(width, height));
   const auto side = [&](double size) {
@@ -150,6 +158,8 @@ void Explanation::found(const curate::ShotChange& change) {
   std::erase_if(waiting_, [&](const Decision& one) { return one.frame == change.frame; });
   last_.push_back(change);
   if (last_.size() > kRemembered) last_.pop_front();
+  const std::int64_t shot_begin = shot_begin_;
+  if (change.begin < frames_) shot_begin_ = times_.of(change.begin);
   if (change.end <= 0) return;
   ++changes_;
   const bool cut = change.type == curate::ChangeType::cut;
@@ -165,10 +175,28 @@ void Explanation::found(const curate::ShotChange& change) {
   if (change.begin > change.end)
     one.caption +=
         fmt::format(" of 1; frames {} to {} are in no shot", change.end, change.begin - 1);
+  one.caption += stitched(change, shot_begin);
   one.jpeg = pair(change.end - 1, change.begin);
   if (one.jpeg.empty()) return;
   if (found_.size() == kFound) found_.pop_back();
   found_.push_back(std::move(one));
+}
+
+/// What stitching would make of it, for its caption.
+std::string Explanation::stitched(const curate::ShotChange& change, std::int64_t shot_begin) {
+  if (looks_.empty()) return {};
+  if (change.begin - change.end > curate::kLongestBridge || change.begin >= frames_ ||
+      change.end <= frames_ - static_cast<std::int64_t>(kRing))
+    return "; not stitched: too far apart";
+  const auto look = [&](std::int64_t frame) {
+    return curate::scene_look(looks_[static_cast<std::size_t>(frame) % kRing]);
+  };
+  const Join join =
+      sound_.judge(curate::look_similarity(look(change.end - 1), look(change.begin)),
+                   stitch_threshold_, {shot_begin, times_.of(change.end), times_.of(change.begin)});
+  const std::string sound = join.sound ? fmt::format(", sound {:.3f}", *join.sound) : "";
+  return fmt::format("; likeness {:.3f}{}: {} (from {:.3f} on)", join.likeness, sound,
+                     join.joins() ? "stitched" : "not stitched", join.threshold);
 }
 
 void Explanation::nearly(Decision decision) {

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "clip/recent_times.h"
+#include "clip/sound_across.h"
 #include "curate/shot_detector.h"
+#include "curate/small_picture.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
 #include "report/html.h"
@@ -46,15 +48,18 @@ struct ExplainedVideo {
   std::vector<report::Figure> found, near;
 };
 
-/// Of one video. Memory: small pictures of the last 192 frames, and of the decisions that stay.
+/// Of one video. With ClipRecipe::stitch_sound it also says of what was found whether it would be
+/// stitched. Memory: small pictures of the last 192 frames, and of the decisions that stay.
 /// Thread-safety: one thread at a time.
 class Explanation {
  public:
   static constexpr std::size_t kFound = 40, kNear = 12, kDots = 2000;
 
-  Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options);
+  Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
+              const ClipRecipe& recipe);
   /// After `detector` was given the frame, and before its changes are taken.
-  void add(const media::Frame& frame, curate::ShotDetector& detector);
+  void add(const media::Frame& frame, const curate::SmallPicture& look,
+           curate::ShotDetector& detector);
   /// Each change that was taken.
   void found(const curate::ShotChange& change);
   /// What can be said when the changes up to here are taken. Call it after each frame, and after
@@ -65,6 +70,7 @@ class Explanation {
  private:
   const media::RgbImage* picture(std::int64_t frame) const;
   std::string pair(std::int64_t before, std::int64_t after) const;
+  std::string stitched(const curate::ShotChange& change, std::int64_t shot_begin);
   void judged(const curate::Judgement& judgement);
   void nearly(Decision decision);
   std::string place(std::int64_t frame) const;
@@ -76,6 +82,10 @@ class Explanation {
   double threshold_;
   media::Scaler scaler_;
   std::vector<media::RgbImage> ring_;
+  double stitch_threshold_;
+  SoundAcross sound_;
+  std::vector<curate::SmallPicture> looks_;  // as ring_; empty: nothing is stitched by sound
+  std::int64_t shot_begin_ = 0;              // pts, of the last shot
   RecentTimes times_;
   std::int64_t frames_ = 0;
   Peaks scores_;

@@ -96,15 +96,15 @@ class ShotPrinter {
 class Found {
  public:
   Found(const std::string& path, const media::StreamInfo& info, const curate::ShotOptions& options,
-        const curate::ChangeModel& model)
+        const curate::ChangeModel& model, const ClipRecipe& recipe)
       : finder_(options, model, info), shots_{path, info.frame_rate, {{}}, info.time_base} {
-    if (options.explain) explanation_.emplace(path, info, options);
+    if (options.explain) explanation_.emplace(path, info, options, recipe);
   }
 
   void push(const media::Frame& frame, const curate::FrameFeatures& features,
             const RecentTimes& times, std::int64_t first) {
     finder_.push(frame, features);
-    if (explanation_) explanation_->add(frame, *finder_.looks());
+    if (explanation_) explanation_->add(frame, features.picture, *finder_.looks());
     take(times, first);
   }
 
@@ -180,14 +180,14 @@ std::deque<Found> finders_of(const std::string& path, const media::StreamInfo& i
   curate::ShotOptions one = options.recipe.shots;
   if (options.thresholds.empty()) {
     one.explain = !options.explain.empty();
-    found.emplace_back(path, info, one, options.change_model);
+    found.emplace_back(path, info, one, options.change_model, options.recipe);
     return found;
   }
   const curate::ChangeModel model =
       options.change_model ? asked_once(options.change_model) : curate::ChangeModel();
   for (const double threshold : options.thresholds) {
     one.threshold = threshold;
-    found.emplace_back(path, info, one, model);
+    found.emplace_back(path, info, one, model, options.recipe);
   }
   return found;
 }

@@ -13,19 +13,12 @@
 #include "clip/shot_lists.h"
 
 namespace vfm::clip {
-namespace {
-
-/// Longer gaps between two shots are not bridged by stitching: their frames are gone by then, and
-/// what was away for half a second was no glitch.
-constexpr std::int64_t kLongestBridge = 12;  // frames
-
-}  // namespace
-
 ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int threads,
                        Crew& crew, Progress& progress, ClipOutput& output)
     : ClipCutter(source, options, threads, crew, progress, output),
       finder_(options.recipe.shots, options.change_model, decoder_.info()),
-      late_(path_, decode_, options.most_seconds) {}
+      late_(path_, decode_, options.most_seconds),
+      sound_(path_, options.recipe, decoder_.info()) {}
 
 void ShotCutter::cut() {
   media::Frame frame;
@@ -109,16 +102,25 @@ const ShotCutter::Seen* ShotCutter::seen_at(std::int64_t index) const {
   return nullptr;
 }
 
-bool ShotCutter::stitches(const curate::ShotChange& change) {
+/// How the first of the changes is stitched, or nothing. `end`: the pts of its first frame.
+std::optional<Join> ShotCutter::stitches(const curate::ShotChange& change, std::int64_t end) {
   const ClipRecipe& recipe = options_.recipe;
-  if (!recipe.stitch || !clip_ || change.begin - change.end > kLongestBridge) return false;
+  if (!recipe.stitch || !clip_ || change.begin - change.end > curate::kLongestBridge)
+    return std::nullopt;
   if (options_.stitch_vectors) fetch_until(change.begin);
   const Seen* before = seen_at(change.end - 1);
   const Seen* after = seen_at(change.begin);
-  if (!before || !after) return false;
-  if (options_.stitch_vectors) return model_likeness(*before, *after) >= recipe.stitch_threshold;
-  return curate::look_similarity(curate::scene_look(before->picture),
-                                 curate::scene_look(after->picture)) >= recipe.stitch_threshold;
+  if (!before || !after) return std::nullopt;
+  const Join join = sound_.judge(likeness_of(*before, *after), recipe.stitch_threshold,
+                                 {shot_begin_, end, after->frame.pts});
+  if (recipe.stitch_sound && !std::isnan(join.likeness)) cuts_.at(change_).update(join.json());
+  return join.joins() ? std::optional(join) : std::nullopt;
+}
+
+double ShotCutter::likeness_of(const Seen& before, const Seen& after) {
+  if (options_.stitch_vectors) return model_likeness(before, after);
+  return curate::look_similarity(curate::scene_look(before.picture),
+                                 curate::scene_look(after.picture));
 }
 
 /// Of the first of the changes, noted with it. NaN, and an error, where there is none.
@@ -145,12 +147,14 @@ void ShotCutter::place(const Seen& seen) {
   while (!changes_.empty() && frame.index >= changes_.front().end) {
     const curate::ShotChange change = changes_.front();
     changes_.pop_front();
-    if (stitches(change))
-      clip_->joined();
+    if (std::optional<Join> join = stitches(change, frame.pts))
+      clip_->joined({frame.pts, *join});
     else
       change_shot({curate::name_of(change.type), change.score}, change.begin, frame);
     if (change.end > 0) ++change_;
+    shot_ = change.begin;
   }
+  if (frame.index <= shot_) shot_begin_ = frame.pts;
   // The end of a long fade or transition is not known yet, but its frames belong to no shot.
   const std::optional<ShotFinder::OpenChange> open = finder_.open_change();
   if (open && frame.index >= open->begin && frame.index >= gap_end_)

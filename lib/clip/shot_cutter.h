@@ -12,6 +12,7 @@
 #include "clip/cutter.h"
 #include "clip/late_frames.h"
 #include "clip/recent_times.h"
+#include "clip/sound_across.h"
 #include "clip/shot_finder.h"
 #include "curate/shot_detector.h"
 
@@ -30,7 +31,8 @@ class ShotCutter final : public ClipCutter {
   void take_changes();
   void place_settled();
   void place(const Seen& seen);
-  bool stitches(const curate::ShotChange& change);
+  std::optional<Join> stitches(const curate::ShotChange& change, std::int64_t end);
+  double likeness_of(const Seen& before, const Seen& after);
   double model_likeness(const Seen& before, const Seen& after);
   const Seen* seen_at(std::int64_t index) const;
   void fetch_until(std::int64_t index);
@@ -41,8 +43,10 @@ class ShotCutter final : public ClipCutter {
   RecentTimes times_;
   std::deque<Seen> queue_;  // frames that wait for their place
   LateFrames late_;
+  SoundAcross sound_;
   std::deque<curate::ShotChange> changes_;  // that are still ahead of the frames in the queue
   std::size_t change_ = 0;                  // number in cuts_ of the first of them that parts shots
+  std::int64_t shot_ = 0, shot_begin_ = 0;  // of the last shot: its first frame's number, and pts
   std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
   std::optional<std::int64_t> gap_begin_;   // pts, while in a gap
   std::string gap_type_;

@@ -74,6 +74,11 @@ float look_similarity(const SceneLook& a, const SceneLook& b) {
   return std::min(cosine(a.layout, b.layout, 16), cosine(a.edges, b.edges, 8)) - 0.2f * apart / 16;
 }
 
+double threshold_with_sound(double threshold, double continuity) {
+  const double known = 2 * std::clamp(continuity, 0.0, 1.0) - 1;
+  return threshold - (1 - threshold) * known * (known > 0 ? kSoundLowers : kSoundRaises);
+}
+
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b) {
   double aa = 0, bb = 0, ab = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {

@@ -31,6 +31,16 @@ float look_similarity(const SceneLook& a, const SceneLook& b);
 /// Above this two shots are joined.
 inline constexpr double kStitchThreshold = 0.6;
 
+/// Longer gaps between two shots are not bridged: what was away for half a second was no glitch.
+inline constexpr std::int64_t kLongestBridge = 12;  // frames
+
+/// The likeness from which two shots are joined when something is known of the sound that meets
+/// there (curate/sound_continuity.h). Of what is left from `threshold` to 1 it goes down by up to
+/// kSoundLowers where the sound goes on (`continuity` 1), up by up to kSoundRaises where it breaks
+/// (0), and stays at 0.5; in proportion between.
+double threshold_with_sound(double threshold, double continuity);
+inline constexpr double kSoundLowers = 0.4, kSoundRaises = 0.95;
+
 /// The cosine of the vectors that a network makes of two pictures, of any length. NaN where there
 /// is none: of zeros, of numbers that are not finite, of vectors of different sizes.
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);

@@ -7,6 +7,8 @@
 namespace vfm::media {
 namespace {
 
+constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // of LoudnessMeter
+
 CodecPtr open_audio_decoder(const AudioPackets& packets) {
   const AVStream& stream = *packets.stream();
   const AVCodec* decoder = avcodec_find_decoder(stream.codecpar->codec_id);
@@ -24,6 +26,19 @@ CodecPtr open_audio_decoder(const AudioPackets& packets) {
 }
 
 }  // namespace
+
+AVChannelLayout positioned(const AVFrame& frame) {
+  const AVChannelLayout& from = frame.ch_layout;
+  if (frame.sample_rate < kLeastRate || frame.sample_rate > kMostRate || from.nb_channels < 1 ||
+      from.nb_channels > kMostChannels)
+    fail("sound of {} Hz in {} channels is not measured", frame.sample_rate, from.nb_channels);
+  AVChannelLayout layout{};
+  if (from.order == AV_CHANNEL_ORDER_UNSPEC)
+    av_channel_layout_default(&layout, from.nb_channels);
+  else
+    av_channel_layout_copy(&layout, &from);
+  return layout;
+}
 
 void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt,
                   const std::function<bool(const AVFrame& frame, std::optional<double> at)>& take) {

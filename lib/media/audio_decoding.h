@@ -15,6 +15,10 @@ namespace vfm::media {
 /// Some decoders give silence or noise until they have heard a few packets (AAC 1, Opus 80 ms).
 inline constexpr AVRational kPreRoll{80, 1000};
 
+/// The channels of a decoded frame as a layout that has positions, which the caller frees. Throws
+/// Error of sound that is not measured: outside 16 Hz to 1 MHz, or 1 to 64 channels.
+AVChannelLayout positioned(const AVFrame& frame);
+
 /// Gives `take` the frames of the span in order, with the lead that decoders need, until it says
 /// false. `at`: seconds after the beginning of the span, may be negative; nothing: right after the
 /// frame before. What cannot be decoded is added to `corrupt`. Throws Error where there is no

@@ -42,7 +42,9 @@ void AudioPackets::open() {
   seeks_ = has_one_time(*format);
   if (video_ < 0 || video_ >= static_cast<int>(format->nb_streams))
     video_ = input_->best_stream(AVMEDIA_TYPE_VIDEO);
+  streams_ = 0;
   for (int i = 0; i < static_cast<int>(format->nb_streams); ++i) {
+    if (format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) ++streams_;
     const bool wanted = i == chosen || (i == video_ && !seeks_);
     format->streams[i]->discard = wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
   }

@@ -27,6 +27,8 @@ class AudioPackets {
   const std::string& name() const { return source_.name; }
   /// The stream a player would choose; null if there is none.
   const AVStream* stream() const { return stream_; }
+  /// How many streams of sound the source has.
+  int streams() const { return streams_; }
 
   /// next() begins with the packet that is heard at `time`, in the stream's time base, or with one
   /// before it. Adds what cannot be read to `corrupt`. Throws Error.
@@ -47,6 +49,7 @@ class AudioPackets {
   int video_;
   std::unique_ptr<Input> input_;
   AVStream* stream_ = nullptr;
+  int streams_ = 0;
   bool seeks_ = true;
   PacketPtr first_;  // read to see where a seek has led
 

@@ -2,11 +2,12 @@
 // hostile file does to a decoder there ends that file alone.
 //
 // A helper, which has no threads and has read nothing, is forked before the program does anything;
-// one that is killed is started as the program once more. For each Decoder, AudioReader and
-// SoundMeter the helper forks a child. The parent opens the file that was named, and hands over its
-// descriptor; the child maps it, gives up all it does not need (confine.h), and only then looks at
-// the bytes. A helper that is killed takes its children with it: their files have an Error, and the
-// next file has it started again, up to eight times; then the run ends (base/run_end.h).
+// one that is killed is started as the program once more. For each Decoder, AudioReader,
+// SoundMeter and SoundSamples the helper forks a child. The parent opens the file that was named,
+// and hands over its descriptor; the child maps it, gives up all it does not need (confine.h), and
+// only then looks at the bytes. A helper that is killed takes its children with it: their files
+// have an Error, and the next file has it started again, up to eight times; then the run ends
+// (base/run_end.h).
 //
 // Pictures come back in memory that both map, of which the parent writes none. A child decodes into
 // it (picture_memory.h); what has no room there, and what a codec or a conversion has elsewhere, is

@@ -23,6 +23,7 @@
 #include "media/isolated_pictures.h"
 #include "media/isolated_wire.h"
 #include "media/picture_memory.h"
+#include "media/sound_samples.h"
 
 namespace vfm::media {
 namespace {
@@ -115,6 +116,9 @@ class Service {
       case Want::sound:
         sound_.emplace(bytes, name_, request.stream);
         break;
+      case Want::samples:
+        samples_.emplace(bytes, name_, request.stream);
+        break;
       case Want::nothing:
         break;
     }
@@ -132,6 +136,7 @@ class Service {
     const Span span{request.begin, request.end, {request.base_num, request.base_den}};
     if (request.ask == Ask::read && audio_) return read(span, request.mode);
     if (request.ask == Ask::measure && sound_) return measure(span);
+    if (request.ask == Ask::hear && samples_) return hear(span);
     fail("a child was asked for what it does not do");
   }
 
@@ -214,6 +219,21 @@ class Service {
   }
 
   SharedHead& head() const { return *reinterpret_cast<SharedHead*>(shared_.data()); }
+  Said hear(const Span& span) {
+    Said said;
+    const std::optional<SoundSamples::Heard> heard = samples_->read(span);
+    if (!heard) {
+      said.reply.answer = Answer::end;
+      return said;
+    }
+    said.reply.begin = heard->begin;
+    said.reply.bytes = heard->samples.size() * sizeof(float);
+    if (said.reply.bytes > front_)
+      fail_as(Cause::limit, "the sound of '{}' is too much for --max-pixels", name_);
+    std::memcpy(room(), heard->samples.data(), said.reply.bytes);
+    return said;
+  }
+
   std::uint8_t* room() const { return shared_.data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
 
@@ -226,6 +246,7 @@ class Service {
   std::array<Frame, kPicturePlaces> given_;  // no planes: none
   std::optional<AudioReader> audio_;
   std::optional<SoundMeter> sound_;
+  std::optional<SoundSamples> samples_;
 };
 
 /// Codecs take and free blocks of some hundred KiB again and again, when they are opened above all.

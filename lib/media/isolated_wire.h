@@ -48,8 +48,8 @@ class Mapping {
 };
 
 /// What a child is; nothing: only confined.
-enum class Want : std::uint32_t { decoder, audio, sound, nothing };
-enum class Ask : std::uint32_t { open, next, seek, read, measure };
+enum class Want : std::uint32_t { decoder, audio, sound, samples, nothing };
+enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {
   Ask ask = Ask::open;
@@ -68,7 +68,7 @@ struct Request {
   AudioMode mode = AudioMode::drop;
 };
 
-/// `ask` is read or measure.
+/// `ask` is read, measure or hear.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
 
 enum class Answer : std::uint32_t { done, end, error };
@@ -80,6 +80,7 @@ struct Reply {
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
   std::uint64_t bytes = 0;  ///< of what lies in the room that is not a picture
+  std::int64_t begin = 0;   ///< SoundSamples::Heard::begin
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;
 };

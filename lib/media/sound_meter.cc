@@ -16,8 +16,7 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // of LoudnessMeter
-constexpr double kSilentPower = 1e-6;                                      // -60 dB of full scale
+constexpr double kSilentPower = 1e-6;   // -60 dB of full scale
 constexpr double kSilencePiece = 0.05;  // seconds that are silent or not
 
 LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
@@ -68,20 +67,6 @@ std::vector<LoudnessWeight> weights_of(const AVChannelLayout& layout) {
   for (int i = 0; i < layout.nb_channels; ++i)
     weights.push_back(weight_of(layout, static_cast<unsigned>(i)));
   return weights;
-}
-
-/// A layout with positions.
-AVChannelLayout positioned(const AVFrame& frame) {
-  const AVChannelLayout& from = frame.ch_layout;
-  if (frame.sample_rate < kLeastRate || frame.sample_rate > kMostRate || from.nb_channels < 1 ||
-      from.nb_channels > kMostChannels)
-    fail("sound of {} Hz in {} channels is not measured", frame.sample_rate, from.nb_channels);
-  AVChannelLayout layout{};
-  if (from.order == AV_CHANNEL_ORDER_UNSPEC)
-    av_channel_layout_default(&layout, from.nb_channels);
-  else
-    av_channel_layout_copy(&layout, &from);
-  return layout;
 }
 
 HeardSpan::HeardSpan(const AVFrame& like, double seconds)

@@ -1,0 +1,48 @@
+// The sound of a short span of a source as samples, all of one rate and two channels whatever the
+// source has: to look at it where its pictures change.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/rational.h"
+
+namespace vfm::media {
+
+/// Thread-safety: one thread at a time. What read() returns depends on its arguments alone; spans
+/// in order of time are quicker (media/audio.h).
+class SoundSamples {
+ public:
+  static constexpr int kRate = 16000, kChannels = 2;
+  static constexpr double kMostSeconds = 10;
+
+  /// Opens the source as AudioReader does. Throws Error.
+  explicit SoundSamples(const std::string& path, int video = -1);
+  SoundSamples(std::string_view bytes, const std::string& name, int video);
+  ~SoundSamples();
+  SoundSamples(SoundSamples&&) noexcept;
+
+  struct Heard {
+    std::int64_t begin = 0;      ///< of the first sample, in samples after the span's beginning
+    std::vector<float> samples;  ///< left and right in turn, from -8 to 8; none: nothing is heard
+  };
+  /// From the first sample that the source has in the span to the last one; gaps between them are
+  /// silence. One channel becomes both, and more than two as FFmpeg mixes them, without the
+  /// effects' channel. The span is cut off after kMostSeconds.
+  ///
+  /// Nothing where there is no one sound: no stream or several, less than 8000 samples a second,
+  /// what cannot be decoded. Throws Stopped, and Error of a cause that may pass.
+  std::optional<Heard> read(const Span& span);
+
+ private:
+  struct State;
+  struct Work;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace vfm::media
