@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "media/card_picture.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
 
@@ -108,8 +109,8 @@ double measured_rate(const media::StreamInfo& info, std::int64_t first, std::int
 class ClipReader {
  public:
   ClipReader(std::string_view bytes, const std::string& name, const std::string& key,
-             const ClipOptions& options)
-      : bytes_(bytes), name_(name), options_(options), draw_(draw(key, options)) {}
+             const ClipOptions& options, ClipCanvas* canvas)
+      : bytes_(bytes), name_(name), options_(options), draw_(draw(key, options)), canvas_(canvas) {}
 
   ClipPixels read() {
     media::Decoder decoder = open();
@@ -142,7 +143,9 @@ class ClipReader {
 
  private:
   media::Decoder open() const {
-    return media::Decoder(bytes_, name_, {.in_place = true, .hardware = options_.hardware});
+    return media::Decoder(
+        bytes_, name_,
+        {.in_place = true, .hardware = options_.hardware, .on_card = canvas_ != nullptr});
   }
 
   Bucket bucket_of_picture() const {
@@ -160,7 +163,10 @@ class ClipReader {
     out.width = bucket.width;
     out.first_frame = chosen.front();
     out.crop = crop_of(info_.display_width, info_.display_height, bucket, draw_, options_);
-    out.pixels.resize(std::size_t(3) * out.frames * out.height * out.width);
+    if (canvas_)
+      canvas_->begin(out.frames, out.height, out.width);
+    else
+      out.pixels.resize(std::size_t(3) * out.frames * out.height * out.width);
     const double w = info_.display_width, h = info_.display_height;
     const media::ScaleOptions scale{.rotation = info_.rotation,
                                     .mirror = info_.mirror,
@@ -178,8 +184,14 @@ class ClipReader {
     for (std::int64_t i = 0; n < chosen.size(); ++i) {
       if (!decoder.next(frame)) return {};
       if (chosen[n] != i) continue;
-      scaler.to_rgb(frame, scale, image);
-      put(image, n, draw_.mirror, out);
+      if (!canvas_ || !frame.card ||
+          !canvas_->draw(frame, scale, draw_.mirror, static_cast<int>(n))) {
+        scaler.to_rgb(media::in_system_memory(frame), scale, image);
+        if (canvas_)
+          canvas_->put(image, draw_.mirror, static_cast<int>(n));
+        else
+          put(image, n, draw_.mirror, out);
+      }
       if (n++ == 0) first = frame.pts;
     }
     if (out.frames > 1) out.fps = measured_rate(info_, first, frame.pts, chosen.size());
@@ -190,14 +202,15 @@ class ClipReader {
   std::string name_;
   const ClipOptions& options_;
   Draw draw_;
+  ClipCanvas* canvas_;
   media::StreamInfo info_;
 };
 
 }  // namespace
 
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
-                       const ClipOptions& options) {
-  return ClipReader(bytes, name, key, options).read();
+                       const ClipOptions& options, ClipCanvas* canvas) {
+  return ClipReader(bytes, name, key, options, canvas).read();
 }
 
 }  // namespace vfm::data

@@ -13,6 +13,12 @@
 #include "data/clip_size.h"
 #include "media/hardware.h"
 
+namespace vfm::media {
+struct Frame;
+struct RgbImage;
+struct ScaleOptions;
+}  // namespace vfm::media
+
 namespace vfm::data {
 
 enum class CropMode { centre, random };
@@ -46,9 +52,24 @@ struct ClipPixels {
   std::int64_t bytes = 0;        ///< that were read for it; of a ClipSet
 };
 
-/// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws
-/// Error, naming `name` in quotes, if nothing can be decoded.
+/// Where the pictures of a clip are made instead of ClipPixels::pixels: where the tokenizer is, as
+/// bytes that stand for these pixels (byte / 127.5 - 1).
+class ClipCanvas {
+ public:
+  virtual ~ClipCanvas() = default;
+  /// Room for a clip; what was there is forgotten.
+  virtual void begin(int frames, int height, int width) = 0;
+  /// Picture n of a frame with Frame::card, mirrored left to right at last if `mirror`, just as a
+  /// media::Scaler makes it. False: it cannot; then it gets it by put().
+  virtual bool draw(const media::Frame& frame, const media::ScaleOptions& scale, bool mirror,
+                    int n) = 0;
+  virtual void put(const media::RgbImage& image, bool mirror, int n) = 0;
+};
+
+/// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. With a
+/// canvas its pictures are there, frames stay on the GPU that decodes them, and `pixels` is empty.
+/// Throws Error, naming `name` in quotes, if nothing can be decoded.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
-                       const ClipOptions& options);
+                       const ClipOptions& options, ClipCanvas* canvas = nullptr);
 
 }  // namespace vfm::data

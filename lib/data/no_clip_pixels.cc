@@ -7,7 +7,7 @@
 namespace vfm::data {
 
 ClipPixels clip_pixels(std::string_view, const std::string&, const std::string&,
-                       const ClipOptions&) {
+                       const ClipOptions&, ClipCanvas*) {
   fail_usage("this program was built without FFmpeg, so it cannot read clips");
 }
 

@@ -136,6 +136,25 @@ bool Decoder::State::decode_again(std::optional<std::int64_t> after, Frame& fram
   return more;
 }
 
+// A picture as a frame; false if hardware does not give it.
+bool Decoder::State::take(AvFramePtr av, Frame& frame) {
+  if (on_hardware) {
+    // VP9 may change its size between key frames: the next NVDEC decoder has none of the
+    // references of the one before, and does not complain.
+    if (hardware_width == 0) hardware_width = av->width, hardware_height = av->height;
+    if (av->width != hardware_width || av->height != hardware_height) return false;
+    if (options.on_card && FrameImporter::is_plain_sdr(*av)) {
+      frame = importer.on_card(*av);
+      frame.card = options.hardware->keep(av);
+      if (frame.card) return true;
+    }
+    av = options.hardware->fetch(std::move(av));
+    if (!av) return false;
+  }
+  frame = importer.import(std::move(av));
+  return true;
+}
+
 bool Decoder::State::decode_once(Frame& frame) {
   int errors = 0;
   while (!finished) {
@@ -152,19 +171,10 @@ bool Decoder::State::decode_once(Frame& frame) {
       note_damage(marked && !careful);
       const auto* side = av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX);
       if (info.image && side) read_matrix(side->data, side->size);
-      // VP9 may change its size between key frames: the next NVDEC decoder has none of the
-      // references of the one before, and does not complain.
-      if (on_hardware && hardware_width == 0)
-        hardware_width = av->width, hardware_height = av->height;
-      if (on_hardware && (av->width != hardware_width || av->height != hardware_height))
-        av.reset();
-      else if (on_hardware)
-        av = options.hardware->fetch(std::move(av));
-      if (!av) {
+      if (!take(std::move(av), frame)) {
         refused = true;
         return false;
       }
-      frame = importer.import(std::move(av));
       stamp(frame);
       // A picture that is made with the help of the one before cannot be had by seeking to it.
       irregular = irregular || (frame.interlaced && options.deinterlace);

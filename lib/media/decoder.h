@@ -60,6 +60,8 @@ struct DecodeOptions {
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
   /// a time or, but for what hardware.h names, corrupt(). Null: software.
   const HardwareDecoder* hardware = nullptr;
+  /// What it can it leaves on its GPU: frames have Frame::card. Others come as ever.
+  bool on_card = false;
   PictureMemory* memory = nullptr;  ///< of lib/media alone: where pictures go; null: FFmpeg's
 };
 

@@ -32,6 +32,7 @@ struct Decoder::State {
 
   // decoder.cc
   bool feed();
+  bool take(AvFramePtr av, Frame& frame);
   bool decode_once(Frame& frame);
   bool decode_again(std::optional<std::int64_t> after, Frame& frame);
   bool decode(Frame& frame);

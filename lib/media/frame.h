@@ -57,6 +57,8 @@ struct HdrMetadata {
 std::string transfer_name(int transfer);
 std::string primaries_name(int primaries);
 
+class CardPicture;  // card_picture.h
+
 /// Planes are borrowed from whatever `owner` keeps alive (a decoder's reference-counted buffer), so
 /// a Frame is cheap to copy and safe to keep.
 ///
@@ -79,6 +81,9 @@ struct Frame {
   bool interlaced = false;  ///< the source says that it was taken in two fields
   bool top_first = false;   ///< of the fields, the one with the first line came first
   std::shared_ptr<const void> owner;
+  /// The picture is in a GPU's memory, and there are no planes: only of decoders that were asked
+  /// for that (DecodeOptions::on_card), and yuv420.
+  std::shared_ptr<const CardPicture> card;
 };
 
 /// Planes of a layout: 3, or 1 for gray and rgb24.

@@ -6,9 +6,17 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <map>
+#include <mutex>
+#include <utility>
 
+// FFmpeg's header of its CUDA devices asks for CUDA's, of which it needs these names alone.
+#define CUDA_VERSION 0
+using CUcontext = struct CUctx_st*;
+using CUstream = struct CUstream_st*;
 extern "C" {
 #include <libavutil/hwcontext.h>
+#include <libavutil/hwcontext_cuda.h>
 }
 
 #include "base/error.h"
@@ -20,19 +28,52 @@ namespace {
 
 // Below this NVDEC takes some codecs and not others; software is fast there.
 constexpr int kSmallestSide = 144;
+// Pictures beyond those that the codec needs: the frame that was given last, and the one that waits
+// for its successor (DecodeOptions::on_card).
+constexpr int kKeptPictures = 3;
 
-/// The GPU, or why there is none. Never closed: the driver takes everything back at the end.
+/// A GPU, or why there is none. Never closed: the driver takes everything back at the end.
 struct Gpu {
   AVBufferRef* device = nullptr;
   std::string why;
 };
 
-Gpu open_gpu() {
+// The primary context of a GPU, which CUDA's runtime has, too: so both see each other's memory.
+// (FFmpeg's own option for that fails where the runtime was there first.) Null: `why` says why.
+CUcontext primary_context(void* driver, int number, std::string& why) {
+  const auto function = [&]<class F>(const char* name, F*& found) {
+    found = reinterpret_cast<F*>(dlsym(driver, name));
+    return found != nullptr;
+  };
+  int (*init)(unsigned) = nullptr;
+  int (*get)(int*, int) = nullptr;
+  int (*retain)(CUcontext*, int) = nullptr;
+  if (!function("cuInit", init) || !function("cuDeviceGet", get) ||
+      !function("cuDevicePrimaryCtxRetain", retain)) {
+    why = "the NVIDIA driver is too old";
+    return nullptr;
+  }
+  int device = 0;
+  CUcontext context = nullptr;
+  int error = init(0);
+  if (error != 0) {
+    why = "the NVIDIA driver finds no GPU (its error " + std::to_string(error) + ")";
+  } else if ((error = get(&device, number)) != 0) {
+    why = "there is no GPU " + std::to_string(number);
+  } else if ((error = retain(&context, device)) != 0) {
+    why = "the GPU cannot be used (the driver's error " + std::to_string(error) + ")";
+    context = nullptr;
+  }
+  return context;
+}
+
+Gpu open_gpu(int number) {
   Gpu gpu;
   init_libav();
   clear_libav_message();
   // FFmpeg would load the second with the first video, and only then say that it is missing.
-  if (!dlopen("libcuda.so.1", RTLD_NOW)) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!driver) {
     gpu.why = "there is no NVIDIA driver (libcuda.so.1)";
     return gpu;
   }
@@ -40,17 +81,29 @@ Gpu open_gpu() {
     gpu.why = "the NVIDIA driver lacks its part for video (libnvcuvid.so.1)";
     return gpu;
   }
-  const int error = av_hwdevice_ctx_create(&gpu.device, AV_HWDEVICE_TYPE_CUDA, nullptr, nullptr, 0);
-  if (error < 0) {
-    gpu.device = nullptr;
+  const CUcontext context = primary_context(driver, number, gpu.why);
+  if (!context) return gpu;
+  gpu.device = av_hwdevice_ctx_alloc(AV_HWDEVICE_TYPE_CUDA);
+  if (!gpu.device) {
+    gpu.why = "this FFmpeg is built without CUDA";
+    return gpu;
+  }
+  auto* const device = reinterpret_cast<AVHWDeviceContext*>(gpu.device->data);
+  static_cast<AVCUDADeviceContext*>(device->hwctx)->cuda_ctx = context;
+  if (const int error = av_hwdevice_ctx_init(gpu.device); error < 0) {
     gpu.why = libav_error_text(error);
+    av_buffer_unref(&gpu.device);
   }
   return gpu;
 }
 
-const Gpu& gpu() {
-  static const Gpu instance = open_gpu();
-  return instance;
+const Gpu& gpu(int number) {
+  static std::mutex mutex;
+  static std::map<int, Gpu> opened;
+  const std::lock_guard lock(mutex);
+  const auto found = opened.find(number);
+  return found != opened.end() ? found->second
+                               : opened.emplace(number, open_gpu(number)).first->second;
 }
 
 // Whether the standard leaves a decoder no choice.
@@ -89,13 +142,56 @@ bool is_supported(const AVCodec* codec) {
   return false;
 }
 
+// To planes in the system's memory; null where it fails.
+AvFramePtr transfer(const AVFrame& picture) {
+  const AvFramePtr copy(not_null(av_frame_alloc()));
+  if (av_hwframe_transfer_data(copy.get(), &picture, 0) < 0 ||
+      av_frame_copy_props(copy.get(), &picture) < 0)
+    return nullptr;
+  return to_planar(*copy);
+}
+
+// Whether the picture can be used as it lies there: NV12, from an even place on.
+bool is_nv12(const AVFrame& picture) {
+  if (!picture.hw_frames_ctx || !picture.data[0] || !picture.data[1]) return false;
+  const auto* const frames =
+      reinterpret_cast<const AVHWFramesContext*>(picture.hw_frames_ctx->data);
+  return frames->sw_format == AV_PIX_FMT_NV12 && is_even(picture) && picture.crop_left % 2 == 0 &&
+         picture.crop_top % 2 == 0 && picture.crop_left < static_cast<std::size_t>(picture.width) &&
+         picture.crop_top < static_cast<std::size_t>(picture.height);
+}
+
+class NvdecPicture final : public CardPicture {
+ public:
+  explicit NvdecPicture(AvFramePtr picture) : picture_(std::move(picture)) {
+    const auto left = static_cast<std::ptrdiff_t>(picture_->crop_left);
+    const auto top = static_cast<std::ptrdiff_t>(picture_->crop_top);
+    luma_stride = picture_->linesize[0], chroma_stride = picture_->linesize[1];
+    luma = picture_->data[0] + top * luma_stride + left;
+    chroma = picture_->data[1] + top / 2 * chroma_stride + left;
+  }
+  Frame fetch(const Frame& frame) const override {
+    AvFramePtr planar = transfer(*picture_);
+    if (!planar) fail_as(Cause::decode, "the GPU does not give a picture that it decoded");
+    Frame copy = FrameImporter().import(std::move(planar));
+    copy_facts(frame, copy);
+    return copy;
+  }
+
+ private:
+  AvFramePtr picture_;
+};
+
 class Nvdec final : public HardwareDecoder {
  public:
+  explicit Nvdec(const Gpu& gpu) : gpu_(gpu) {}
+
   bool attach(AVCodecContext& codec) const override {
     if (!nvdec_decodes_exactly(codec)) return false;
     // FFmpeg's default get_format takes the hardware's format if there is a device, and software's
     // when the hardware does not want the stream: fetch() sees it.
-    codec.hw_device_ctx = not_null(av_buffer_ref(gpu().device));
+    codec.hw_device_ctx = not_null(av_buffer_ref(gpu_.device));
+    codec.extra_hw_frames = kKeptPictures;
     // The engine works on its own; every thread would only hold a picture of its own there.
     codec.thread_count = 1;
     return true;
@@ -104,12 +200,17 @@ class Nvdec final : public HardwareDecoder {
   AvFramePtr fetch(AvFramePtr picture) const override {
     if (picture->format != AV_PIX_FMT_CUDA || picture->interlaced_frame || !is_even(*picture))
       return nullptr;
-    const AvFramePtr copy(not_null(av_frame_alloc()));
-    if (av_hwframe_transfer_data(copy.get(), picture.get(), 0) < 0 ||
-        av_frame_copy_props(copy.get(), picture.get()) < 0)
-      return nullptr;
-    return to_planar(*copy);
+    return transfer(*picture);
   }
+
+  std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const override {
+    if (picture->format != AV_PIX_FMT_CUDA || picture->interlaced_frame || !is_nv12(*picture))
+      return nullptr;
+    return std::make_shared<NvdecPicture>(std::move(picture));
+  }
+
+ private:
+  const Gpu& gpu_;
 };
 
 // Copies `count` samples that stand `step` apart; P010 has its ten bits at the top.
@@ -169,19 +270,29 @@ AvFramePtr to_planar(const AVFrame& picture) {
   return planar;
 }
 
-std::string why_no_hardware() {
-  return gpu().why;
+std::shared_ptr<const CardPicture> HardwareDecoder::keep(AvFramePtr&) const {
+  return nullptr;
 }
 
-const HardwareDecoder* choose_hardware(std::string_view name) {
-  static const Nvdec nvdec;
+Frame in_system_memory(const Frame& frame) {
+  return frame.card ? frame.card->fetch(frame) : frame;
+}
+
+std::string why_no_hardware(int number) {
+  return gpu(number).why;
+}
+
+const HardwareDecoder* choose_hardware(std::string_view name, int number) {
+  static std::mutex mutex;
+  static std::map<int, Nvdec> decoders;
   if (name == "none") return nullptr;
   if (name != "auto" && name != "cuda")
     fail_usage("--hwaccel: '{}' is none of none, auto and cuda", name);
-  const std::string why = why_no_hardware();
+  const std::string why = why_no_hardware(number);
   if (why.empty()) {
     log_info("decoding video on the GPU where it decodes exactly");
-    return &nvdec;
+    const std::lock_guard lock(mutex);
+    return &decoders.try_emplace(number, gpu(number)).first->second;
   }
   if (name == "cuda")
     fail_usage("--hwaccel cuda: this machine cannot decode video on a GPU: {}; leave it out", why);

@@ -2,7 +2,8 @@
 //
 // It decodes what a standard defines to the bit: progressive 4:2:0 video of H.264 (8 bits), HEVC
 // and VP9 (8 and 10 bits), both sides at least 144. So its frames are those of the software
-// decoder, sample for sample; they are copied back to the system's memory. Everything else is
+// decoder, sample for sample; they are copied back to the system's memory, or stay where they are
+// (DecodeOptions::on_card) in the GPU's primary context. Everything else is
 // software's, file by file: other codecs and sizes, interlaced pictures, what the GPU refuses. So
 // is a file in which any damage shows: then it is decoded in software from its start, and the GPU's
 // frames before were the same.
@@ -20,13 +21,14 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Empty if this machine can decode on a GPU, else why it cannot ("Cannot load libcuda.so.1", ...).
-/// Asks the driver once. Thread-safe.
-std::string why_no_hardware();
+/// Empty if this machine can decode on a GPU, else why it cannot ("Cannot load libcuda.so.1", ...):
+/// on that with this number, as the driver counts those that CUDA_VISIBLE_DEVICES leaves. Asks the
+/// driver once. Thread-safe.
+std::string why_no_hardware(int gpu = 0);
 
 /// What the option --hwaccel means: "none", "cuda", or "auto", which is cuda where it works. Null:
 /// software. Says with log_info which it is. Throws Error{usage} for another name, and, saying why,
-/// for "cuda" where it does not work.
-const HardwareDecoder* choose_hardware(std::string_view name);
+/// for "cuda" where it does not work. One GPU has one HardwareDecoder in a process.
+const HardwareDecoder* choose_hardware(std::string_view name, int gpu = 0);
 
 }  // namespace vfm::media

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
+#include "media/card_picture.h"
 #include "media/libav.h"
 
 namespace vfm::media {
@@ -16,6 +19,9 @@ class HardwareDecoder {
   /// A picture of such a codec as the software decoder gives it, all properties included. Null if
   /// it cannot be had: then the file is software's.
   virtual AvFramePtr fetch(AvFramePtr picture) const = 0;
+  /// Such a picture where it is, which is taken from `picture`. Null, and it is left, where it
+  /// cannot be used as card_picture.h says: then fetch() it.
+  virtual std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const;
 };
 
 /// Whether a stream is of the kinds that hardware.h names, and this FFmpeg can hand it to NVDEC.

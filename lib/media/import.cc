@@ -217,6 +217,25 @@ Frame FrameImporter::deepen(AvFramePtr av) {
   return frame;
 }
 
+bool FrameImporter::is_plain_sdr(const AVFrame& av) {
+  return !is_hdr(av.color_trc) && !is_wide_sdr(av.color_trc, av.color_primaries);
+}
+
+Frame FrameImporter::on_card(const AVFrame& av) {
+  Frame frame;
+  frame.layout = PixelLayout::yuv420;
+  frame.width = av.width - static_cast<int>(av.crop_left);
+  frame.height = av.height - static_cast<int>(av.crop_top);
+  frame.full_range = av.color_range == AVCOL_RANGE_JPEG;
+  frame.color = {static_cast<std::uint8_t>(av.color_primaries),
+                 static_cast<std::uint8_t>(av.color_trc), static_cast<std::uint8_t>(av.colorspace)};
+  if (frame.color.matrix == 0) frame.color.matrix = 2;
+  frame.key = av.key_frame != 0;
+  frame.pts = av.best_effort_timestamp;
+  frame.duration = std::max<std::int64_t>(0, av.pkt_duration);
+  return frame;
+}
+
 Frame FrameImporter::import(AvFramePtr av) {
   const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av->format));
   if (!descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL) || av->width <= 0 ||

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "media/libav.h"
 #include "media/resizer.h"
+#include "media/scale_rule.h"
 
 namespace vfm::media {
 namespace {
@@ -52,19 +53,18 @@ struct Geometry {
   PixelLayout layout = PixelLayout::gray;
   bool full_range = false;
   int matrix = 0, width = 0, height = 0, to_width = 0, to_height = 0;
-  bool bicubic = false;
+  bool averages = false;
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
 SwsPtr make_converter(const Geometry& g) {
-  const bool shrinks = g.to_width <= g.width && g.to_height <= g.height;
   SwsPtr sws(not_null(sws_alloc_context()));
   const auto set = [&](const char* name, std::int64_t value) {
     av_opt_set_int(sws.get(), name, value, 0);
   };
   set("srcw", g.width), set("srch", g.height), set("src_format", to_av(g.layout));
   set("dstw", g.to_width), set("dsth", g.to_height), set("dst_format", AV_PIX_FMT_RGB24);
-  set("sws_flags", (shrinks && !g.bicubic ? SWS_AREA : SWS_BICUBIC) | kSwsExact);
+  set("sws_flags", (g.averages ? SWS_AREA : SWS_BICUBIC) | kSwsExact);
   set("src_range", g.full_range), set("dst_range", 1);
   // Chroma lies between the luma samples in JPEG, on the left ones in video; vertically between the
   // rows in both.
@@ -80,6 +80,19 @@ SwsPtr make_converter(const Geometry& g) {
 
 }  // namespace
 
+ScaledPart scaled_part(const Frame& frame, const ScaleOptions& options) {
+  const Rectangle part = stored_crop(frame, options);
+  const bool turned = options.rotation == 90 || options.rotation == 270;
+  int width = turned ? options.height : options.width;
+  int height = turned ? options.width : options.height;
+  if (width == 0 && height == 0) width = part.width, height = part.height;
+  if (width <= 0 || height <= 0 || width > 65536 || height > 65536)
+    fail("cannot scale a picture to {}x{} pixels", options.width, options.height);
+  const bool shrinks = width <= part.width && height <= part.height;
+  return {
+      part, width, height, shrinks && !options.bicubic, resolve_matrix(frame), frame.full_range};
+}
+
 struct Scaler::State {
   Geometry geometry;
   SwsPtr sws;
@@ -93,29 +106,23 @@ Scaler& Scaler::operator=(Scaler&&) noexcept = default;
 
 void Scaler::to_rgb(const Frame& frame, const ScaleOptions& options, RgbImage& image) {
   if (frame.width <= 0 || frame.height <= 0 || !frame.plane[0]) fail("the frame to scale is empty");
-  const Frame part = crop_frame(frame, stored_crop(frame, options));
-  const bool turned = options.rotation == 90 || options.rotation == 270;
-  int width = turned ? options.height : options.width;
-  int height = turned ? options.width : options.height;
-  if (width == 0 && height == 0) width = part.width, height = part.height;
-  if (width <= 0 || height <= 0 || width > 65536 || height > 65536)
-    fail("cannot scale a picture to {}x{} pixels", options.width, options.height);
+  const ScaledPart to = scaled_part(frame, options);
+  const Frame part = crop_frame(frame, to.part);
 
   State& s = *state_;
-  const Geometry geometry{part.layout, part.full_range, resolve_matrix(frame),
-                          part.width,  part.height,     width,
-                          height,      options.bicubic};
+  const Geometry geometry{part.layout, part.full_range, to.matrix, part.width,
+                          part.height, to.width,        to.height, to.averages};
   if (!s.sws || s.geometry != geometry) {
     s.sws = make_converter(geometry);
     s.geometry = geometry;
-    s.result = make_frame(PixelLayout::rgb24, width, height);
+    s.result = make_frame(PixelLayout::rgb24, to.width, to.height);
   }
   // swscale looks at four planes, also of formats that have fewer.
   const std::uint8_t* from[4] = {part.plane[0], part.plane[1], part.plane[2], nullptr};
   const int from_stride[4] = {part.stride[0], part.stride[1], part.stride[2], 0};
-  std::uint8_t* to[4] = {writable(s.result, 0)};
-  const int to_stride[4] = {s.result.stride[0]};
-  sws_scale(s.sws.get(), from, from_stride, 0, part.height, to, to_stride);
+  std::uint8_t* result[4] = {writable(s.result, 0)};
+  const int result_stride[4] = {s.result.stride[0]};
+  sws_scale(s.sws.get(), from, from_stride, 0, part.height, result, result_stride);
 
   const Frame upright = rotate_frame(s.result, options.rotation, options.mirror);
   image.width = upright.width;

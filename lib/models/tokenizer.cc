@@ -9,6 +9,7 @@
 #include "models/cosmos/tokenizer.h"
 #include "models/wavelet/fsq_wavelet.h"
 #include "models/wavelet/wavelet.h"
+#include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
@@ -83,6 +84,33 @@ std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device devic
       config, device, CosmosRoom{.memory = static_cast<double>(memory)}, ranks);
 }
 
+struct Size {
+  int frames, height, width;
+};
+
+Size size_of(const Tensor& rgb) {
+  if (rgb.dims() != 4 || rgb.dtype() != DType::u8 || rgb.size(3) != 3)
+    fail("pictures of {} {}", dtype_name(rgb.dtype()), to_string(rgb.shape()));
+  return {static_cast<int>(rgb.size(0)), static_cast<int>(rgb.size(1)),
+          static_cast<int>(rgb.size(2))};
+}
+
+/// (3, T, H, W) of bytes [T, H, W, 3].
+std::vector<float> planar_pixels(const Tensor& rgb) {
+  Tensor host = rgb;
+  if (rgb.device() != Device::cpu) {
+    const auto turn = take_turn(rgb.device());
+    host = rgb.to(Device::cpu);
+  }
+  const std::uint8_t* const from = host.data<std::uint8_t>();
+  const auto places = static_cast<std::size_t>(host.elements() / 3);
+  std::vector<float> planar(3 * places);
+  for (std::size_t i = 0; i < places; ++i)
+    for (std::size_t c = 0; c < 3; ++c)
+      planar[c * places + i] = static_cast<float>(from[3 * i + c]) / 127.5f - 1;
+  return planar;
+}
+
 }  // namespace
 
 TokenizerConfig TokenizerConfig::from_json(const Json& json) {
@@ -127,6 +155,16 @@ double psnr(std::span<const float> pixels, std::span<const float> decoded) {
   const double db =
       10 * std::log10(4 * static_cast<double>(pixels.size()) / std::max(squares, 1e-12));
   return db > 60 ? 60 : db;  // and a NaN stays one
+}
+
+std::vector<float> VideoTokenizer::encode_bytes(const Tensor& rgb) const {
+  const Size size = size_of(rgb);
+  return encode(planar_pixels(rgb), size.frames, size.height, size.width);
+}
+
+std::vector<std::int32_t> VideoTokenizer::codes_of_bytes(const Tensor& rgb) const {
+  const Size size = size_of(rgb);
+  return encode_codes(planar_pixels(rgb), size.frames, size.height, size.width);
 }
 
 void VideoTokenizer::decode_stream(std::span<const float> latents, int frames, int height,

@@ -54,6 +54,9 @@ class VideoTokenizer {
   virtual int space_factor() const = 0;
   virtual std::vector<float> encode(std::span<const float> pixels, int frames, int height,
                                     int width) const = 0;
+  /// encode() of pixels that are bytes of RGB, u8 [T, H, W, 3] on the tokenizer's device or the
+  /// CPU, each byte / 127.5 - 1: to the same latents.
+  virtual std::vector<float> encode_bytes(const Tensor& rgb) const;
   /// The pixels of latents, up to the tokenizer's loss; `frames`, `height`, `width` of the latent.
   virtual std::vector<float> decode(std::span<const float> latents, int frames, int height,
                                     int width) const = 0;
@@ -76,10 +79,12 @@ class VideoTokenizer {
 
   /// How many codes there are; 0: the tokenizer is continuous, and has none.
   virtual int vocabulary() const { return 0; }
-  /// Codes (t, h, w) of pixels; the latent (C, t, h, w) that codes stand for; and its pixels. Throw
-  /// Error if the tokenizer is continuous, or for a code that is not below vocabulary().
+  /// Codes (t, h, w) of pixels, also of bytes as encode_bytes() takes them; the latent (C, t, h, w)
+  /// that codes stand for; and its pixels. Throw Error if the tokenizer is continuous, or for a
+  /// code that is not below vocabulary().
   virtual std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames,
                                                  int height, int width) const;
+  virtual std::vector<std::int32_t> codes_of_bytes(const Tensor& rgb) const;
   virtual std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const;
   std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
                                   int width) const;

@@ -111,6 +111,7 @@ class Run {
         settings_(settings_of(options, *tokenizer_)),
         clip_(options.clip),
         manifest_(manifest) {
+    if (options.device == Device::cuda && clip_.hardware) scales_.emplace(options.device);
     clip_.time_step = tokenizer_->time_factor();
     clip_.multiple = 2 * tokenizer_->space_factor();  // patches of 2 x 2 latent pixels
     const int side = std::max(2, options.clip.size / clip_.multiple * 2);
@@ -178,7 +179,7 @@ class Run {
     return splits;
   }
 
-  Outcome work_on(PackWork& work) const {
+  Outcome work_on(PackWork& work) {
     check_stop();
     Outcome out;
     out.failure = work.refusal;
@@ -187,7 +188,8 @@ class Run {
         out.failure = failure_of(
             [&] {
               const OneThread one_thread;
-              out.latent = make_latent(*work.sample, *tokenizer_, clip_);
+              out.latent =
+                  make_latent(*work.sample, *tokenizer_, clip_, scales_ ? &*scales_ : nullptr);
             },
             &out.cause);
       for (shard::Member& member : work.sample->members)
@@ -347,6 +349,7 @@ class Run {
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   Json settings_;
   data::ClipOptions clip_;
+  std::optional<CardScales> scales_;  // decoding and the tokenizer are on one GPU
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;
   io::ManifestWriter& manifest_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/sample.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -23,19 +24,24 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     if (meta.contains(name)) json[name] = meta[name];
 }
 
-/// The member that holds the latent, or the codes that stand for it.
-shard::Member encoded(const data::ClipPixels& clip, const std::vector<std::int64_t>& thw,
-                      const models::VideoTokenizer& tokenizer, ChannelSums& sums) {
+/// The member that holds the latent, or the codes that stand for it. `pictures`: of the clip, if it
+/// has no pixels.
+shard::Member encoded(const data::ClipPixels& clip, const Tensor& pictures,
+                      const std::vector<std::int64_t>& thw, const models::VideoTokenizer& tokenizer,
+                      ChannelSums& sums) {
+  const bool bytes = pictures.defined();
   if (tokenizer.vocabulary() > 0) {
     const std::vector<std::int32_t> codes =
-        tokenizer.encode_codes(clip.pixels, clip.frames, clip.height, clip.width);
+        bytes ? tokenizer.codes_of_bytes(pictures)
+              : tokenizer.encode_codes(clip.pixels, clip.frames, clip.height, clip.width);
     if (tokenizer.vocabulary() > 1 << 16)
       return {"codes.npy", io::make_npy("<i4", thw, codes.data(), codes.size() * 4)};
     const std::vector<std::uint16_t> small(codes.begin(), codes.end());
     return {"codes.npy", io::make_npy("<u2", thw, small.data(), small.size() * 2)};
   }
   const std::vector<float> values =
-      tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width);
+      bytes ? tokenizer.encode_bytes(pictures)
+            : tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width);
   io::check_halves(values, "its latent");
   const std::string latent =
       io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]}, values);
@@ -47,7 +53,7 @@ shard::Member encoded(const data::ClipPixels& clip, const std::vector<std::int64
 }  // namespace
 
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const data::ClipOptions& options) {
+                         const data::ClipOptions& options, CardScales* scales) {
   const shard::Member* media = shard::media_member(sample);
   if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
   const Json meta = data::sample_meta(sample);
@@ -55,11 +61,14 @@ LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokeniz
   data::SampleText text = data::sample_text(sample, meta);
   out.entry.text_tokens = text.tokens;
   out.text_encoder = std::move(text.encoder);
-  const data::ClipPixels clip =
-      data::clip_pixels(media->data, sample.key + "." + media->extension, sample.key, options);
+  std::optional<CardCanvas> canvas;
+  if (scales) canvas.emplace(*scales);
+  const data::ClipPixels clip = data::clip_pixels(media->data, sample.key + "." + media->extension,
+                                                  sample.key, options, canvas ? &*canvas : nullptr);
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;
-  const shard::Member latent = encoded(clip, {t, h, w}, tokenizer, out.sums);
+  const shard::Member latent =
+      encoded(clip, canvas ? canvas->pictures() : Tensor(), {t, h, w}, tokenizer, out.sums);
   out.entry.key = sample.key;
   out.entry.frames = t, out.entry.height = h, out.entry.width = w;
   out.entry.fps = clip.fps;

@@ -11,6 +11,7 @@
 #include "data/latents.h"
 #include "models/channel_sums.h"
 #include "models/tokenizer.h"
+#include "pack/card_canvas.h"
 #include "shard/sample.h"
 
 namespace vfm::pack {
@@ -24,8 +25,10 @@ struct LatentOutput {
   Json text_encoder;     ///< null if the sample has no text embedding
 };
 
-/// Throws Error, naming the member, if the clip cannot be decoded or its text.npy is malformed.
+/// With `scales` the clip's pictures are made on their device, which is the tokenizer's, to the
+/// same sample. Throws Error, naming the member, if the clip cannot be decoded or its text.npy is
+/// malformed.
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const data::ClipOptions& options);
+                         const data::ClipOptions& options, CardScales* scales = nullptr);
 
 }  // namespace vfm::pack

@@ -29,4 +29,14 @@ class Upload {
   std::shared_ptr<CUevent_st> done_;
 };
 
+/// Memory of the same kind for what others queue on the copy stream: not initialised.
+/// Thread-safety: any thread, here and below.
+Tensor upload_room(const Shape& shape, DType dtype);
+/// Queues a copy of `host` into such memory; the source may be changed at return.
+void upload_into(const Tensor& room, const Tensor& host);
+/// Waits until all that is queued on the copy stream is done.
+void finish_uploads();
+/// Waits for the stream that CUDA takes where none is named: there libraries leave what they do.
+void await_unnamed_stream();
+
 }  // namespace vfm

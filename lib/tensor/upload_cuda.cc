@@ -91,6 +91,32 @@ Tensor Upload::copy(const Tensor& host) {
   return Tensor::borrow(block.get(), host.shape(), host.dtype(), block, Device::cuda);
 }
 
+Tensor upload_room(const Shape& shape, DType dtype) {
+  use_this_gpu();
+  Uploads& all = uploads();
+  const auto bytes = static_cast<std::size_t>(element_count(shape)) * dtype_size(dtype);
+  std::lock_guard lock(all.mutex);
+  std::shared_ptr<void> block = all.allocate(bytes);
+  return Tensor::borrow(block.get(), shape, dtype, block, Device::cuda);
+}
+
+void upload_into(const Tensor& room, const Tensor& host) {
+  use_this_gpu();
+  Uploads& all = uploads();
+  std::lock_guard lock(all.mutex);
+  all.staging.copy_in(room.raw(), host.raw(), host.bytes(), copy_stream());
+}
+
+void finish_uploads() {
+  use_this_gpu();
+  check_gpu(cudaStreamSynchronize(copy_stream()), "finish copies to the GPU");
+}
+
+void await_unnamed_stream() {
+  use_this_gpu();
+  check_gpu(cudaStreamSynchronize(nullptr), "finish what others do on the GPU");
+}
+
 void Upload::await() const {
   check_gpu(cudaStreamWaitEvent(compute_stream(), done_.get(), 0), "wait for copies");
 }

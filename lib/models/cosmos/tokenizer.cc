@@ -14,6 +14,7 @@
 #include "dist/bytes.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_folder.h"
+#include "ops/picture/scale_picture.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
@@ -223,6 +224,24 @@ void CosmosTokenizer::check_memory(bool encodes, int frames, int height, int wid
 std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int frames, int height,
                                            int width) const {
   check_size(pixels.size(), 3, frames, height, width);
+  const auto chunk = [&](std::int64_t from, std::int64_t to) {
+    return take_piece(pixels, 3, frames, height, width, {from, to, 0, height}).to(device_);
+  };
+  return encode_chunks(chunk, frames, height, width);
+}
+
+std::vector<float> CosmosTokenizer::encode_bytes(const Tensor& rgb) const {
+  if (rgb.dims() != 4 || rgb.dtype() != DType::u8 || rgb.size(3) != 3)
+    fail("pictures of {} {}", dtype_name(rgb.dtype()), to_string(rgb.shape()));
+  const auto chunk = [&](std::int64_t from, std::int64_t to) {
+    return ops::picture_pixels(rgb.rows(from, to).to(device_));
+  };
+  return encode_chunks(chunk, static_cast<int>(rgb.size(0)), static_cast<int>(rgb.size(1)),
+                       static_cast<int>(rgb.size(2)));
+}
+
+std::vector<float> CosmosTokenizer::encode_chunks(const Chunk& chunk, int frames, int height,
+                                                  int width) const {
   const int time = time_factor(), space = space_factor(), total = 1 + (frames - 1) / time;
   const int rows = height / space, columns = width / space;
   const std::int64_t step = split(CosmosWork::encode, total, rows, columns).step;
@@ -234,9 +253,8 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
     const std::int64_t end = std::min<std::int64_t>(total, at + step);
     const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time;
     const std::int64_t to = end == total ? frames : 1 + (end - 1) * time;
-    const Tensor chunk = take_piece(pixels, 3, frames, height, width, {from, to, 0, height});
-    put_piece(stream.push(chunk.to(device_), end == total).to(Device::cpu), latents, total, rows,
-              at, 0);
+    put_piece(stream.push(chunk(from, to), end == total).to(Device::cpu), latents, total, rows, at,
+              0);
   }
   // As codes they would look like any others.
   if (!std::ranges::all_of(latents, [](float value) { return std::isfinite(value); }))
@@ -336,7 +354,15 @@ std::vector<float> CosmosTokenizer::decode(std::span<const float> latents, int f
 std::vector<std::int32_t> CosmosTokenizer::encode_codes(std::span<const float> pixels, int frames,
                                                         int height, int width) const {
   if (!fsq_) return VideoTokenizer::encode_codes(pixels, frames, height, width);
-  const std::vector<float> values = encode(pixels, frames, height, width);
+  return codes_of(encode(pixels, frames, height, width));
+}
+
+std::vector<std::int32_t> CosmosTokenizer::codes_of_bytes(const Tensor& rgb) const {
+  if (!fsq_) return VideoTokenizer::codes_of_bytes(rgb);
+  return codes_of(encode_bytes(rgb));
+}
+
+std::vector<std::int32_t> CosmosTokenizer::codes_of(const std::vector<float>& values) const {
   std::vector<std::int32_t> codes(values.size() / fsq_->dimensions());
   for (std::size_t i = 0; i < codes.size(); ++i)
     codes[i] = fsq_->code(values.data() + i, codes.size());

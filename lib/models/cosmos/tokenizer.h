@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "models/cosmos/autoencoder.h"
@@ -49,6 +50,7 @@ class CosmosTokenizer final : public VideoTokenizer {
   /// Latents of a discrete one are the codes' values.
   std::vector<float> encode(std::span<const float> pixels, int frames, int height,
                             int width) const override;
+  std::vector<float> encode_bytes(const Tensor& rgb) const override;
   std::vector<float> decode(std::span<const float> latents, int frames, int height,
                             int width) const override;
   void decode_stream(std::span<const float> latents, int frames, int height, int width,
@@ -59,12 +61,17 @@ class CosmosTokenizer final : public VideoTokenizer {
   bool shares_decoding() const override { return true; }
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;
+  std::vector<std::int32_t> codes_of_bytes(const Tensor& rgb) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
   /// The folder's own latents_mean and latents_std.
   std::optional<LatentScale> statistics() const override { return statistics_; }
   TokenizerConfig config() const override;
 
  private:
+  /// Frames [from, to) as [to - from, H, W, 3] f32 on the device.
+  using Chunk = std::function<Tensor(std::int64_t from, std::int64_t to)>;
+  std::vector<float> encode_chunks(const Chunk& chunk, int frames, int height, int width) const;
+  std::vector<std::int32_t> codes_of(const std::vector<float>& values) const;
   CosmosSplit split(CosmosWork work, int frames, int height, int width, int ranks = 1) const;
 
   std::string folder_, hash_;

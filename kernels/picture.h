@@ -1,0 +1,56 @@
+// A picture of 4:2:0 and 8 bits to RGB of another size, as lib/base/picture_scale.h says it in
+// numbers: the CUDA version of lib/ops/picture/scale_picture.h, to the same bytes. Rows first, into
+// lines, then columns and colours.
+//
+// Pointers are to a GPU's memory and need the alignment of an element. All return a cudaError_t: 0,
+// or what is wrong with the launch; 1 (invalid value) for a size below 1, or above 65535 rows.
+// Thread-safety: launches on the given stream; keeps nothing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t
+
+namespace vfm::kernels {
+
+/// Of `count` results: weight k of result i is weights[k * count + i].
+struct PictureTaps {
+  const std::int32_t* first = nullptr;
+  const std::int32_t* weights = nullptr;
+  int size = 0;
+};
+
+/// A plane, whose lines [rows, columns] are to be made.
+struct PicturePlane {
+  const std::uint8_t* samples = nullptr;
+  std::int64_t stride = 0;  ///< bytes from row to row
+  int step = 1;             ///< bytes from sample to sample
+  int rows = 0;
+  PictureTaps taps;
+  std::int16_t* lines = nullptr;
+};
+
+/// Y, U and V.
+struct PictureRows {
+  PicturePlane planes[3];
+  int columns = 0;
+};
+int picture_rows(const PictureRows& rows, CUstream_st* stream);
+
+/// Result (x, y) is the three bytes from rgb + x * step_x + y * step_y on.
+struct PictureColours {
+  const std::int16_t* lines[3] = {};  ///< Y, U, V, of `width`
+  PictureTaps luma, chroma;           ///< of `height` results
+  int width = 0, height = 0;
+  std::int32_t luma_offset = 0, luma_gain = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
+  std::uint8_t* rgb = nullptr;
+  std::int64_t step_x = 0, step_y = 0;
+};
+int picture_colours(const PictureColours& colours, CUstream_st* stream);
+
+/// pixels[i] = bytes[i] / 127.5 - 1.
+int picture_pixels(const std::uint8_t* bytes, float* pixels, std::int64_t count,
+                   CUstream_st* stream);
+
+}  // namespace vfm::kernels

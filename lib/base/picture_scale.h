@@ -1,0 +1,39 @@
+// How a picture of 4:2:0 and 8 bits becomes RGB of another size, as plain numbers: media/
+// scale_rule.h makes them, so that they say what media/scaler.h does, and ops/picture/ computes by
+// them, also on a GPU, to the same bytes.
+//
+// All is in whole numbers of 32 bits, as swscale has it (libswscale/output.c and
+// swscale.c; its names in parentheses):
+//
+//   rows      line[x] = min(sum of weights * samples >> 7, 32767), a sample's 8 bits in 15
+//   columns   y, u, v = sums of weights * lines, in 17 bits, u and v around 0; how they round
+//             depends on how many lines there are
+//   colour    y = (y - luma_offset) * luma_gain + 2^21
+//             red = y + v * red_v, green = y + u * green_u + v * green_v, blue = y + u * blue_u,
+//             each clamped to 30 bits, of which the highest eight are the result
+// Thread-safety: plain data.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace vfm {
+
+/// In one direction: result i of n is the sum over k < size of weights[k * n + i] * input[first[i]
+/// + k], all of which are there.
+struct PictureTaps {
+  int size = 0;
+  std::vector<std::int32_t> first, weights;
+};
+
+/// Weights of a row add up to about 2^14, those of a column to about 2^12. Chroma has half the
+/// columns and rows of luma, rounded up, and as many results.
+struct PictureScale {
+  int width = 0, height = 0, to_width = 0, to_height = 0;
+  PictureTaps luma_x, chroma_x, luma_y, chroma_y;
+  /// y_offset, y_coeff, v2r_coeff, u2g_coeff, v2g_coeff, u2b_coeff.
+  std::int32_t luma_offset = 0, luma_gain = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
+};
+
+}  // namespace vfm

@@ -1,0 +1,80 @@
+// Pictures that are made where a GPU would have them are those of the CPU, to the byte. Here the
+// "GPU's" memory is the host's; tests/kernels/emulation/clips_test.cc does the same with kernels.
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/card_canvas.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "support/card_decoder.h"
+#include "support/card_sizes.h"
+#include "unit/media/media_files.h"
+
+using namespace vfm;
+using namespace vfm::pack;
+
+TEST_CASE("pictures on a card are those of the scaler") {
+  const test::CardSize size = GENERATE(from_range(test::kCardSizes));
+  CAPTURE(size.width, size.height, size.to_width, size.to_height);
+  CardScales scales(Device::cpu);
+  test::check_card_size(scales, size, test::in_host_memory);
+}
+
+TEST_CASE("what the numbers cannot do is left to the CPU") {
+  CardScales scales(Device::cpu);
+  const media::ScaledPart wide{{0, 0, 16, 16}, 40'000, 16, false, 1, false};
+  CHECK(scales.find(wide) == nullptr);
+  CHECK(scales.find(wide) == nullptr);
+  const media::ScaledPart some{{4, 6, 64, 64}, 32, 32, true, 1, false};
+  const auto tables = scales.find(some);
+  REQUIRE(tables);
+  media::ScaledPart elsewhere = some;
+  elsewhere.part.x = 10;
+  CHECK(scales.find(elsewhere) == tables);
+}
+
+TEST_CASE("a clip on a canvas has the pixels of one that is decoded by software") {
+  NEED_FFMPEG();
+  const auto name = GENERATE("plain.mp4", "rotated.mp4", "vp9.webm", "ten_bit.mp4", "still.png",
+                             "missing_pts.avi");
+  // All on the card, some of them, and one whose decoder gives up.
+  const auto [kept, all] =
+      GENERATE(table<int, int>({{1 << 30, 1 << 30}, {3, 1 << 30}, {1 << 30, 5}}));
+  const bool random = GENERATE(false, true);
+  CAPTURE(name, kept, all, random);
+  const std::string bytes = media_files::read(media_files::path(name));
+  data::ClipOptions options{.size = 48, .frames = 9, .flip = 0.5};
+  options.crop = random ? data::CropMode::random : data::CropMode::centre;
+  options.seed = 7;
+  bool mirrored = false;
+  for (const std::string key : {"a", "b", "c"}) {
+    const data::ClipPixels expected = data::clip_pixels(bytes, name, key, options);
+    const test::CardPlayer player(test::in_host_memory, kept, all);
+    data::ClipOptions on_card = options;
+    on_card.hardware = &player;
+    CardScales scales(Device::cpu);
+    CardCanvas canvas(scales);
+    const data::ClipPixels clip = data::clip_pixels(bytes, name, key, on_card, &canvas);
+    CHECK(clip.pixels.empty());
+    CHECK(clip.frames == expected.frames);
+    CHECK(clip.crop == expected.crop);
+    CHECK(clip.fps == expected.fps);
+    CHECK(clip.first_frame == expected.first_frame);
+    const Tensor& pictures = canvas.pictures();
+    REQUIRE(pictures.shape() == Shape{expected.frames, expected.height, expected.width, 3});
+    const std::size_t places = expected.pixels.size() / 3;
+    std::size_t differ = 0;
+    for (std::size_t i = 0; i < places; ++i)
+      for (std::size_t c = 0; c < 3; ++c)
+        differ += static_cast<float>(pictures.data<std::uint8_t>()[3 * i + c]) / 127.5f - 1 !=
+                  expected.pixels[c * places + i];
+    CHECK(differ == 0);
+    const bool takes = std::string(name) != "ten_bit.mp4" && std::string(name) != "still.png";
+    CHECK((player.kept > 0) == takes);
+    mirrored = mirrored || Random(7, Purpose::crop, 0, random_key(key)).uniform(3) < 0.5;
+  }
+  CHECK(mirrored);
+}
