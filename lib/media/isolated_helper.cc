@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "base/input_limits.h"
+#include "base/own_program.h"
 #include "base/run_end.h"
 #include "base/stop.h"
 #include "media/bounded.h"
@@ -30,12 +30,7 @@
 namespace vfm::media {
 namespace {
 
-std::pair<Descriptor, Descriptor> make_channel() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    fail_errno(errno, "cannot make a channel to a process that decodes");
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
+constexpr const char* kDecoding = "a process that decodes";
 
 /// This program, as the helper. Where it dies, its children die with it (PR_SET_PDEATHSIG), and the
 /// next that is to be forked has it started again. Thread-safe.
@@ -43,7 +38,7 @@ class Helper {
  public:
   /// In the new process the end of its channel; else -1.
   int fork_itself() {
-    auto [ours, theirs] = make_channel();
+    auto [ours, theirs] = make_channel(kDecoding);
     pid_ = ::fork();
     if (pid_ == 0) return theirs.release();  // which closes all others
     if (pid_ > 0) channel_ = std::move(ours);
@@ -84,18 +79,8 @@ class Helper {
   static constexpr int kMostDeaths = 8;
 
   void spawn() {
-    auto [ours, theirs] = make_channel();
-    constexpr int kNumber = 3;
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kNumber);
-    std::string name = ::program_invocation_short_name, mode = kServeIsolated,
-                number = std::to_string(kNumber);
-    char* const arguments[] = {name.data(), mode.data(), number.data(), nullptr};
-    const int error =
-        ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, ::environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) fail_errno(error, "cannot start a process that decodes");
+    auto [ours, theirs] = make_channel(kDecoding);
+    pid_ = start_own_program({.mode = kServeIsolated, .channel = theirs.get()}, kDecoding);
     channel_ = std::move(ours);
   }
 
@@ -225,7 +210,7 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   request.memory = limits.isolate_memory;
   const Descriptor memory = make_memory(request.shared);
   shared_ = std::make_shared<const Mapping>(memory.get(), request.shared, false);
-  auto [ours, theirs] = make_channel();
+  auto [ours, theirs] = make_channel(kDecoding);
   forked_ = helper().fork(theirs.get());
   if (gone()) fail("cannot start a process that decodes '{}'", name);
   channel_ = std::move(ours);
