@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cards/pictures.h"
+#include "cards/texts.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
@@ -11,6 +13,7 @@
 #include "columns/index_search.h"
 #include "columns/search.h"
 #include "curate/inverted_file.h"
+#include "device_workers.h"
 #include "media/isolated.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
@@ -73,6 +76,7 @@ class EmbedTool : public vfm::cli::Tool {
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
     device_.add(app);
+    devices_.add(app);
     app.add_option("--compute", compute_, "of an encoder in DIR; auto: f32, bf16 on a GPU")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -82,7 +86,7 @@ class EmbedTool : public vfm::cli::Tool {
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
             ->type_name("TEXT|FILE");
-    for (const char* score : {"--windows", "--aesthetic", "--text-image", "--concept"})
+    for (const char* score : {"--windows", "--aesthetic", "--text-image", "--concept", "--devices"})
       app.get_option(score)->excludes(search_option_);
     app.add_option("--top", search_.top, "how many samples --search prints")
         ->type_name("N")
@@ -120,6 +124,8 @@ class EmbedTool : public vfm::cli::Tool {
       vfm::fail_usage(
           "--aesthetic, --text-image and --concept ask for vectors of a model: name its folder "
           "with --video DIR");
+    if (!devices_.devices.empty() && !by_model && !text_by_model())
+      vfm::fail_usage("--devices is about a model: name its folder with --video DIR or --text DIR");
     const bool search = search_option_->count() > 0, index = index_option_->count() > 0;
     if (index) vfm::curate::need_faiss();
     if (search && index && (!columns_.input.inputs.empty() || vectors_option_->count() > 0))
@@ -130,7 +136,7 @@ class EmbedTool : public vfm::cli::Tool {
     if (search || !index) return;
     for (const char* name :
          {"--output", "--video", "--video-frames", "--text", "--text-dim", "--text-tokens",
-          "--dry-run", "--aesthetic", "--text-image", "--concept"})
+          "--dry-run", "--aesthetic", "--text-image", "--concept", "--devices"})
       if (app_->get_option(name)->count() > 0)
         vfm::fail_usage("--index takes the vectors that are there; leave out {}", name);
   }
@@ -138,6 +144,12 @@ class EmbedTool : public vfm::cli::Tool {
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
+  int serve_card(int channel) override {
+    return vfm::cards::serve_card(
+        channel, vfm::cards::stage_services({{vfm::cards::kPictures, vfm::cards::open_pictures},
+                                             {vfm::cards::kTexts, vfm::cards::open_texts}}));
+  }
 
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
@@ -180,12 +192,18 @@ class EmbedTool : public vfm::cli::Tool {
     return vfm::columns::build_index(index_, slots, context.progress, context.manifest);
   }
 
+  bool text_by_model() const {
+    return !text_.empty() && text_ != "none" && text_ != "builtin:hash";
+  }
+
   void choose_encoders() {
     embed_.text_encoder = {.name = "builtin:hash", .dim = text_dim_, .max_tokens = text_tokens_};
-    const bool text = !text_.empty() && text_ != "none" && text_ != "builtin:hash";
+    const bool text = text_by_model();
     const bool video = video_ != "none" && video_ != "builtin:look";
     if (!text && !video) return;
-    embed_.device = vfm::choose_device(device_.device);
+    workers_ = workers_of(devices_, columns_.jobs, name());
+    embed_.workers = workers_.get();
+    embed_.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     const bool low =
         compute_ == "bf16" || (compute_ == "auto" && embed_.device == vfm::Device::cuda);
     const vfm::DType compute = low ? vfm::DType::bf16 : vfm::DType::f32;
@@ -199,6 +217,8 @@ class EmbedTool : public vfm::cli::Tool {
   std::vector<std::string> concepts_;
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;
+  vfm::cli::DevicesOptions devices_;
+  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   std::string compute_ = "auto";
   const CLI::App* app_ = nullptr;
   CLI::Option *search_option_ = nullptr, *index_option_ = nullptr, *vectors_option_ = nullptr;

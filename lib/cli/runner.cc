@@ -211,6 +211,11 @@ int run(int argc, char** argv, Tool& tool) {
     leave_signals();
     return tool.serve_isolated(std::atoi(argv[2]));
   }
+  if (argc == 3 && std::string_view(argv[1]) == "--serve-card") {
+    leave_signals();
+    wait_politely();
+    return tool.serve_card(std::atoi(argv[2]));
+  }
   g_program = tool.name();
   set_log_sink(print_message, LogLevel::warning);
   CLI::App app(tool.description(), tool.name());

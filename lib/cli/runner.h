@@ -76,6 +76,9 @@ class Tool {
   /// What the program does when it was started as `PROGRAM --serve-isolated NUMBER`: by itself, to
   /// decode apart (media/isolated.h). Returns its exit status.
   virtual int serve_isolated(int) { return 2; }
+  /// What the program does when it was started as `PROGRAM --serve-card NUMBER`: by itself, to have
+  /// a model on a card (cards/worker.h). Returns its exit status.
+  virtual int serve_card(int) { return 2; }
   /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored,
   /// since a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines
   /// expect.

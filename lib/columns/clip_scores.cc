@@ -52,7 +52,7 @@ std::vector<Concept> parse_concepts(const std::vector<std::string>& texts) {
 }
 
 ClipScores::ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
-                       const std::string& folder, Device device, DType compute)
+                       const std::string& folder, const ModelPlace& place, DType compute)
     : text_image_(options.text_image), concepts_(options.concepts) {
   if (!options.aesthetic.empty()) {
     const Json model = encoder.config();
@@ -62,11 +62,11 @@ ClipScores::ClipScores(const ClipScoreOptions& options, const models::PictureEnc
     head_.emplace(options.aesthetic, encoder.dim());
     config_["aesthetic"] = head_->config();
   }
-  if (options.texts()) open_texts(options, encoder, folder, device, compute);
+  if (options.texts()) open_texts(options, encoder, folder, place, compute);
 }
 
 void ClipScores::open_texts(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
-                            const std::string& folder, Device device, DType compute) {
+                            const std::string& folder, const ModelPlace& place, DType compute) {
   if (!has_texts(encoder.config()))
     fail_usage(
         "--text-image and --concept compare clips with texts, and '{}' has no tower for texts: a "
@@ -75,7 +75,7 @@ void ClipScores::open_texts(const ClipScoreOptions& options, const models::Pictu
   const text::EncoderConfig config = models::text_encoder_config(folder, kMostTextTokens, compute);
   if (!config.one_token() || config.dim != encoder.dim())
     fail_usage("'{}' gives a text no vector that could be compared with a clip's", folder);
-  texts_ = models::make_text_encoder(config, {.device = device});
+  texts_ = place.texts(config);
   config_["texts"] = encoder_identity(config.to_json());
   if (options.concepts.empty()) return;
   std::vector<std::string> prompts;

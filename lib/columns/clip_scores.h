@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "columns/clip_vector.h"
+#include "columns/model_place.h"
 #include "models/encoder/aesthetic_head.h"
 #include "models/encoder/picture_encoder.h"
 #include "tensor/tensor.h"
@@ -47,9 +48,9 @@ struct ClipScoreOptions {
 class ClipScores {
  public:
   /// `folder`, of `encoder`, has a tower and a tokenizer for texts if these are compared; they run
-  /// on `device` in `compute`. Throws Error{usage}: it has none, or a head that does not fit.
+  /// at `place` in `compute`. Throws Error{usage}: it has none, or a head that does not fit.
   ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
-             const std::string& folder, Device device, DType compute);
+             const std::string& folder, const ModelPlace& place, DType compute);
 
   bool text_image() const { return text_image_; }
   /// Of the vector of a frame, of length 1. Empty: nobody asks.
@@ -66,7 +67,7 @@ class ClipScores {
 
  private:
   void open_texts(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
-                  const std::string& folder, Device device, DType compute);
+                  const std::string& folder, const ModelPlace& place, DType compute);
 
   std::optional<models::AestheticHead> head_;
   bool text_image_ = false;

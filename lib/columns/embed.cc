@@ -12,9 +12,9 @@
 #include "columns/clip_windows.h"
 #include "columns/column_job.h"
 #include "columns/glimpse.h"
+#include "columns/model_place.h"
 #include "curate/look.h"
 #include "io/npy.h"
-#include "models/text_encoder.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
 #include "text/encoder.h"
@@ -262,22 +262,18 @@ class Embedder {
 long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
            io::ManifestWriter& manifest) {
   if (!options.video && !options.text) fail_usage("there is nothing to embed");
-  models::TextEncoderOptions encoder_options;
-  encoder_options.device = options.device;
-  const auto encoder =
-      options.text ? models::make_text_encoder(options.text_encoder, encoder_options) : nullptr;
+  const ModelPlace place{options.device, options.workers};
+  const auto encoder = options.text ? place.texts(options.text_encoder) : nullptr;
   ClipEncoder clips;
   clips.frames = options.frames;
   if (options.video && !options.picture_encoder.empty())
-    clips.pictures = models::make_picture_encoder(options.picture_encoder, options.device,
-                                                  options.picture_compute);
+    clips.pictures = place.pictures(options.picture_encoder, options.picture_compute);
   if (options.window_seconds > 0 && !clips.pictures)
     fail_usage("windows of clips have vectors of a model alone");
   if (options.scores.any()) {
     if (!clips.pictures) fail_usage("clips are scored by the vectors of a model alone");
-    clips.scores =
-        std::make_unique<ClipScores>(options.scores, *clips.pictures, options.picture_encoder,
-                                     options.device, options.picture_compute);
+    clips.scores = std::make_unique<ClipScores>(
+        options.scores, *clips.pictures, options.picture_encoder, place, options.picture_compute);
   }
   progress.start("samples", shard::count_samples(options.inputs));
   ColumnJob job;

@@ -14,6 +14,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "cards/stage_models.h"
 #include "columns/clip_scores.h"
 #include "columns/clip_vector.h"
 #include "io/manifest.h"
@@ -38,7 +39,8 @@ struct EmbedOptions {
   bool text = true;                    ///< the encoder of text_encoder, where there are captions
   bool need_text = false;              ///< a shard without captions is an error
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
-  Device device = Device::cpu;  ///< of encoders from folders
+  Device device = Device::cpu;  ///< of encoders from folders; or, if not null, in workers:
+  cards::StageModels* workers = nullptr;
   /// Decodes the clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

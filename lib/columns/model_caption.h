@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cards/stage_models.h"
 #include "columns/questions.h"
 #include "media/hardware.h"
 #include "models/vlm/caption_model.h"
@@ -30,11 +31,12 @@ class CaptionCosts;
 /// How a model is asked.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  Device device = Device::cpu;           ///< or cuda
-  bool int8 = false;                     ///< matrices are rounded to 8 bits
-  double fps = 0;                        ///< of the frames that it sees; 0: as the model has it
-  int window = 256;                      ///< frames of the clip
-  std::optional<int> frame_tokens = {};  ///< of two frames, at most
+  Device device = Device::cpu;            ///< or cuda; of workers theirs
+  cards::StageModels* workers = nullptr;  ///< that compute instead of this process; or null
+  bool int8 = false;                      ///< matrices are rounded to 8 bits
+  double fps = 0;                         ///< of the frames that it sees; 0: as the model has it
+  int window = 256;                       ///< frames of the clip
+  std::optional<int> frame_tokens = {};   ///< of two frames, at most
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;

@@ -37,6 +37,7 @@ struct ScoreModels {
   explicit ScoreModels(const ScoreOptions& options) {
     by["rule"] = kQualityWeights.rule;
     const Device device = options.model.device;
+    const ModelPlace place{device, options.model.workers};
     if (device == Device::cuda) by["device"] = "cuda";
     if (!options.captioner.empty()) {
       captioner = std::make_unique<models::CaptionModel>(options.captioner, options.model.compute,
@@ -51,10 +52,10 @@ struct ScoreModels {
       by["captioner"] = encoder_identity(asked);
     }
     if (options.clip.empty()) return;
-    pictures = models::make_picture_encoder(options.clip, device, DType::f32);
+    pictures = place.pictures(options.clip, DType::f32);
     ClipScoreOptions texts_of;
     texts_of.text_image = true;
-    texts = std::make_unique<ClipScores>(texts_of, *pictures, options.clip, device, DType::f32);
+    texts = std::make_unique<ClipScores>(texts_of, *pictures, options.clip, place, DType::f32);
     by["clip"] = encoder_identity(clip_vector_config(*pictures, kClipFrames));
     by["texts"] = texts->config().at("texts");
   }

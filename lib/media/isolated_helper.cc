@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include <mutex>
 
 #include "base/input_limits.h"
+#include "base/own_program.h"
 #include "base/stop.h"
 #include "media/bounded.h"
 #include "media/confine.h"
@@ -26,30 +26,14 @@
 namespace vfm::media {
 namespace {
 
-std::pair<Descriptor, Descriptor> make_channel() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    fail_errno(errno, "cannot make a channel to a process that decodes");
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
+constexpr const char* kDecoding = "a process that decodes";
 
 /// This program, as the helper.
 class Helper {
  public:
   void start() {
-    auto [ours, theirs] = make_channel();
-    constexpr int kNumber = 3;
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kNumber);
-    std::string name = ::program_invocation_short_name, mode = kServeIsolated,
-                number = std::to_string(kNumber);
-    char* const arguments[] = {name.data(), mode.data(), number.data(), nullptr};
-    pid_t pid = 0;
-    const int error =
-        ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments, ::environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) fail_errno(error, "cannot start a process that decodes");
+    auto [ours, theirs] = make_channel(kDecoding);
+    start_own_program({.mode = kServeIsolated, .channel = theirs.get()}, kDecoding);
     channel_ = std::move(ours);
   }
 
@@ -157,7 +141,7 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   request.memory = limits.isolate_memory;
   const Descriptor memory = make_memory(request.shared);
   shared_ = Mapping(memory.get(), request.shared, true);
-  auto [ours, theirs] = make_channel();
+  auto [ours, theirs] = make_channel(kDecoding);
   pid_ = helper().order({HelperAct::fork, 0}, {theirs.get()}).pid;
   if (pid_ <= 0) {
     pid_ = 0;

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/isolated_wire.h"
 
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <limits>
-#include <utility>
 
 #include "base/json.h"
 
@@ -18,8 +9,6 @@ namespace vfm::media {
 namespace {
 
 constexpr std::size_t kAlign = 64;
-constexpr std::size_t kMostText = std::size_t{64} << 10;  // below what a socket's buffer takes
-constexpr std::size_t kMostDescriptors = 2;
 
 int need_int(const Json& json, const char* name) {
   const std::int64_t value = need_integer(json, name, "a child's word");
@@ -47,34 +36,6 @@ Json pair_of(Rational value) {
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-int Descriptor::release() noexcept {
-  return std::exchange(fd_, -1);
-}
-
-Mapping::Mapping(int fd, std::size_t size, bool writable) : size_(size) {
-  void* const map = ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                           writable ? MAP_SHARED : MAP_PRIVATE, fd, 0);
-  if (map == MAP_FAILED) fail_errno(errno, "cannot map {} bytes", size);
-  data_ = static_cast<std::uint8_t*>(map);
-}
-Mapping::~Mapping() {
-  if (data_) ::munmap(data_, size_);
-}
-Mapping::Mapping(Mapping&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-Mapping& Mapping::operator=(Mapping&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
 
 Request request_for(Ask ask, const Span& span, AudioMode mode) {
   Request request;
@@ -143,62 +104,6 @@ PictureFacts facts_of(const Frame& frame) {
   facts.interlaced = frame.interlaced;
   facts.top_first = frame.top_first;
   return facts;
-}
-
-bool send_message(int channel, const void* head, std::size_t size, std::string_view text,
-                  const std::vector<int>& descriptors) {
-  text = text.substr(0, kMostText);
-  std::array<iovec, 2> parts{iovec{const_cast<void*>(head), size},
-                             iovec{const_cast<char*>(text.data()), text.size()}};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  if (!descriptors.empty()) {
-    const std::size_t bytes = descriptors.size() * sizeof(int);
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(bytes);
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(bytes);
-    std::memcpy(CMSG_DATA(rights), descriptors.data(), bytes);
-  }
-  ssize_t sent = 0;
-  do {
-    sent = ::sendmsg(channel, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  return sent == static_cast<ssize_t>(size + text.size());
-}
-
-bool receive_message(int channel, void* head, std::size_t size, std::string& text,
-                     std::vector<Descriptor>& descriptors) {
-  text.assign(kMostText, '\0');
-  descriptors.clear();
-  std::array<iovec, 2> parts{iovec{head, size}, iovec{text.data(), text.size()}};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got = 0;
-  do {
-    got = ::recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  for (cmsghdr* rights = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr; rights;
-       rights = CMSG_NXTHDR(&message, rights)) {
-    if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;
-    for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= rights->cmsg_len; at += sizeof(int)) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(rights) + at, sizeof fd);
-      descriptors.emplace_back(fd);
-    }
-  }
-  if (got < static_cast<ssize_t>(size) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-    return false;
-  text.resize(static_cast<std::size_t>(got) - size);
-  return true;
 }
 
 std::string pack_info(const StreamInfo& info) {

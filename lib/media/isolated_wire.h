@@ -10,43 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/channel.h"
 #include "base/error.h"
 #include "media/audio.h"
 #include "media/decoder.h"
 #include "media/sound_meter.h"
 
 namespace vfm::media {
-
-/// A descriptor that is closed. Movable.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  int get() const { return fd_; }
-  int release() noexcept;
-
- private:
-  int fd_;
-};
-
-/// Memory that is mapped from a descriptor.
-class Mapping {
- public:
-  Mapping() = default;
-  /// Throws Error.
-  Mapping(int fd, std::size_t size, bool writable);
-  ~Mapping();
-  Mapping(Mapping&& other) noexcept;
-  Mapping& operator=(Mapping&& other) noexcept;
-  std::uint8_t* data() const { return data_; }
-  std::size_t size() const { return size_; }
-
- private:
-  std::uint8_t* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 /// What a child is; nothing: only confined.
 enum class Want : std::uint32_t { decoder, audio, sound, nothing };
@@ -108,13 +78,6 @@ struct Placed {
 };
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
-
-/// One message, with up to two descriptors. False when the other end is gone.
-bool send_message(int channel, const void* head, std::size_t size, std::string_view text,
-                  const std::vector<int>& descriptors = {});
-/// Waits for one. False at the end, and for a message that is no such one.
-bool receive_message(int channel, void* head, std::size_t size, std::string& text,
-                     std::vector<Descriptor>& descriptors);
 
 /// What a stream is, as text and back. Throws Error for what is none.
 std::string pack_info(const StreamInfo& info);

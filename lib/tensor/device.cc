@@ -138,6 +138,9 @@ std::string describe_gpu() {
 std::string gpu_uuid() {
   no_gpu();
 }
+std::vector<GpuFacts> list_gpus() {
+  return {};
+}
 GpuMemory gpu_memory() {
   no_gpu();
 }

@@ -50,6 +50,13 @@ std::string describe_gpu();
 /// A name that no other GPU anywhere has, "GPU-5e6b...", as nvidia-smi has it. Throws Error without
 /// a GPU.
 std::string gpu_uuid();
+/// A GPU that this process sees, as CUDA numbers them.
+struct GpuFacts {
+  std::string name, uuid;  ///< "NVIDIA H200"; as gpu_uuid()
+  std::size_t memory = 0;  ///< all of it, in bytes
+};
+/// None where why_no_gpu() has a reason. Nothing is put on them.
+std::vector<GpuFacts> list_gpus();
 /// What the data sheet of a GPU, named as by describe_gpu(), says of dense products of bf16, in
 /// TFLOP/s; 0 for models that are not known here.
 double peak_tflops(std::string_view gpu);

@@ -44,6 +44,17 @@ cudaDeviceProp properties_of_gpu() {
   return properties;
 }
 
+std::string uuid_of(const cudaDeviceProp& properties) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += {kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
+}
+
 }  // namespace
 
 void check_gpu(int status, const char* what) {
@@ -90,15 +101,17 @@ std::string describe_gpu() {
 }
 
 std::string gpu_uuid() {
-  const cudaDeviceProp properties = properties_of_gpu();
-  std::string text = "GPU";
-  for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
-    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += {kDigits[byte / 16], kDigits[byte % 16]};
+  return uuid_of(properties_of_gpu());
+}
+
+std::vector<GpuFacts> list_gpus() {
+  std::vector<GpuFacts> gpus;
+  for (int i = 0; i < gpu_count(); ++i) {
+    cudaDeviceProp properties{};
+    check_gpu(cudaGetDeviceProperties(&properties, i), "describe a GPU");
+    gpus.push_back({properties.name, uuid_of(properties), properties.totalGlobalMem});
   }
-  return text;
+  return gpus;
 }
 
 CUstream_st* compute_stream() {

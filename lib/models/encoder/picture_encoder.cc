@@ -87,8 +87,9 @@ class FolderPictureEncoder final : public PictureEncoder {
     return vectors;
   }
 
-  std::size_t together() const override {
-    const std::int64_t most = device_ == Device::cuda ? kGpuTokens : kCpuTokens;
+  std::size_t together() const override { return together_on(device_); }
+  std::size_t together_on(Device device) const override {
+    const std::int64_t most = device == Device::cuda ? kGpuTokens : kCpuTokens;
     return static_cast<std::size_t>(std::max<std::int64_t>(1, most / tower_->tokens()));
   }
 

@@ -34,6 +34,8 @@ class PictureEncoder {
       std::span<const std::vector<float>> prepared) const = 0;
   /// So many, or a multiple, cost the least for each.
   virtual std::size_t together() const = 0;
+  /// The same of the model on another device.
+  virtual std::size_t together_on(Device) const { return together(); }
   /// Both.
   std::vector<std::vector<float>> encode(std::span<const PictureView> pictures) const;
   /// What it is, to be stored with its vectors:

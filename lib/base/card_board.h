@@ -1,0 +1,106 @@
+// Cards (GPUs, or the processor as workers) as counted slots: which of the programs of a pipe may
+// use which card now. It does not compute, and knows nothing of CUDA.
+//
+// An item of a model has a card for itself as long as it takes; a model stays loaded on a card while
+// its stage has work, and models of several stages are loaded on one card where its memory allows.
+// Nothing is loaded where memory lacks. Who gets which card: base/card_rule.h. The board calls the
+// stage's `load` and `unload` for that, so no item waits in a load while other cards are free:
+// take() gives only cards on which the model is loaded. Decoding and encoding have no model: an item
+// has one of the card's sessions, beside whatever model computes there.
+//
+// State lies in FILE.cards beside the FILE of --share (base/pipe_board.h), and lives as slots do: a
+// record belongs to one program, which holds a lock that the kernel frees however the program ends.
+// Then its cards and the memory of its models count no more. Who waits looks again every 50 ms. A
+// worker process that inherits life() keeps the record alive until it has ended, too: then the
+// memory counts until it is free. A program that is stopped (SIGSTOP) keeps the cards on which it
+// has items, and the memory of its models; a card that it could have, it loses to the others after
+// 50 ms, and others are planned around models that it does not unload. Without --share the cards
+// are this program's alone.
+//
+// The file is for up to 64 cards and 63 programs at a time. What programs say of one card (name,
+// memory, sessions) must be the same; where it is not, the least counts.
+// Thread-safety: any thread. `load` and `unload` are called from threads of the board, for several
+// cards at once, for one card one at a time, and not while an item of this program is on it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vfm {
+
+/// What an item needs of a card.
+enum class CardKind { compute, decode, encode };
+/// A flag of Card::kinds.
+constexpr unsigned card_flag(CardKind kind) {
+  return 1u << static_cast<unsigned>(kind);
+}
+
+struct Card {
+  int index = 0;            ///< as CUDA numbers it; -1 - i: the i-th "cpu" of --devices
+  std::string name;         ///< that no other card of the machine has: "GPU-5e6b...", "cpu 0"
+  std::int64_t memory = 0;  ///< bytes that models and sessions may have, of all programs together
+  unsigned kinds = card_flag(CardKind::compute);  ///< what it can do
+  int sessions = 4;  ///< of decoding at a time, and as many of encoding, of all programs together
+};
+
+/// Of a stage.
+struct CardNeed {
+  std::string stage;  ///< "vfm-embed"
+  CardKind kind = CardKind::compute;
+  std::int64_t memory = 0;  ///< bytes of a loaded model and its work, or of one session
+  /// Descriptors of the program's input and output, from which its place in the pipe follows.
+  int input = 0, output = 1;
+};
+
+class CardBoard {
+ public:
+  struct Actions {
+    /// Loads the model; returns when items can be given to the card. An Error that it throws leaves
+    /// the card out, as fail() does. Empty: nothing is to be done.
+    std::function<void(const Card&)> load;
+    /// Unloads it; returns when its memory is free.
+    std::function<void(const Card&)> unload;
+  };
+  /// What take() gives: until give() or fail() the card is this item's.
+  struct Lease {
+    const Card* card = nullptr;  ///< of the board's own, which stays
+  };
+
+  /// Joins, or makes `share`.cards; `share` empty: none. Cards that are not of the kind that is
+  /// needed, or have less memory, are not used. Throws Error{usage} where the file cannot be used,
+  /// where there is no card, or none that has the kind and the memory, which it says.
+  CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
+  /// Leaves, after finished() and the unloads that go with it. No lease may be out.
+  ~CardBoard();
+  CardBoard(const CardBoard&) = delete;
+  CardBoard& operator=(const CardBoard&) = delete;
+
+  /// Waits for a card for one item; a stage without waiting items is given none. Empty where `over`
+  /// becomes true first. Throws Stopped; Error{device} when no card is left, with the reasons.
+  std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
+  /// The item is done.
+  void give(const Lease& lease) noexcept;
+  /// The card has failed, and nothing of this stage is on it any more: it is left out for this
+  /// stage from now on, with a warning that names it and says why. The item is to be done again:
+  /// take() once more.
+  void fail(const Lease& lease, const std::string& why);
+  /// No more items come: the models are unloaded, and others may have the memory. Does not wait.
+  void finished() noexcept;
+
+  /// Those that this stage may use, in the order given.
+  const std::vector<Card>& cards() const;
+  /// A descriptor that a worker process may inherit (it is closed on exec otherwise).
+  int life() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm

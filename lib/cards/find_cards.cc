@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/find_cards.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cards/worker.h"
+
+namespace vfm::cards {
+namespace {
+
+constexpr std::string_view kAll = "all", kCpu = "cpu";
+constexpr const char* kWhat = "what a worker says of GPUs";
+
+struct Found {
+  std::string why_none;
+  std::vector<Card> cards;
+  std::vector<std::string> models;  // of these
+};
+
+Found list_gpus_apart() {
+  Worker worker({.index = -1, .name = "the list of GPUs"},
+                {.service = std::string(kGpuList), .most_bytes = 1 << 20, .sees_all = true});
+  const Parcel told = worker.ask({});
+  Found found;
+  found.why_none = need_string(told.words, "why_none", kWhat);
+  for (const Json& gpu : told.words.at("gpus")) {
+    Card card;
+    card.index = static_cast<int>(found.cards.size());
+    card.name = need_string(gpu, "uuid", kWhat);
+    card.memory = need_integer(gpu, "memory", kWhat);
+    found.cards.push_back(std::move(card));
+    found.models.push_back(need_string(gpu, "name", kWhat));
+  }
+  return found;
+}
+
+std::optional<int> number_of(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string list_of(const Found& found) {
+  std::string text;
+  for (std::size_t i = 0; i < found.cards.size(); ++i)
+    text += format("{}{} ({}, {}, {})", i ? ", " : "", i, found.models[i], found.cards[i].name,
+                   format_bytes(static_cast<std::uint64_t>(found.cards[i].memory)));
+  return text;
+}
+
+void check_words(const std::vector<std::string>& devices) {
+  if (devices.empty()) fail_usage("--devices names no device");
+  const auto cpus = std::ranges::count(devices, kCpu);
+  for (const std::string& device : devices) {
+    if (device != kAll && device != kCpu && !number_of(device))
+      fail_usage("--devices {}: there are all, cpu, and GPUs by their numbers, 0,2", device);
+    if (device == kAll && devices.size() > 1)
+      fail_usage("--devices all names all GPUs; leave out the others");
+    if (device != kCpu && std::ranges::count(devices, device) > 1)
+      fail_usage("--devices names GPU {} twice", device);
+  }
+  if (cpus > 0 && cpus < static_cast<std::ptrdiff_t>(devices.size()))
+    fail_usage(
+        "--devices: a GPU and cpu do not compute the same bits, and a result may not depend on "
+        "which one made it; name GPUs alone, or cpu alone");
+}
+
+std::vector<Card> processors(std::size_t count) {
+  const auto memory =
+      static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  std::vector<Card> cards;
+  for (std::size_t i = 0; i < count; ++i)
+    cards.push_back(
+        {.index = -1 - static_cast<int>(i), .name = format("cpu {}", i), .memory = memory});
+  return cards;
+}
+
+}  // namespace
+
+std::vector<Card> find_cards(const std::vector<std::string>& devices) {
+  check_words(devices);
+  if (devices[0] == kCpu) return processors(devices.size());
+  const Found found = list_gpus_apart();
+  if (found.cards.empty())
+    fail_usage(
+        "--devices {}: there is no usable GPU: {}; compute on the processor with "
+        "--devices cpu",
+        devices[0], found.why_none);
+  std::vector<Card> cards;
+  std::vector<std::string> models;
+  const auto take = [&](std::size_t i) {
+    cards.push_back(found.cards[i]);
+    models.push_back(found.models[i]);
+  };
+  for (const std::string& device : devices) {
+    if (device == kAll) {
+      for (std::size_t i = 0; i < found.cards.size(); ++i)
+        take(i);
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(*number_of(device));
+    if (number >= found.cards.size())
+      fail_usage("--devices {}: there is no such GPU; there are {}", device, list_of(found));
+    take(number);
+  }
+  const auto other = std::ranges::find_if(models, [&](const auto& m) { return m != models[0]; });
+  if (other != models.end())
+    log_warning(
+        "--devices: {} and {} may differ in the last bits of what they compute; for results that "
+        "can be repeated name GPUs of one kind",
+        models[0], *other);
+  return cards;
+}
+
+Device device_of(const std::vector<Card>& cards) {
+  return !cards.empty() && cards[0].index >= 0 ? Device::cuda : Device::cpu;
+}
+
+}  // namespace vfm::cards

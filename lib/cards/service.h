@@ -1,0 +1,45 @@
+// The other end of cards/worker.h: what a worker process does.
+//
+// A program that has workers names its services in Tool::serve_card() (cli/runner.h):
+//
+//   int serve_card(int channel) override {
+//     return vfm::cards::serve_card(channel, {{"pictures", vfm::cards::open_pictures}});
+//   }
+//
+// Thread-safety: a service is made and asked by one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "cards/parcel.h"
+
+namespace vfm::cards {
+
+class Service {
+ public:
+  virtual ~Service() = default;
+  /// What whoever opened it is told first.
+  virtual Parcel opened() const { return {}; }
+  /// The answer. The request's tensors are views that are good until it returns; the answer's may
+  /// be views of those. An Error is told to whoever asks, and the next request may come; an Error
+  /// of kind device (GpuError) ends the use of this worker.
+  virtual Parcel answer(const Parcel& request) = 0;
+};
+
+/// Opens it, as WorkerPlan::open says, on this process's card: `device` is cuda, or cpu. Throws
+/// Error.
+using OpenService = std::function<std::unique_ptr<Service>(const Parcel& open, Device device)>;
+using Services = std::map<std::string, OpenService>;
+
+/// The argument by which a program is a worker: argv[1], followed by the number of a descriptor.
+constexpr const char* kServeCard = "--serve-card";
+
+/// Opens the service that is asked for and serves until the other end of `channel` is closed: then
+/// the process ends at once, whatever it computes. Returns an exit status.
+int serve_card(int channel, const Services& services);
+
+}  // namespace vfm::cards

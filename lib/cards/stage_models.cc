@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/stage_models.h"
+
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cards/find_cards.h"
+#include "cards/worker_pool.h"
+#include "tensor/device.h"
+
+namespace vfm::cards {
+namespace {
+
+constexpr const char* kService = "models";
+constexpr const char* kWhat = "what a worker is asked";
+
+/// Several services in one worker. Of each what opens it stands in a list, with the number of its
+/// tensors; a request names the number of its service.
+class StageService final : public Service {
+ public:
+  StageService(const Services& parts, const Parcel& open, Device device) {
+    auto tensor = open.tensors.begin();
+    for (const Json& one : open.words.at("services")) {
+      const auto found = parts.find(need_string(one, "service", kWhat));
+      if (found == parts.end()) fail("this program has no '{}'", found->first);
+      Parcel own{found->first, one.at("words"), {}};
+      const auto count = static_cast<std::ptrdiff_t>(need_integer(one, "tensors", kWhat));
+      own.tensors.assign(tensor, tensor + count);
+      tensor += count;
+      services_.push_back(found->second(own, device));
+    }
+    if (device == Device::cuda)
+      log_info("its models have {} of the GPU", format_bytes(cuda_memory().current));
+  }
+
+  Parcel answer(const Parcel& request) override {
+    const auto number = static_cast<std::size_t>(need_integer(request.words, "number", kWhat));
+    return services_.at(number)->answer({request.name, request.words.at("words"), request.tensors});
+  }
+
+ private:
+  std::vector<std::unique_ptr<Service>> services_;
+};
+
+}  // namespace
+
+struct StageModels::State {
+  std::vector<Card> cards;
+  std::string share, stage;
+  Parcel open = {"", {{"services", Json::array()}}, {}};
+  std::size_t services = 0;
+  std::int64_t memory = 0;
+  std::mutex mutex;  // guards the making of `pool`
+  std::unique_ptr<WorkerPool> pool;
+
+  WorkerPool& started() {
+    const std::lock_guard lock(mutex);
+    if (!pool)
+      pool = std::make_unique<WorkerPool>(share, cards, CardNeed{.stage = stage, .memory = memory},
+                                          WorkerPlan{.service = kService, .open = open});
+    return *pool;
+  }
+};
+
+StageModels::StageModels(std::vector<Card> cards, std::string share, std::string stage)
+    : state_(std::make_unique<State>()) {
+  state_->memory = device_of(cards) == Device::cuda ? kContextBytes : 0;
+  state_->cards = std::move(cards);
+  state_->share = std::move(share);
+  state_->stage = std::move(stage);
+}
+
+StageModels::~StageModels() = default;
+
+Device StageModels::device() const {
+  return device_of(state_->cards);
+}
+
+std::size_t StageModels::together() const {
+  return state_->cards.size();
+}
+
+std::size_t StageModels::add(const std::string& service, Parcel open, std::int64_t memory) {
+  if (state_->pool) fail("a model is added to workers that are at work");
+  state_->open.words["services"].push_back(
+      {{"service", service}, {"words", open.words}, {"tensors", open.tensors.size()}});
+  state_->open.tensors.insert(state_->open.tensors.end(), open.tensors.begin(), open.tensors.end());
+  state_->memory += memory;
+  return state_->services++;
+}
+
+Parcel StageModels::ask(std::size_t number, Parcel request) {
+  request.words = {{"number", number}, {"words", std::move(request.words)}};
+  return state_->started().ask(request);
+}
+
+void StageModels::finished() noexcept {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->pool) state_->pool->finished();
+}
+
+Services stage_services(const Services& parts) {
+  return {{kService, [parts](const Parcel& open, Device device) {
+             return std::make_unique<StageService>(parts, open, device);
+           }}};
+}
+
+}  // namespace vfm::cards

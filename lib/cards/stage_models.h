@@ -1,0 +1,59 @@
+// The models of one program that compute in workers: on each of its cards one worker, which has all
+// of them.
+//
+// Who wants a model in workers adds it here, before the first request of any, and asks by the
+// number that it gets: cards/pictures.h, cards/texts.h and cards/captions.h do so, with the
+// interfaces that the models have here. Workers start with the first request. Thread-safety: add()
+// by one thread; ask() from any thread, after it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/card_board.h"
+#include "cards/parcel.h"
+#include "cards/service.h"
+#include "tensor/tensor.h"
+
+namespace vfm::cards {
+
+/// Of a GPU, that a process has on it before any tensor: its context and the kernels' code.
+inline constexpr std::int64_t kContextBytes = std::int64_t{768} << 20;
+
+class StageModels {
+ public:
+  /// `cards`: find_cards(); `share`: the file of --share, or empty; `stage`: the program's name.
+  StageModels(std::vector<Card> cards, std::string share, std::string stage);
+  /// Ends the workers.
+  ~StageModels();
+  StageModels(const StageModels&) = delete;
+  StageModels& operator=(const StageModels&) = delete;
+
+  /// What they compute on.
+  Device device() const;
+  /// Requests that are answered at once, at most.
+  std::size_t together() const;
+  /// A service that each worker opens: its name, and with what. `memory`: what it is predicted to
+  /// take of a card, model and work. Returns its number.
+  std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
+  /// Of the service of that number, what WorkerPool::ask() returns and throws.
+  Parcel ask(std::size_t number, Parcel request);
+  /// No more requests come: other programs may have the cards.
+  void finished() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The service of workers of StageModels, of those that it may consist of. For Tool::serve_card():
+///   return serve_card(channel, stage_services({{"pictures", open_pictures}}));
+Services stage_services(const Services& parts);
+
+}  // namespace vfm::cards

@@ -1,0 +1,50 @@
+// The workers of one stage: on each card that a CardBoard gives one worker, which is started when
+// the card comes and ended when it goes.
+//
+// ask() takes a card for one request, asks its worker, and gives the card back. A worker that dies,
+// or whose GPU fails, costs its card, which is left out with a warning that names it; what it was
+// asked is asked of another one. So a service must answer a request the same whoever it is that
+// answers, and whatever else was asked before. Thread-safety: any thread; as many requests are
+// answered at once as there are cards.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/card_board.h"
+#include "cards/worker.h"
+
+namespace vfm::cards {
+
+class WorkerPool {
+ public:
+  /// `share`: the file of --share, or empty. `cards`: find_cards(). `need`: its memory is what is
+  /// predicted of the service, model and work. Throws what CardBoard's constructor throws. Workers
+  /// start later, when there are requests.
+  WorkerPool(const std::string& share, std::vector<Card> cards, CardNeed need, WorkerPlan plan);
+  /// Ends all workers, and waits for their ends. No request may be under way.
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  /// Throws the Error that the service throws of this request; Error{device} when no card is left,
+  /// with the reasons; Stopped.
+  Parcel ask(const Parcel& request);
+  /// Whoever holds the work asks for several requests at once with the same worker, as where state
+  /// is kept there between them: `work` gets it, and is done again with another one if it is lost.
+  /// What it has done then must not count.
+  void with_worker(const std::function<void(Worker&)>& work);
+  /// No more requests come: others may have the cards.
+  void finished() noexcept;
+  /// That this stage may use.
+  const std::vector<Card>& cards() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::cards

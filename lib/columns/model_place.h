@@ -1,0 +1,36 @@
+// Where the models of a column compute: in this process, on one device, or in workers on several
+// cards (cards/stage_models.h). Whoever uses them need not know. Thread-safety: any thread; workers
+// get their models before the first of these is asked (StageModels::add()).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cards/pictures.h"
+#include "cards/stage_models.h"
+#include "cards/texts.h"
+#include "models/encoder/picture_encoder.h"
+#include "models/text_encoder.h"
+#include "tensor/tensor.h"
+#include "text/encoder.h"
+
+namespace vfm::columns {
+
+struct ModelPlace {
+  Device device = Device::cpu;  ///< of workers: theirs
+  cards::StageModels* workers = nullptr;
+
+  /// Throws what models::make_picture_encoder() throws.
+  std::unique_ptr<models::PictureEncoder> pictures(const std::string& folder, DType compute) const {
+    return workers ? cards::pictures_in_workers(*workers, folder, compute)
+                   : models::make_picture_encoder(folder, device, compute);
+  }
+  /// Throws what models::make_text_encoder() throws.
+  std::unique_ptr<text::Encoder> texts(const text::EncoderConfig& config) const {
+    return workers ? cards::texts_in_workers(*workers, config)
+                   : models::make_text_encoder(config, {.device = device});
+  }
+};
+
+}  // namespace vfm::columns

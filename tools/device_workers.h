@@ -1,0 +1,38 @@
+// What tools with --devices have in common: the workers that it asks for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cards/find_cards.h"
+#include "cards/stage_models.h"
+#include "cli/options.h"
+
+namespace vfm::cli {
+
+/// --devices all|0,2|cpu: the cards on which models compute, each in a worker.
+struct DevicesOptions {
+  std::vector<std::string> devices;
+  CLI::Option* option = nullptr;
+  /// After --device, which it excludes.
+  void add(CLI::App& app) {
+    option = app.add_option("--devices", devices,
+                            "compute on several: all GPUs, some by number, or cpu once or more");
+    option->type_name("all|0,2|cpu")->delimiter(',')->allow_extra_args(false);
+    option->excludes(app.get_option("--device"));
+  }
+};
+
+}  // namespace vfm::cli
+
+/// Null where --devices is not given. Throws Error{usage} for cards that are not there.
+inline std::unique_ptr<vfm::cards::StageModels> workers_of(const vfm::cli::DevicesOptions& options,
+                                                           const vfm::cli::JobOptions& jobs,
+                                                           const std::string& program) {
+  if (options.devices.empty()) return nullptr;
+  return std::make_unique<vfm::cards::StageModels>(vfm::cards::find_cards(options.devices),
+                                                   jobs.share, program);
+}
