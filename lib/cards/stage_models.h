@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +44,9 @@ class StageModels {
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
   /// Of the service of that number, what WorkerPool::ask() returns and throws.
   Parcel ask(std::size_t number, Parcel request);
+  /// What WorkerPool::ask_late() returns and throws.
+  std::optional<Parcel> ask_late(std::size_t number,
+                                 const std::function<std::optional<Parcel>()>& make);
   /// No more requests come: other programs may have the cards.
   void finished() noexcept;
 
