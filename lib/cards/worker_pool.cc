@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stop.h"
 
 namespace vfm::cards {
 
@@ -20,11 +21,15 @@ struct WorkerPool::State {
     plan.life = board.life();
   }
 
+  /// After a stop there is none; whoever gets the card is told of that.
   void load(const Card& card) {
     log_info("starts a worker on {}", card.name);
-    std::unique_ptr<Worker> worker = std::make_unique<Worker>(card, plan);
-    const std::lock_guard lock(mutex);
-    workers[card.name] = std::move(worker);
+    try {
+      std::unique_ptr<Worker> worker = std::make_unique<Worker>(card, plan);
+      const std::lock_guard lock(mutex);
+      workers[card.name] = std::move(worker);
+    } catch (const Stopped&) {
+    }
   }
 
   /// Ends the worker of a card, if there is one.
@@ -43,7 +48,10 @@ struct WorkerPool::State {
   /// That of a leased card: nobody ends it meanwhile.
   Worker& of(const Card& card) {
     const std::lock_guard lock(mutex);
-    return *workers.at(card.name);
+    const auto found = workers.find(card.name);
+    if (found != workers.end()) return *found->second;
+    check_stop();
+    throw WorkerLost("it has no worker");
   }
 
   WorkerPlan plan;

@@ -219,3 +219,21 @@ begin_embed() {
   # With no GPU here, or too few, the list of those that are there.
   refused "--devices 63: there is no" embed --devices 63 -o out a.tar
 }
+
+# bats test_tags=night
+@test "workers that are killed at random moments change no byte" {
+  make_shards a b d e f g
+  local shards=(a.tar b.tar d.tar e.tar f.tar g.tar) six=cpu,cpu,cpu,cpu,cpu,cpu
+  embed --device cpu -o here "${shards[@]}" >/dev/null
+  for round in $(seq 20); do
+    embed --devices $six -j4 -o out "${shards[@]}" >/dev/null 2>err 3>&- &
+    embedding=$!
+    for _ in 1 2 3; do
+      sleep "0.$((RANDOM % 4))"
+      kill -KILL "$(workers_of "$embedding" | shuf -n 1)" 2>/dev/null || true
+    done
+    wait "$embedding" || { echo "round $round"; cat err; return 1; }
+    same_columns here out
+    rm -r out
+  done
+}
