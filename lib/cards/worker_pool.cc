@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/stop.h"
 
 namespace vfm::cards {
 
@@ -21,15 +20,11 @@ struct WorkerPool::State {
     plan.life = board.life();
   }
 
-  /// After a stop there is none; whoever gets the card is told of that.
   void load(const Card& card) {
     log_info("starts a worker on {}", card.name);
-    try {
-      std::unique_ptr<Worker> worker = std::make_unique<Worker>(card, plan);
-      const std::lock_guard lock(mutex);
-      workers[card.name] = std::move(worker);
-    } catch (const Stopped&) {
-    }
+    std::unique_ptr<Worker> worker = std::make_unique<Worker>(card, plan);
+    const std::lock_guard lock(mutex);
+    workers[card.name] = std::move(worker);
   }
 
   /// Ends the worker of a card, if there is one.
@@ -48,10 +43,7 @@ struct WorkerPool::State {
   /// That of a leased card: nobody ends it meanwhile.
   Worker& of(const Card& card) {
     const std::lock_guard lock(mutex);
-    const auto found = workers.find(card.name);
-    if (found != workers.end()) return *found->second;
-    check_stop();
-    throw WorkerLost("it has no worker");
+    return *workers.at(card.name);
   }
 
   WorkerPlan plan;
