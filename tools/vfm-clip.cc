@@ -213,6 +213,7 @@ class ClipTool : public vfm::cli::Tool {
     const vfm::DType compute = low ? vfm::DType::bf16 : vfm::DType::f32;
     encoder_ = workers_ ? vfm::cards::pictures_in_workers(*workers_, stitch_model_, compute)
                         : vfm::models::make_picture_encoder(stitch_model_, device, compute);
+    if (workers_) workers_->start();
     options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
     options_.recipe.stitch_model["rule"] = "cosine of the last and the first frame";
     options_.stitch_vectors = [this](std::span<const vfm::media::RgbImage> pictures) {

@@ -99,6 +99,10 @@ std::size_t StageModels::add(const std::string& service, Parcel open, std::int64
   return state_->services++;
 }
 
+void StageModels::start() {
+  state_->started();
+}
+
 Parcel StageModels::ask(std::size_t number, Parcel request) {
   return state_->started().ask(addressed(number, std::move(request)));
 }

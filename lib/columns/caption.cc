@@ -345,6 +345,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   }
   if (!options.refine.folder.empty())
     seeing.refiner = std::make_unique<Refiner>(options.refine, options.model);
+  options.model.place().start();
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
   std::optional<Endpoint> endpoint;

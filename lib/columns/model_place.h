@@ -25,6 +25,10 @@ struct ModelPlace {
   Device device = Device::cpu;  ///< of workers: theirs
   cards::StageModels* workers = nullptr;
 
+  /// All models are made: throws Error{usage} where the cards have no memory for them.
+  void start() const {
+    if (workers) workers->start();
+  }
   /// Throws what models::make_picture_encoder() throws.
   std::unique_ptr<models::PictureEncoder> pictures(const std::string& folder, DType compute) const {
     return workers ? cards::pictures_in_workers(*workers, folder, compute)

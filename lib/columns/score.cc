@@ -181,6 +181,7 @@ class CaptionScorer {
 long score_captions(const ScoreOptions& options, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest) {
   const ScoreModels by(options);
+  options.model.place().start();
   progress.start("samples", shard::count_samples(options.inputs));
   ColumnJob job;
   job.tool = "vfm-caption";
