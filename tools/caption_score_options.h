@@ -52,7 +52,7 @@ class CaptionScoreOptions {
     for (const CLI::Option* option : app.get_options()) {
       if (option->count() == 0 || option->get_lnames().empty() || among(kept, *option)) continue;
       const std::string name = "--" + option->get_lnames().front();
-      if (name == "--device") {
+      if (name == "--device" || name == "--devices") {
         if (!asks_any())
           vfm::fail_usage("{} is about a model: name one by --score-model or --score-clip DIR",
                           name);

@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "caption_score_options.h"
+#include "cards/captions.h"
+#include "cards/pictures.h"
+#include "cards/texts.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
@@ -11,6 +14,7 @@
 #include "columns/caption.h"
 #include "columns/caption_costs.h"
 #include "columns/score_costs.h"
+#include "device_workers.h"
 #include "io/http.h"
 #include "media/isolated.h"
 #include "media/version.h"
@@ -100,6 +104,14 @@ class CaptionTool : public vfm::cli::Tool {
     return vfm::media::fork_isolation(columns_.input_limits.limits.isolate);
   }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
+  int serve_card(int channel) override {
+    using namespace vfm::cards;
+    return vfm::cards::serve_card(channel, stage_services({{kCaptions, open_captions},
+                                                           {kRewriting, open_rewriting},
+                                                           {kPictures, open_pictures},
+                                                           {kTexts, open_texts}}));
+  }
 
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
@@ -214,6 +226,8 @@ class CaptionTool : public vfm::cli::Tool {
     of_model_.push_back(app.get_option("--seed")->group(group));
     device_.add(app);
     of_model_.push_back(app.get_option("--device")->group(group));
+    devices_.add(app);
+    of_model_.push_back(devices_.option->group(group));
     add("--compute", compute_,
         "what the model's products are computed in; auto: f32, bf16 on a GPU", "auto|f32|bf16")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -258,10 +272,10 @@ class CaptionTool : public vfm::cli::Tool {
   void set_model_options() {
     set_refine_options();
     options_.model.rule.seed = seed_.seed;
-    if (asks_model()) options_.model.device = vfm::choose_device(device_.device);
+    if (asks_model()) choose_device();
     const bool gpu = options_.model.device == vfm::Device::cuda;
     // A text must not depend on the run: products are not timed, nor what is faster taken.
-    if (gpu) vfm::ops::set_gpu_options(options_.model.device, true, "auto", "");
+    if (gpu && !workers_) vfm::ops::set_gpu_options(options_.model.device, true, "auto", "");
     const bool low = compute_ == "bf16" || (compute_ == "auto" && gpu);
     options_.model.compute = low ? vfm::DType::bf16 : vfm::DType::f32;
     options_.model.int8 = !quantize_.empty();
@@ -275,6 +289,12 @@ class CaptionTool : public vfm::cli::Tool {
     if (prompt.empty()) return;
     options_.model.video_prompt = options_.model.picture_prompt = prompt;
     options_.endpoint.prompt = prompt;
+  }
+
+  void choose_device() {
+    workers_ = workers_of(devices_, columns_.jobs, name());
+    options_.model.workers = workers_.get();
+    options_.model.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
   }
 
   /// Whether a model of a folder computes anything.
@@ -353,6 +373,8 @@ class CaptionTool : public vfm::cli::Tool {
   std::string refine_prompt_, refine_file_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::DeviceOptions device_;
+  vfm::cli::DevicesOptions devices_;
+  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   vfm::columns::CaptionOptions options_;
   CaptionScoreOptions score_;
   bool dry_run_ = false;

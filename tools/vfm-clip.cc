@@ -7,10 +7,12 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "cards/pictures.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "device_workers.h"
 #include "media/decoder.h"
 #include "media/isolated.h"
 #include "media/loudness.h"
@@ -111,6 +113,11 @@ class ClipTool : public vfm::cli::Tool {
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
+  int serve_card(int channel) override {
+    using namespace vfm::cards;
+    return vfm::cards::serve_card(channel, stage_services({{kPictures, open_pictures}}));
+  }
+
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
     vfm::media::begin_isolation();
@@ -187,6 +194,8 @@ class ClipTool : public vfm::cli::Tool {
         ->capture_default_str();
     device_.add(app);
     app.get_option("--device")->needs(model);
+    devices_.add(app);
+    devices_.option->needs(model);
     app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -205,10 +214,13 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void open_stitch_model() {
-    const vfm::Device device = vfm::choose_device(device_.device);
+    workers_ = workers_of(devices_, jobs_, name());
+    const vfm::Device device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     const bool low = compute_ == "bf16" || (compute_ == "auto" && device == vfm::Device::cuda);
-    encoder_ = vfm::models::make_picture_encoder(stitch_model_, device,
-                                                 low ? vfm::DType::bf16 : vfm::DType::f32);
+    const vfm::DType compute = low ? vfm::DType::bf16 : vfm::DType::f32;
+    encoder_ = workers_ ? vfm::cards::pictures_in_workers(*workers_, stitch_model_, compute)
+                        : vfm::models::make_picture_encoder(stitch_model_, device, compute);
+    if (workers_) workers_->start();
     options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
     options_.recipe.stitch_model["rule"] = "cosine of the last and the first frame";
     options_.stitch_vectors = [this](std::span<const vfm::media::RgbImage> pictures) {
@@ -363,6 +375,8 @@ class ClipTool : public vfm::cli::Tool {
   ClipShotOptions shots_;
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, stitch_sound_ = "off", compute_ = "auto";
+  vfm::cli::DevicesOptions devices_;
+  std::unique_ptr<vfm::cards::StageModels> workers_;      // of these
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
   std::string audio_ = "drop", deinterlace_ = "auto", encode_ = "full";

@@ -9,10 +9,12 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "device_workers.h"
 #include "media/isolated.h"
 #include "media/version.h"
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
+#include "pack/clip_encoder.h"
 #include "pack/pack.h"
 #include "shard_estimate.h"
 #include "tensor/device.h"
@@ -64,6 +66,7 @@ class PackTool : public vfm::cli::Tool {
     jobs_.add(app);
     member_.add(app);
     device_.add(app);
+    devices_.add(app);
     hwaccel_.add(app);
     input_limits_.add(app);
     input_limits_.add_isolation(app);
@@ -79,8 +82,9 @@ class PackTool : public vfm::cli::Tool {
     input_limits_.check_isolation(hwaccel_);
     if (plan_) {
       if (dry_run_) vfm::fail_usage("--dry-run tells how long latents take; leave out --plan");
-      for (const auto& [given, name] :
-           {std::pair(!output_.directory.empty(), "--output"), {!report_.path.empty(), "--report"}})
+      for (const auto& [given, name] : {std::pair(!output_.directory.empty(), "--output"),
+                                        {!report_.path.empty(), "--report"},
+                                        {!devices_.devices.empty(), "--devices"}})
         if (given) vfm::fail_usage("--plan writes nothing: leave {} out", name);
       plan_options_.patch = parse_patch(patch_);
       return;
@@ -105,6 +109,11 @@ class PackTool : public vfm::cli::Tool {
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
+  int serve_card(int channel) override {
+    return vfm::cards::serve_card(
+        channel, vfm::cards::stage_services({{vfm::pack::kClips, vfm::pack::open_clips}}));
+  }
+
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
     vfm::media::begin_isolation();
@@ -117,8 +126,14 @@ class PackTool : public vfm::cli::Tool {
       return 0;
     }
     options_.inputs = input_.resolved();
-    options_.device = vfm::choose_device(device_.device);
-    options_.clip.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
+    workers_ = workers_of(devices_, jobs_, name());
+    options_.workers = workers_.get();
+    options_.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
+    // Who decodes on a GPU that computes, too, is the one who computes there.
+    if (workers_ && options_.device == vfm::Device::cuda)
+      options_.hwaccel = hwaccel_.hwaccel;
+    else
+      options_.clip.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     options_.output = output_.directory;
     options_.force = output_.force;
     options_.limits.member = member_.bytes;
@@ -206,6 +221,8 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::JobOptions jobs_;
   vfm::cli::MemberOptions member_;
   vfm::cli::DeviceOptions device_;
+  vfm::cli::DevicesOptions devices_;
+  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::SeedOptions seed_;

@@ -1,12 +1,14 @@
 // Cards (GPUs, or the processor as workers) as counted slots: which of the programs of a pipe may
 // use which card now. It does not compute, and knows nothing of CUDA.
 //
-// An item of a model has a card for itself as long as it takes; a model stays loaded on a card while
-// its stage has work, and models of several stages are loaded on one card where its memory allows.
-// Nothing is loaded where memory lacks. Who gets which card: base/card_rule.h. The board calls the
-// stage's `load` and `unload` for that, so no item waits in a load while other cards are free:
-// take() gives only cards on which the model is loaded. Decoding and encoding have no model: an item
-// has one of the card's sessions, beside whatever model computes there.
+// An item of a model has a card for itself as long as it takes. A model stays loaded on a card
+// while its stage has work, and models of several stages are loaded on one card where its memory
+// allows. Nothing is loaded where memory lacks. Who gets which card: base/card_rule.h. The board
+// calls the stage's `load` and `unload` for that, so no item is held up by a load while other cards
+// are free: take() gives only cards on which the model is loaded. Decoding and encoding have no
+// model: an item has one of the card's sessions, beside whatever model computes there; memory for
+// all sessions is kept from the models as long as there is a program that decodes or encodes on the
+// card.
 //
 // State lies in FILE.cards beside the FILE of --share (base/pipe_board.h), and lives as slots do: a
 // record belongs to one program, which holds a lock that the kernel frees however the program ends.
@@ -81,8 +83,9 @@ class CardBoard {
   CardBoard(const CardBoard&) = delete;
   CardBoard& operator=(const CardBoard&) = delete;
 
-  /// Waits for a card for one item; a stage without waiting items is given none. Empty where `over`
-  /// becomes true first. Throws Stopped; Error{device} when no card is left, with the reasons.
+  /// Waits for a card for one item. Models are loaded for stages that wait here, and for no others:
+  /// as many threads should wait as there are cards, or more. Empty where `over` becomes true
+  /// first. Throws Stopped; Error{device} when no card is left, with the reasons.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
   /// The item is done.
   void give(const Lease& lease) noexcept;
@@ -90,7 +93,8 @@ class CardBoard {
   /// stage from now on, with a warning that names it and says why. The item is to be done again:
   /// take() once more.
   void fail(const Lease& lease, const std::string& why);
-  /// No more items come: the models are unloaded, and others may have the memory. Does not wait.
+  /// No more items come, until take() is called again: the models are unloaded, and others may have
+  /// the memory. Does not wait.
   void finished() noexcept;
 
   /// Those that this stage may use, in the order given.

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/pipe_board.h"
 
-#include <linux/futex.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -22,13 +17,6 @@ namespace vfm {
 namespace {
 
 constexpr std::uint64_t kTurn = 50'000'000;  // ns, until what one waits for is looked at again
-
-/// False: not called within a turn.
-bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen) {
-  const timespec turn{0, static_cast<long>(kTurn)};
-  return ::syscall(SYS_futex, &call, FUTEX_WAIT, seen, &turn, nullptr, 0) == 0 ||
-         errno != ETIMEDOUT;
-}
 
 std::string read_name(const char (&from)[32]) {
   return {from, ::strnlen(from, sizeof from)};
@@ -81,7 +69,7 @@ void PipeBoard::set_most(int most) {
 
 bool PipeBoard::acquire(Use use, const std::atomic<bool>* over) {
   const auto count = [&](int by) {
-    const std::lock_guard lock(map_->mutex);
+    const std::lock_guard lock(map_->mutex());
     add_waiting(use, by);
   };
   std::atomic<std::uint32_t>& call =
@@ -161,12 +149,12 @@ bool PipeBoard::wanted() const {
 }
 
 void PipeBoard::show_waiting(int by) noexcept {
-  const std::lock_guard lock(map_->mutex);
+  const std::lock_guard lock(map_->mutex());
   add_waiting(Use::item, by);
 }
 
 void PipeBoard::show_held(int by) noexcept {
-  const std::lock_guard lock(map_->mutex);
+  const std::lock_guard lock(map_->mutex());
   add_held(by);
 }
 
@@ -195,7 +183,7 @@ void PipeBoard::add_done(std::uint64_t done) noexcept {
 
 void PipeBoard::begin_wait(Wait wait) noexcept {
   int bytes = 0;
-  const std::lock_guard lock(map_->mutex);
+  const std::lock_guard lock(map_->mutex());
   PipeRecord& own = map_->own();
   if (wait == Wait::input && own.input != 0 && ::ioctl(map_->input(), FIONREAD, &bytes) == 0)
     own.input_bytes = bytes;
@@ -204,7 +192,7 @@ void PipeBoard::begin_wait(Wait wait) noexcept {
 }
 
 void PipeBoard::end_wait(Wait wait) noexcept {
-  const std::lock_guard lock(map_->mutex);
+  const std::lock_guard lock(map_->mutex());
   const PipeMap::Changing changing(map_->own());
   (wait == Wait::input ? map_->own().input_waits : map_->own().output_waits).add(-1, pipe_clock());
 }

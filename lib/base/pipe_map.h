@@ -1,8 +1,7 @@
 // The mapped file of base/pipe_board.h: opened, joined, locked, and cleared of programs that died.
 //
-// Of base/pipe_board.cc alone. The lock of the file is held by one thread of all programs; `mutex`
-// stands before it, as threads of one program share the file's description. Thread-safety: as said
-// of each.
+// Of base/pipe_board.cc alone. How it is locked: base/shared_file.h. Thread-safety: as said of
+// each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,11 +11,10 @@
 
 #include "base/pipe_board.h"
 #include "base/pipe_record.h"
+#include "base/shared_file.h"
 
 namespace vfm {
 
-/// Nanoseconds of the monotonic clock, which all programs of a machine share.
-std::uint64_t pipe_clock();
 /// Whether a record's program may have slots: it has joined, and is not known to have ended.
 inline bool counts(const PipeRecord& record) {
   return record.used != 0 && record.gone == 0;
@@ -31,23 +29,15 @@ class PipeMap {
   PipeMap(const PipeMap&) = delete;
   PipeMap& operator=(const PipeMap&) = delete;
 
-  PipeFile& file() const { return *file_; }
+  PipeFile& file() const { return *static_cast<PipeFile*>(shared_.memory()); }
   int own_index() const { return static_cast<int>(own_index_); }
-  PipeRecord& own() const { return file_->records[own_index_]; }
+  PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// The file's lock, for a scope. The kernel refuses it only when it has no memory; then counts
-  /// may be wrong by one for a moment.
-  class Locked {
+  /// The file's lock, for a scope.
+  class Locked : public SharedFile::Locked {
    public:
-    explicit Locked(PipeMap& map);
-    ~Locked();
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-   private:
-    PipeMap& map_;
-    std::lock_guard<std::mutex> lock_;
+    explicit Locked(PipeMap& map) : SharedFile::Locked(map.shared_) {}
   };
   /// For a scope in which the own record's times change, which others read without this. Under the
   /// mutex.
@@ -61,7 +51,8 @@ class PipeMap {
    private:
     std::atomic<std::uint32_t>& version_;
   };
-  std::mutex mutex;
+  /// Before the lock, of this program's threads.
+  std::mutex& mutex() { return shared_.mutex; }
 
   // Under the lock.
   /// Records of programs that were killed count no more. Whether other programs live.
@@ -74,16 +65,12 @@ class PipeMap {
   void call_next();
 
  private:
-  void open(const std::string& path);
-  void map(const std::string& path);
   void agree(int slots, int otherwise, const std::string& path);
   void join(const std::string& path, const PipeBoard::Stage& stage);
   void set_places();
-  bool lives(std::size_t index) const;
-  void close();
 
-  int fd_ = -1, input_ = 0;
-  PipeFile* file_ = nullptr;
+  SharedFile shared_;
+  int input_ = 0;
   std::size_t own_index_ = kPipeRecords;  // none
 };
 

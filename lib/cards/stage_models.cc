@@ -18,6 +18,11 @@ namespace {
 constexpr const char* kService = "models";
 constexpr const char* kWhat = "what a worker is asked";
 
+Parcel addressed(std::size_t number, Parcel request) {
+  request.words = {{"number", number}, {"words", std::move(request.words)}};
+  return request;
+}
+
 /// Several services in one worker. Of each what opens it stands in a list, with the number of its
 /// tensors; a request names the number of its service.
 class StageService final : public Service {
@@ -25,9 +30,10 @@ class StageService final : public Service {
   StageService(const Services& parts, const Parcel& open, Device device) {
     auto tensor = open.tensors.begin();
     for (const Json& one : open.words.at("services")) {
-      const auto found = parts.find(need_string(one, "service", kWhat));
-      if (found == parts.end()) fail("this program has no '{}'", found->first);
-      Parcel own{found->first, one.at("words"), {}};
+      const std::string name = need_string(one, "service", kWhat);
+      const auto found = parts.find(name);
+      if (found == parts.end()) fail("a worker of this program is no '{}'", name);
+      Parcel own{name, one.at("words"), {}};
       const auto count = static_cast<std::ptrdiff_t>(need_integer(one, "tensors", kWhat));
       own.tensors.assign(tensor, tensor + count);
       tensor += count;
@@ -93,9 +99,21 @@ std::size_t StageModels::add(const std::string& service, Parcel open, std::int64
   return state_->services++;
 }
 
+void StageModels::start() {
+  state_->started();
+}
+
 Parcel StageModels::ask(std::size_t number, Parcel request) {
-  request.words = {{"number", number}, {"words", std::move(request.words)}};
-  return state_->started().ask(request);
+  return state_->started().ask(addressed(number, std::move(request)));
+}
+
+std::optional<Parcel> StageModels::ask_late(std::size_t number,
+                                            const std::function<std::optional<Parcel>()>& make) {
+  return state_->started().ask_late([&] {
+    std::optional<Parcel> request = make();
+    if (request) request = addressed(number, std::move(*request));
+    return request;
+  });
 }
 
 void StageModels::finished() noexcept {

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +42,14 @@ class StageModels {
   /// A service that each worker opens: its name, and with what. `memory`: what it is predicted to
   /// take of a card, model and work. Returns its number.
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
+  /// All have been added: who knows that before there is a request finds out by this whether the
+  /// cards will do. Throws what CardBoard's constructor throws.
+  void start();
   /// Of the service of that number, what WorkerPool::ask() returns and throws.
   Parcel ask(std::size_t number, Parcel request);
+  /// What WorkerPool::ask_late() returns and throws.
+  std::optional<Parcel> ask_late(std::size_t number,
+                                 const std::function<std::optional<Parcel>()>& make);
   /// No more requests come: other programs may have the cards.
   void finished() noexcept;
 

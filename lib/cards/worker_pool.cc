@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -62,6 +63,16 @@ WorkerPool::~WorkerPool() {
 Parcel WorkerPool::ask(const Parcel& request) {
   Parcel answer;
   with_worker([&](Worker& worker) { answer = worker.ask(request); });
+  return answer;
+}
+
+std::optional<Parcel> WorkerPool::ask_late(const std::function<std::optional<Parcel>()>& make) {
+  std::optional<Parcel> request, answer;
+  bool made = false;
+  with_worker([&](Worker& worker) {
+    if (!std::exchange(made, true)) request = make();
+    if (request) answer = worker.ask(*request);
+  });
   return answer;
 }
 

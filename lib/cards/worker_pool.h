@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,11 @@ class WorkerPool {
   /// Throws the Error that the service throws of this request; Error{device} when no card is left,
   /// with the reasons; Stopped.
   Parcel ask(const Parcel& request);
-  /// Whoever holds the work asks for several requests at once with the same worker, as where state
-  /// is kept there between them: `work` gets it, and is done again with another one if it is lost.
-  /// What it has done then must not count.
+  /// The same of a request that `make` makes once there is a worker for it; nothing, where it has
+  /// none to make any more. Called once.
+  std::optional<Parcel> ask_late(const std::function<std::optional<Parcel>()>& make);
+  /// Several requests of the same worker, as where that keeps something between them: `work` gets
+  /// it, and is called again with another one if it is lost. What it has done then must not count.
   void with_worker(const std::function<void(Worker&)>& work);
   /// No more requests come: others may have the cards.
   void finished() noexcept;

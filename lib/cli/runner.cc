@@ -135,8 +135,9 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
            !option.check_lname("share") && !option.check_lname("share-report") &&
-           !option.check_lname("report") && !option.check_lname("isolate") &&
-           !option.check_lname("isolate-memory") && !option.check_lname("check");
+           !option.check_lname("devices") && !option.check_lname("report") &&
+           !option.check_lname("isolate") && !option.check_lname("isolate-memory") &&
+           !option.check_lname("check");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())

@@ -269,14 +269,16 @@ struct Captioned {
   ColumnNotes notes = {};
 };
 
-/// Where a model is asked: as many samples at a time as it writes texts together. What is told of
-/// files beside sources comes last, by their paths, as who reads a file first is chance.
+/// Where a model is asked: as many samples at a time as it writes texts together, on each card.
+/// What is told of files beside sources comes last, by their paths, as who reads a file first is
+/// chance.
 void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
                       const Endpoint* endpoint, const io::Record& record,
                       shard::JoinedReader& reader, CaptionQueue& queue, ColumnNotes& notes) {
   ColumnNotes beside;
   SharedSidecars sidecars{Sidecars(beside, record, options.sidecars)};
-  Slots together(models::kAnswersTogether);
+  const std::size_t cards = options.model.workers ? options.model.workers->together() : 1;
+  Slots together(models::kAnswersTogether * static_cast<int>(cards));
   for_each_ordered<shard::Sample, Captioned>(
       together,
       [&] {
@@ -333,9 +335,8 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   check_caption_sources(options.from);
   SeeingModel seeing;
   if (const std::string folder = caption_model_folder(options.from); !folder.empty()) {
-    seeing.model = std::make_unique<models::CaptionModel>(folder, options.model.compute,
-                                                          options.model.frame_tokens,
-                                                          options.model.int8, options.model.device);
+    seeing.model = options.model.place().captions(folder, options.model.compute,
+                                                  options.model.frame_tokens, options.model.int8);
     seeing.model->check_prompt(options.model.video_prompt);
     seeing.model->check_prompt(options.model.picture_prompt);
     for (const Question& question : options.model.also.list)
@@ -344,6 +345,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   }
   if (!options.refine.folder.empty())
     seeing.refiner = std::make_unique<Refiner>(options.refine, options.model);
+  options.model.place().start();
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
   std::optional<Endpoint> endpoint;

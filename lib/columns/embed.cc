@@ -275,6 +275,7 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
     clips.scores = std::make_unique<ClipScores>(
         options.scores, *clips.pictures, options.picture_encoder, place, options.picture_compute);
   }
+  place.start();
   progress.start("samples", shard::count_samples(options.inputs));
   ColumnJob job;
   job.tool = "vfm-embed";

@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "cards/stage_models.h"
+#include "columns/model_place.h"
 #include "columns/questions.h"
 #include "media/hardware.h"
 #include "models/vlm/caption_model.h"
@@ -44,6 +45,7 @@ struct ModelCaptionOptions {
   bool keep_tokens = false;       ///< for scores (written_caption.h)
   CaptionCosts* costs = nullptr;  ///< is told what questions cost; null: nobody asks
 
+  ModelPlace place() const { return {device, workers}; }
   double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
 };
 

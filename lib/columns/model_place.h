@@ -5,13 +5,17 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "cards/captions.h"
 #include "cards/pictures.h"
 #include "cards/stage_models.h"
 #include "cards/texts.h"
 #include "models/encoder/picture_encoder.h"
 #include "models/text_encoder.h"
+#include "models/vlm/caption_model.h"
+#include "models/vlm/text_model.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
 
@@ -21,6 +25,10 @@ struct ModelPlace {
   Device device = Device::cpu;  ///< of workers: theirs
   cards::StageModels* workers = nullptr;
 
+  /// All models are made: throws Error{usage} where the cards have no memory for them.
+  void start() const {
+    if (workers) workers->start();
+  }
   /// Throws what models::make_picture_encoder() throws.
   std::unique_ptr<models::PictureEncoder> pictures(const std::string& folder, DType compute) const {
     return workers ? cards::pictures_in_workers(*workers, folder, compute)
@@ -30,6 +38,19 @@ struct ModelPlace {
   std::unique_ptr<text::Encoder> texts(const text::EncoderConfig& config) const {
     return workers ? cards::texts_in_workers(*workers, config)
                    : models::make_text_encoder(config, {.device = device});
+  }
+  /// Throws what CaptionModel's constructor throws.
+  std::unique_ptr<models::CaptionModel> captions(const std::string& folder, DType compute,
+                                                 std::optional<int> frame_tokens, bool int8) const {
+    return workers ? cards::captions_in_workers(*workers, folder, compute, frame_tokens, int8)
+                   : std::make_unique<models::CaptionModel>(folder, compute, frame_tokens, int8,
+                                                            device);
+  }
+  /// Throws what TextModel's constructor throws.
+  models::TextModel rewriting(const std::string& folder, DType compute, bool int8) const {
+    return models::TextModel(
+        folder, compute, int8, device,
+        workers ? cards::rewriting_in_workers(*workers, folder, compute, int8) : nullptr);
   }
 };
 

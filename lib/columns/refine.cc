@@ -9,7 +9,7 @@
 namespace vfm::columns {
 
 Refiner::Refiner(const RefineOptions& options, const ModelCaptionOptions& as)
-    : model_(options.folder, as.compute, as.int8, as.device),
+    : model_(as.place().rewriting(options.folder, as.compute, as.int8)),
       prompt_(options.prompt),
       rule_(as.rule) {
   model_.check_instruction(prompt_);

@@ -37,11 +37,11 @@ struct ScoreModels {
   explicit ScoreModels(const ScoreOptions& options) {
     by["rule"] = kQualityWeights.rule;
     const Device device = options.model.device;
-    const ModelPlace place{device, options.model.workers};
+    const ModelPlace place = options.model.place();
     if (device == Device::cuda) by["device"] = "cuda";
     if (!options.captioner.empty()) {
-      captioner = std::make_unique<models::CaptionModel>(options.captioner, options.model.compute,
-                                                         options.model.frame_tokens, false, device);
+      captioner = place.captions(options.captioner, options.model.compute,
+                                 options.model.frame_tokens, false);
       captioner->check_prompt(options.model.video_prompt);
       captioner->check_prompt(options.model.picture_prompt);
       asked = captioner->config();
@@ -181,6 +181,7 @@ class CaptionScorer {
 long score_captions(const ScoreOptions& options, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest) {
   const ScoreModels by(options);
+  options.model.place().start();
   progress.start("samples", shard::count_samples(options.inputs));
   ColumnJob job;
   job.tool = "vfm-caption";

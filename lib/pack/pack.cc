@@ -14,6 +14,7 @@
 #include "base/one_thread.h"
 #include "base/ordered.h"
 #include "base/stop.h"
+#include "cards/tokenizers.h"
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/manifest.h"
@@ -106,16 +107,15 @@ class Run {
       : options_(options),
         slots_(slots),
         progress_(progress),
-        tokenizer_(
-            models::make_tokenizer(options.tokenizer, options.device, options.tokenizer_memory)),
+        tokenizer_(open_tokenizer()),
         settings_(settings_of(options, *tokenizer_)),
         clip_(options.clip),
         manifest_(manifest) {
-    if (options.device == Device::cuda && clip_.hardware) scales_.emplace(options.device);
     clip_.time_step = tokenizer_->time_factor();
     clip_.multiple = 2 * tokenizer_->space_factor();  // patches of 2 x 2 latent pixels
     const int side = std::max(2, options.clip.size / clip_.multiple * 2);
     tokenizer_->check_memory(true, 1 + (clip_.frames - 1) / clip_.time_step, side, side, 1);
+    open_encoder();
   }
 
   long run() {
@@ -129,6 +129,7 @@ class Run {
     for_each_ordered<PackWork, Outcome>(
         slots_, [&] { return feed->next(); }, [this](PackWork& work) { return work_on(work); },
         [this](Outcome& outcome) { take(outcome); });
+    if (options_.workers && options_.report.empty()) options_.workers->finished();
     errors_->finish();
     check_whole(feed->streams());
     if (!any_shard_ && errors_->count() == 0)
@@ -146,6 +147,34 @@ class Run {
   }
 
  private:
+  std::unique_ptr<models::VideoTokenizer> open_tokenizer() {
+    if (!options_.workers)
+      return models::make_tokenizer(options_.tokenizer, options_.device, options_.tokenizer_memory);
+    // The largest that is likely: eight is the least factor of those from folders.
+    const int side = std::max(2, options_.clip.size / 8);
+    const cards::TokenizerPlan plan{options_.tokenizer, options_.tokenizer_memory,
+                                    1 + (options_.clip.frames - 1) / 4, side, side};
+    cards::Parcel open = cards::tokenizer_parcel(plan);
+    open.words["hwaccel"] = options_.hwaccel;
+    service_ = options_.workers->add(kClips, std::move(open),
+                                     cards::tokenizer_bytes(plan, options_.device));
+    return cards::tokenizer_in_workers(*options_.workers, service_);
+  }
+
+  void open_encoder() {
+    if (options_.workers && options_.hwaccel != "none" &&
+        workers_decode(*options_.workers, service_)) {
+      encoder_ = make_clip_encoder(*options_.workers, service_, clip_);
+      return;
+    }
+    // Bytes are a quarter of what would travel to a worker, and what a GPU makes itself.
+    if (options_.workers)
+      scales_.emplace(Device::cpu);
+    else if (options_.device == Device::cuda && clip_.hardware)
+      scales_.emplace(Device::cuda);
+    encoder_ = make_clip_encoder(*tokenizer_, clip_, scales_ ? &*scales_ : nullptr);
+  }
+
   /// What makes the folder a set that can be trained on is not written if the input broke off.
   void check_whole(const io::InputStreams& input) const {
     const std::string why = input.broken_off();
@@ -179,7 +208,7 @@ class Run {
     return splits;
   }
 
-  Outcome work_on(PackWork& work) {
+  Outcome work_on(PackWork& work) const {
     check_stop();
     Outcome out;
     out.failure = work.refusal;
@@ -188,8 +217,7 @@ class Run {
         out.failure = failure_of(
             [&] {
               const OneThread one_thread;
-              out.latent =
-                  make_latent(*work.sample, *tokenizer_, clip_, scales_ ? &*scales_ : nullptr);
+              out.latent = make_latent(*work.sample, *tokenizer_, *encoder_);
             },
             &out.cause);
       for (shard::Member& member : work.sample->members)
@@ -346,10 +374,12 @@ class Run {
   const PackOptions& options_;
   Slots& slots_;
   Progress& progress_;
+  std::size_t service_ = 0;  // of the workers
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   Json settings_;
   data::ClipOptions clip_;
-  std::optional<CardScales> scales_;  // decoding and the tokenizer are on one GPU
+  std::optional<CardScales> scales_;
+  std::unique_ptr<ClipEncoder> encoder_;
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;
   io::ManifestWriter& manifest_;

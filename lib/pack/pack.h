@@ -20,6 +20,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "cards/stage_models.h"
 #include "data/clip_pixels.h"
 #include "data/latents.h"
 #include "data/packing.h"
@@ -41,6 +42,11 @@ struct PackOptions {
   /// builtin one do not depend on it.
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
+  /// Not null: it computes there, on `device`, and a card's video engine decodes what it then
+  /// encodes as `hwaccel` says (media::choose_hardware), where `clip` has no hardware itself. Their
+  /// services are those of pack/clip_encoder.h.
+  cards::StageModels* workers = nullptr;
+  std::string hwaccel = "none";
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
   /// space factor.
   data::ClipOptions clip;

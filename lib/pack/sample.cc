@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/sample.h"
 
-#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -24,27 +23,24 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     if (meta.contains(name)) json[name] = meta[name];
 }
 
-/// The member that holds the latent, or the codes that stand for it. `pictures`: of the clip, if it
-/// has no pixels.
-shard::Member encoded(const data::ClipPixels& clip, const Tensor& pictures,
-                      const std::vector<std::int64_t>& thw, const models::VideoTokenizer& tokenizer,
-                      ChannelSums& sums) {
-  const bool bytes = pictures.defined();
-  if (tokenizer.vocabulary() > 0) {
-    const std::vector<std::int32_t> codes =
-        bytes ? tokenizer.codes_of_bytes(pictures)
-              : tokenizer.encode_codes(clip.pixels, clip.frames, clip.height, clip.width);
+/// The member that holds the latent, or the codes that stand for it.
+shard::Member member_of(const EncodedClip& made, const std::vector<std::int64_t>& thw,
+                        const models::VideoTokenizer& tokenizer, ChannelSums& sums) {
+  const auto places = static_cast<std::size_t>(thw[0] * thw[1] * thw[2]);
+  const bool discrete = tokenizer.vocabulary() > 0;
+  const auto channels = static_cast<std::size_t>(tokenizer.channels());
+  if (discrete ? made.codes.size() != places : made.latent.size() != channels * places)
+    fail("its latent has another size than {} x {} x {}", thw[0], thw[1], thw[2]);
+  if (discrete) {
+    const std::vector<std::int32_t>& codes = made.codes;
     if (tokenizer.vocabulary() > 1 << 16)
       return {"codes.npy", io::make_npy("<i4", thw, codes.data(), codes.size() * 4)};
     const std::vector<std::uint16_t> small(codes.begin(), codes.end());
     return {"codes.npy", io::make_npy("<u2", thw, small.data(), small.size() * 2)};
   }
-  const std::vector<float> values =
-      bytes ? tokenizer.encode_bytes(pictures)
-            : tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width);
-  io::check_halves(values, "its latent");
+  io::check_halves(made.latent, "its latent");
   const std::string latent =
-      io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]}, values);
+      io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]}, made.latent);
   // What was stored counts, not what was computed.
   sums = ChannelSums::of(io::npy_floats(latent, "the latent"), tokenizer.channels());
   return {"latent.npy", latent};
@@ -53,7 +49,7 @@ shard::Member encoded(const data::ClipPixels& clip, const Tensor& pictures,
 }  // namespace
 
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const data::ClipOptions& options, CardScales* scales) {
+                         const ClipEncoder& encoder) {
   const shard::Member* media = shard::media_member(sample);
   if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
   const Json meta = data::sample_meta(sample);
@@ -61,14 +57,12 @@ LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokeniz
   data::SampleText text = data::sample_text(sample, meta);
   out.entry.text_tokens = text.tokens;
   out.text_encoder = std::move(text.encoder);
-  std::optional<CardCanvas> canvas;
-  if (scales) canvas.emplace(*scales);
-  const data::ClipPixels clip = data::clip_pixels(media->data, sample.key + "." + media->extension,
-                                                  sample.key, options, canvas ? &*canvas : nullptr);
+  const EncodedClip made =
+      encoder.encode(media->data, sample.key + "." + media->extension, sample.key);
+  const data::ClipPixels& clip = made.clip;
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;
-  const shard::Member latent =
-      encoded(clip, canvas ? canvas->pictures() : Tensor(), {t, h, w}, tokenizer, out.sums);
+  const shard::Member latent = member_of(made, {t, h, w}, tokenizer, out.sums);
   out.entry.key = sample.key;
   out.entry.frames = t, out.entry.height = h, out.entry.width = w;
   out.entry.fps = clip.fps;

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "base/json.h"
-#include "data/clip_pixels.h"
 #include "data/latents.h"
 #include "models/channel_sums.h"
 #include "models/tokenizer.h"
-#include "pack/card_canvas.h"
+#include "pack/clip_encoder.h"
 #include "shard/sample.h"
 
 namespace vfm::pack {
@@ -25,10 +24,9 @@ struct LatentOutput {
   Json text_encoder;     ///< null if the sample has no text embedding
 };
 
-/// With `scales` the clip's pictures are made on their device, which is the tokenizer's, to the
-/// same sample. Throws Error, naming the member, if the clip cannot be decoded or its text.npy is
-/// malformed.
+/// `encoder` is the tokenizer's. Throws Error, naming the member, if the clip cannot be decoded or
+/// its text.npy is malformed.
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const data::ClipOptions& options, CardScales* scales = nullptr);
+                         const ClipEncoder& encoder);
 
 }  // namespace vfm::pack

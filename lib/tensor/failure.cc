@@ -4,16 +4,14 @@
 #include <new>
 
 #include "base/error.h"
-#include "tensor/device.h"
 
 namespace vfm {
 
 std::string failure_of(const std::function<void()>& work, Cause* cause) {
   try {
     work();
-  } catch (const GpuError&) {
-    throw;
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device) throw;
     if (cause) *cause = error.cause();
     return error.what();
   } catch (const std::bad_alloc&) {

@@ -45,27 +45,33 @@ struct CaptionModel::State {
   std::vector<std::int32_t> ends;
   std::string hash;
   OpenCaptioner how;
+  std::unique_ptr<const AnswersElsewhere> elsewhere;  // null: here
   mutable AnswerBatch batch;
   mutable std::once_flag counted;
   // The same on Device::meta, from when costs are asked for.
   mutable std::unique_ptr<const CaptionFamily> hollow;
   mutable WeightCost weights;
 
-  State(const std::string& folder, const OpenCaptioner& how_in)
+  State(const std::string& folder, const OpenCaptioner& how_in,
+        std::unique_ptr<const AnswersElsewhere> elsewhere_in)
       : component(canonical_folder(folder)),
-        family(family_of(component, how_in)),
+        family(family_of(component, elsewhere_in ? without_weights(how_in) : how_in)),
         ends(words().ends().empty() ? family->ends() : words().ends()),
         hash(component.hash()),
         how(how_in),
+        elsewhere(std::move(elsewhere_in)),
         batch(family->model(), ends, kAnswersTogether, all_processors()) {}
+
+  static OpenCaptioner without_weights(OpenCaptioner as) {
+    as.device = Device::meta;
+    return as;
+  }
 
   /// Makes these.
   void count() const {
     std::call_once(counted, [&] {
       const MetaAccount account(how.device);
-      OpenCaptioner there = how;
-      there.device = Device::meta;
-      hollow = family_of(component, there);
+      hollow = family_of(component, without_weights(how));
       for (const io::TensorView& tensor : component.weights().tensors())
         weights.stored += tensor.data.size();
       weights.own = account.memory().current;
@@ -109,11 +115,13 @@ struct CaptionModel::State {
 };
 
 CaptionModel::CaptionModel(const std::string& folder, DType compute,
-                           std::optional<int> frame_tokens, bool int8, Device device) {
+                           std::optional<int> frame_tokens, bool int8, Device device,
+                           std::unique_ptr<const AnswersElsewhere> elsewhere) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("a model that writes captions computes in f32 or bf16 alone");
   state_ = as_usage([&] {
-    return std::make_unique<State>(folder, OpenCaptioner{compute, frame_tokens, int8, device});
+    return std::make_unique<State>(folder, OpenCaptioner{compute, frame_tokens, int8, device},
+                                   std::move(elsewhere));
   });
 }
 
@@ -150,6 +158,7 @@ Answer CaptionModel::answer(const SeenFrames& seen, std::string_view prompt, con
 
 std::vector<Answer> CaptionModel::answer_many(std::span<const Question> questions) const {
   const State& s = *state_;
+  if (s.elsewhere) return s.elsewhere->answer_many(questions);
   std::map<const SeenFrames*, std::shared_ptr<SharedSight>> sights;
   std::vector<TextJob> jobs;
   std::vector<std::int64_t> prompt_tokens;
@@ -199,6 +208,7 @@ std::vector<double> CaptionModel::log_probabilities(const SeenFrames* seen, std:
     fail("{} tokens of prompt, video and text are more than the {} that the model takes",
          ids.size(), s.family->positions());
   if (said.empty()) return {};
+  if (s.elsewhere) return s.elsewhere->log_probabilities(seen, prompt, said);
   std::vector<QwenPicture> pictures;
   if (seen != nullptr) pictures.push_back(s.family->picture(*seen));
   const std::lock_guard one(all_processors());

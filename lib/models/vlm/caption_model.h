@@ -70,13 +70,25 @@ struct Answer {
   std::vector<double> log_probabilities = {};
 };
 
+/// The same model in another place, which computes what a CaptionModel is asked, with the same
+/// results (cards/captions.h). As CaptionModel's members of these names; any thread.
+class AnswersElsewhere {
+ public:
+  virtual ~AnswersElsewhere() = default;
+  virtual std::vector<Answer> answer_many(std::span<const Question> questions) const = 0;
+  virtual std::vector<double> log_probabilities(const SeenFrames* seen, std::string_view prompt,
+                                                std::span<const std::int32_t> said) const = 0;
+};
+
 class CaptionModel {
  public:
   /// `compute`: f32 or bf16; `frame_tokens`: what a pair of frames may become, at most, where the
-  /// model leaves that open; `int8`: matrices are rounded to 8 bits; `device`: cpu or cuda. Throws
+  /// model leaves that open; `int8`: matrices are rounded to 8 bits; `device`: cpu or cuda;
+  /// `elsewhere`: what computes there instead, with weights that are then not opened here. Throws
   /// Error{usage} for a folder that is not there, or holds what is not supported; GpuError.
   CaptionModel(const std::string& folder, DType compute, std::optional<int> frame_tokens = {},
-               bool int8 = false, Device device = Device::cpu);
+               bool int8 = false, Device device = Device::cpu,
+               std::unique_ptr<const AnswersElsewhere> elsewhere = nullptr);
   ~CaptionModel();
 
   Device device() const;

@@ -29,16 +29,21 @@ struct TextModel::State {
   std::string hash;
   DType compute;
   bool int8;
+  Device device;
+  std::unique_ptr<const RewritingElsewhere> elsewhere;  // null: here
   mutable AnswerBatch batch;
 
-  State(const std::string& folder, DType compute_in, bool int8_in, Device device)
+  State(const std::string& folder, DType compute_in, bool int8_in, Device device_in,
+        std::unique_ptr<const RewritingElsewhere> elsewhere_in)
       : component(text_component(folder)),
-        model(component, compute_in, int8_in, device),
+        model(component, compute_in, int8_in, elsewhere_in ? Device::meta : device_in),
         words(component.folder(), false),
         ends(words.ends().empty() ? model.config().ends : words.ends()),
         hash(component.hash()),
         compute(compute_in),
         int8(int8_in),
+        device(device_in),
+        elsewhere(std::move(elsewhere_in)),
         batch(model, ends, kAnswersTogether, all_processors()) {}
 
   std::vector<std::int32_t> tokens_of(std::string_view instruction, std::string_view text) const {
@@ -47,10 +52,12 @@ struct TextModel::State {
   }
 };
 
-TextModel::TextModel(const std::string& folder, DType compute, bool int8, Device device) {
+TextModel::TextModel(const std::string& folder, DType compute, bool int8, Device device,
+                     std::unique_ptr<const RewritingElsewhere> elsewhere) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("a model that writes texts computes in f32 or bf16 alone");
-  state_ = as_usage([&] { return std::make_unique<State>(folder, compute, int8, device); });
+  state_ = as_usage(
+      [&] { return std::make_unique<State>(folder, compute, int8, device, std::move(elsewhere)); });
 }
 
 TextModel::~TextModel() = default;
@@ -62,6 +69,7 @@ void TextModel::check_instruction(std::string_view instruction) const {
 Answer TextModel::answer(std::string_view instruction, std::string_view text,
                          const AnswerRule& rule, std::string_view key) const {
   const State& s = *state_;
+  if (s.elsewhere) return s.elsewhere->answer(instruction, text, rule, key);
   std::vector<std::int32_t> ids = s.tokens_of(instruction, text);
   const auto length = static_cast<std::int64_t>(ids.size());
   const int most = s.model.config().text.positions;
@@ -81,7 +89,7 @@ Json TextModel::config() const {
                  {"hash", state_->hash},
                  {"words", state_->words.hash()},
                  {"compute", state_->compute == DType::bf16 ? "bf16" : "f32"}};
-  if (state_->model.text().device() == Device::cuda) config["device"] = "cuda";
+  if (state_->device == Device::cuda) config["device"] = "cuda";
   if (state_->int8) config["weights"] = "int8";
   return config;
 }

@@ -16,12 +16,23 @@
 
 namespace vfm::models {
 
+/// The same model in another place, which computes what a TextModel is asked, with the same
+/// results (cards/rewriting.h). As TextModel's member of that name; any thread.
+class RewritingElsewhere {
+ public:
+  virtual ~RewritingElsewhere() = default;
+  virtual Answer answer(std::string_view instruction, std::string_view text, const AnswerRule& rule,
+                        std::string_view key) const = 0;
+};
+
 class TextModel {
  public:
-  /// `compute`: f32 or bf16; `int8`: matrices are rounded to 8 bits; `device`: cpu or cuda. Throws
+  /// `compute`: f32 or bf16; `int8`: matrices are rounded to 8 bits; `device`: cpu or cuda;
+  /// `elsewhere`: what computes there instead, with weights that are then not opened here. Throws
   /// Error{usage} for a folder that is not there, or holds what is not supported; GpuError.
   TextModel(const std::string& folder, DType compute, bool int8 = false,
-            Device device = Device::cpu);
+            Device device = Device::cpu,
+            std::unique_ptr<const RewritingElsewhere> elsewhere = nullptr);
   ~TextModel();
 
   /// Throws Error{usage} if an instruction has no place in the model's chat.

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/card_board.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/card_map.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+
+namespace vfm {
+namespace {
+
+constexpr double kLeastLoad = 1e-6;  // seconds; 0 is none
+
+std::string say_kind(CardKind kind) {
+  return kind == CardKind::compute ? "compute" : kind == CardKind::decode ? "decode" : "encode";
+}
+
+/// Those that can do it. Throws where none can.
+std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
+  if (cards.empty()) fail_usage("there is no card for {}; name some with --devices", need.stage);
+  std::int64_t most = 0;
+  bool kind = false;
+  const auto unfit = [&](const Card& card) {
+    if ((card.kinds & card_flag(need.kind)) == 0) return true;
+    kind = true;
+    most = std::max(most, card.memory);
+    return card.memory < need.memory;
+  };
+  cards.erase(std::remove_if(cards.begin(), cards.end(), unfit), cards.end());
+  if (!kind)
+    fail_usage("none of the cards can {}, which {} needs", say_kind(need.kind), need.stage);
+  if (cards.empty())
+    fail_usage("{} needs {} bytes of a card's memory, and the cards have {} at most", need.stage,
+               need.memory, most);
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (cards[i].name == cards[j].name) fail_usage("card '{}' is named twice", cards[i].name);
+  return cards;
+}
+
+}  // namespace
+
+struct CardBoard::State {
+  State(const std::string& share, std::vector<Card> given, CardNeed what, Actions acts)
+      : need(std::move(what)),
+        actions(std::move(acts)),
+        cards(fitting(std::move(given), need)),
+        map(share) {
+    map.join(cards, need);
+    keeper = std::thread([this] { keep(); });
+  }
+
+  enum class Taken { yes, no, left };  // left: there is one, for another program
+  Taken take(bool out_of_turn, std::size_t& taken);
+  int choose(bool out_of_turn, bool& left) const;
+  void give(std::size_t which);
+  void leave_out(std::size_t which, const std::string& why);
+  void keep();
+  bool act();
+  void begin(std::size_t which, CardModel state);
+  void load(std::size_t which);
+  void unload(std::size_t which);
+  void end_thread(std::size_t which);
+  std::string reasons();
+
+  const CardNeed need;
+  const Actions actions;
+  const std::vector<Card> cards;
+  CardMap map;
+  // Under the file's lock, as the own record:
+  bool leaving = false;
+  std::map<std::size_t, std::thread> acting;  // by card
+  std::vector<std::thread> ended;
+  std::vector<std::string> failures;
+  std::thread keeper;
+
+  CardRecord& own() const { return map.own(); }
+  int place(std::size_t which) const { return map.places()[which]; }
+  std::size_t at(std::size_t which) const { return static_cast<std::size_t>(place(which)); }
+  CardSet bit(std::size_t which) const { return card_bit(place(which)); }
+  std::size_t which(const Lease& lease) const {
+    return static_cast<std::size_t>(lease.card - cards.data());
+  }
+  bool computes() const { return need.kind == CardKind::compute; }
+};
+
+CardBoard::CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need,
+                     Actions actions)
+    : state_(
+          std::make_unique<State>(share, std::move(cards), std::move(need), std::move(actions))) {}
+
+CardBoard::~CardBoard() {
+  finished();
+  {
+    const CardMap::Locked lock(state_->map);
+    state_->leaving = true;
+    call(state_->own().call_keeper, INT_MAX);
+  }
+  state_->keeper.join();
+  state_->map.leave();
+}
+
+const std::vector<Card>& CardBoard::cards() const {
+  return state_->cards;
+}
+
+int CardBoard::life() const {
+  return state_->map.life();
+}
+
+std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
+  State& s = *state_;
+  const auto count = [&](int by) {
+    const CardMap::Locked lock(s.map);
+    CardRecord& own = s.own();
+    const double now = card_clock();
+    if (own.waiting == 0) own.waits_since = now;
+    own.waiting += by;
+    if (by > 0) own.finished = 0;
+    if (own.waiting == 0) own.counts.short_of += now - own.waits_since;
+    if (by > 0) call(own.call_keeper, INT_MAX);
+  };
+  count(1);
+  bool out_of_turn = false;
+  try {
+    for (;;) {
+      check_stop();
+      if (over && *over) break;
+      const std::uint32_t seen = s.own().call_items;
+      std::size_t which = 0;
+      const State::Taken taken = s.take(out_of_turn, which);
+      if (taken == State::Taken::yes) return Lease{&s.cards[which]};
+      const std::uint32_t takes = s.map.file().head.takes;
+      const bool called = wait_for_call(s.own().call_items, seen);
+      out_of_turn = !called && taken == State::Taken::left && takes == s.map.file().head.takes;
+    }
+  } catch (...) {
+    count(-1);
+    throw;
+  }
+  count(-1);
+  return std::nullopt;
+}
+
+/// `out_of_turn`: a card was left to another program, and through a whole turn nobody took any.
+CardBoard::State::Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
+  const CardMap::Locked lock(map);
+  CardRecord& record = own();
+  if ((record.may & ~record.left_out) == 0)
+    throw Error(vfm::format("no card is left for {}: {}", need.stage, reasons()),
+                ErrorKind::device);
+  bool left = false;
+  const int card = choose(out_of_turn, left);
+  if (card < 0) return left ? Taken::left : Taken::no;
+  taken = static_cast<std::size_t>(std::find(map.places().begin(), map.places().end(), card) -
+                                   map.places().begin());
+  const double now = card_clock();
+  if (--record.waiting == 0) record.counts.short_of += now - record.waits_since;
+  ++record.items[at(taken)];
+  record.since[at(taken)] += now;
+  ++map.file().head.takes;
+  return Taken::yes;
+}
+
+/// A card for an item, as the file numbers it; -1: none.
+int CardBoard::State::choose(bool out_of_turn, bool& left) const {
+  std::vector<CardClaim> claims = map.claims(need.kind);
+  std::vector<CardPlace> places = map.card_places();
+  CardSet free = map.free();
+  if (!computes()) {
+    // That which has most sessions free.
+    free = 0;
+    for (std::size_t c = 0; c < places.size(); ++c) {
+      const int sessions = map.free_sessions(static_cast<int>(c), need.kind);
+      if (sessions > 0) free |= card_bit(static_cast<int>(c));
+      places[c].speed = sessions;
+    }
+  }
+  if (out_of_turn)
+    for (std::size_t i = 0; i < claims.size(); ++i)
+      if (i != map.own_index()) claims[i].waiting = 0;
+  return card_for_item(claims, map.own_index(), free, places, &left);
+}
+
+/// The item is no longer there; under the lock.
+void CardBoard::State::give(std::size_t which) {
+  CardRecord& record = own();
+  const double now = card_clock();
+  // Of sessions, which are alike for this, their mean begin.
+  const double since = record.since[at(which)] / record.items[at(which)];
+  record.since[at(which)] -= since;
+  if (--record.items[at(which)] == 0) record.since[at(which)] = 0;
+  record.counts.busy[at(which)] += now - since;
+  record.counts.items[at(which)] += 1;
+  record.last_item = now;
+  if (computes()) {
+    std::vector<CardPlace> places = map.card_places();
+    const CardItem item{place(which), now - since};
+    if (record.last.seconds > 0) record.counts.squares += compare_items(record.last, item, places);
+    record.last = item;
+    for (std::size_t c = 0; c < places.size(); ++c)
+      map.file().head.speed[c] = places[c].speed;
+    if ((record.wanted & bit(which)) == 0) call(record.call_keeper, INT_MAX);
+  }
+  map.call_for(place(which));
+}
+
+void CardBoard::give(const Lease& lease) noexcept {
+  const CardMap::Locked lock(state_->map);
+  state_->give(state_->which(lease));
+}
+
+void CardBoard::fail(const Lease& lease, const std::string& why) {
+  State& s = *state_;
+  {
+    const CardMap::Locked lock(s.map);
+    s.give(s.which(lease));
+  }
+  s.leave_out(s.which(lease), why);
+}
+
+void CardBoard::State::leave_out(std::size_t which, const std::string& why) {
+  {
+    const CardMap::Locked lock(map);
+    CardRecord& record = own();
+    if ((record.left_out & bit(which)) != 0) return;
+    record.left_out |= bit(which);
+    record.wanted &= ~bit(which);
+    record.model[at(which)] = CardModel::none;
+    failures.push_back(vfm::format("'{}': {}", cards[which].name, why));
+    call(record.call_items, INT_MAX);
+    for (CardRecord& other : map.file().records)
+      call(other.call_keeper, INT_MAX);
+  }
+  log_warning("card '{}' is left out for {} from now on: {}", cards[which].name, need.stage, why);
+}
+
+std::string CardBoard::State::reasons() {
+  std::string all;
+  for (const std::string& failure : failures)
+    all += (all.empty() ? "" : "; ") + failure;
+  return all;
+}
+
+void CardBoard::finished() noexcept {
+  const CardMap::Locked lock(state_->map);
+  state_->own().finished = 1;
+  state_->own().wanted = 0;
+  call(state_->own().call_keeper, INT_MAX);
+}
+
+/// The board's thread: what a program of the pipe has to do every 50 ms.
+void CardBoard::State::keep() {
+  for (;;) {
+    const std::uint32_t seen = own().call_keeper;
+    std::vector<std::thread> over;
+    bool done = false;
+    {
+      const CardMap::Locked lock(map);
+      own().beat = card_clock();
+      map.end_dead();
+      map.plan();
+      done = act();
+      over.swap(ended);
+    }
+    for (std::thread& thread : over)
+      thread.join();
+    if (done) return;
+    wait_for_call(own().call_keeper, seen);
+  }
+}
+
+/// Begins what is to be done to models. True: nothing is, nor will be.
+bool CardBoard::State::act() {
+  const CardRecord& record = own();
+  for (std::size_t i = 0; i < cards.size() && computes(); ++i) {
+    const CardModel model = record.model[at(i)];
+    const bool wanted = (record.wanted & bit(i)) != 0;
+    if (model == CardModel::loaded && !wanted && (record.items[at(i)] == 0 || leaving)) {
+      begin(i, CardModel::unloading);
+    } else if (model == CardModel::none && wanted && record.waiting > 0 && !leaving &&
+               stop_signal() == 0 && acting.count(i) == 0 &&
+               map.loaded_memory(place(i)) + need.memory <= map.model_memory(place(i))) {
+      begin(i, CardModel::loading);
+    }
+  }
+  const bool none = std::all_of(record.model.begin(), record.model.end(),
+                                [](CardModel model) { return model == CardModel::none; });
+  return leaving && none && acting.empty();
+}
+
+void CardBoard::State::begin(std::size_t which, CardModel state) {
+  own().model[at(which)] = state;
+  acting.emplace(which, std::thread([this, which, state] {
+                   state == CardModel::loading ? load(which) : unload(which);
+                 }));
+}
+
+/// A thread of its own, as of unload().
+void CardBoard::State::load(std::size_t which) {
+  const double begin = card_clock();
+  std::string why;
+  bool stopped = false;
+  try {
+    if (actions.load) actions.load(cards[which]);
+  } catch (const Stopped&) {
+    stopped = true;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (!why.empty()) leave_out(which, why);
+  const CardMap::Locked lock(map);
+  CardRecord& record = own();
+  if (why.empty() && !stopped) {
+    const double now = card_clock();
+    record.model[at(which)] = CardModel::loaded;
+    record.load_seconds = std::max(now - begin, kLeastLoad);
+    map.file().head.changed = now;
+    map.call_for(place(which));
+    call(record.call_items, INT_MAX);
+  } else {
+    record.model[at(which)] = CardModel::none;
+  }
+  end_thread(which);
+}
+
+void CardBoard::State::unload(std::size_t which) {
+  try {
+    if (actions.unload) actions.unload(cards[which]);
+  } catch (const Stopped&) {
+  } catch (const std::exception& error) {
+    log_warning("cannot unload the model of {} from card '{}': {}", need.stage, cards[which].name,
+                error.what());
+  }
+  const CardMap::Locked lock(map);
+  own().model[at(which)] = CardModel::none;
+  for (CardRecord& record : map.file().records)
+    call(record.call_keeper, INT_MAX);
+  end_thread(which);
+}
+
+/// Of the thread that acts on the card, at its end; under the lock.
+void CardBoard::State::end_thread(std::size_t which) {
+  const auto own_thread = acting.find(which);
+  ended.push_back(std::move(own_thread->second));
+  acting.erase(own_thread);
+  call(own().call_keeper, INT_MAX);
+}
+
+}  // namespace vfm

@@ -1,0 +1,77 @@
+// The file of base/card_board.h as it is mapped into memory: the cards of the machine, and a record
+// a program.
+//
+// Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
+// words that say so stand at its beginning. All of it is read and written under the file's lock,
+// but the words on which threads wait, and `takes`. Others write of a record what says so; a kill
+// in between leaves each number as it was or as it should be.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/card_averages.h"
+#include "base/card_rule.h"
+
+namespace vfm {
+
+inline constexpr std::size_t kCardRecords = 63;
+inline constexpr std::size_t kCardName = 64;
+inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 1";
+
+enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
+
+/// One program, or one kind of card that it needs.
+struct alignas(8192) CardRecord {
+  char stage[32];
+  std::int64_t pid;
+  std::uint64_t input, output;  // as base/pipe_places.h
+  std::int64_t memory;          // CardNeed::memory
+  std::int32_t kind;            // CardKind
+  std::int32_t place;           // others write it
+  std::uint32_t used;           // a program has it, or had it: what follows holds
+  std::uint32_t gone;           // that program has ended; others write it
+  std::uint32_t finished;       // no more items come
+  std::int32_t waiting;         // items
+  std::atomic<std::uint32_t> call_items, call_keeper;  // futexes: to be looked at again
+  std::uint64_t left;                                  // nanoseconds
+  // Seconds of pipe_clock().
+  double joined, beat, waits_since, last_item;
+  double load_seconds;  // of the last load; 0: there was none
+  CardItem last;        // item that ended
+  CardSet may;          // cards that it can use
+  CardSet left_out;     // of these, that failed
+  CardSet wanted;       // where its model is to be; others write it
+  std::array<CardModel, kMostCards> model;
+  std::array<std::int32_t, kMostCards> items;  // on the card
+  std::array<double, kMostCards> since;        // the item; of sessions: sum of their begins
+  std::array<double, kMostCards> unwanted;     // since when; others write it
+  CardCounts counts;                           // without items under way
+  CardAverages averages;                       // others write it
+};
+
+/// Of one card.
+struct CardEntry {
+  char name[kCardName];
+  std::int64_t memory;
+  std::int32_t sessions;  // of decoding, and as many of encoding
+};
+
+struct CardFile {
+  struct alignas(8192) Head {
+    char words[24];
+    std::int32_t cards;                // that are known
+    std::atomic<std::uint32_t> takes;  // of cards for items, by all programs
+    double looked, changed;            // when was planned last, and a model was last loaded
+    std::array<CardEntry, kMostCards> card;
+    std::array<double, kMostCards> speed;  // base/card_averages.h
+  } head;
+  CardRecord records[kCardRecords];
+};
+static_assert(sizeof(CardRecord) == 8192);
+static_assert(sizeof(CardFile) == 64 * 8192);
+
+}  // namespace vfm

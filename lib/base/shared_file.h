@@ -1,0 +1,77 @@
+// A file of fixed size that the programs of a pipe map into memory and lock, byte by byte: what the
+// boards that they share (base/pipe_board.h, base/card_board.h) have in common.
+//
+// Byte 0 is locked by who reads or changes what is mapped; byte 1 + i by the program whose record
+// is the i-th, as long as it lives. The kernel frees both however a program ends. Locks are those
+// of open file descriptions (fcntl(2)), so the file must lie on a file system of this machine.
+// Thread-safety: as said of each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace vfm {
+
+/// Nanoseconds of the monotonic clock, which all programs of a machine share.
+std::uint64_t pipe_clock();
+
+/// Waits until a word of a shared file is no longer `seen`, at most 50 ms. False: that long.
+bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
+/// Changes the word, and wakes so many who wait for it.
+void call(std::atomic<std::uint32_t>& call, int most);
+
+class SharedFile {
+ public:
+  /// Opens `path`, or makes it, of `size` bytes that begin with `words`. "": memory of this program
+  /// alone, which works alike. Throws Error{usage} where it cannot be used or holds something else;
+  /// `option` is what named it.
+  SharedFile(const std::string& path, std::size_t size, std::string_view words,
+             std::string_view option);
+  /// Frees the locks, too.
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  void* memory() const { return memory_; }
+
+  /// The file's lock, for a scope: of one thread of all programs. `mutex` stands before it, as
+  /// threads of one program share the file's description. The kernel refuses it only when it has no
+  /// memory; then counts may be wrong by one for a moment.
+  class Locked {
+   public:
+    explicit Locked(SharedFile& file);
+    ~Locked();
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    SharedFile& file_;
+    std::lock_guard<std::mutex> lock_;
+  };
+  std::mutex mutex;
+
+  /// Whether another program holds that record's lock, or nobody can say. Any thread.
+  bool lives(std::size_t record) const;
+  /// Takes a record's lock; false where another program has it. `apart`: by a description of its
+  /// own, life(), which other processes may inherit: then they hold the lock, too.
+  bool live(std::size_t record, bool apart = false);
+  /// -1: none.
+  int life() const { return life_fd_; }
+
+ private:
+  void open(const std::string& path);
+  void map(const std::string& path, std::size_t size, std::string_view words);
+  void close();
+
+  const std::string option_;
+  int fd_ = -1, life_fd_ = -1;
+  std::size_t size_ = 0;
+  void* memory_ = nullptr;
+};
+
+}  // namespace vfm

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/answers.h"
+
+#include <cstdint>
+#include <exception>
+
+#include "base/error.h"
+#include "cards/wire.h"
+
+namespace vfm::cards {
+namespace {
+
+constexpr const char* kWhat = "what a worker says of answers";
+constexpr std::size_t kTensors = 3;  // of an answer: its text, its tokens, how likely they were
+
+}  // namespace
+
+Json to_json(const models::AnswerRule& rule) {
+  return {{"temperature", rule.choice.temperature},
+          {"top_p", rule.choice.top_p},
+          {"penalty", rule.choice.repetition_penalty},
+          {"most_tokens", rule.most_tokens},
+          {"seed", rule.seed}};
+}
+
+models::AnswerRule rule_of(const Json& json) {
+  models::AnswerRule rule;
+  rule.choice = {need_number(json, "temperature", kWhat), need_number(json, "top_p", kWhat),
+                 need_number(json, "penalty", kWhat)};
+  rule.most_tokens = static_cast<int>(need_integer(json, "most_tokens", kWhat));
+  rule.seed = json.at("seed").get<std::uint64_t>();
+  return rule;
+}
+
+void put_answer(Parcel& to, const models::Answer& answer) {
+  Json words = {
+      {"prompt_tokens", answer.prompt_tokens}, {"tokens", answer.tokens}, {"cut", answer.cut}};
+  std::string text = answer.text;
+  try {
+    if (answer.error) std::rethrow_exception(answer.error);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device) throw;
+    words["kind"] = static_cast<int>(error.kind());
+    words["cause"] = static_cast<int>(error.cause());
+    text = error.what();
+  }
+  to.words["answers"].push_back(std::move(words));
+  to.tensors.push_back(bytes_tensor(text));
+  to.tensors.push_back(number_bytes(std::span(answer.ids)));
+  to.tensors.push_back(number_bytes(std::span(answer.log_probabilities)));
+}
+
+models::Answer answer_at(const Parcel& from, std::size_t i) {
+  const auto list = from.words.find("answers");
+  if (list == from.words.end() || !list->is_array() || i >= list->size() ||
+      from.tensors.size() != kTensors * list->size())
+    fail("{}: an answer is missing", kWhat);
+  const Json& words = (*list)[i];
+  const Tensor* const tensors = &from.tensors[kTensors * i];
+  models::Answer answer;
+  answer.text = text_of(tensors[0]);
+  if (const auto kind = get_integer(words, "kind")) {
+    const Word word{.say = Say::error,
+                    .kind = static_cast<ErrorKind>(*kind),
+                    .cause = static_cast<Cause>(need_integer(words, "cause", kWhat))};
+    answer.error = std::make_exception_ptr(told_error(word, answer.text));
+    answer.text.clear();
+    return answer;
+  }
+  answer.prompt_tokens = need_integer(words, "prompt_tokens", kWhat);
+  answer.tokens = need_integer(words, "tokens", kWhat);
+  answer.cut = get_bool(words, "cut").value_or(false);
+  answer.ids = numbers_of<std::int32_t>(tensors[1]);
+  answer.log_probabilities = numbers_of<double>(tensors[2]);
+  return answer;
+}
+
+}  // namespace vfm::cards

@@ -1,0 +1,41 @@
+// Inside lib/cards only: answers of models that write (models/vlm/caption_model.h) as parcels.
+// Texts are bytes, as nobody says that they are UTF-8; numbers keep all their bits.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cards/parcel.h"
+#include "models/vlm/caption_model.h"
+
+namespace vfm::cards {
+
+Json to_json(const models::AnswerRule& rule);
+/// Throws Error for what is none.
+models::AnswerRule rule_of(const Json& json);
+
+/// Adds one: words to the list, and three tensors. Throws what went wrong with it where that is the
+/// GPU's fault, and so no answer.
+void put_answer(Parcel& to, const models::Answer& answer);
+/// The `i`-th that was added. Throws Error for what is none.
+models::Answer answer_at(const Parcel& from, std::size_t i);
+
+/// Numbers as bytes, and back. Throws Error for bytes that are no such numbers.
+template <class T>
+Tensor number_bytes(std::span<const T> numbers) {
+  return bytes_tensor({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});
+}
+template <class T>
+std::vector<T> numbers_of(const Tensor& bytes) {
+  const std::string_view text = text_of(bytes);
+  if (text.size() % sizeof(T) != 0) fail("{} bytes are no numbers of {}", text.size(), sizeof(T));
+  std::vector<T> numbers(text.size() / sizeof(T));
+  if (!text.empty()) std::memcpy(numbers.data(), text.data(), text.size());
+  return numbers;
+}
+
+}  // namespace vfm::cards

@@ -1,0 +1,91 @@
+// Inside lib/cards only: what several threads ask at the same time goes to a worker together.
+//
+// There is no thread of its own. As many of those that ask as there are cards wait for a worker
+// each; whoever gets one takes what waits by then, in the order in which it came, and asks for all
+// of it. The others wait until their own is done. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace vfm::cards {
+
+template <class Call>
+class Gathered {
+ public:
+  /// `leaders` threads wait for workers at most; calls are taken together up to a weight of `most`.
+  Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
+
+  /// Waits until `call` is done. `lead` gets a function that takes calls, to be called when there
+  /// is a worker, and does these; it throws, or all that it took are done. Throws what it threw.
+  using Take = std::function<std::vector<Call*>()>;
+  void run(Call& call, std::size_t weight, const std::function<void(const Take&)>& lead) {
+    Entry own{&call, weight};
+    std::unique_lock lock(mutex_);
+    waiting_.push_back(&own);
+    while (!own.done) {
+      if (own.taken || leading_ == leaders_) {
+        changed_.wait(lock);
+        continue;
+      }
+      ++leading_;
+      lock.unlock();
+      std::vector<Entry*> took;
+      std::exception_ptr error;
+      try {
+        lead([&] { return take(took); });
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      --leading_;
+      if (error && took.empty() && !own.taken) {
+        std::erase(waiting_, &own);
+        took.push_back(&own);
+      }
+      for (Entry* const entry : took) {
+        entry->error = error;
+        entry->done = true;  // from here on it may be gone
+      }
+      changed_.notify_all();
+    }
+    if (own.error) std::rethrow_exception(own.error);
+  }
+
+ private:
+  struct Entry {
+    Call* call;
+    std::size_t weight;
+    bool taken = false, done = false;
+    std::exception_ptr error = nullptr;
+  };
+
+  std::vector<Call*> take(std::vector<Entry*>& took) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Call*> calls;
+    std::size_t sum = 0;
+    while (!waiting_.empty() && (sum == 0 || sum + waiting_.front()->weight <= most_)) {
+      Entry* const entry = waiting_.front();
+      waiting_.pop_front();
+      entry->taken = true;
+      sum += entry->weight;
+      took.push_back(entry);
+      calls.push_back(entry->call);
+    }
+    return calls;
+  }
+
+  const std::size_t leaders_, most_;
+  std::mutex mutex_;  // guards all
+  std::condition_variable changed_;
+  std::size_t leading_ = 0;
+  std::deque<Entry*> waiting_;
+};
+
+}  // namespace vfm::cards

@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# --devices: models in workers. The processor stands for the cards: "cpu" once or more.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+load small_clips
+bats_require_minimum_version 1.5.0
+
+setup_file() { make_small_clips; }
+setup() {
+  setup_tools
+  golden=$VFM_ROOT/tests/golden
+}
+
+# make_shards NAME...: each of two clips and a picture with captions.
+make_shards() {
+  local name
+  for name in "$@"; do
+    mkdir "src-$name"
+    for key in c1 c2 c3; do
+      cp "$CLIPS/$key".* "src-$name/"
+      echo "A $name square, $key." >"src-$name/$key.txt"
+    done
+    pack_clips "$name"
+  done
+}
+
+# embed ARG...: by small models.
+embed() { vfm-embed --video "$golden/picture_encoders/siglip" --text "$golden/sentences/bert" "$@"; }
+
+# same_columns DIR DIR: but for the folder's name.
+same_columns() { [ "$(column_hashes "$1")" = "$(column_hashes "$2")" ]; }
+
+# workers_of PID: the numbers of its workers.
+workers_of() { pgrep -P "$1" -f -- --serve-card || true; }
+
+# await_worker PID: the number of one of its workers, which is there soon.
+await_worker() {
+  local worker
+  for _ in $(seq 400); do
+    worker=$(workers_of "$1" | head -1)
+    [ -z "$worker" ] || { echo "$worker"; return; }
+    sleep 0.02
+  done
+  return 1
+}
+
+# gone PID...: all have ended, or do so within a few seconds.
+gone() {
+  local pid
+  for pid in "$@"; do
+    for _ in $(seq 200); do
+      [ -e "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null || continue 2
+      sleep 0.02
+    done
+    echo "$pid is still there"
+    return 1
+  done
+}
+
+# begin_embed ARG...: embeds what is written to descriptor 7, in the background as $embedding.
+begin_embed() {
+  mkfifo list
+  env --default-signal=INT setsid vfm-embed --video "$golden/picture_encoders/siglip" --text none \
+    "$@" list >out.jsonl 2>err 3>&- 7>&- &
+  embedding=$!
+  exec 7>list
+}
+
+@test "vectors of one worker, of two, and of one device are the same bytes, at any -j, and resumed" {
+  make_shards a b d
+  embed --device cpu -j1 -o here a.tar b.tar d.tar >/dev/null
+  run --separate-stderr embed --devices cpu -j1 -o one a.tar b.tar d.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  embed --devices cpu,cpu -j3 -o two a.tar b.tar d.tar >two.jsonl
+  same_columns here one
+  same_columns here two
+  # What one has made the other one keeps.
+  run --separate-stderr embed --devices cpu,cpu -v -o here a.tar
+  [[ "$stderr" == *"'here/a.embed.tar' is there already"* ]]
+  run --separate-stderr embed --device cpu -v -o two a.tar
+  [[ "$stderr" == *"'two/a.embed.tar' is there already"* ]]
+  # A manifest does not depend on how many there are.
+  embed --devices cpu -o two a.tar b.tar d.tar | cmp - two.jsonl
+}
+
+@test "scores of clips by models in workers are those of one device" {
+  make_shards a b
+  cp -r "$golden/sentences/clip" model
+  sed 's/24/8/g' "$golden/picture_encoders/clip/preprocessor_config.json" >model/preprocessor_config.json
+  for device in --device=cpu --devices=cpu,cpu; do
+    vfm-embed --video model --text none --text-image --concept fox='a photo of a fox' --windows 1 $device \
+      -o "out$device" a.tar b.tar >/dev/null
+  done
+  same_columns out--device=cpu out--devices=cpu,cpu
+  [ "$(field out--device=cpu/a.embed.tar c1 .text_image)" != null ]
+}
+
+@test "a killed worker is left out by name, and the bytes are the same" {
+  make_shards a b d
+  vfm-embed --video "$golden/picture_encoders/siglip" --text none --device cpu -o here a.tar b.tar d.tar >/dev/null
+  begin_embed --devices cpu,cpu -j2 -o killed
+  echo a.tar >&7
+  kill -KILL "$(await_worker "$embedding")"
+  printf '%s\n' b.tar d.tar >&7
+  exec 7>&-
+  wait "$embedding"
+  grep -q "cpu [01].*SIGKILL" err
+  [ "$(wc -l <err)" -eq 1 ]
+  same_columns here killed
+}
+
+@test "when all workers have died the run ends, and says so" {
+  make_shards a
+  begin_embed --devices cpu,cpu -j2 -o killed
+  echo a.tar >&7
+  exec 7>&-
+  while [ -e "/proc/$embedding" ] && ! grep -q '^State:.Z' "/proc/$embedding/status"; do
+    for worker in $(workers_of "$embedding"); do kill -STOP "$worker"; kill -KILL "$worker"; done 2>/dev/null
+  done
+  local got=0
+  wait "$embedding" || got=$?
+  # One that was quicker than we are has done all of the work.
+  [ "$got" -ne 0 ] || skip "the work was done before a worker was found"
+  [ "$got" -eq 1 ]
+  tail -1 err | grep -q "^vfm-embed: .*no card"
+  [ ! -e killed/a.embed.tar ]
+  embed --device cpu -o killed --text none a.tar >/dev/null
+}
+
+@test "Ctrl-C ends a program with its workers, and kill -9 of it leaves none" {
+  make_shards a
+  for signal in INT KILL; do
+    begin_embed --devices cpu,cpu -j2 -o "$signal"
+    echo a.tar >&7
+    worker=$(await_worker "$embedding")
+    if [ $signal = INT ]; then kill -INT -- "-$embedding"; else kill -KILL "$embedding"; fi
+    gone "$embedding" "$worker"
+    [ -z "$(pgrep -g "$embedding" || true)" ] || gone $(pgrep -g "$embedding")
+    exec 7>&-
+    local got=0
+    wait "$embedding" || got=$?
+    if [ $signal = INT ]; then [ "$got" -eq 130 ]; else [ "$got" -eq 137 ]; fi
+    [ ! -s err ]
+    rm list
+  done
+}
+
+@test "a worker has no descriptor of the pipe that its program is in" {
+  make_shards a
+  begin_embed --devices cpu -j1 -o out
+  echo a.tar >&7
+  worker=$(await_worker "$embedding")
+  for fd in /proc/"$worker"/fd/*; do
+    case $(readlink "$fd") in
+      *out.jsonl | *list | *err) echo "$fd is $(readlink "$fd")"; return 1 ;;
+    esac
+  done
+  exec 7>&-
+  wait "$embedding"
+}
+
+@test "captions by models in workers are those of one device, also those written anew" {
+  make_shards a b
+  cp -r "$golden/qwen/untied" model
+  cp -r "$golden/qwen_text/untied" words
+  ask() {
+    vfm-caption --from model:model --frame-tokens 4 --max-tokens 6 --refine words --also where="Where is it?" "$@" a.tar b.tar
+  }
+  ask --device cpu --temperature 1 -j1 -o here >/dev/null
+  run --separate-stderr ask --devices cpu,cpu --temperature 1 -j2 -o two
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  same_columns here two
+  run --separate-stderr ask --devices cpu --temperature 1 -v -o here
+  [[ "$stderr" == *"'here/a.caption.tar' is there already"* ]]
+  [ -n "$(field two/a.caption.tar c1 .caption_draft)" ]
+}
+
+@test "scores of captions by models in workers are those of one device" {
+  make_shards a b
+  cp -r "$golden/qwen/untied" model
+  cp -r "$golden/sentences/clip" clip
+  sed 's/24/8/g' "$golden/picture_encoders/clip/preprocessor_config.json" >clip/preprocessor_config.json
+  for device in --device=cpu --devices=cpu,cpu; do
+    vfm-caption --score --score-model model --score-clip clip --frame-tokens 4 $device -o "out$device" a.tar b.tar >/dev/null
+  done
+  same_columns out--device=cpu out--devices=cpu,cpu
+  [ "$(field out--device=cpu/a.score.tar c1 '.caption_logprob < 0')" = true ]
+}
+
+@test "shots that a model in workers stitches are those of one device" {
+  make_shots shots.mp4
+  for device in --device=cpu --devices=cpu,cpu; do
+    vfm-clip --stitch-model "$golden/picture_encoders/clip" $device --min-length 0 -o "out$device" shots.mp4 >/dev/null
+  done
+  [ "$(tree_hash out--device=cpu)" = "$(tree_hash out--devices=cpu,cpu)" ]
+  ls out--device=cpu/*.tar
+}
+
+@test "what --devices cannot mean is refused before any work" {
+  make_shards a
+  refused() {
+    fails 2 "${@:2}"
+    grep -qF -- "$1" err
+    [ ! -e out ]
+  }
+  refused "--devices fast" embed --devices fast -o out a.tar
+  refused "name GPUs alone, or cpu alone" embed --devices 0,cpu -o out a.tar
+  refused "names GPU 0 twice" embed --devices 0,0 -o out a.tar
+  refused "leave out the others" embed --devices all,0 -o out a.tar
+  refused "--device" embed --devices cpu --device cpu -o out a.tar
+  refused "name its folder with --video DIR" vfm-embed --devices cpu -o out a.tar
+  refused "--devices" vfm-embed --devices cpu --search red a.tar
+  refused "names none" vfm-caption --devices cpu -o out a.tar
+  refused "name one by --score-model" vfm-caption --score --devices cpu -o out a.tar
+  refused "--stitch-model" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
+  refused "no such model folder" vfm-embed --video nowhere --devices cpu,cpu -o out a.tar
+  # With no GPU here, or too few, the list of those that are there.
+  refused "--devices 63: there is no" embed --devices 63 -o out a.tar
+}
+
+# bats test_tags=night
+@test "workers that are killed at random moments change no byte" {
+  make_shards a b d e f g
+  local shards=(a.tar b.tar d.tar e.tar f.tar g.tar) six=cpu,cpu,cpu,cpu,cpu,cpu
+  embed --device cpu -o here "${shards[@]}" >/dev/null
+  for round in $(seq 20); do
+    embed --devices $six -j4 -o out "${shards[@]}" >/dev/null 2>err 3>&- &
+    embedding=$!
+    for _ in 1 2 3; do
+      sleep "0.$((RANDOM % 4))"
+      kill -KILL "$(workers_of "$embedding" | shuf -n 1)" 2>/dev/null || true
+    done
+    wait "$embedding" || { echo "round $round"; cat err; return 1; }
+    same_columns here out
+    rm -r out
+  done
+}

@@ -1,0 +1,338 @@
+// A pipe of programs that borrow cards from one another, or have some each, in virtual time: exact,
+// and without a clock.
+//
+// As simulated_pipe.h, with cards in the place of slots. Each program's threads take items in
+// order, wait for a card on which the program's model is loaded, have it for the item, and hand
+// results on in order; at most 2 * threads results wait, and a full pipe stops who writes to it.
+// Models are loaded and unloaded as base/card_rule.h says, by what base/card_averages.h has seen,
+// looked at four times a second as by base/card_board.h; loads take their time, in which other
+// models of the card go on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/card_averages.h"
+#include "base/card_rule.h"
+
+namespace vfm {
+
+struct SimulatedCards {
+  struct Stage {
+    int fan_out = 1;  ///< records that an item becomes
+    /// On a card of speed 1: of the stage's item `number`, from the first stage's item `source`.
+    std::function<double(std::int64_t number, std::int64_t source)> seconds;
+    std::int64_t memory = 1;
+    double load_seconds = 2;
+    int threads = 16;
+  };
+  struct Card {
+    double speed = 1;
+    std::int64_t memory = 1;
+  };
+
+  std::vector<Stage> stages;
+  std::vector<Card> cards = std::vector<Card>(8);
+  std::int64_t items = 0;         ///< of the first stage
+  std::size_t pipe_records = 64;  ///< that a pipe between two stages takes
+  double unload_seconds = 0.1;
+  std::vector<CardSet> split;  ///< of each stage, loaded from the begin; none: the rule decides
+  double until = 1e9;
+
+  struct Result {
+    std::vector<double> times;          ///< at which the last stage's records came
+    std::vector<std::int64_t> sources;  ///< of each of them
+    /// Of each stage: (when, +1 or -1): cards that have its model, and that have an item of it.
+    std::vector<std::vector<std::pair<double, int>>> loaded, busy;
+    int loads = 0;
+    std::vector<double> load_times;
+    double end() const { return times.empty() ? 0 : times.back(); }
+    /// Records a second in [from, to).
+    double rate(double from, double to) const {
+      const auto in = [&](double t) { return std::lower_bound(times.begin(), times.end(), t); };
+      return static_cast<double>(in(to)-in(from)) / (to - from);
+    }
+    /// Mean of one of those above in [from, to).
+    static double mean(const std::vector<std::pair<double, int>>& changes, double from, double to) {
+      double sum = 0;
+      for (const auto& [at, by] : changes)
+        if (at < to) sum += by * (to - std::max(at, from));
+      return sum / (to - from);
+    }
+    /// Share of the time of a stage's loaded cards in which they have an item of it.
+    double share_busy(std::size_t stage, double from, double to) const {
+      return mean(busy[stage], from, to) / mean(loaded[stage], from, to);
+    }
+  };
+  Result run() const;
+};
+
+namespace card_simulation {
+
+struct Item {
+  std::int64_t number, source;
+  enum { waits, runs, ready } state = waits;
+};
+
+struct Event {
+  double at;
+  enum { item, load, unload, look } what;
+  std::size_t stage = 0, card = 0;
+  std::int64_t number = 0;
+  bool operator>(const Event& other) const { return at > other.at; }
+};
+
+struct StageState {
+  CardSet loading = 0, loaded = 0, unloading = 0, on = 0, wanted = 0;
+  int waiting = 0, running = 0;
+  std::int64_t taken = 0;
+  std::deque<std::int64_t> input;  // the source of each record
+  std::deque<Item> window;
+  int writing = 0;  // records of the item that is handed on
+  std::int64_t writing_source = 0;
+  CardCounts counts;
+  CardAverages averages;
+  double since[kMostCards] = {}, waits_since = 0, idle_since = 0, had_card = -1;
+  CardItem last;
+};
+
+class Run {
+ public:
+  explicit Run(const SimulatedCards& pipe) : pipe_(pipe), states_(pipe.stages.size()) {
+    result_.loaded.resize(states_.size());
+    result_.busy.resize(states_.size());
+    for (const SimulatedCards::Card& card : pipe.cards)
+      places_.push_back({card.memory, 1});
+    for (std::size_t s = 0; s < pipe.split.size(); ++s) {
+      states_[s].loaded = states_[s].wanted = pipe.split[s];
+      for (std::size_t c = 0; c < places_.size(); ++c)
+        if (has(pipe.split[s], c)) result_.loaded[s].emplace_back(0, 1);
+    }
+    if (pipe.split.empty()) events_.push({kLook, Event::look});
+  }
+
+  SimulatedCards::Result run() {
+    for (;;) {
+      move();
+      if (done() || events_.empty() || events_.top().at > pipe_.until) return result_;
+      const Event event = events_.top();
+      events_.pop();
+      now_ = event.at;
+      happen(event);
+    }
+  }
+
+ private:
+  static constexpr double kLook = 0.25;
+  static bool has(CardSet set, std::size_t card) { return (set >> card & 1) != 0; }
+
+  bool done() const {
+    return states_[0].taken == pipe_.items &&
+           std::all_of(states_.begin(), states_.end(), [](const StageState& s) {
+             return s.window.empty() && s.input.empty() && s.writing == 0;
+           });
+  }
+
+  void move() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t s = 0; s < states_.size(); ++s)
+        moved = hand_on(s) || take(s) || moved;
+      moved = begin_items() || moved;
+    }
+    if (!pipe_.split.empty()) return;
+    for (std::size_t s = 0; s < states_.size(); ++s)
+      for (std::size_t c = 0; c < places_.size(); ++c)
+        load_or_unload(s, c);
+  }
+
+  void happen(const Event& event) {
+    StageState& stage = states_[event.stage];
+    const CardSet bit = card_bit(static_cast<int>(event.card));
+    if (event.what == Event::item) {
+      --stage.running;
+      stage.on &= ~bit;
+      stage.counts.busy[event.card] += now_ - stage.since[event.card];
+      stage.counts.items[event.card] += 1;
+      const CardItem ended{static_cast<int>(event.card), now_ - stage.since[event.card]};
+      if (stage.last.seconds > 0) stage.counts.squares += compare_items(stage.last, ended, places_);
+      stage.last = ended;
+      stage.idle_since = now_;
+      result_.busy[event.stage].emplace_back(now_, -1);
+      find(stage, event.number).state = Item::ready;
+    } else if (event.what == Event::load) {
+      stage.loading &= ~bit;
+      stage.loaded |= bit;
+      if (stage.had_card < 0) stage.had_card = now_;
+      result_.loaded[event.stage].emplace_back(now_, 1);
+      settled_ = now_ + kSettle;
+    } else if (event.what == Event::unload) {
+      stage.unloading &= ~bit;
+    } else {
+      look();
+      events_.push({now_ + kLook, Event::look});
+    }
+  }
+
+  void look() {
+    std::vector<CardStage> stages;
+    std::vector<const CardAverages*> averages;
+    bool starved = false;
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      StageState& stage = states_[s];
+      CardCounts counts = stage.counts;
+      for (std::size_t c = 0; c < places_.size(); ++c)
+        if (has(stage.on, c)) counts.busy[c] += now_ - stage.since[c];
+      if (stage.waiting > 0) counts.short_of += now_ - stage.waits_since;
+      stage.averages.add(counts, kLook);
+      averages.push_back(&stage.averages);
+    }
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      const StageState& stage = states_[s];
+      CardStage& out = stages.emplace_back();
+      out.place = static_cast<int>(s);
+      out.memory = pipe_.stages[s].memory;
+      out.waiting = stage.waiting;
+      out.known = stage.had_card >= 0;
+      out.idle = stage.running > 0 || stage.waiting > 0 ? 0 : now_ - stage.idle_since;
+      out.load_seconds = pipe_.stages[s].load_seconds;
+      out.may = card_bit(static_cast<int>(places_.size())) - 1;
+      out.loaded = (stage.loaded | stage.loading) & stage.wanted;
+      out.fixed = stage.loading & stage.wanted;
+      starved = starved || (stage.waiting > 0 && stage.wanted == 0);
+    }
+    if (now_ < settled_ && !starved) return;
+    const auto wanted = plan_by_averages(stages, averages, places_, now_ - settled_);
+    for (std::size_t s = 0; s < states_.size(); ++s)
+      states_[s].wanted = wanted[s];
+  }
+
+  void load_or_unload(std::size_t s, std::size_t c) {
+    StageState& stage = states_[s];
+    const CardSet bit = card_bit(static_cast<int>(c));
+    if ((stage.loaded & ~stage.on & ~stage.wanted & bit) != 0) {
+      stage.loaded &= ~bit;
+      stage.unloading |= bit;
+      result_.loaded[s].emplace_back(now_, -1);
+      events_.push({now_ + pipe_.unload_seconds, Event::unload, s, c});
+    }
+    const CardSet all = stage.loading | stage.loaded | stage.unloading;
+    if ((stage.wanted & ~all & bit) == 0 || stage.waiting == 0) return;
+    std::int64_t used = pipe_.stages[s].memory;
+    for (std::size_t other = 0; other < states_.size(); ++other) {
+      const StageState& state = states_[other];
+      if (has(state.loading | state.loaded | state.unloading, c))
+        used += pipe_.stages[other].memory;
+    }
+    if (used > pipe_.cards[c].memory) return;
+    stage.loading |= bit;
+    ++result_.loads;
+    result_.load_times.push_back(now_);
+    events_.push({now_ + pipe_.stages[s].load_seconds, Event::load, s, c});
+  }
+
+  static Item& find(StageState& stage, std::int64_t number) {
+    return stage.window[static_cast<std::size_t>(number - stage.window.front().number)];
+  }
+
+  bool hand_on(std::size_t s) {
+    StageState& stage = states_[s];
+    bool moved = false;
+    for (;;) {
+      while (stage.writing > 0) {
+        if (s + 1 == states_.size()) {
+          result_.times.push_back(now_);
+          result_.sources.push_back(stage.writing_source);
+        } else {
+          if (states_[s + 1].input.size() >= pipe_.pipe_records) return moved;
+          states_[s + 1].input.push_back(stage.writing_source);
+        }
+        --stage.writing;
+        moved = true;
+      }
+      if (stage.window.empty() || stage.window.front().state != Item::ready) return moved;
+      stage.writing = pipe_.stages[s].fan_out;
+      stage.writing_source = stage.window.front().source;
+      stage.window.pop_front();
+      moved = true;
+    }
+  }
+
+  bool take(std::size_t s) {
+    StageState& stage = states_[s];
+    const int threads = pipe_.stages[s].threads;
+    bool moved = false;
+    while (stage.waiting + stage.running < threads &&
+           stage.window.size() < 2 * static_cast<std::size_t>(threads)) {
+      std::int64_t source = stage.taken;
+      if (s == 0 ? stage.taken == pipe_.items : stage.input.empty()) return moved;
+      if (s > 0) {
+        source = stage.input.front();
+        stage.input.pop_front();
+      }
+      stage.window.push_back({stage.taken++, source});
+      if (stage.waiting++ == 0) stage.waits_since = now_;
+      moved = true;
+    }
+    return moved;
+  }
+
+  bool begin_items() {
+    bool moved = false;
+    CardSet free = card_bit(static_cast<int>(places_.size())) - 1;
+    for (const StageState& stage : states_)
+      free &= ~stage.on;
+    for (std::size_t s = states_.size(); s-- > 0;) {
+      while (states_[s].waiting > 0) {
+        std::vector<CardClaim> claims;
+        for (std::size_t i = 0; i < states_.size(); ++i)
+          claims.push_back(
+              {static_cast<int>(i), states_[i].waiting, states_[i].loaded & states_[i].wanted});
+        const int card = card_for_item(claims, s, free, places_);
+        if (card < 0) break;
+        free &= ~card_bit(card);
+        begin(s, static_cast<std::size_t>(card));
+        moved = true;
+      }
+    }
+    return moved;
+  }
+
+  void begin(std::size_t s, std::size_t card) {
+    StageState& stage = states_[s];
+    const auto first = std::find_if(stage.window.begin(), stage.window.end(),
+                                    [](const Item& item) { return item.state == Item::waits; });
+    first->state = Item::runs;
+    if (--stage.waiting == 0) stage.counts.short_of += now_ - stage.waits_since;
+    ++stage.running;
+    stage.on |= card_bit(static_cast<int>(card));
+    stage.since[card] = now_;
+    result_.busy[s].emplace_back(now_, 1);
+    const double takes =
+        pipe_.stages[s].seconds(first->number, first->source) / pipe_.cards[card].speed;
+    events_.push({now_ + takes, Event::item, s, card, first->number});
+  }
+
+  static constexpr double kSettle = 1;
+  const SimulatedCards& pipe_;
+  std::vector<StageState> states_;
+  std::vector<CardPlace> places_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  double now_ = 0, settled_ = 0;
+  SimulatedCards::Result result_;
+};
+
+}  // namespace card_simulation
+
+inline SimulatedCards::Result SimulatedCards::run() const {
+  return card_simulation::Run(*this).run();
+}
+
+}  // namespace vfm

@@ -1,0 +1,83 @@
+// What several threads ask at once is asked together, and each gets its own.
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/gathered.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+using namespace vfm::cards;
+
+namespace {
+
+struct Call {
+  int asked = 0, answer = 0;
+};
+
+}  // namespace
+
+TEST_CASE("calls of many threads are each done once, together up to the weight") {
+  Gathered<Call> gathered(2, 4);
+  std::atomic<int> leads{0}, at_once{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        Call own{100 * t + i};
+        gathered.run(own, 1 + static_cast<std::size_t>(i % 2), [&](const auto& take) {
+          ++leads;
+          if (++at_once > 2) ++wrong;
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+          const std::vector<Call*> calls = take();
+          if (calls.size() > 4) ++wrong;
+          for (Call* const call : calls)
+            call->answer += call->asked + 1;
+          --at_once;
+        });
+        if (own.answer != own.asked + 1) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(wrong == 0);
+  CHECK(leads < 8 * 50);
+}
+
+TEST_CASE("what is heavier than allowed goes alone") {
+  Gathered<Call> gathered(1, 4);
+  Call own{1};
+  gathered.run(own, 9, [&](const auto& take) {
+    CHECK(take().size() == 1);
+    CHECK(take().empty());
+  });
+}
+
+TEST_CASE("an error is that of all that were asked together, and of nobody else") {
+  Gathered<Call> gathered(1, 8);
+  std::atomic<int> failed{0}, done{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      Call own{t};
+      try {
+        gathered.run(own, 1, [&](const auto& take) {
+          for (Call* const call : take())
+            if (call->asked == 3) throw std::runtime_error("three");
+        });
+        ++done;
+      } catch (const std::runtime_error&) {
+        ++failed;
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(failed >= 1);
+  CHECK(failed + done == 6);
+  // Before anything was taken it is the caller's own.
+  Call own;
+  CHECK_THROWS_AS(gathered.run(own, 1, [](const auto&) { throw std::logic_error("no worker"); }),
+                  std::logic_error);
+  gathered.run(own, 1, [](const auto& take) { CHECK(take().size() == 1); });
+}

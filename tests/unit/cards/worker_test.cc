@@ -1,0 +1,212 @@
+// Workers as processes: what they answer, and what comes of it when one lies, fails or dies. The
+// test is the worker, too.
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/worker.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/log.h"
+#include "base/stop.h"
+#include "cards/service.h"
+#include "cards/wire.h"
+#include "cards/worker_pool.h"
+#include "tensor/device.h"
+
+using namespace vfm;
+using namespace vfm::cards;
+
+namespace {
+
+void say_raw(const Word& word) {
+  (void)send_message(3, &word, sizeof word, "");
+}
+
+/// Does what it is told.
+class Obedient final : public Service {
+ public:
+  explicit Obedient(const Parcel& open) : open_(open.words) {}
+
+  Parcel opened() const override { return {"", open_, {}}; }
+
+  Parcel answer(const Parcel& request) override {
+    ++asked_;
+    const std::string& what = request.name;
+    if (what == "decode") fail_as(Cause::decode, "cannot decode {}", request.words.dump());
+    if (what == "usage") fail_usage("never so");
+    if (what == "gpu") throw GpuError("the GPU is gone");
+    if (what == "memory") throw std::bad_alloc();
+    if (what == "crash") ::raise(SIGKILL);
+    if (what == "leave") ::_exit(5);
+    if (what == "hang") ::pause();
+    if (what == "speak") {
+      log_warning("a warning");
+      log_debug("nobody wants to know");
+      (void)!::write(STDERR_FILENO, "a line\nhalf", 11);
+      (void)!::write(STDOUT_FILENO, " of one\n", 8);
+    }
+    if (what == "lie about size") say_raw({.say = Say::answer, .bytes = 1u << 30});
+    if (what == "lie about kind") say_raw({.say = static_cast<Say>(99)});
+    if (what == "say nothing whole") (void)!::write(3, "x", 1);
+    Parcel answer = request;
+    answer.words["process"] = ::getpid();
+    answer.words["asked"] = asked_;
+    answer.words["gpus"] = ::getenv("CUDA_VISIBLE_DEVICES");
+    return answer;
+  }
+
+ private:
+  const Json open_;
+  int asked_ = 0;
+};
+
+/// Before Catch sees its arguments.
+[[maybe_unused]] const bool g_is_no_worker = [] {
+  std::ifstream file("/proc/self/cmdline");
+  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  if (line.find(std::string("\0--serve-card\0003", 15)) == std::string::npos) return true;
+  ::_exit(serve_card(3, {{"obedient", [](const Parcel& open, Device) -> std::unique_ptr<Service> {
+                            if (open.words.contains("refuse")) fail_usage("no such folder");
+                            return std::make_unique<Obedient>(open);
+                          }}}));
+}();
+
+const Card kCard{.index = -1, .name = "cpu 0", .memory = 1 << 30};
+const WorkerPlan kPlan{.service = "obedient", .open = {"", {{"x", 7}}, {}}};
+
+std::string what_of(Worker& worker, const std::string& name, ErrorKind kind,
+                    Cause cause = Cause::other) {
+  try {
+    worker.ask({name, Json::object(), {}});
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    CHECK(error.cause() == cause);
+    return error.what();
+  }
+  FAIL(name << ": no error");
+  return "";
+}
+
+std::mutex g_lines_mutex;
+std::multiset<std::string> g_lines;
+void keep_line(LogLevel, std::string_view line) {
+  const std::lock_guard lock(g_lines_mutex);
+  g_lines.emplace(line);
+}
+
+}  // namespace
+
+TEST_CASE("a worker opens its service and answers, with its errors as they are there") {
+  Worker worker(kCard, kPlan);
+  CHECK(worker.opened().words == Json{{"x", 7}});
+  for (const std::size_t bytes : {0u, 5u, 9u << 20}) {
+    const std::string text(bytes, 'y');
+    const Parcel answer = worker.ask({"", Json::object(), {bytes_tensor(text)}});
+    CHECK(text_of(answer.tensors.at(0)) == text);
+    CHECK(answer.words["gpus"] == "");
+    CHECK(answer.words["process"] != ::getpid());
+  }
+  CHECK(what_of(worker, "decode", ErrorKind::runtime, Cause::decode) == "cannot decode {}");
+  CHECK(what_of(worker, "usage", ErrorKind::usage) == "never so");
+  CHECK(what_of(worker, "memory", ErrorKind::runtime, Cause::memory) == "out of memory");
+  CHECK(what_of(worker, "gpu", ErrorKind::device) == "the GPU is gone");
+  CHECK(worker.ask({"", Json::object(), {}}).words["asked"] == 8);
+}
+
+TEST_CASE("a worker that cannot open says why, and one that no program has is none") {
+  WorkerPlan plan = kPlan;
+  plan.open.words = {{"refuse", true}};
+  try {
+    Worker worker(kCard, plan);
+    FAIL("it opened");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+  }
+  plan.service = "another";
+  CHECK_THROWS_AS(Worker(kCard, plan), Error);
+}
+
+TEST_CASE("a worker that dies or lies is lost, and stays so") {
+  for (const std::string name :
+       {"crash", "leave", "lie about size", "lie about kind", "say nothing whole"}) {
+    Worker worker(kCard, kPlan);
+    const std::string why = what_of(worker, name, ErrorKind::device);
+    if (name == "crash") CHECK(why == "its worker has died of SIGKILL, as when memory is short");
+    if (name == "leave") CHECK(why == "its worker has died with status 5");
+    CHECK(what_of(worker, "", ErrorKind::device) == why);
+  }
+  Worker worker(kCard, kPlan);
+  const auto process = worker.ask({"", Json::object(), {}}).words["process"].get<pid_t>();
+  ::kill(process, SIGKILL);
+  CHECK(what_of(worker, "", ErrorKind::device).find("SIGKILL") != std::string::npos);
+}
+
+TEST_CASE("more than a worker is handed at once is an Error of that request alone") {
+  WorkerPlan plan = kPlan;
+  plan.most_bytes = 2 << 20;
+  Worker worker(kCard, plan);
+  CHECK_THROWS_AS(worker.ask({"", Json::object(), {Tensor({1 << 20})}}), Error);
+  CHECK(worker.ask({"", Json::object(), {Tensor::zeros({4})}}).tensors.size() == 1);
+}
+
+TEST_CASE("what a worker logs and says comes to the program's log") {
+  set_log_sink(keep_line, LogLevel::warning);
+  {
+    Worker worker(kCard, kPlan);
+    worker.ask({"speak", Json::object(), {}});
+  }
+  set_log_sink(nullptr, LogLevel::warning);
+  CHECK(g_lines == std::multiset<std::string>{"a warning", "cpu 0: a line", "cpu 0: half of one"});
+}
+
+TEST_CASE("a worker ends with its program's end of the channel, whatever it does") {
+  pid_t process = 0;
+  std::thread asks;
+  {
+    Worker worker(kCard, kPlan);
+    process = worker.ask({"", Json::object(), {}}).words["process"].get<pid_t>();
+  }
+  CHECK(::kill(process, 0) != 0);
+}
+
+TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
+  set_log_sink(keep_line, LogLevel::warning);
+  std::vector<Card> cards;
+  for (int i = 0; i < 3; ++i)
+    cards.push_back({.index = -1 - i, .name = "cpu " + std::to_string(i), .memory = 1 << 30});
+  std::atomic<int> answered{0};
+  {
+    WorkerPool pool("", cards, {.stage = "test", .memory = 1 << 20}, kPlan);
+    // The first worker that is asked dies on the way.
+    const Parcel first = pool.ask({"", Json::object(), {}});
+    ::kill(first.words["process"].get<pid_t>(), SIGKILL);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 10; ++i) {
+          const Parcel answer = pool.ask({"", {{"number", 10 * t + i}}, {}});
+          answered += answer.words["number"] == 10 * t + i;
+        }
+      });
+    for (std::thread& thread : threads)
+      thread.join();
+    CHECK_THROWS_AS(pool.ask({"decode", Json::object(), {}}), Error);
+    // A request that kills whoever gets it leaves none.
+    try {
+      pool.ask({"crash", Json::object(), {}});
+      FAIL("a worker lived");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::device);
+    }
+  }
+  set_log_sink(nullptr, LogLevel::warning);
+  CHECK(answered == 40);
+}
