@@ -35,6 +35,26 @@ TEST_CASE("nonsense is refused by name") {
                     Catch::StartsWith("line 9 of 'm'"));
 }
 
+TEST_CASE("a name that is no UTF-8 is refused with its bytes; one with a NUL names no file") {
+  CHECK_THROWS_WITH(parse_record("caf\xe9 \xe2\x80.mp4", "line 1"),
+                    "the name 'caf\\xE9 \\xE2\\x80.mp4' is not in UTF-8, as names in records must "
+                    "be; rename it");
+  CHECK(parse_record("caf\u00e9.mp4", "x").path() == "caf\u00e9.mp4");
+  std::vector<std::string> bad;
+  ManifestReader reader({"\xff.mp4", "a.mp4"},
+                        [&](const Fault& fault) { bad.push_back(fault.message); });
+  CHECK(reader.next()->path() == "a.mp4");
+  CHECK_FALSE(reader.next());
+  CHECK(bad.size() == 1);
+  CHECK_THROWS_WITH(parse_record(R"({"kind":"video","path":"a\u0000b"})", "line 1"),
+                    "the path of line 1 holds a NUL");
+  CHECK_THROWS_WITH(File::open_regular(std::string("a\0b", 3)),
+                    Catch::Contains("no name of a file holds a NUL"));
+  CHECK_THROWS_WITH(File::open_read(std::string("/dev/null\0b", 11)),
+                    Catch::Contains("no name of a file holds a NUL"));
+  CHECK_FALSE(file_exists(std::string("/dev/null\0b", 11)));
+}
+
 TEST_CASE("column_tars names each tar once, in order") {
   const Record joined = parse_record(
       R"({"kind":"shard","path":"a","columns":{"x":"1.tar","y":"2.tar","z":"1.tar"}})", "x");
@@ -175,6 +195,21 @@ TEST_CASE("a writer counts what stands between begin and end") {
                                R"({"kind":"video","path":"x"})"
                                "\n" +
                                kEndA);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a writer leaves nothing in a line that steers a terminal, and it is the same record") {
+  std::string path = "/tmp/vfm-writer-XXXXXX";
+  const int fd = ::mkstemp(path.data());
+  REQUIRE(fd >= 0);
+  const Json record = {{"path", "a\x1b[2J\x7f\u009b\u2028\u202e\u2066\u00e9\U0001f98a\n\\u202e"}};
+  ManifestWriter(fd).write(record);
+  ::close(fd);
+  const std::string line = read_file(path);
+  CHECK(line ==
+        "{\"path\":\"a\\u001b[2J\\u007f\\u009b\\u2028\\u202e\\u2066\u00e9\U0001f98a\\n"
+        "\\\\u202e\"}\n");
+  CHECK(parse_json(line, "x") == record);
   std::filesystem::remove(path);
 }
 
