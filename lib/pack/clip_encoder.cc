@@ -135,7 +135,7 @@ class EncoderInWorkers final : public ClipEncoder {
          {cards::bytes_tensor(bytes), cards::bytes_tensor(name), cards::bytes_tensor(key)}});
     EncodedClip made;
     data::ClipPixels& clip = made.clip;
-    const auto number = [&](const char* name) { return need_integer(answer.words, name, kWhat); };
+    const auto number = [&](const char* field) { return need_integer(answer.words, field, kWhat); };
     clip.frames = static_cast<int>(number("frames"));
     clip.height = static_cast<int>(number("height"));
     clip.width = static_cast<int>(number("width"));

@@ -29,7 +29,8 @@ struct EncodedClip {
 class ClipEncoder {
  public:
   virtual ~ClipEncoder() = default;
-  /// Throws Error, naming `name` in quotes, for a clip that cannot be decoded; `key` seeds random crops.
+  /// Throws Error, naming `name` in quotes, for a clip that cannot be decoded; `key` seeds random
+  /// crops.
   virtual EncodedClip encode(std::string_view bytes, const std::string& name,
                              const std::string& key) const = 0;
 };
