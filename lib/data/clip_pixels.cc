@@ -142,7 +142,8 @@ class ClipReader {
 
  private:
   media::Decoder open() const {
-    return media::Decoder(bytes_, where_, {.in_place = true, .hardware = options_.hardware});
+    return media::Decoder(bytes_, where_,
+                          {.use = media::FrameUse::glance, .hardware = options_.hardware});
   }
 
   Bucket bucket_of_picture() const {
