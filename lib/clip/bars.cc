@@ -32,7 +32,7 @@ std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode) {
   media::DecodeOptions all = decode;
   all.keep_hdr = false;  // black is measured in SDR
-  all.in_place = true;
+  all.use = media::FrameUse::glance;
   media::DecodeOptions keys = all;
   keys.keyframes_only = true;
   curate::BarFinder finder;

@@ -192,6 +192,12 @@ std::deque<Found> finders_of(const std::string& path, const media::StreamInfo& i
   return found;
 }
 
+/// By its features alone, where no network and no page looks at all of a frame.
+media::FrameUse use_of_frames(const ClipOptions& options) {
+  return options.change_model || !options.explain.empty() ? media::FrameUse::glance
+                                                          : media::FrameUse::cells;
+}
+
 ShotList shots_of(const std::string& path, const ClipOptions& options, int threads,
                   Progress& progress) {
   const Stopwatch watch;
@@ -199,7 +205,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
   media::Decoder decoder(path, {.stream = options.recipe.stream,
                                 .threads = threads,
                                 .deinterlace = options.recipe.deinterlace,
-                                .in_place = true,
+                                .use = use_of_frames(options),
                                 .hardware = options.hardware});
   std::deque<Found> found = finders_of(path, decoder.info(), options);
   curate::FrameFeatures features;

@@ -290,7 +290,7 @@ long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
   SignatureWork work{folder, {}, options.force};
   work.decode.stream = options.recipe.stream;
   work.decode.deinterlace = options.recipe.deinterlace;
-  work.decode.in_place = true;
+  work.decode.use = media::FrameUse::glance;
   work.decode.hardware = options.hardware;
   work.decode.threads = decoder_threads(options.inputs, slots.threads());
   Sources sources;

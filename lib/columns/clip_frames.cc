@@ -137,7 +137,7 @@ Json take_frames(const shard::Member& member, const std::string& where, const Js
   Counted decoder = take_planned(
       [&] {
         return media::Decoder(std::string_view(member.data), where,
-                              {.in_place = true, .hardware = hardware});
+                              {.use = media::FrameUse::glance, .hardware = hardware});
       },
       taker);
   return missing_facts(decoder, known);
@@ -145,8 +145,9 @@ Json take_frames(const shard::Member& member, const std::string& where, const Js
 
 void take_file_frames(const std::string& path, const media::HardwareDecoder* hardware,
                       FrameTaker& taker) {
-  take_planned([&] { return media::Decoder(path, {.in_place = true, .hardware = hardware}); },
-               taker);
+  take_planned(
+      [&] { return media::Decoder(path, {.use = media::FrameUse::glance, .hardware = hardware}); },
+      taker);
 }
 
 }  // namespace vfm::columns

@@ -25,7 +25,7 @@ class FrameTaker {
   /// was taken is void.
   virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
   /// Each frame up to that one, from 0 on; to be looked at, not to be kept
-  /// (media::DecodeOptions::in_place).
+  /// (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
   /// Even then there were fewer: what was taken is void.

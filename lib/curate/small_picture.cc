@@ -8,6 +8,8 @@
 namespace vfm::curate {
 namespace {
 
+using media::cell_range, media::cell_rows, media::CellRange, media::CellRows;
+
 /// The sum of the eight bytes at `p`, in four 16-bit lanes to be folded by fold_lanes.
 std::uint64_t lanes_of_eight(const std::uint8_t* p) {
   constexpr std::uint64_t kEven = 0x00ff00ff00ff00ffull;
@@ -19,37 +21,19 @@ unsigned fold_lanes(std::uint64_t lanes) {
   return static_cast<unsigned>(lanes * 0x0001000100010001ull >> 48);
 }
 
-struct Range {
-  int begin, end;
-};
-/// Pixels of cell `i` of `cells` over `size` pixels: never empty, also where cells outnumber
-/// pixels.
-Range cell_range(int i, int cells, int size) {
-  const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
-  const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
-  return {begin, std::max(end, begin + 1)};
-}
-
-/// Two rows of a cell, a quarter from its upper and its lower edge (the same one if it is thin).
-Range cell_rows(int i, int cells, int size) {
-  const Range r = cell_range(i, cells, size);
-  const int height = r.end - r.begin;
-  return {r.begin + height / 4, r.begin + height - 1 - height / 4};
-}
-
 template <int kSide>
 void sample_plane(const std::uint8_t* plane, int stride, int width, int height, std::uint8_t* out) {
   // Narrow cells: every pixel of two rows. Wide ones: eight pixels in the middle.
   const bool wide = width >= 8 * kSide;
-  std::array<Range, kSide> columns;
+  std::array<CellRange, kSide> columns;
   for (int x = 0; x < kSide; ++x)
     columns[x] = cell_range(x, kSide, width);
   for (int y = 0; y < kSide; ++y) {
-    const Range rows = cell_rows(y, kSide, height);
-    const std::uint8_t* a = plane + static_cast<std::ptrdiff_t>(rows.begin) * stride;
-    const std::uint8_t* b = plane + static_cast<std::ptrdiff_t>(rows.end) * stride;
+    const auto [upper, lower] = cell_rows(y, kSide, height);
+    const std::uint8_t* a = plane + static_cast<std::ptrdiff_t>(upper) * stride;
+    const std::uint8_t* b = plane + static_cast<std::ptrdiff_t>(lower) * stride;
     for (int x = 0; x < kSide; ++x) {
-      const Range c = columns[x];
+      const CellRange c = columns[x];
       if (wide) {
         const int middle = c.begin + (c.end - c.begin - 8) / 2;
         const unsigned sum = fold_lanes(lanes_of_eight(a + middle) + lanes_of_eight(b + middle));
@@ -81,11 +65,11 @@ void stretch_range(SmallPicture& p) {
 struct Rgb {
   int r, g, b;
 };
-Rgb rgb_mean(const media::Frame& f, Range columns, Range rows) {
+Rgb rgb_mean(const media::Frame& f, CellRange columns, CellRows rows) {
   Rgb sum{0, 0, 0};
   const int step = std::max(1, (columns.end - columns.begin) / 4);
   int n = 0;
-  for (const int y : {rows.begin, rows.end}) {
+  for (const int y : {rows.upper, rows.lower}) {
     const std::uint8_t* row = f.plane[0] + static_cast<std::ptrdiff_t>(y) * f.stride[0];
     for (int x = columns.begin; x < columns.end; x += step, ++n) {
       sum.r += row[3 * x], sum.g += row[3 * x + 1], sum.b += row[3 * x + 2];

@@ -12,12 +12,13 @@
 #include <array>
 #include <cstdint>
 
+#include "media/cell_rows.h"
 #include "media/frame.h"
 
 namespace vfm::curate {
 
-inline constexpr int kLumaSide = 64;
-inline constexpr int kChromaSide = 32;
+inline constexpr int kLumaSide = media::kLumaCellRows;
+inline constexpr int kChromaSide = media::kChromaCellRows;
 inline constexpr int kLumaCells = kLumaSide * kLumaSide;
 inline constexpr int kChromaCells = kChromaSide * kChromaSide;
 

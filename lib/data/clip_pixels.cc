@@ -143,9 +143,10 @@ class ClipReader {
 
  private:
   media::Decoder open() const {
-    return media::Decoder(
-        bytes_, name_,
-        {.in_place = true, .hardware = options_.hardware, .on_card = canvas_ != nullptr});
+    return media::Decoder(bytes_, name_,
+                          {.use = media::FrameUse::glance,
+                           .hardware = options_.hardware,
+                           .on_card = canvas_ != nullptr});
   }
 
   Bucket bucket_of_picture() const {

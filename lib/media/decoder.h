@@ -44,6 +44,18 @@ struct StreamInfo {
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
+/// What becomes of frames. With --isolate (isolated.h) those that are not kept may lie where the
+/// process that decodes has put them, and change at any time.
+enum class FrameUse {
+  any,
+  /// Each is looked at for a moment, by code to which a byte is a number from 0 to 255 and no more,
+  /// also one that changes while it is read: Scaler. Without meaning with keep_hdr.
+  glance,
+  /// The same, at the rows of cells alone (cell_rows.h): curate::sample_picture(). All others may
+  /// hold anything.
+  cells,
+};
+
 struct DecodeOptions {
   int stream = -1;  ///< container index; -1: the one a player would choose (never cover art)
   int threads = 1;  ///< decoder threads; the frames do not depend on it
@@ -52,11 +64,7 @@ struct DecodeOptions {
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
   bool skip_loop_filter = false;
-  /// Each frame is looked at for a moment, by code to which a byte is a number from 0 to 255 and no
-  /// more, also one that changes while it is read: Scaler, curate::sample_picture(). With
-  /// --isolate (isolated.h) it may then lie where the process that decodes has put it. The numbers
-  /// are the same. Without meaning with keep_hdr.
-  bool in_place = false;
+  FrameUse use = FrameUse::any;
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
   /// a time or, but for what hardware.h names, corrupt(). Null: software.
   const HardwareDecoder* hardware = nullptr;

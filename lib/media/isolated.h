@@ -17,7 +17,7 @@
 // does as it should.
 //
 // The parent believes nothing: it copies what is said of pictures, then checks that they lie where
-// they can. It copies pictures, too, before anybody uses them; but where DecodeOptions::in_place
+// they can. It copies pictures, too, before anybody uses them; but where FrameUse
 // says that it is harmless when they change at any time, they are read where they lie.
 //
 // It takes what the parent may read as it is: a picture that is wrong, not a parent that fails.

@@ -80,6 +80,7 @@ class Service {
     shared_ = Mapping(descriptors[1].get(), request.shared, true);
     descriptors.clear();
     front_ = picture_bytes(request.max_pixels);
+    cells_ = request.use == FrameUse::cells;
     if (request.shared < shared_bytes(request.max_pixels)) fail("a child was given no memory");
     pictures_ = std::make_unique<PictureMemory>(room() + front_, room_bytes() - front_);
     InputLimits limits;
@@ -188,7 +189,7 @@ class Service {
     const std::size_t bytes = place_picture(facts, nullptr, front_).bytes;
     const std::shared_ptr<std::uint8_t> memory = may_stay ? pictures_->take(bytes) : nullptr;
     Frame copy = place_picture(facts, memory ? memory.get() : room(), bytes).frame;
-    copy_pixels(frame, copy);
+    copy_pixels(frame, copy, cells_);
     copy.owner = memory;
     return copy;
   }
@@ -240,6 +241,7 @@ class Service {
   int channel_;
   std::string name_;
   Mapping bytes_, shared_;
+  bool cells_ = false;
   std::size_t front_ = 0;  // of the room: what is no memory of pictures_
   std::unique_ptr<PictureMemory> pictures_;
   std::optional<Decoder> decoder_;

@@ -27,6 +27,7 @@ Request request_of(const DecodeOptions& options) {
   request.deinterlace = options.deinterlace;
   request.keep_hdr = options.keep_hdr;
   request.skip_loop_filter = options.skip_loop_filter;
+  if (!options.keep_hdr) request.use = options.use;
   return request;
 }
 
@@ -104,7 +105,7 @@ Decoder::Apart::Apart(const std::string& name, std::string_view bytes, const Dec
     : child_(name, bytes, request_of(options)),
       info_(parse_info(child_.opened().text)),
       keep_hdr_(options.keep_hdr),
-      in_place_(options.in_place && !options.keep_hdr),
+      in_place_(options.use != FrameUse::any && !options.keep_hdr),
       pool_(std::make_shared<PicturePool>()),
       loans_(std::make_shared<Loans>()),
       corrupt_(child_.opened().reply.corrupt),

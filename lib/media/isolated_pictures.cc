@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "media/cell_rows.h"
 
 namespace vfm::media {
 namespace {
@@ -101,13 +102,27 @@ Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room)
   return frame;
 }
 
-void copy_pixels(const Frame& from, const Frame& to) {
+void copy_pixels(const Frame& from, const Frame& to, bool cells) {
   for (int p = 0; p < plane_count(from.layout); ++p) {
-    auto* const out = const_cast<std::uint8_t*>(to.plane[p]);
-    const auto row = static_cast<std::size_t>(plane_row_bytes(from, p));
-    for (int y = 0; y < plane_rows(from, p); ++y)
-      std::memcpy(out + static_cast<std::ptrdiff_t>(y) * to.stride[p],
-                  from.plane[p] + static_cast<std::ptrdiff_t>(y) * from.stride[p], row);
+    const auto bytes = static_cast<std::size_t>(plane_row_bytes(from, p));
+    const int rows = plane_rows(from, p);
+    const auto copy_row = [&](int y) {
+      std::memcpy(
+          const_cast<std::uint8_t*>(to.plane[p]) + static_cast<std::ptrdiff_t>(y) * to.stride[p],
+          from.plane[p] + static_cast<std::ptrdiff_t>(y) * from.stride[p], bytes);
+    };
+    const auto copy_cells = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        const auto [upper, lower] = cell_rows(i, count, rows);
+        copy_row(upper);
+        if (lower != upper) copy_row(lower);
+      }
+    };
+    const bool rgb = from.layout == PixelLayout::rgb24;
+    if (cells && p == 0) copy_cells(kLumaCellRows);
+    if (cells && (p > 0 || rgb)) copy_cells(kChromaCellRows);
+    for (int y = 0; !cells && y < rows; ++y)
+      copy_row(y);
   }
 }
 

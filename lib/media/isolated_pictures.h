@@ -62,7 +62,8 @@ Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t 
 /// behind its planes, or no such picture can be.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
-/// Copies the planes of a frame to those of another one of its layout and size.
-void copy_pixels(const Frame& from, const Frame& to);
+/// Copies the planes of a frame to those of another one of its layout and size; `cells`: the rows
+/// of cell_rows() alone.
+void copy_pixels(const Frame& from, const Frame& to, bool cells = false);
 
 }  // namespace vfm::media

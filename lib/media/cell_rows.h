@@ -1,0 +1,35 @@
+// Which rows of a picture are looked at where it is made very small (curate/small_picture.h): two
+// of each row of cells. A process that decodes for another one hands over these alone.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace vfm::media {
+
+/// Cells from top to bottom, of luma and of chroma; of packed RGB both.
+inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
+
+struct CellRange {
+  int begin, end;
+};
+/// Rows or columns of cell `i` of `cells` over `size` pixels: never empty, also where cells
+/// outnumber pixels.
+inline CellRange cell_range(int i, int cells, int size) {
+  const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
+  const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
+  return {begin, std::max(end, begin + 1)};
+}
+
+struct CellRows {
+  int upper, lower;
+};
+/// Two rows of a cell, a quarter from its upper and its lower edge (the same one if it is thin).
+inline CellRows cell_rows(int i, int cells, int size) {
+  const CellRange r = cell_range(i, cells, size);
+  const int height = r.end - r.begin;
+  return {r.begin + height / 4, r.begin + height - 1 - height / 4};
+}
+
+}  // namespace vfm::media
