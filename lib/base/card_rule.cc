@@ -133,6 +133,8 @@ class Loading {
     const double most = *std::max_element(before.begin(), before.end());
     const double most_after = *std::max_element(after.begin(), after.end());
     if (most_after > most * (1 + kNothing)) return most / most_after - 1;
+    if (most / most_after > 2 - kNearly) return most / most_after - 1;
+    // Others are as crowded still. But they may only run ahead, and fill what lies between.
     double gain = 0;
     for (std::size_t q = 0; q < before.size(); ++q)
       if (before[q] >= kNearly * most) gain = std::max(gain, before[q] / after[q] - 1);
