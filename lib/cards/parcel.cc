@@ -13,7 +13,7 @@ namespace vfm::cards {
 namespace {
 
 constexpr std::uint64_t kHead = 16, kTensorAlign = 64;
-constexpr const char* kWhat = "what a worker or its program says";
+constexpr const char* kParcelWords = "what a worker or its program says";
 
 std::uint64_t aligned(std::uint64_t at) {
   return (at + kTensorAlign - 1) / kTensorAlign * kTensorAlign;
@@ -21,10 +21,10 @@ std::uint64_t aligned(std::uint64_t at) {
 
 std::optional<DType> dtype_of(const Json& name) {
   if (!name.is_string()) return std::nullopt;
-  constexpr std::array kAll{DType::f32, DType::bf16, DType::f16, DType::i16,
-                            DType::i32, DType::i64,  DType::u8,  DType::f8e4m3};
-  const auto found = std::ranges::find(kAll, name.get<std::string>(), dtype_name);
-  return found == kAll.end() ? std::nullopt : std::optional(*found);
+  constexpr std::array kTypes{DType::f32, DType::bf16, DType::f16, DType::i16,
+                              DType::i32, DType::i64,  DType::u8,  DType::f8e4m3};
+  const auto found = std::ranges::find(kTypes, name.get<std::string>(), dtype_name);
+  return found == kTypes.end() ? std::nullopt : std::optional(*found);
 }
 
 /// Nothing for what no tensor in `room` bytes has.
@@ -91,26 +91,26 @@ void PackedParcel::write(std::byte* to) const {
 
 Parcel read_parcel(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   std::uint64_t mark = 0, size = 0;
-  if (bytes.size() < kHead) fail("{}: no parcel", kWhat);
+  if (bytes.size() < kHead) fail("{}: no parcel", kParcelWords);
   std::memcpy(&mark, bytes.data(), sizeof mark);
   std::memcpy(&size, bytes.data() + sizeof mark, sizeof size);
   if (mark != kParcelMark || size > bytes.size() - kHead || size > kMostWords)
-    fail("{}: no parcel", kWhat);
+    fail("{}: no parcel", kParcelWords);
   const std::string text(reinterpret_cast<const char*>(bytes.data()) + kHead, size);
-  Json all = parse_json(text, kWhat);
+  Json all = parse_json(text, kParcelWords);
   Parcel parcel;
-  parcel.name = need_string(all, "name", kWhat);
+  parcel.name = need_string(all, "name", kParcelWords);
   const auto tensors = all.find("tensors"), words = all.find("words");
   if (words == all.end() || tensors == all.end() || !tensors->is_array() ||
       tensors->size() > kMostTensors)
-    fail("{}: no words, or no list of tensors", kWhat);
+    fail("{}: no words, or no list of tensors", kParcelWords);
   std::uint64_t at = kHead + size;
   for (const Json& entry : *tensors) {
     at = aligned(at);
     const auto dtype = entry.is_array() && entry.size() == 2 ? dtype_of(entry[0]) : std::nullopt;
     const auto shape =
         dtype && at <= bytes.size() ? shape_of(entry[1], *dtype, bytes.size() - at) : std::nullopt;
-    if (!shape) fail("{}: a tensor that cannot be", kWhat);
+    if (!shape) fail("{}: a tensor that cannot be", kParcelWords);
     const Tensor there = Tensor::borrow(bytes.data() + at, *shape, *dtype, owner ? owner : nullptr);
     parcel.tensors.push_back(owner ? there : there.clone());
     at += there.bytes();

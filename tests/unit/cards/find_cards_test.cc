@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "tensor/device.h"
-#include "usage_error.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using namespace vfm::cards;
