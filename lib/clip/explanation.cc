@@ -193,8 +193,7 @@ std::string Explanation::stitched(const curate::ShotChange& change, std::int64_t
   };
   const Join join =
       sound_.judge(curate::look_similarity(look(change.end - 1), look(change.begin)),
-                   stitch_threshold_,
-                   {shot_begin, times_.of(change.end), times_.of(change.begin)});
+                   stitch_threshold_, {shot_begin, times_.of(change.end), times_.of(change.begin)});
   const std::string sound = join.sound ? fmt::format(", sound {:.3f}", *join.sound) : "";
   return fmt::format("; likeness {:.3f}{}: {} (from {:.3f} on)", join.likeness, sound,
                      join.joins() ? "stitched" : "not stitched", join.threshold);
