@@ -205,6 +205,8 @@ class ClipTool : public vfm::cli::Tool {
 
   void check_stitching() {
     options_.recipe.stitch_sound = stitch_sound_ == "on";
+    if (options_.recipe.stitch_sound && !options_.recipe.stitch)
+      vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-sound on");
     if (stitch_model_.empty()) return;
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)

@@ -12,8 +12,8 @@
 #include "clip/cutter.h"
 #include "clip/late_frames.h"
 #include "clip/recent_times.h"
-#include "clip/sound_across.h"
 #include "clip/shot_finder.h"
+#include "clip/sound_across.h"
 #include "curate/shot_detector.h"
 
 namespace vfm::clip {

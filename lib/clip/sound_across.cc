@@ -64,16 +64,16 @@ std::optional<double> SoundAcross::across(const Place& place) {
     wanted_ = false;
     return std::nullopt;
   }
-  const std::int64_t side = std::max<std::int64_t>(
-      1, std::llround(curate::kContinuitySide / time_base_.value()));
+  const std::int64_t side =
+      std::max<std::int64_t>(1, std::llround(curate::kContinuitySide / time_base_.value()));
   const Span left{std::max(place.shot_begin, place.end - side), place.end, time_base_};
   const Span right{place.next, place.next + side, time_base_};
   const std::optional<media::SoundSamples::Heard> before = samples_->read(left);
   if (!before) return std::nullopt;
   const std::optional<media::SoundSamples::Heard> after = samples_->read(right);
   if (!after) return std::nullopt;
-  const auto heard_until =
-      before->begin + static_cast<std::int64_t>(before->samples.size()) / curate::kContinuityChannels;
+  const auto heard_until = before->begin + static_cast<std::int64_t>(before->samples.size()) /
+                                               curate::kContinuityChannels;
   const auto wanted_until = std::llround(left.seconds() * curate::kContinuityRate);
   if (heard_until + kBeside < wanted_until || after->begin > kBeside) return std::nullopt;
   const auto found = curate::sound_continuity(before->samples, after->samples);

@@ -15,7 +15,7 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kLeastRate = 8000;  // so a frame of the source is at most two of ours
+constexpr int kLowestRate = 8000;  // so a frame of the source is at most two of ours
 constexpr float kLoudest = 8;
 constexpr auto kBoth = static_cast<std::size_t>(SoundSamples::kChannels);
 
@@ -45,7 +45,7 @@ class SampledSpan {
 };
 
 void SampledSpan::open_converter(const AVFrame& from) {
-  if (from.sample_rate < kLeastRate)
+  if (from.sample_rate < kLowestRate)
     fail("sound of {} samples a second is not looked at", from.sample_rate);
   AVChannelLayout layout = positioned(from), two = AV_CHANNEL_LAYOUT_STEREO;
   SwrContext* raw = nullptr;

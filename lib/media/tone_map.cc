@@ -8,8 +8,8 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kLumaPoints = 65, kChromaPoints = 33;  // 16 and 32 of the 1024 codes apart
-constexpr double kWhite = 203;                       // cd/m2
+constexpr int kPoints = 65, kStep = 16;  // of the 1024 codes
+constexpr double kWhite = 203;           // cd/m2
 using Rgb = std::array<double, 3>;
 
 // SMPTE ST 2084: signal 0..1 to cd/m2, and back.
@@ -100,12 +100,12 @@ ToneMap::ToneMap(const Kind& kind) : kind_(kind) {
   const double kr = bt709 ? 0.2126 : 0.2627, kb = bt709 ? 0.0722 : 0.0593, kg = 1 - kr - kb;
   const double luma_low = kind.full_range ? 0 : 64, luma_range = kind.full_range ? 1023 : 876;
   const double chroma_range = kind.full_range ? 1023 : 896;
-  grid_.reserve(std::size_t{kLumaPoints} * kChromaPoints * kChromaPoints);
-  for (int i = 0; i < kLumaPoints; ++i) {
-    for (int j = 0; j < kChromaPoints * kChromaPoints; ++j) {
-      const double y = (16 * i - luma_low) / luma_range;
-      const double u = (32 * (j / kChromaPoints) - 512) / chroma_range;
-      const double v = (32 * (j % kChromaPoints) - 512) / chroma_range;
+  grid_.reserve(std::size_t{kPoints} * kPoints * kPoints);
+  for (int i = 0; i < kPoints; ++i) {
+    for (int j = 0; j < kPoints * kPoints; ++j) {
+      const double y = (kStep * i - luma_low) / luma_range;
+      const double u = (kStep * (j / kPoints) - 512) / chroma_range;
+      const double v = (kStep * (j % kPoints) - 512) / chroma_range;
       const double r = y + 2 * (1 - kr) * v, b = y + 2 * (1 - kb) * u;
       Rgb c = light_of({r, (y - kr * r - kb * b) / kg, b}, kind.transfer);
       const double most = std::max({c[0], c[1], c[2]});
@@ -122,19 +122,20 @@ ToneMap::ToneMap(const Kind& kind) : kind_(kind) {
   }
 }
 
-// The eight points around, each by its part: 4, 5 and 5 bits.
+// The eight points around, each by its part: three times 4 bits.
 ToneMap::Point ToneMap::at(int y, int u, int v) const {
-  const int cell[3] = {y >> 4, u >> 5, v >> 5}, part[3] = {y & 15, u & 31, v & 31};
+  const int cell[3] = {y / kStep, u / kStep, v / kStep};
+  const int part[3] = {y % kStep, u % kStep, v % kStep};
   int sum[3] = {};
   for (int corner = 0; corner < 8; ++corner) {
     const int a = corner >> 2, b = corner >> 1 & 1, c = corner & 1;
-    const int weight =
-        (a ? part[0] : 16 - part[0]) * (b ? part[1] : 32 - part[1]) * (c ? part[2] : 32 - part[2]);
+    const int weight = (a ? part[0] : kStep - part[0]) * (b ? part[1] : kStep - part[1]) *
+                       (c ? part[2] : kStep - part[2]);
     const Point& point = grid_[static_cast<std::size_t>(
-        ((cell[0] + a) * kChromaPoints + cell[1] + b) * kChromaPoints + cell[2] + c)];
+        ((cell[0] + a) * kPoints + cell[1] + b) * kPoints + cell[2] + c)];
     sum[0] += weight * point.y, sum[1] += weight * point.u, sum[2] += weight * point.v;
   }
-  constexpr int kHalf = 1 << 13, kBits = 14;
+  constexpr int kHalf = 1 << 11, kBits = 12;
   return {static_cast<std::uint16_t>((sum[0] + kHalf) >> kBits),
           static_cast<std::uint16_t>((sum[1] + kHalf) >> kBits),
           static_cast<std::uint16_t>((sum[2] + kHalf) >> kBits)};

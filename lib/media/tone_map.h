@@ -5,7 +5,7 @@
 // source's peak to 203 cd/m2 (the white of BT.2408), the other two with it, so hues stay; then
 // BT.2020's primaries become BT.709's, what is outside is clipped, and a screen's gamma of 2.4 is
 // taken back. SDR has that gamma already, and nothing is compressed. All of this is computed once,
-// for a grid of 65 x 33 x 33 of (Y, U, V), between whose points pictures are interpolated in whole
+// for a grid of 65 x 65 x 65 of (Y, U, V), between whose points pictures are interpolated in whole
 // numbers: the same bits everywhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -7,7 +7,9 @@
 SHOTS.jsonl is what `vfm-clip --shots-only` says of the videos that shots are taken from. A video is two
 pieces of them with one change between, and a sound of its own: room tones (noise through filters, some with
 hum), speech (FFmpeg's flite reads a text), and music (the sound of the given videos that have one, and made
-chords). DIR/truth.json lists each with its class, the frame of the change, and whether it should be joined.
+chords). Pictures that look alike are of one shot, the later ones often nearer, or with some frames of one colour between.
+DIR/truth.json lists each video with its class, the frames [begin, end) of the change, and whether it should be
+joined.
 The standard library and the program ffmpeg, with flite, are all it needs.
 """
 import argparse
@@ -198,9 +200,10 @@ def make(job):
     looks, kind, join = CLASSES[job["class"]]
     counts = [rng.randrange(30, 60), rng.randrange(30, 60)]
     a, b, nearer = pictures(rng, job["shots"], looks == "alike", counts)
-    length = sum(counts) * RATE // FPS
+    dip = rng.randrange(9, 13) if looks == "alike" and rng.random() < 0.5 else 0
+    length = (sum(counts) + dip) * RATE // FPS
     before, after = job["sounds"].pair(rng, kind, length)
-    at, fade = counts[0] * RATE // FPS, 0
+    at, fade = (2 * counts[0] + dip) * RATE // FPS // 2, 0
     if kind == "late":
         at += rng.choice((-1, 1)) * rng.randrange(RATE // FPS, 6 * RATE // FPS)
     if kind == "fade":
@@ -213,15 +216,21 @@ def make(job):
         file.write(sound.tobytes())
     crop = f"crop=iw/{nearer:.3f}:ih/{nearer:.3f}," if nearer else ""
     trim = lambda p: f"trim=start_frame={p['begin']}:end_frame={p['end']},setpts=N/{FPS}/TB"
-    tail = f"scale=320:180,setsar=1,format=yuv420p"
+    tail = "scale=320:180,setsar=1,format=yuv420p"
+    between = f"[a][b]concat=n=2:v=1,setpts=N/{FPS}/TB,fps={FPS}[v]"
+    if dip:
+        color = rng.choice(("black", "white", "gray"))
+        between = (f"color={color}:s=320x180:r={FPS},trim=end_frame={dip},setsar=1,format=yuv420p[c];"
+                   f"[a][c][b]concat=n=3:v=1,setpts=N/{FPS}/TB,fps={FPS}[v]")
     offset = rng.choice((0, 0, 0.02, 0.1, -0.05))
     ffmpeg("-i", a["path"], "-i", b["path"], "-itsoffset", str(offset), "-f", "f32le", "-ar", str(RATE), "-ac", "1", "-ss",
            str(max(0, offset)), "-i", raw, "-filter_complex",
-           f"[0:v:0]{trim(a)},{tail}[a];[1:v:0]{trim(b)},{crop}{tail}[b];[a][b]concat=n=2:v=1,setpts=N/{FPS}/TB,fps={FPS}[v]",
+           f"[0:v:0]{trim(a)},{tail}[a];[1:v:0]{trim(b)},{crop}{tail}[b];{between}",
            "-map", "[v]", "-map", "2:a", "-r", str(FPS), "-c:v", "libx264", "-preset", "ultrafast", "-crf", "20", "-threads", "1",
            "-c:a", codec, "-ar", str(rng.choice(rates)), "-ac", str(rng.choice(channels)), "-strict", "-2", path)
     os.remove(raw)
-    return {"file": os.path.basename(path), "class": job["class"], "frame": counts[0], "join": join}
+    return {"file": os.path.basename(path), "class": job["class"], "begin": counts[0],
+            "end": counts[0] + dip + 1, "join": join}
 
 
 def shots_of(lines):

@@ -43,7 +43,7 @@ def main():
             if one["class"] != name:
                 continue
             records = {run: runs[run][one["file"]] for run in runs}
-            near = [c for c in records["on"]["cuts"] if abs(c["frame"] - one["frame"]) <= 2]
+            near = [c for c in records["on"]["cuts"] if one["begin"] - 2 <= c["frame"] <= one["end"] + 1]
             if len(near) != 1 or len(records["on"]["cuts"]) != 1:
                 continue
             count += 1

@@ -127,6 +127,12 @@ isolates() {
     diff <(shards here) <(shards apart)
   done
   cmp <(vfm-clip --shots-only wide.mp4) <(vfm-clip --isolate --shots-only wide.mp4)
+  quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -f lavfi -i anoisesrc=r=16000:c=pink:a=0.05:d=3 \
+    -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mkv
+  vfm-clip --stitch-sound on -o here-joins jump.mkv >/dev/null
+  vfm-clip --stitch-sound on --isolate -o apart-joins jump.mkv >/dev/null
+  [ "$(tree_hash here-joins)" = "$(tree_hash apart-joins)" ]
+  jq -e '.cuts[0].sound > 0.9' apart-joins/*.json
   vfm-caption -o c1 <here | vfm-embed -o e1 | vfm-pack --size 64 -o p1 >/dev/null
   vfm-caption --isolate -o c2 <here | vfm-embed --isolate -o e2 | vfm-pack --isolate --size 64 -o p2 >/dev/null
   for mode in c e p; do

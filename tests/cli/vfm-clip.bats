@@ -332,6 +332,45 @@ PY
   [ "$(facts apart shots)" = "1 1 " ]
 }
 
+@test "stitching by sound: where it goes on shots are joined sooner, where it breaks they are not" {
+  # A second of black between; sound 0 goes on, sound 1 is another one after the black's middle.
+  quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -f lavfi -i anoisesrc=r=16000:c=pink:a=0.05:d=3:seed=1 \
+    -f lavfi -i anoisesrc=r=16000:c=white:a=0.05:d=3:seed=2 -filter_complex \
+    "[0]drawbox=enable='between(n,12,23)':color=black:t=fill[v];[1]asplit[a][b];[b]atrim=end=1.5[b1];[2]atrim=start=1.5,asetpts=PTS-STARTPTS[c];[b1][c]concat=n=2:v=0:a=1[d]" \
+    -map '[v]' -map '[a]' -map '[d]' -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a pcm_s16le both.mkv
+  quiet_ffmpeg -i both.mkv -map 0:0 -map 0:1 -c copy goes-on.mkv
+  quiet_ffmpeg -i both.mkv -map 0:0 -map 0:2 -c copy breaks.mkv
+  quiet_ffmpeg -i goes-on.mkv -an -c copy mute.mkv
+  quiet_ffmpeg -i goes-on.mkv -vf "lutyuv=y=val+33:enable='gte(t,2)'" -c:a copy -c:v libx264 -preset ultrafast -pix_fmt yuv420p brighter.mkv
+  # joined VIDEO OPTIONS...: shots of each clip, and what was measured at the change.
+  joined() {
+    rm -rf out
+    vfm-clip "$1.mkv" -o out "${@:2}" >/dev/null
+    echo "$(facts out shots)$(jq -c '.cuts[0] | [.sound, .threshold]' out/*.json)"
+  }
+  [ "$(joined goes-on)" = "2 [null,null]" ]
+  [ "$(joined breaks)" = "2 [null,null]" ]
+  [ "$(joined brighter)" = "1 1 [null,null]" ]
+  [ "$(jq '.settings.recipe | has("stitch_sound")' out/*.json)" = false ]
+  [[ "$(joined goes-on --stitch-sound on)" == "2 [0.99"*",0.44"*"]" ]]
+  [[ "$(joined breaks --stitch-sound on)" == "1 1 [0.00"*",0.97"*"]" ]]
+  [[ "$(joined brighter --stitch-sound on)" == "2 [0.99"*",0.44"*"]" ]]
+  tar -xOf out/*.tar --wildcards '*.json' | jq -e '(.joins | length) == 1 and .joins[0].pts == 1000 and .joins[0].time == 1
+    and .joins[0].likeness > 0.45 and .joins[0].likeness < 0.55 and .sound_at_joins == .joins[0].sound'
+  # Nothing is known of no sound, and of two.
+  [ "$(joined mute --stitch-sound on)" = "2 [null,0.6]" ]
+  [ "$(joined both --stitch-sound on)" = "2 [null,0.6]" ]
+  vfm-clip --stitch-sound on goes-on.mkv breaks.mkv mute.mkv both.mkv brighter.mkv -o one -j1 >/dev/null
+  vfm-clip --stitch-sound on goes-on.mkv breaks.mkv mute.mkv both.mkv brighter.mkv -o four -j4 >/dev/null
+  [ "$(tree_hash one)" = "$(tree_hash four)" ]
+  vfm-clip --shots-only --stitch-sound on --explain why.html breaks.mkv brighter.mkv >/dev/null
+  grep -q 'likeness 0.906, sound 0.0[0-9]*: not stitched (from 0.97' why.html
+  grep -q 'likeness 0.49[0-9], sound 0.99[0-9]: stitched (from 0.44' why.html
+  run --separate-stderr vfm-clip breaks.mkv -o none --no-stitch --stitch-sound on
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"leave out --stitch-sound on"* ]]
+}
+
 @test "stitching by a model: by the vectors of vfm-embed, any -j, resumed" {
   local model="$VFM_ROOT/tests/golden/picture_encoders/clip"
   cp -r "$model" model
