@@ -8,7 +8,7 @@
 namespace vfm::curate {
 namespace {
 
-using media::cell_range, media::cell_rows, media::CellRange, media::CellRows;
+using media::cell_range, media::cell_rows, media::CellSpan, media::CellRows;
 
 /// The sum of the eight bytes at `p`, in four 16-bit lanes to be folded by fold_lanes.
 std::uint64_t lanes_of_eight(const std::uint8_t* p) {
@@ -25,7 +25,7 @@ template <int kSide>
 void sample_plane(const std::uint8_t* plane, int stride, int width, int height, std::uint8_t* out) {
   // Narrow cells: every pixel of two rows. Wide ones: eight pixels in the middle.
   const bool wide = width >= 8 * kSide;
-  std::array<CellRange, kSide> columns;
+  std::array<CellSpan, kSide> columns;
   for (int x = 0; x < kSide; ++x)
     columns[x] = cell_range(x, kSide, width);
   for (int y = 0; y < kSide; ++y) {
@@ -33,7 +33,7 @@ void sample_plane(const std::uint8_t* plane, int stride, int width, int height, 
     const std::uint8_t* a = plane + static_cast<std::ptrdiff_t>(upper) * stride;
     const std::uint8_t* b = plane + static_cast<std::ptrdiff_t>(lower) * stride;
     for (int x = 0; x < kSide; ++x) {
-      const CellRange c = columns[x];
+      const CellSpan c = columns[x];
       if (wide) {
         const int middle = c.begin + (c.end - c.begin - 8) / 2;
         const unsigned sum = fold_lanes(lanes_of_eight(a + middle) + lanes_of_eight(b + middle));
@@ -65,7 +65,7 @@ void stretch_range(SmallPicture& p) {
 struct Rgb {
   int r, g, b;
 };
-Rgb rgb_mean(const media::Frame& f, CellRange columns, CellRows rows) {
+Rgb rgb_mean(const media::Frame& f, CellSpan columns, CellRows rows) {
   Rgb sum{0, 0, 0};
   const int step = std::max(1, (columns.end - columns.begin) / 4);
   int n = 0;

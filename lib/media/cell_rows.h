@@ -11,12 +11,12 @@ namespace vfm::media {
 /// Cells from top to bottom, of luma and of chroma; of packed RGB both.
 inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 
-struct CellRange {
+struct CellSpan {
   int begin, end;
 };
 /// Rows or columns of cell `i` of `cells` over `size` pixels: never empty, also where cells
 /// outnumber pixels.
-inline CellRange cell_range(int i, int cells, int size) {
+inline CellSpan cell_range(int i, int cells, int size) {
   const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
   const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
   return {begin, std::max(end, begin + 1)};
@@ -27,7 +27,7 @@ struct CellRows {
 };
 /// Two rows of a cell, a quarter from its upper and its lower edge (the same one if it is thin).
 inline CellRows cell_rows(int i, int cells, int size) {
-  const CellRange r = cell_range(i, cells, size);
+  const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;
   return {r.begin + height / 4, r.begin + height - 1 - height / 4};
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/left_behind.h"
 #include "base/ordered.h"
 #include "base/run_end.h"
 
@@ -53,4 +54,25 @@ TEST_CASE("a stop in any part of ordered work comes out as one") {
     };
     CHECK_THROWS_AS(run(), Stopped);
   }
+}
+
+TEST_CASE("one more that hangs than a program carries ends the run, and the first reason stays") {
+  for (int i = 0; i < kMostLeftBehind; ++i)
+    count_left_behind();
+  CHECK_FALSE(run_ends());
+  CHECK_NOTHROW(check_stop());
+  // One that comes back makes room.
+  count_returned();
+  count_left_behind();
+  CHECK_FALSE(run_ends());
+  count_left_behind();
+  CHECK(run_ends());
+  CHECK_THROWS_AS(check_stop(), Stopped);
+  CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);
+  CHECK_THAT(run_end_message(), Catch::Contains("more than 16 decodings hang") &&
+                                    Catch::Contains("give the same command with --isolate"));
+  while (left_behind() > 0)
+    count_returned();
+  CHECK(run_ends());
+  forget_run_end();
 }
