@@ -11,13 +11,13 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "clip_shot_options.h"
 #include "media/decoder.h"
 #include "media/isolated.h"
 #include "media/loudness.h"
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
 #include "tensor/device.h"
-#include "tools/clip_shot_options.h"
 
 namespace {
 
