@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "clip_shot_options.h"
 #include "device_workers.h"
 #include "media/decoder.h"
 #include "media/isolated.h"
@@ -19,7 +20,6 @@
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
 #include "tensor/device.h"
-#include "tools/clip_shot_options.h"
 
 namespace {
 

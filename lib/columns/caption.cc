@@ -135,7 +135,7 @@ class Captioner {
       notes_.errors.emplace_back(name_of(sample), "its json member is not an object",
                                  Cause::format);
     } catch (const Error& error) {
-      notes_.errors.emplace_back(name_of(sample), error);
+      notes_.errors.emplace_back(name_of(sample), error, Cause::format);
     }
     return Json::object();
   }

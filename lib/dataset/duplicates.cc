@@ -154,7 +154,7 @@ class Finder {
         order.size(), options.near_bytes - std::min(taken, options.near_bytes));
     if (search.width == 0) search.width = curate::kLeastSketch;
     log_info("{} samples with an embedding: near duplicates are sought by clusters", order.size());
-    set.clusters.emplace();
+    set.clusters = ComparedSet::Clusters{};
     set.clusters->margin = search.margin;
     set.clusters->most = search.most;
     set.clusters->numbers = search.width;

@@ -46,15 +46,27 @@ shard::Member member_of(const EncodedClip& made, const std::vector<std::int64_t>
   return {"latent.npy", latent};
 }
 
+/// What `read` returns. An Error that it throws is of the format of the sample's members, where it
+/// names no other cause.
+template <class Read>
+auto of_members(Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::runtime || error.cause() != Cause::other) throw;
+    throw Error(error.what(), Cause::format);
+  }
+}
+
 }  // namespace
 
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const ClipEncoder& encoder) {
   const shard::Member* media = shard::media_member(sample);
   if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
-  const Json meta = data::sample_meta(sample);
+  const Json meta = of_members([&] { return data::sample_meta(sample); });
   LatentOutput out;
-  data::SampleText text = data::sample_text(sample, meta);
+  data::SampleText text = of_members([&] { return data::sample_text(sample, meta); });
   out.entry.text_tokens = text.tokens;
   out.text_encoder = std::move(text.encoder);
   const EncodedClip made =

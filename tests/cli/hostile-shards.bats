@@ -14,7 +14,7 @@ setup() {
   setup_tools
   mkdir -p around/work/shards
   cp "$BATS_FILE_TMPDIR/good.mp4" around/secret.mp4
-  echo secret >around/secret.txt
+  echo in-confidence >around/secret.txt
   cd around/work || return 1
   ln "$BATS_FILE_TMPDIR"/shards/*.tar shards
   cp "$BATS_FILE_TMPDIR"/{table,good.mp4} .
@@ -36,7 +36,7 @@ through() {
       { echo "$name: $(head -c 2000 "out-$name"/*errors.jsonl)"; bad=1; }
   done <table
   [ "$(cd .. && echo *)" = "secret.mp4 secret.txt work" ]
-  run ! grep -rl secret --include='*.tar' --exclude-dir=shards .
+  run ! grep -rl in-confidence --include='*.tar' --exclude-dir=shards .
   return $bad
 }
 
