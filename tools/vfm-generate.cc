@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdio>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,10 +12,13 @@
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "device_workers.h"
 #include "dist/launch.h"
 #include "generate/decode_latents.h"
 #include "generate/generate.h"
 #include "generate/generate_cost.h"
+#include "generate_devices.h"
+#include "generate_parse.h"
 #include "media/version.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
@@ -26,6 +27,7 @@ namespace {
 
 class GenerateTool : public vfm::cli::Tool {
  public:
+  explicit GenerateTool(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
   std::string name() const override { return "vfm-generate"; }
   std::string description() const override {
     return "Makes video clips from text with a model that vfm-train trained.";
@@ -49,6 +51,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->check(vfm::cli::not_empty);
     output_.add(app, false, "folder for the clips, or - for Y4M on standard output");
     device_.add(app);
+    devices_.add(app);
     input_limits_.add(app);
     compute_.add(app);
     jobs_.add(app);
@@ -78,7 +81,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (job_.quantize && job_.fp8.any())
       vfm::fail_usage("--quantize and --fp8: products in FP8 have weights in 8 bits, give one");
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
-    parse_size();
+    parse_size(size_, job_.defaults);
     job_.lora.separate = lora_mode_ == "separate";
     job_.lora.mode_chosen = mode_->count() > 0;
     for (const std::string& lora : loras_)
@@ -102,7 +105,9 @@ class GenerateTool : public vfm::cli::Tool {
     if (!lines && job_.defaults.files.condition.path.empty() &&
         (frames || job_.defaults.choice.augment_sigma))
       vfm::fail_usage("{} needs a --condition", frames ? "--condition-frames" : "--augment-sigma");
-    parse_layout();
+    job_.parallel = layout_of(parallel_, shard_, dry_run_, decode_only_);
+    if (!devices_.devices.empty())
+      refuse_with_devices(dry_run_, decode_only_, output_.directory, job_.parallel);
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
@@ -114,26 +119,39 @@ class GenerateTool : public vfm::cli::Tool {
     return launch.rank == 0 && !dry_run_ && output_.directory != "-";
   }
 
+  int serve_card(int channel) override {
+    return serve_clips(channel, [this](const DealtJob& dealt) {
+      CLI::App app;
+      add_options(app);
+      read_again(app, dealt.arguments);
+      check();
+      input_limits_.apply();
+      job_.device = dealt.device;
+      settle(dealt.cache);
+      job_.model = dealt.model;
+      return job_;
+    });
+  }
+
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
-    job_.defaults.negative = vfm::generate::negative_text(negative_);
     const vfm::cli::Launch& launch = context.launch;
     // What mpirun gives its ranks is a terminal, too, and what it makes of that another matter.
     if (output_.directory == "-" && launch.ranks == 1 && vfm::cli::stdout_is_terminal())
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
     if (dry_run_ && launch.rank > 0) return 0;
+    if (!devices_.devices.empty()) {
+      refuse_ranks(launch);
+      const auto workers = workers_of(devices_, jobs_, name());
+      job_.device = workers->device();
+      settle(context.cache);
+      return deal_to_cards(job_, *workers, arguments_, jobs_, context);
+    }
     job_.device = job_.gpu != nullptr
                       ? job_.gpu->device()
                       : vfm::dist::rank_device(device_.device, launch.local_rank,
                                                launch.local_ranks, launch.shown_gpu);
-    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
-                              context.cache);
-    job_.ema = weights_ == "ema";
-    job_.output = output_.directory;
-    job_.force = output_.force;
-    job_.report = report_.path;
-    job_.cache = context.cache;
-    job_.defaults.seed = seed_.seed;
+    settle(context.cache);
     if (dry_run_) {
       const vfm::Json cost = vfm::generate::generation_cost(job_);
       vfm::cli::print(vfm::dump_json(cost) + "\n");
@@ -157,6 +175,18 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
  private:
+  /// What the options say of a job on job_.device.
+  void settle(const std::string& cache) {
+    job_.defaults.negative = vfm::generate::negative_text(negative_);
+    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention, cache);
+    job_.ema = weights_ == "ema";
+    job_.output = output_.directory;
+    job_.force = output_.force;
+    job_.report = report_.path;
+    job_.cache = cache;
+    job_.defaults.seed = seed_.seed;
+  }
+
   /// Options of one owner: what they decide, which is their heading in --help.
   struct Group {
     CLI::App& app;
@@ -333,47 +363,7 @@ class GenerateTool : public vfm::cli::Tool {
                       given);
   }
 
-  void parse_size() {
-    if (size_.empty()) return;
-    vfm::generate::Prompt& prompt = job_.defaults;
-    int used = 0;
-    if (std::sscanf(size_.c_str(), "%9dx%9d%n", &prompt.width, &prompt.height, &used) != 2 ||
-        used != static_cast<int>(size_.size()))
-      vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size_);
-    const auto [least, most] = std::minmax(prompt.width, prompt.height);
-    if (least < 1 || most > vfm::generate::kLargestSide)
-      vfm::fail_usage("--size '{}': width and height must be 1 to {} pixels", size_,
-                      vfm::generate::kLargestSide);
-  }
-
-  void parse_layout() {
-    vfm::generate::ClipParallel& parallel = job_.parallel;
-    parallel = vfm::generate::parse_parallel(parallel_);
-    parallel.shard = shard_;
-    if (shard_ && parallel.alone() && parallel.choose == 0)
-      vfm::fail_usage(
-          "--shard is for ranks that make a clip together: give --parallel too, as in "
-          "--parallel cfg=2,cp=4");
-    if (dry_run_ && parallel.choose == vfm::generate::ClipParallel::kAllRanks)
-      vfm::fail_usage(
-          "--parallel auto: a dry run has no ranks, so say of how many, as in --parallel auto=8");
-    if (decode_only_ && (!parallel.alone() || parallel.choose != 0))
-      vfm::fail_usage("--parallel is for sampling, not for --decode-only");
-  }
-
-  /// What stands after the last colon is a factor if it is a number, and else part of the path.
-  static vfm::models::AdapterChoice::Set parse_lora(const std::string& lora) {
-    const std::size_t colon = lora.rfind(':');
-    if (colon == std::string::npos || colon + 1 == lora.size()) return {lora};
-    const char* end = lora.data() + lora.size();
-    double scale = 1;
-    const auto [stop, error] = std::from_chars(lora.data() + colon + 1, end, scale);
-    if (error != std::errc{} || stop != end) return {lora};
-    if (!std::isfinite(scale)) vfm::fail_usage("--lora '{}': no finite scale", lora);
-    if (colon == 0) vfm::fail_usage("--lora '{}' names no file", lora);
-    return {lora.substr(0, colon), scale};
-  }
-
+  std::vector<std::string> arguments_;
   vfm::generate::GenerateJob job_;
   bool decode_only_ = false, dry_run_ = false, shard_ = false;
   vfm::cli::InputOptions input_;
@@ -382,6 +372,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::JobOptions jobs_;
   vfm::cli::ReportOptions report_;
   vfm::cli::DeviceOptions device_;
+  vfm::cli::DevicesOptions devices_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ComputeOptions compute_;
   std::vector<const CLI::Option*> of_latents_;
@@ -395,6 +386,6 @@ class GenerateTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  GenerateTool tool;
+  GenerateTool tool({argv + 1, argv + argc});
   return vfm::cli::run(argc, argv, tool);
 }

@@ -61,6 +61,8 @@ class RequestMaker {
   /// cannot hold, and of a guidance that other programs take to mean none. Throws Error for what
   /// the model cannot make, another model than made the record, and a name that is taken.
   std::shared_ptr<const NamedRequest> make(Prompt prompt);
+  /// From now on no name is taken: somebody else sees to that.
+  void forget_names() { names_.clear(); }
 
  private:
   void note_sizes(const NamedRequest& request);

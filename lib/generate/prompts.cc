@@ -282,20 +282,24 @@ PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults)
       defaults_(std::move(defaults)),
       lines_(std::move(arguments)) {}
 
-std::optional<PromptLine> PromptReader::next() {
-  const auto line = lines_.next();
-  if (!line) return std::nullopt;
-  PromptLine out{defaults_, line->where, line->error};
-  if (!out.error.empty()) return out;
+PromptLine read_prompt(std::string text, bool as_is, std::string where, const Prompt& defaults) {
+  PromptLine out{defaults, std::move(where), "", std::move(text), as_is};
   try {
-    if (line->as_is)
-      out.prompt.text = text::valid_utf8(line->text);
+    if (as_is)
+      out.prompt.text = text::valid_utf8(out.text);
     else
-      out.prompt = parse_prompt(line->text, defaults_, line->where);
+      out.prompt = parse_prompt(out.text, defaults, out.where);
   } catch (const Error& error) {
     out.error = error.what();
   }
   return out;
+}
+
+std::optional<PromptLine> PromptReader::next() {
+  const auto line = lines_.next();
+  if (!line) return std::nullopt;
+  if (!line->error.empty()) return PromptLine{defaults_, line->where, line->error, "", false};
+  return read_prompt(line->text, line->as_is, line->where, defaults_);
 }
 
 }  // namespace vfm::generate

@@ -81,9 +81,13 @@ std::string slug(std::string_view prompt);
 /// A prompt of the input, or why there is none.
 struct PromptLine {
   Prompt prompt;
-  std::string where;  ///< for messages: "line 3 of standard input"
-  std::string error;  ///< empty: there is one
+  std::string where;   ///< for messages: "line 3 of standard input"
+  std::string error;   ///< empty: there is one
+  std::string text;    ///< as it stands there
+  bool as_is = false;  ///< an argument: no JSON, whatever it looks like
 };
+/// What stands there, as PromptReader reads it.
+PromptLine read_prompt(std::string text, bool as_is, std::string where, const Prompt& defaults);
 
 /// The prompts of the command line (io/input_lines.h): each argument is one, or stands for lines on
 /// standard input. Thread-safety: one thread at a time.

@@ -1,0 +1,33 @@
+// Prompts dealt to cards: each clip is made by a worker (cards/worker.h) that has the whole model
+// on its card, and writes the clip's files itself, as a rank of mpirun would.
+//
+// This program reads the prompts, names the clips in their order, and writes manifest, errors and
+// report; it has no model. What a prompt means a worker says. A worker that is lost in the middle
+// of a clip leaves the clip's unfinished work behind, with which another one goes on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/progress.h"
+#include "base/slots.h"
+#include "cards/service.h"
+#include "cards/stage_models.h"
+#include "generate/generate.h"
+#include "io/manifest.h"
+
+namespace vfm::generate {
+
+/// The service of such a worker, of the same job as its program. `threads`: OpenMP threads that it
+/// computes with on the processor; 0: as many as there are.
+inline constexpr const char* kClips = "clips";
+std::unique_ptr<cards::Service> open_clips(const GenerateJob& job, int threads);
+
+/// generate_clips() by the workers of `models`, whose service of `number` is kClips: the same
+/// clips, records and errors. Into a folder; without --parallel. As many clips are made at once as
+/// there are cards. Thread-safety: one thread.
+long deal_clips(const GenerateJob& job, cards::StageModels& models, std::size_t number,
+                Slots& slots, Progress& progress, io::ManifestWriter& manifest);
+
+}  // namespace vfm::generate

@@ -1,0 +1,94 @@
+// vfm-generate --devices: prompts dealt to workers, which are this program started once more. A
+// worker's job is the program's own: it reads the same command line again.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cards/service.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "device_workers.h"
+#include "generate/clip_service.h"
+#include "generate/generate_cost.h"
+#include "models/folder/checkpoint_folder.h"
+
+inline void refuse_with_devices(bool dry_run, bool decode_only, const std::string& output,
+                                const vfm::generate::ClipParallel& parallel) {
+  const auto refuse = [](bool given, const char* what) {
+    if (given)
+      vfm::fail_usage("--devices makes clips of prompts, into a folder: leave out {}", what);
+  };
+  refuse(dry_run, "--dry-run");
+  refuse(decode_only, "--decode-only");
+  refuse(output == "-", "-o -");
+  if (!parallel.alone() || parallel.choose != 0)
+    vfm::fail_usage(
+        "--devices gives each card clips of its own; cards that share a clip are ranks: start "
+        "'mpirun -np N vfm-generate --parallel ...' without --devices");
+}
+
+inline void refuse_ranks(const vfm::cli::Launch& launch) {
+  if (launch.ranks > 1)
+    vfm::fail_usage(
+        "--devices starts a worker for each card by itself: start vfm-generate without mpirun, or "
+        "leave out --devices");
+}
+
+/// What a worker is opened with.
+struct DealtJob {
+  std::vector<std::string> arguments;  ///< of the program
+  std::string cache, model;
+  vfm::Device device = vfm::Device::cpu;
+};
+
+/// The options again, as the program had them; what is no option of the tool itself is left.
+inline void read_again(CLI::App& app, std::vector<std::string> arguments) {
+  app.allow_extras();
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  app.parse(std::move(arguments));
+}
+
+/// Tool::serve_card(): `job_of` says what such a job is.
+inline int serve_clips(int channel,
+                       const std::function<vfm::generate::GenerateJob(const DealtJob&)>& job_of) {
+  const auto open = [&](const vfm::cards::Parcel& parcel, vfm::Device device) {
+    DealtJob dealt;
+    dealt.device = device;
+    dealt.cache = vfm::cards::text_of(parcel.tensors.at(0));
+    dealt.model = vfm::cards::text_of(parcel.tensors.at(1));
+    for (std::size_t i = 2; i < parcel.tensors.size(); ++i)
+      dealt.arguments.emplace_back(vfm::cards::text_of(parcel.tensors[i]));
+    return vfm::generate::open_clips(job_of(dealt), parcel.words.at("threads").get<int>());
+  };
+  return vfm::cards::serve_card(channel,
+                                vfm::cards::stage_services({{vfm::generate::kClips, open}}));
+}
+
+/// Makes the job's clips by `workers`, as many at once as there are. `arguments`: of the program.
+inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageModels& workers,
+                          const std::vector<std::string>& arguments,
+                          const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
+  const std::string newest = vfm::models::checkpoint_at(job.model);
+  if (!newest.empty()) job.model = newest;  // one for all workers
+  const auto cards = static_cast<int>(workers.together());
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  const bool cpu = workers.device() == vfm::Device::cpu;
+  vfm::cards::Parcel open{"", {{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
+  for (const std::string& text : {context.cache, job.model})
+    open.tensors.push_back(vfm::cards::bytes_tensor(text));
+  for (const std::string& argument : arguments)
+    open.tensors.push_back(vfm::cards::bytes_tensor(argument));
+  const vfm::Json cost = vfm::generate::generation_cost(job);
+  const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
+                                         cost.at("memory_bytes").at("peak").get<std::int64_t>());
+  vfm::Slots slots = context.slots(jobs, cards);
+  return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);
+}
