@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What --isolate costs vfm-clip: processor seconds with and without it, of finding shots and of cutting. As a Markdown
-# table; the cost is the median of the rounds' ratios, beside the lowest and the highest.
+# table; the cost is the median of the rounds' ratios, beside the lowest and the highest. Then the milliseconds of each
+# run, and of each video, whatever its length: of finding shots in one, and in 101, of one picture.
 # Usage: tests/bench/isolate.sh VIDEO...
 # VFM_BIN: where vfm-clip is (default: build/tools). ROUNDS=5: how often each is done, with and without it in turn.
 # WAYS="shots cut": which. All processes count, also those that decode; so what runs beside it changes little.
@@ -68,3 +69,15 @@ for video; do
           percent(ratio[1]), percent(ratio[NR]) }'
   done
 done
+
+ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=size=64x36 -frames:v 1 -c:v libx264 -pix_fmt yuv420p "$work/one.mp4"
+for ((i = 0; i < 101; ++i)); do ln -s one.mp4 "$work/v$i.mp4"; done
+# of_rounds OPTION...: mean seconds of one video, and of all.
+of_rounds() {
+  for ((round = 0; round < ${ROUNDS:-5}; ++round)); do
+    python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" -q -j1 --shots-only "$@" "$work/one.mp4"
+    python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" -q -j1 --shots-only "$@" "$work"/v*.mp4
+  done | awk '{ sum[NR % 2] += $1 } END { n = NR / 2; print sum[1] / n, sum[0] / n }'
+}
+echo "$(of_rounds) $(of_rounds --isolate)" | awk '{ each = ($4 - $3 - ($2 - $1)) / 100
+  printf "\na run %.1f ms, and a video %.1f ms\n", 1000 * ($3 - $1 - each), 1000 * each }'

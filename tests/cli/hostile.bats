@@ -154,16 +154,18 @@ isolates() {
   [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
 }
 
-@test "--isolate: what was decoded before a decoder hangs is the same" {
+@test "--isolate: a decoder that hangs behind what is wanted changes nothing" {
   isolates
+  # Of 48 frames the 20th to the 28th are taken; decoding hangs at the 31st, of which a process may come while it is asked
+  # for several frames at once.
   local how
+  tar --format=ustar -chf late.tar late.mp4
   for how in "" --isolate; do
-    bad vfm-clip -j1 $how --timeout 1s --spans <(echo '{"begin":0,"end":2}' && echo '{"begin":2,"end":6}') -o "out$how" late.mp4
-    [ "$status" -eq 1 ]
-    [ "$(codes "out$how")" = 'late.mp4 timeout' ]
-    (cd "out$how" && sha256sum -- *) >"files$how"
+    bad vfm-pack -j1 $how --timeout 1s --size 32 --frames 9 -o "out$how" late.tar
+    echo "$stderr"
+    [ "$status" -eq 0 ]
   done
-  diff files files--isolate
+  cmp out/train/late.tar out--isolate/train/late.tar
 }
 
 @test "--isolate: when what starts decoders is killed, the file at hand has an error and the others are done" {

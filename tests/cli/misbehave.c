@@ -1,6 +1,6 @@
 // Preloaded into a program, it makes FFmpeg's video decoders do what a hostile file may make them do, by the width of the
 // coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
-// file and an address, and dies where either works, 108 hangs asleep at its 41st packet. Pictures of other widths are
+// file and an address, and dies where either works, 108 hangs asleep after 60000 ticks. Pictures of other widths are
 // decoded as ever.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
@@ -13,10 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void misbehave(int width) {
+static void misbehave(int width, const AVPacket* packet) {
   volatile int* nowhere = NULL;
-  static int late = 0;
-  if (width == 98 || (width == 108 && late++ == 40))
+  if (width == 98 || (width == 108 && packet && packet->pts > 60000))
     for (;;) pause();
   if (width == 100)
     for (volatile int i = 0;; ++i) {
@@ -34,7 +33,7 @@ static void misbehave(int width) {
 
 int avcodec_send_packet(AVCodecContext* codec, const AVPacket* packet) {
   const int is_video = codec->codec_type == AVMEDIA_TYPE_VIDEO;
-  if (is_video) misbehave(codec->width);
+  if (is_video) misbehave(codec->width, packet);
   if (is_video && codec->width == 104) return AVERROR(ENOMEM);
   return ((int (*)(AVCodecContext*, const AVPacket*))dlsym(RTLD_NEXT, "avcodec_send_packet"))(codec, packet);
 }
