@@ -28,9 +28,13 @@ in_batches() {
 }
 
 @test "the same, each in a process of its own" {
+  # A sanitizer takes more addresses than such a process may have.
+  PATH=$VFM_BUILD/tools:$PATH
   "$here/media-seeds" seeds all
   run vfm-clip --isolate -o probe seeds/h264.mp4
   [[ "$output" != *"was built without"* ]] || skip "built without libseccomp"
+  [[ "$output" != *"--isolate does not work here"* ]] || skip "this system refuses: $output"
+  [ "$status" -eq 0 ]
   in_batches 250 damaged_media --isolate
 }
 
