@@ -24,6 +24,8 @@ in_batches() {
 @test "very many damaged videos and pictures through vfm-clip" {
   "$here/media-seeds" seeds all
   find seeds -type f | wc -l >&3
+  # Two that each FFmpeg has: of its codecs, and of its containers.
+  ls seeds/codec-mpeg4.* seeds/in.mpegts
   in_batches 250 damaged_media
 }
 
