@@ -94,7 +94,7 @@ END
     python3 - "$name" >"members/$name.json" <<'END'
 import json, sys
 name = sys.argv[1]
-print(json.dumps({"caption": name, "source": name, "source_hash": name, name: len(name), "x</script>": name,
+print(json.dumps({"caption": name, "source": name, "source_hash": name, name: len(name), "x</script>": 2 * len(name),
                   "caption_source": name, "media": name, "score": len(name)}))
 END
     i=$((i + 1))
