@@ -11,31 +11,21 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <tuple>
 #include <vector>
 
 #include "base/error.h"
+#include "base/pipe_lock.h"
 #include "base/slot_rule.h"
 
 namespace vfm {
 namespace {
 
 constexpr off_t kFileLock = 0, kFirstLife = 1;  // bytes of the file that are locked
-
-/// fcntl for a lock of one byte: 0, or an errno value.
-int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = byte;
-  lock.l_len = 1;
-  while (::fcntl(fd, command, &lock) < 0)
-    if (errno != EINTR) return errno;
-  if (found) *found = lock.l_type;
-  return 0;
-}
+constexpr off_t kLocker = offsetof(PipeFile, head) + offsetof(PipeFile::Head, locker);
 
 off_t life_of(std::size_t index) {
   return kFirstLife + static_cast<off_t>(index);
@@ -71,17 +61,15 @@ PipeMap::PipeMap(const std::string& path, int slots, int otherwise, const PipeBo
     close();
     throw;
   }
-  lock_byte(fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
+  unlock();
 }
 
+/// Slots first: nobody looks for those of a program that is known to have ended.
 PipeMap::~PipeMap() {
-  {
-    const Locked lock(*this);
-    own().left = pipe_clock();
-    own().gone = 1;
-    own().held = 0;
-    if (free() > 0) call_next();
-  }
+  free_slots_of(own().used);
+  own().left = pipe_clock();
+  own().gone = own().used.load();
+  if (free() > 0) call_next();
   close();
 }
 
@@ -91,12 +79,9 @@ void PipeMap::close() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-PipeMap::Locked::Locked(PipeMap& map) : map_(map), lock_(map.mutex) {
-  lock_byte(map.fd_, F_OFD_SETLKW, F_WRLCK, kFileLock);
-}
-
-PipeMap::Locked::~Locked() {
-  lock_byte(map_.fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
+void PipeMap::unlock() {
+  file_->head.locker = 0;
+  lock_byte(fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
 }
 
 /// Leaves the lock to the others of the constructor.
@@ -106,7 +91,7 @@ void PipeMap::open(const std::string& path) {
   struct stat st {};
   if (::fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode))
     fail_usage("'{}' is no file; --share needs one of its own", path);
-  if (const int error = lock_byte(fd_, F_OFD_SETLKW, F_WRLCK, kFileLock))
+  if (const int error = await_byte(fd_, kFileLock, path, kLocker))
     fail_usage("cannot lock '{}' for --share: {}; name a file on a disk of this machine", path,
                errno_text(error));
 }
@@ -133,6 +118,7 @@ void PipeMap::map(const std::string& path) {
   void* const at = ::mmap(nullptr, sizeof(PipeFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (at == MAP_FAILED) fail_usage("cannot map '{}' for --share: {}", path, errno_text(errno));
   file_ = static_cast<PipeFile*>(at);
+  file_->head.locker = ::getpid();
   std::memcpy(file_->head.words, kPipeWords, sizeof kPipeWords);
 }
 
@@ -142,7 +128,9 @@ void PipeMap::agree(int slots, int otherwise, const std::string& path) {
   if (!end_dead()) {
     // Nothing of an earlier pipe is left.
     for (PipeRecord& record : file_->records)
-      record.used = 0;
+      record.used = 0, record.tokens = 0;
+    for (std::atomic<std::uint32_t>& owner : file_->owners)
+      owner = 0;
     agreed = slots == 0 ? otherwise : slots;
     file_->head.lost = 0;  // of another make, which has noticed
   }
@@ -156,7 +144,7 @@ void PipeMap::agree(int slots, int otherwise, const std::string& path) {
 void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   const auto rank = [&](std::size_t i) {
     const PipeRecord& record = file_->records[i];
-    return record.used == 0 ? 0 : record.gone != 0 ? record.left.load() : UINT64_MAX;
+    return record.used == 0 ? 0 : counts(record) ? UINT64_MAX : record.left.load();
   };
   std::size_t best = kPipeRecords;
   for (std::size_t i = 0; i < kPipeRecords; ++i)
@@ -165,6 +153,7 @@ void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
     fail_usage("{} programs share '{}', as many as can; name another file", kPipeRecords, path);
   own_index_ = best;
   PipeRecord& record = own();
+  file_->head.lost += record.tokens.exchange(0);
   record.used = 0;  // a kill from here on leaves a record that nobody has
   std::memset(static_cast<void*>(&record), 0, sizeof record);
   set_pipe_name(record.name, stage.name);
@@ -173,7 +162,8 @@ void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   record.output = pipe_name(stage.output);
   record.joined = pipe_clock();
   record.most = 1;
-  record.used = 1;
+  if (++file_->head.joins == 0) ++file_->head.joins;
+  record.used = file_->head.joins.load();
   input_ = stage.input;
   set_places();
 }
@@ -213,17 +203,52 @@ bool PipeMap::end_dead() {
   bool others = false;
   for (std::size_t i = 0; i < kPipeRecords; ++i) {
     PipeRecord& record = file_->records[i];
-    if (!counts(record) || i == own_index_) continue;
+    const std::uint32_t program = record.used;
+    if (program == 0 || record.gone == program || i == own_index_) continue;
     if (lives(i)) {
       others = true;
       continue;
     }
+    // Whoever else finds it does the same. Last, as a kill may come in between, that it is done.
+    free_slots_of(program);
     record.left = pipe_clock();
-    record.gone = 1;
-    record.held = record.items = record.help = 0;
-    file_->head.lost += record.tokens.exchange(0);
+    record.gone = program;
   }
   return others;
+}
+
+/// Of one that takes no more.
+void PipeMap::free_slots_of(std::uint32_t program) {
+  for (std::atomic<std::uint32_t>& owner : file_->owners)
+    if (std::uint32_t has = program; owner == program) owner.compare_exchange_strong(has, 0);
+}
+
+void PipeMap::collect_tokens() {
+  const auto lost = [](const PipeRecord& r) { return r.used != 0 && !counts(r) && r.tokens != 0; };
+  if (std::none_of(std::begin(file_->records), std::end(file_->records), lost)) return;
+  // The lock keeps programs that join from these records.
+  if (lock_byte(fd_, F_OFD_SETLK, F_WRLCK, kFileLock) != 0) return;
+  file_->head.locker = ::getpid();
+  for (PipeRecord& record : file_->records)
+    if (lost(record)) file_->head.lost += record.tokens.exchange(0);
+  unlock();
+}
+
+bool PipeMap::take_slot() {
+  for (int i = 0; i < file_->head.slots; ++i)
+    if (std::uint32_t nobody = 0; file_->owners[i] == 0 && file_->owners[i].compare_exchange_strong(
+                                                               nobody, own().used.load()))
+      return true;
+  return false;
+}
+
+void PipeMap::give_slot() {
+  const std::uint32_t program = own().used;
+  for (int i = 0; i < file_->head.slots; ++i)
+    if (file_->owners[i] == program) {
+      file_->owners[i] = 0;
+      return;
+    }
 }
 
 int PipeMap::next() const {
@@ -235,9 +260,9 @@ int PipeMap::next() const {
 }
 
 int PipeMap::free() const {
-  int free = file_->head.slots;
-  for (const PipeRecord& record : file_->records)
-    if (counts(record)) free -= record.held;
+  int free = 0;
+  for (int i = 0; i < file_->head.slots; ++i)
+    free += file_->owners[i] == 0 ? 1 : 0;
   return free;
 }
 

@@ -66,6 +66,9 @@ Bottleneck find_bottleneck(const PipeLook& look) {
       least = here;
   }
   if (least < 0) return {};
+  for (std::size_t i = 0; i < look.stages.size(); ++i)
+    if (const StageState& s = look.stages[i].state; s.stopped)
+      return {static_cast<int>(i), fmt::format("(process {}) is stopped", s.pid)};
   const StageLook& first = look.stages[static_cast<std::size_t>(most)];
   if (look.slots > 0 && used >= kAll * look.slots)
     return {most, fmt::format("has {:.1f} of the {} slots", first.slots, look.slots)};
@@ -110,6 +113,7 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
       if (state.input_bytes > 0)
         line +=
             fmt::format(", {} in the pipe", format_bytes(static_cast<double>(state.input_bytes)));
+      if (state.stopped) line += ", stopped";
     }
     lines.push_back(line);
   }
