@@ -15,6 +15,7 @@
 
 #include "base/card_averages.h"
 #include "base/card_rule.h"
+#include "base/shared_file.h"
 
 namespace vfm {
 
@@ -61,8 +62,7 @@ struct CardEntry {
 };
 
 struct CardFile {
-  struct alignas(8192) Head {
-    char words[24];
+  struct alignas(8192) Head : SharedHead {
     std::int32_t cards;                // that are known
     std::atomic<std::uint32_t> takes;  // of cards for items, by all programs
     double looked, changed;            // when was planned last, and a model was last loaded

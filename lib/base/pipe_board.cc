@@ -4,11 +4,13 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <utility>
 
+#include "base/format.h"
+#include "base/log.h"
+#include "base/pipe_lock.h"
 #include "base/pipe_map.h"
 #include "base/pipe_record.h"
 #include "base/stop.h"
@@ -17,10 +19,8 @@ namespace vfm {
 namespace {
 
 constexpr std::uint64_t kTurn = 50'000'000;  // ns, until what one waits for is looked at again
-
-std::string read_name(const char (&from)[32]) {
-  return {from, ::strnlen(from, sizeof from)};
-}
+constexpr std::uint64_t kTurnsALook = 10;    // for programs that are stopped
+constexpr int kLooksUntilTold = 4;           // two seconds
 
 double in_seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(static_cast<std::int64_t>(nanoseconds)) * 1e-9;
@@ -28,11 +28,12 @@ double in_seconds(std::uint64_t nanoseconds) {
 
 /// What does not change together with others is read as it is.
 StageState read_record(const PipeRecord& r) {
-  StageState s{.name = read_name(r.name), .unit = read_name(r.unit), .pid = r.pid};
-  s.alive = r.gone == 0;
+  StageState s{.name = pipe_name_text(r.name), .unit = pipe_name_text(r.unit), .pid = r.pid.load()};
+  s.alive = counts(r);
+  s.stopped = s.alive && is_stopped(s.pid);
   s.draws = r.draws != 0;
   s.most = r.most;
-  s.waiting = r.items;
+  s.waiting = s.alive ? r.items.load() : 0;
   s.input_bytes = r.input_bytes;
   s.done = r.done;
   const std::uint64_t time = s.alive ? pipe_clock() : r.left.load();
@@ -41,7 +42,7 @@ StageState read_record(const PipeRecord& r) {
   // program that was killed in between leaves it odd: then they are taken as they are.
   for (int tries = 0; tries < 1000; ++tries) {
     const std::uint32_t version = r.version;
-    s.held = r.held;
+    s.held = s.alive ? r.held.load() : 0;
     s.input_seconds = in_seconds(r.input_waits.at(time));
     s.output_seconds = in_seconds(r.output_waits.at(time));
     s.slot_seconds = in_seconds(r.slot_waits.at(time));
@@ -63,7 +64,6 @@ int PipeBoard::slots() const {
 }
 
 void PipeBoard::set_most(int most) {
-  const PipeMap::Locked lock(*map_);
   map_->own().most = most;
 }
 
@@ -98,30 +98,58 @@ bool PipeBoard::acquire(Use use, const std::atomic<bool>* over) {
 
 /// `out_of_turn`: a slot was left to another program, and through a whole turn nobody took any.
 PipeBoard::Taken PipeBoard::take(Use use, bool out_of_turn) {
-  const PipeMap::Locked lock(*map_);
+  const std::lock_guard lock(map_->mutex());
   const PipeRecord& own = map_->own();
-  const int free = map_->free();
-  if (free <= 0 || own.held >= own.most) return Taken::no;
+  if (own.held >= own.most || map_->free() <= 0) return Taken::no;
   const bool after_items = use == Use::help && own.items > 0;
   if (after_items || map_->next() != map_->own_index()) {
     map_->call_next();  // it may not know
     if (after_items || !out_of_turn) return Taken::left;
   }
+  if (!map_->take_slot()) return Taken::no;  // another program was quicker
   add_waiting(use, -1);
   add_held(1);
   ++map_->file().head.takes;
-  if (free > 1) map_->call_next();
+  // Looked at after this program's wish has gone: whoever gave a slot back before that has called
+  // this program for it.
+  if (map_->free() > 0) map_->call_next();
   return Taken::yes;
 }
 
 /// Once a turn, whichever thread comes.
 void PipeBoard::look_for_dead() {
-  const PipeMap::Locked lock(*map_);
-  const std::uint64_t now = pipe_clock();
-  if (now - looked_ < kTurn) return;
-  looked_ = now;
-  map_->end_dead();
-  if (map_->free() > 0) map_->call_next();
+  std::vector<std::string> stopped;
+  {
+    const std::lock_guard lock(map_->mutex());
+    const std::uint64_t now = pipe_clock();
+    if (now - looked_ < kTurn) return;
+    looked_ = now;
+    map_->end_dead();
+    map_->collect_tokens();
+    if (map_->free() > 0) map_->call_next();
+    if (++turns_ % kTurnsALook == 0) stopped = look_for_stopped();
+  }
+  for (const std::string& words : stopped)
+    log_warning("{}", words);
+}
+
+/// What is to be said of programs that are stopped and have slots, while others wait for one. As it
+/// goes by looks, a pipe that is stopped as a whole says nothing when it goes on.
+std::vector<std::string> PipeBoard::look_for_stopped() {
+  std::vector<std::string> words;
+  stopped_looks_.resize(kPipeRecords);
+  for (std::size_t i = 0; i < kPipeRecords; ++i) {
+    const PipeRecord& r = map_->file().records[i];
+    const std::int64_t pid = r.pid;
+    const bool keeps = counts(r) && r.held > 0 && is_stopped(pid);
+    stopped_looks_[i] = keeps ? stopped_looks_[i] + 1 : 0;
+    if (stopped_looks_[i] == kLooksUntilTold)
+      words.push_back(vfm::format(
+          "{} (process {}) is stopped and keeps {} of the shared slots; 'kill -CONT {}' lets it go "
+          "on",
+          pipe_name_text(r.name), pid, r.held.load(), pid));
+  }
+  return words;
 }
 
 void PipeBoard::add_held(int by) {
@@ -137,8 +165,9 @@ void PipeBoard::add_waiting(Use use, int by) {
 }
 
 void PipeBoard::release() noexcept {
-  const PipeMap::Locked lock(*map_);
+  const std::lock_guard lock(map_->mutex());
   add_held(-1);
+  map_->give_slot();
   map_->call_next();
 }
 
@@ -168,7 +197,6 @@ int PipeBoard::take_lost_tokens() noexcept {
 }
 
 void PipeBoard::start(std::string_view unit) {
-  const PipeMap::Locked lock(*map_);
   set_pipe_name(map_->own().unit, unit);
   map_->own().done = 0;
 }
@@ -199,15 +227,12 @@ void PipeBoard::end_wait(Wait wait) noexcept {
 
 std::vector<StageState> PipeBoard::stages() const {
   std::vector<std::pair<int, StageState>> found;
-  {
-    const PipeMap::Locked lock(*map_);
-    map_->end_dead();
-    for (const PipeRecord& record : map_->file().records)
-      if (record.used != 0) {
-        found.emplace_back(record.place, read_record(record));
-        found.back().second.self = &record == &map_->own();
-      }
-  }
+  map_->end_dead();
+  for (const PipeRecord& record : map_->file().records)
+    if (record.used != 0) {
+      found.emplace_back(record.place, read_record(record));
+      found.back().second.self = &record == &map_->own();
+    }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<StageState> stages;

@@ -7,14 +7,15 @@
 // wait for is looked at again every 50 ms, so they have its slots by then; what a living program
 // gives back wakes the next one at once. Who is next: base/slot_rule.h.
 //
-// Slots are taken and given under a lock of the file, which the kernel frees, too. Only the fields
-// of a program's own record change there, one at a time, so a kill in between leaves nothing half
-// done. Where a program is in the pipe follows from the pipes that it reads and writes. A program
-// that is stopped (SIGSTOP) keeps the slots that it has; one that it could have, it loses to the
-// others after 50 ms. Stopped in the few microseconds in which it holds the file's lock, it holds
-// up all others until it goes on, or is killed.
+// A slot is a word of the file with the number of the program that has it, taken and given by one
+// atomic exchange: no lock, so no program can hold the others up, and a kill in between leaves
+// nothing half done. Where a program is in the pipe follows from the pipes that it reads and
+// writes. A program that is stopped (SIGSTOP) keeps the slots that it has; one that it could have,
+// it loses to the others after 50 ms. The others say so when it has kept slots for two seconds that
+// they wait for. A program has the file's lock while it joins, for microseconds. Stopped then, it
+// holds up those that join later, which say for whom they wait (base/pipe_lock.h).
 //
-// The file is 64 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
+// The file is 80 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
 // use it again. A file with anything else in it is refused. Locks are those of open file
 // descriptions (fcntl(2)), waits are futexes in the mapped file, so it must lie on a file system of
 // this machine. It must not be removed or changed by others meanwhile.
@@ -39,6 +40,7 @@ struct StageState {
   std::string name, unit;  ///< of what it does: "vfm-clip", "videos"
   std::int64_t pid = 0;
   bool alive = false;            ///< false: it has ended
+  bool stopped = false;          ///< by SIGSTOP or Ctrl-Z, as far as this program can see
   bool draws = false;            ///< it would show the view
   bool self = false;             ///< it is the caller's
   int held = 0;                  ///< slots
@@ -67,7 +69,8 @@ class PipeBoard {
 
   /// Opens `path`, or makes it, and joins. `slots`: how many the programs share; 0: as many as
   /// those say that are there already, else `otherwise`; kNone: they share none, and the board only
-  /// shows. Throws Error{usage} where `path` cannot be used, or living programs say otherwise.
+  /// shows. Throws Error{usage} where `path` cannot be used, or living programs say otherwise;
+  /// Stopped.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
   /// Leaves.
   ~PipeBoard();
@@ -111,11 +114,14 @@ class PipeBoard {
   enum class Taken { yes, no, left };  // left: there is a free one, for another program
   Taken take(Use use, bool out_of_turn);
   void look_for_dead();
+  std::vector<std::string> look_for_stopped();
   void add_held(int by);
   void add_waiting(Use use, int by);
 
   std::unique_ptr<PipeMap> map_;
-  std::uint64_t looked_ = 0;  // when, for programs that died; under the lock
+  // Under the mutex.
+  std::uint64_t looked_ = 0, turns_ = 0;  // when for programs that died, and how often
+  std::vector<int> stopped_looks_;        // of each record: how often it was stopped in a row
 };
 
 }  // namespace vfm

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <iterator>
@@ -23,16 +24,16 @@ std::string say_slots(int slots) {
 
 PipeMap::PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage)
     : shared_(path, sizeof(PipeFile), {kPipeWords, sizeof kPipeWords}, "--share") {
-  const Locked lock(*this);
+  const SharedFile::Locked lock(shared_);
   agree(slots, otherwise, path);
   join(path, stage);
 }
 
+/// Slots first: nobody looks for those of a program that is known to have ended.
 PipeMap::~PipeMap() {
-  const Locked lock(*this);
+  free_slots_of(own().used);
   own().left = pipe_clock();
-  own().gone = 1;
-  own().held = 0;
+  own().gone = own().used.load();
   if (free() > 0) call_next();
 }
 
@@ -42,7 +43,9 @@ void PipeMap::agree(int slots, int otherwise, const std::string& path) {
   if (!end_dead()) {
     // Nothing of an earlier pipe is left.
     for (PipeRecord& record : file().records)
-      record.used = 0;
+      record.used = 0, record.tokens = 0;
+    for (std::atomic<std::uint32_t>& owner : file().owners)
+      owner = 0;
     agreed = slots == 0 ? otherwise : slots;
     file().head.lost = 0;  // of another make, which has noticed
   }
@@ -56,7 +59,7 @@ void PipeMap::agree(int slots, int otherwise, const std::string& path) {
 void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   const auto rank = [&](std::size_t i) {
     const PipeRecord& record = file().records[i];
-    return record.used == 0 ? 0 : record.gone != 0 ? record.left.load() : UINT64_MAX;
+    return record.used == 0 ? 0 : counts(record) ? UINT64_MAX : record.left.load();
   };
   std::size_t best = kPipeRecords;
   for (std::size_t i = 0; i < kPipeRecords; ++i)
@@ -65,6 +68,7 @@ void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
     fail_usage("{} programs share '{}', as many as can; name another file", kPipeRecords, path);
   own_index_ = best;
   PipeRecord& record = own();
+  file().head.lost += record.tokens.exchange(0);
   record.used = 0;  // a kill from here on leaves a record that nobody has
   std::memset(static_cast<void*>(&record), 0, sizeof record);
   set_pipe_name(record.name, stage.name);
@@ -73,7 +77,8 @@ void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   record.output = pipe_name(stage.output);
   record.joined = pipe_clock();
   record.most = 1;
-  record.used = 1;
+  if (++file().head.joins == 0) ++file().head.joins;
+  record.used = file().head.joins.load();
   input_ = stage.input;
   set_places();
 }
@@ -93,17 +98,51 @@ bool PipeMap::end_dead() {
   bool others = false;
   for (std::size_t i = 0; i < kPipeRecords; ++i) {
     PipeRecord& record = file().records[i];
-    if (!counts(record) || i == own_index_) continue;
+    const std::uint32_t program = record.used;
+    if (program == 0 || record.gone == program || i == own_index_) continue;
     if (shared_.lives(i)) {
       others = true;
       continue;
     }
+    // Whoever else finds it does the same. Last, as a kill may come in between, that it is done.
+    free_slots_of(program);
     record.left = pipe_clock();
-    record.gone = 1;
-    record.held = record.items = record.help = 0;
-    file().head.lost += record.tokens.exchange(0);
+    record.gone = program;
   }
   return others;
+}
+
+/// Of one that takes no more.
+void PipeMap::free_slots_of(std::uint32_t program) {
+  for (std::atomic<std::uint32_t>& owner : file().owners)
+    if (std::uint32_t has = program; owner == program) owner.compare_exchange_strong(has, 0);
+}
+
+void PipeMap::collect_tokens() {
+  const auto lost = [](const PipeRecord& r) { return r.used != 0 && !counts(r) && r.tokens != 0; };
+  if (std::none_of(std::begin(file().records), std::end(file().records), lost)) return;
+  // The lock keeps programs that join from these records.
+  if (!shared_.try_lock()) return;
+  for (PipeRecord& record : file().records)
+    if (lost(record)) file().head.lost += record.tokens.exchange(0);
+  shared_.unlock();
+}
+
+bool PipeMap::take_slot() {
+  for (int i = 0; i < file().head.slots; ++i)
+    if (std::uint32_t nobody = 0; file().owners[i] == 0 && file().owners[i].compare_exchange_strong(
+                                                               nobody, own().used.load()))
+      return true;
+  return false;
+}
+
+void PipeMap::give_slot() {
+  const std::uint32_t program = own().used;
+  for (int i = 0; i < file().head.slots; ++i)
+    if (file().owners[i] == program) {
+      file().owners[i] = 0;
+      return;
+    }
 }
 
 int PipeMap::next() const {
@@ -115,9 +154,9 @@ int PipeMap::next() const {
 }
 
 int PipeMap::free() const {
-  int free = file().head.slots;
-  for (const PipeRecord& record : file().records)
-    if (counts(record)) free -= record.held;
+  int free = 0;
+  for (int i = 0; i < file().head.slots; ++i)
+    free += file().owners[i] == 0 ? 1 : 0;
   return free;
 }
 

@@ -1,7 +1,8 @@
-// The mapped file of base/pipe_board.h: opened, joined, locked, and cleared of programs that died.
+// The mapped file of base/pipe_board.h: opened, joined, cleared of programs that died, and its
+// slots, which are taken and given without a lock.
 //
-// Of base/pipe_board.cc alone. How it is locked: base/shared_file.h. Thread-safety: as said of
-// each.
+// Of base/pipe_board.cc alone. Who joins has the lock of the file (base/shared_file.h), and so has
+// who collects the tokens of the dead; nothing else waits for it. Thread-safety: as said of each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +18,8 @@ namespace vfm {
 
 /// Whether a record's program may have slots: it has joined, and is not known to have ended.
 inline bool counts(const PipeRecord& record) {
-  return record.used != 0 && record.gone == 0;
+  const std::uint32_t used = record.used;
+  return used != 0 && record.gone != used;
 }
 
 class PipeMap {
@@ -34,11 +36,6 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// The file's lock, for a scope.
-  class Locked : public SharedFile::Locked {
-   public:
-    explicit Locked(PipeMap& map) : SharedFile::Locked(map.shared_) {}
-  };
   /// For a scope in which the own record's times change, which others read without this. Under the
   /// mutex.
   class Changing {
@@ -54,8 +51,16 @@ class PipeMap {
   /// Before the lock, of this program's threads.
   std::mutex& mutex() { return shared_.mutex; }
 
-  // Under the lock.
-  /// Records of programs that were killed count no more. Whether other programs live.
+  /// One slot for this program, or one of it back. Under the mutex.
+  bool take_slot();
+  void give_slot();
+  /// make's tokens of programs that were killed are lost() from now on, unless another program has
+  /// the file's lock: then the next call does it. Under the mutex.
+  void collect_tokens();
+
+  // Any thread.
+  /// Records of programs that were killed count no more, nor do their slots. Whether other programs
+  /// live.
   bool end_dead();
   /// The record that the next slot is for; -1: none.
   int next() const;
@@ -68,6 +73,7 @@ class PipeMap {
   void agree(int slots, int otherwise, const std::string& path);
   void join(const std::string& path, const PipeBoard::Stage& stage);
   void set_places();
+  void free_slots_of(std::uint32_t program);
 
   SharedFile shared_;
   int input_ = 0;

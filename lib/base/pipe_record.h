@@ -9,13 +9,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iterator>
+#include <string>
 #include <string_view>
+
+#include "base/pipe_board.h"
+#include "base/shared_file.h"
 
 namespace vfm {
 
 inline constexpr std::size_t kPipeRecords = 63;
-inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 1";
+inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 2";
 
 /// How long things have lasted together: count() of them go on, since moments that are in the sum.
 /// At `now` nanoseconds that is sum + count * now.
@@ -29,16 +33,19 @@ struct PipeTime {
   std::uint64_t at(std::uint64_t now) const { return sum + count * now; }
 };
 
-/// Of one program. What is not atomic is written under the file's lock, all but the calls by the
-/// program itself.
+using PipeName = std::atomic<char>[32];
+
+/// Of one program, which alone writes it. Others write that it has ended, where it stands in the
+/// pipe, that it is called; and take its tokens when it was killed. No lock is needed for any of
+/// it: a record is made ready before `used` is set, and what others write names the program that
+/// they mean, so it is nothing to the next one that has the record.
 struct alignas(1024) PipeRecord {
-  char name[32], unit[32];
-  std::int64_t pid;
-  std::uint64_t input, output;  // which pipes these are; 0: none
-  std::uint64_t joined;         // nanoseconds of the monotonic clock
-  std::atomic<std::uint64_t> left;
-  std::atomic<std::uint32_t> used;  // a program has it, or had it: what follows holds
-  std::atomic<std::uint32_t> gone;  // that program has ended
+  PipeName name, unit;
+  std::atomic<std::int64_t> pid;
+  std::atomic<std::uint64_t> input, output;  // which pipes these are; 0: none
+  std::atomic<std::uint64_t> joined, left;   // nanoseconds of the monotonic clock
+  std::atomic<std::uint32_t> used;  // the number of the program that has it, or had it; 0: nobody
+  std::atomic<std::uint32_t> gone;  // that of a program which has ended
   std::atomic<std::uint32_t> draws;
   std::atomic<std::uint32_t> version;  // odd: times change
   std::atomic<std::int32_t> place, most, held;
@@ -53,20 +60,29 @@ static_assert(sizeof(PipeRecord) == 1024);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// As much of it as there is room for.
-inline void set_pipe_name(char (&to)[32], std::string_view name) {
-  std::memset(to, 0, sizeof to);
-  std::memcpy(to, name.data(), std::min(name.size(), sizeof to - 1));
+inline void set_pipe_name(PipeName& to, std::string_view name) {
+  const std::size_t size = std::min(name.size(), std::size(to) - 1);
+  for (std::size_t i = 0; i < std::size(to); ++i)
+    to[i].store(i < size ? name[i] : '\0', std::memory_order_relaxed);
+}
+inline std::string pipe_name_text(const PipeName& from) {
+  std::string name;
+  for (std::size_t i = 0; i < std::size(from) && from[i] != '\0'; ++i)
+    name += from[i];
+  return name;
 }
 
 struct PipeFile {
-  struct alignas(1024) Head {
-    char words[24];
+  struct alignas(1024) Head : SharedHead {
     std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
     std::atomic<std::uint32_t> takes;  // of slots, by all programs
+    std::atomic<std::uint32_t> joins;  // the number of the latest program
     std::atomic<std::int32_t> lost;    // make's tokens of programs that were killed
   } head;
   PipeRecord records[kPipeRecords];
+  /// Of each slot the number of the program that has it; 0: nobody.
+  std::atomic<std::uint32_t> owners[PipeBoard::kMostSlots];
 };
-static_assert(sizeof(PipeFile) == 64 * 1024);
+static_assert(sizeof(PipeFile) == 80 * 1024);
 
 }  // namespace vfm

@@ -10,29 +10,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 
 #include "base/error.h"
+#include "base/pipe_lock.h"
 
 namespace vfm {
 namespace {
 
 constexpr off_t kFileLock = 0, kFirstLife = 1;  // bytes of the file that are locked
-constexpr long kSharedTurn = 50'000'000;              // ns, until what one waits for is looked at again
-
-/// fcntl for a lock of one byte: 0, or an errno value.
-int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = byte;
-  lock.l_len = 1;
-  while (::fcntl(fd, command, &lock) < 0)
-    if (errno != EINTR) return errno;
-  if (found) *found = lock.l_type;
-  return 0;
-}
+constexpr off_t kLocker = offsetof(SharedHead, locker);
+constexpr long kSharedTurn = 50'000'000;  // ns, until what one waits for is looked at again
 
 off_t life_of(std::size_t record) {
   return kFirstLife + static_cast<off_t>(record);
@@ -60,15 +50,15 @@ void call(std::atomic<std::uint32_t>& call, int most) {
 
 SharedFile::SharedFile(const std::string& path, std::size_t size, std::string_view words,
                        std::string_view option)
-    : option_(option) {
+    : path_(path), option_(option) {
   try {
-    open(path);
-    map(path, size, words);
+    open();
+    map(size, words);
   } catch (...) {
     close();
     throw;
   }
-  lock_byte(fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
+  unlock();
 }
 
 SharedFile::~SharedFile() {
@@ -82,31 +72,43 @@ void SharedFile::close() {
 }
 
 SharedFile::Locked::Locked(SharedFile& file) : file_(file), lock_(file.mutex) {
-  lock_byte(file.fd_, F_OFD_SETLKW, F_WRLCK, kFileLock);
+  await_byte(file.fd_, kFileLock, file.path_, kLocker, false);
+  file.head().locker = ::getpid();
 }
 
 SharedFile::Locked::~Locked() {
-  lock_byte(file_.fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
+  file_.unlock();
+}
+
+bool SharedFile::try_lock() {
+  if (lock_byte(fd_, F_OFD_SETLK, F_WRLCK, kFileLock) != 0) return false;
+  head().locker = ::getpid();
+  return true;
+}
+
+void SharedFile::unlock() {
+  head().locker = 0;
+  lock_byte(fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
 }
 
 /// Leaves the lock to the others of the constructor.
-void SharedFile::open(const std::string& path) {
-  if (path.empty()) {
+void SharedFile::open() {
+  if (path_.empty()) {
     fd_ = ::memfd_create("vfm", MFD_CLOEXEC);
     if (fd_ < 0) fail_errno(errno, "cannot make memory for what threads share");
     return;
   }
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
-  if (fd_ < 0) fail_usage("cannot open '{}' for {}: {}", path, option_, errno_text(errno));
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+  if (fd_ < 0) fail_usage("cannot open '{}' for {}: {}", path_, option_, errno_text(errno));
   struct stat st {};
   if (::fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode))
-    fail_usage("'{}' is no file; {} needs one of its own", path, option_);
-  if (const int error = lock_byte(fd_, F_OFD_SETLKW, F_WRLCK, kFileLock))
-    fail_usage("cannot lock '{}' for {}: {}; name a file on a disk of this machine", path, option_,
+    fail_usage("'{}' is no file; {} needs one of its own", path_, option_);
+  if (const int error = await_byte(fd_, kFileLock, path_, kLocker, true))
+    fail_usage("cannot lock '{}' for {}: {}; name a file on a disk of this machine", path_, option_,
                errno_text(error));
 }
 
-void SharedFile::map(const std::string& path, std::size_t size, std::string_view words) {
+void SharedFile::map(std::size_t size, std::string_view words) {
   struct stat st {};
   ::fstat(fd_, &st);  // under the lock: another program may just have made it
   std::string found(words.size(), '\0');
@@ -116,19 +118,20 @@ void SharedFile::map(const std::string& path, std::size_t size, std::string_view
   const bool fits =
       read && static_cast<std::size_t>(st.st_size) == size && (found == words || blank);
   if (st.st_size != 0 && !fits)
-    fail_usage("'{}' is not empty, and not of {} of this version; name another file", path,
+    fail_usage("'{}' is not empty, and not of {} of this version; name another file", path_,
                option_);
   // All of it on the disk: a mapped page that finds no room would end the program.
   if (const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(size))) {
     // A part of it would be refused once there is room.
     if (st.st_size == 0 && ::ftruncate(fd_, 0) != 0)
-      fail_usage("cannot make '{}' for {}: {}; remove it", path, option_, errno_text(error));
-    fail_usage("cannot make '{}' for {}: {}", path, option_, errno_text(error));
+      fail_usage("cannot make '{}' for {}: {}; remove it", path_, option_, errno_text(error));
+    fail_usage("cannot make '{}' for {}: {}", path_, option_, errno_text(error));
   }
   void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (at == MAP_FAILED) fail_usage("cannot map '{}' for {}: {}", path, option_, errno_text(errno));
+  if (at == MAP_FAILED) fail_usage("cannot map '{}' for {}: {}", path_, option_, errno_text(errno));
   memory_ = at;
   size_ = size;
+  head().locker = ::getpid();
   std::memcpy(memory_, words.data(), words.size());
 }
 

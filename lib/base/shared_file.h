@@ -25,11 +25,17 @@ bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
 /// Changes the word, and wakes so many who wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
 
+/// The beginning of what is mapped.
+struct SharedHead {
+  char words[24];
+  std::atomic<std::int64_t> locker;  ///< the process that has the file's lock; 0: not known
+};
+
 class SharedFile {
  public:
-  /// Opens `path`, or makes it, of `size` bytes that begin with `words`. "": memory of this program
-  /// alone, which works alike. Throws Error{usage} where it cannot be used or holds something else;
-  /// `option` is what named it.
+  /// Opens `path`, or makes it, of `size` bytes that begin with a SharedHead of these `words`. "":
+  /// memory of this program alone, which works alike. Throws Stopped; Error{usage} where it cannot
+  /// be used or holds something else; `option` is what named it.
   SharedFile(const std::string& path, std::size_t size, std::string_view words,
              std::string_view option);
   /// Frees the locks, too.
@@ -40,8 +46,9 @@ class SharedFile {
   void* memory() const { return memory_; }
 
   /// The file's lock, for a scope: of one thread of all programs. `mutex` stands before it, as
-  /// threads of one program share the file's description. The kernel refuses it only when it has no
-  /// memory; then counts may be wrong by one for a moment.
+  /// threads of one program share the file's description. Who waits for another program, which is
+  /// stopped, say, tells so after two seconds (base/pipe_lock.h), and heeds no stop. The kernel
+  /// refuses the lock only when it has no memory; then counts may be wrong by one for a moment.
   class Locked {
    public:
     explicit Locked(SharedFile& file);
@@ -54,6 +61,9 @@ class SharedFile {
     std::lock_guard<std::mutex> lock_;
   };
   std::mutex mutex;
+  /// The same without waiting; false: another program has it. Under the mutex.
+  bool try_lock();
+  void unlock();
 
   /// Whether another program holds that record's lock, or nobody can say. Any thread.
   bool lives(std::size_t record) const;
@@ -64,11 +74,12 @@ class SharedFile {
   int life() const { return life_fd_; }
 
  private:
-  void open(const std::string& path);
-  void map(const std::string& path, std::size_t size, std::string_view words);
+  void open();
+  void map(std::size_t size, std::string_view words);
   void close();
+  SharedHead& head() const { return *static_cast<SharedHead*>(memory_); }
 
-  const std::string option_;
+  const std::string path_, option_;
   int fd_ = -1, life_fd_ = -1;
   std::size_t size_ = 0;
   void* memory_ = nullptr;

@@ -75,7 +75,6 @@ void add_cards(PipeLook& look, const CardStates& before, const CardStates& after
 }
 
 Bottleneck find_bottleneck(const PipeLook& look) {
-  if (const Bottleneck cards = short_of_cards(look); cards.stage >= 0) return cards;
   int most = -1, least = -1;
   double used = 0, waiting = 0;
   for (std::size_t i = 0; i < look.stages.size(); ++i) {
@@ -89,6 +88,10 @@ Bottleneck find_bottleneck(const PipeLook& look) {
       least = here;
   }
   if (least < 0) return {};
+  for (std::size_t i = 0; i < look.stages.size(); ++i)
+    if (const StageState& s = look.stages[i].state; s.stopped)
+      return {static_cast<int>(i), fmt::format("(process {}) is stopped", s.pid)};
+  if (const Bottleneck cards = short_of_cards(look); cards.stage >= 0) return cards;
   const StageLook& first = look.stages[static_cast<std::size_t>(most)];
   if (look.slots > 0 && used >= kAll * look.slots)
     return {most, fmt::format("has {:.1f} of the {} slots", first.slots, look.slots)};
@@ -133,6 +136,7 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
       if (state.input_bytes > 0)
         line +=
             fmt::format(", {} in the pipe", format_bytes(static_cast<double>(state.input_bytes)));
+      if (state.stopped) line += ", stopped";
       for (const CardLook& kind : cards)
         line += "; " + card_text(kind);
     }

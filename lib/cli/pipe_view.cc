@@ -121,7 +121,10 @@ void PipeView::write_page() const {
                     format_count(static_cast<double>(s.done) / age),
                     fmt::format("{:.2f}", s.busy_seconds / age),
                     fmt::format("{:.2f}", s.slot_seconds / age), percent(s.input_seconds / age),
-                    percent(s.output_seconds / age), s.alive ? "runs" : "ended"});
+                    percent(s.output_seconds / age),
+                    s.stopped ? "is stopped"
+                    : s.alive ? "runs"
+                              : "ended"});
   }
   page.table({"program", "done", "a second", "slots, mean", "without slot", "waits for input",
               "for its reader", "state"},

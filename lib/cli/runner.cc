@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runner.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -159,12 +160,24 @@ void check_names(const CLI::App& app) {
   }
 }
 
+/// The page of --share-report. That it cannot be written is no fault of the records: their stream
+/// ends, with the status that this gives.
+int end_watch(Meter& meter, int status) {
+  try {
+    meter.end_watch();
+    return status;
+  } catch (const Error& error) {
+    log_error("{}", error.what());
+    return 1;
+  }
+}
+
 /// The tool's work between the records that begin and end its output. No end is written where this
-/// throws. Returns the exit status.
+/// throws. Returns the exit status, which the end says, too.
 int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   const bool stream = tool.writes_manifest(context.launch);
   if (stream) context.manifest.begin(tool.name(), id);
-  const int status = tool.run(context) == 0 ? 0 : 1;
+  const int status = end_watch(context.meter, tool.run(context) == 0 ? 0 : 1);
   if (stream) context.manifest.end(status);
   return status;
 }
@@ -191,7 +204,6 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
   try {
     tool.check();
     const int status = run_in_stream(tool, context, id);
-    meter.end_watch();
     end_meter();
     return finish(status);
   } catch (const Stopped&) {

@@ -50,6 +50,28 @@ pipe() {
   [ "$(most_at_once log)" -eq 4 ]
 }
 
+@test "a stage that is stopped is named by those that wait for its slots" {
+  made_items 2 1.5 >long.jsonl
+  made_items 2 0.05 >short.jsonl
+  export VFM_SLOTS=2
+  "$MADE" long.jsonl --share slots >long.out 3>&- &
+  local stopped=$!
+  until grep -q made slots; do sleep 0.01; done
+  sleep 0.3
+  kill -STOP "$stopped"
+  "$MADE" short.jsonl --share slots --share-report page.html --progress >short.out 2>said 3>&- &
+  local waits=$!
+  until grep -q 'kill -CONT' said; do sleep 0.1; done
+  kill -CONT "$stopped"
+  wait "$stopped"
+  wait "$waits"
+  cat said
+  grep -F "made_stage (process $stopped) is stopped and keeps 2 of the shared slots; 'kill -CONT $stopped'" said
+  grep -F "bottleneck: made_stage (process $stopped) is stopped" said
+  [ "$(records <short.out | wc -l)" -eq 2 ]
+  [ "$(records <long.out | wc -l)" -eq 2 ]
+}
+
 @test "a pipe under make has make's slots, by pipe and by fifo, and gives them back" {
   made_items 12 0.01 0.005 0.015 >items.jsonl
   pipe -j4 >alone.jsonl
@@ -160,6 +182,15 @@ pipe() {
   "$MADE" two.jsonl >alone.jsonl
   "$MADE" two.jsonl --share slots --share-report page.html >shared.jsonl
   cmp alone.jsonl shared.jsonl
+  # A page that can no longer be written at the end: what the stream's end says is the exit status.
+  mkdir pages
+  made_items 2 1 >slow.jsonl
+  { until grep -qs made fresh; do sleep 0.02; done; rm -r pages; : >pages; } 3>&- &
+  fails 1 "$MADE" slow.jsonl --share fresh --share-report pages/page.html
+  wait
+  [ "$(records <out.txt | wc -l)" -eq 2 ]
+  tail -n 1 out.txt | jq -e '.status == 1'
+  grep pages err
   # Success is silent without it, and the view needs the file.
   "$MADE" items.jsonl --share slots >/dev/null 2>err
   [ ! -s err ]

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstddef>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -21,8 +22,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/ordered.h"
+#include "base/pipe_lock.h"
+#include "base/pipe_record.h"
 #include "base/slots.h"
+#include "base/stop.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -200,9 +205,136 @@ TEST_CASE("a program that is stopped keeps no slot from the others that it does 
   board.release();
   board.acquire(Use::item);
   CHECK(held(board) == 1);
+  for (const StageState& stage : board.stages())
+    CHECK(stage.stopped == !stage.self);
   ::kill(later, SIGKILL);
   ::waitpid(later, nullptr, 0);
   board.release();
+}
+
+namespace {
+
+/// Has the file's lock, and is stopped.
+class StoppedLocker {
+ public:
+  explicit StoppedLocker(const std::string& path) : pid_(::fork()) {
+    if (pid_ == 0) {
+      const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+      const std::int64_t self = ::getpid();
+      const bool has = lock_byte(fd, F_OFD_SETLK, F_WRLCK, 0) == 0 &&
+                       ::pwrite(fd, &self, sizeof self, kPlace) == sizeof self;
+      ::raise(has ? SIGSTOP : SIGKILL);
+      ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
+    REQUIRE(WIFSTOPPED(status));
+  }
+  ~StoppedLocker() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  static constexpr off_t kPlace = offsetof(PipeFile, head) + offsetof(PipeFile::Head, locker);
+  pid_t pid_;
+};
+
+}  // namespace
+
+TEST_CASE("a program that is stopped with the file's lock holds up none that has joined") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  PipeBoard one(path, 2, 1, kNoPipes), two(path, 2, 1, kNoPipes);
+  auto leaves = std::make_unique<PipeBoard>(path, 2, 1, kNoPipes);
+  Holder holder(path, 1);
+  const StoppedLocker stopped(path);
+  one.set_most(2);
+  one.start("items");
+  one.acquire(Use::item);
+  CHECK(held(one) == 2);
+  std::thread waits([&] { two.acquire(Use::item); });
+  wait_until([&] { return one.wanted(); });
+  holder.kill();
+  waits.join();
+  leaves.reset();
+  CHECK(two.take_lost_tokens() == 0);
+  two.release();
+  one.release();
+  CHECK(held(one) == 0);
+  CHECK(one.stages().size() == 4);
+}
+
+TEST_CASE("who waits to join says for whom, and heeds a stop") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  { PipeBoard made(path, 2, 1, kNoPipes); }
+  const StoppedLocker stopped(path);
+  int fds[2];
+  REQUIRE(::pipe(fds) == 0);
+  static int to;
+  to = fds[1];
+  const pid_t joins = ::fork();
+  if (joins == 0) {
+    ::signal(SIGTERM, request_stop);
+    set_log_sink(
+        [](LogLevel, std::string_view words) {
+          if (::write(to, words.data(), words.size()) < 0) ::_exit(1);
+        },
+        LogLevel::warning);
+    try {
+      PipeBoard board(path, 2, 1, kNoPipes);
+    } catch (const Stopped&) {
+      ::_exit(7);
+    } catch (...) {
+    }
+    ::_exit(1);
+  }
+  char words[1024];
+  const ssize_t got = ::read(fds[0], words, sizeof words);
+  REQUIRE(got > 0);
+  CHECK_THAT(std::string(words, static_cast<std::size_t>(got)),
+             Catch::Contains(path) && Catch::Contains("which is stopped") &&
+                 Catch::Contains("(process " + std::to_string(stopped.pid()) + ")"));
+  ::kill(joins, SIGTERM);
+  int status = 0;
+  REQUIRE(::waitpid(joins, &status, 0) == joins);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+  ::close(fds[0]);
+  ::close(fds[1]);
+}
+
+TEST_CASE("of programs that take slots at once none has more than there are") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/slots";
+  constexpr int kPrograms = 3, kThreads = 3, kSlots = 4;
+  std::vector<std::unique_ptr<PipeBoard>> boards;
+  for (int i = 0; i < kPrograms; ++i) {
+    boards.push_back(std::make_unique<PipeBoard>(path, kSlots, 1, kNoPipes));
+    boards.back()->set_most(kThreads);
+  }
+  std::atomic<int> now = 0, most = 0, done = 0;
+  std::vector<std::thread> threads;
+  for (const auto& board : boards)
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([&] {
+        for (int round = 0; round < 300; ++round, ++done) {
+          board->acquire(Use::item);
+          const int with = ++now;
+          int seen = most;
+          while (with > seen && !most.compare_exchange_weak(seen, with)) {
+          }
+          --now;
+          board->release();
+        }
+      });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(most <= kSlots);
+  CHECK(done == kPrograms * kThreads * 300);
+  CHECK(held(*boards[0]) == 0);
 }
 
 TEST_CASE("the later program of a pipe gets the slot, and an item before help") {

@@ -96,7 +96,12 @@ TEST_CASE("the block has a line a program and one for the bottleneck, as wide as
              Catch::Contains("bottleneck: bad") && Catch::Contains("13.0 of the 16 slots"));
   for (const std::string& line : pipe_lines(look, 30))
     CHECK(line.size() <= 30);
-  look.stages[0].state.alive = false;
+  // One that is stopped holds the others up, whoever has most slots.
+  look.stages[0].state.stopped = true;
+  look.stages[0].state.pid = 4711;
+  CHECK_THAT(pipe_lines(look, 0)[0], Catch::Contains("2.0 KiB in the pipe, stopped"));
+  CHECK(pipe_lines(look, 0)[2] == "bottleneck: vfm-clip (process 4711) is stopped");
+  look.stages[0].state.alive = look.stages[0].state.stopped = false;
   CHECK_THAT(pipe_lines(look, 0)[0], Catch::Contains("ended"));
 }
 

@@ -1,0 +1,34 @@
+// Locks of single bytes of a file that programs of one machine share, and words for who holds them.
+//
+// They are those of open file descriptions (fcntl(2)): the kernel frees one however its program
+// ends. Nothing frees that of a program which is stopped (SIGSTOP, or Ctrl-Z of one program of a
+// pipe). So who waits here heeds a stop of its own, and says after two seconds for whom it waits.
+// What is done often should need no lock that others wait for.
+//
+// Threads of one program that share a descriptor do not exclude one another.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace vfm {
+
+/// F_OFD_SETLK, _SETLKW or _GETLK with F_WRLCK or F_UNLCK for one byte: 0, or an errno value.
+/// `found`: what F_OFD_GETLK says.
+int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr);
+
+/// Waits for the lock of a byte: 0, or an errno value. After two seconds it says by log_warning
+/// who holds up this program: `path`, and the process whose number (8 bytes, 0: not known) stands
+/// in the file at `holder`. With `heeds_stop` it throws Stopped.
+int await_byte(int fd, off_t byte, const std::string& path, off_t holder, bool heeds_stop);
+
+/// Whether that process is stopped; false also where nobody can say.
+bool is_stopped(std::int64_t pid);
+/// "vfm-clip (process 4711)", as the system calls it; "another program" where it is not to be seen.
+std::string name_process(std::int64_t pid);
+
+}  // namespace vfm
