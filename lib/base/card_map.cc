@@ -182,17 +182,22 @@ std::int64_t CardMap::loaded_memory(int card) const {
   return memory;
 }
 
+std::int64_t CardMap::session_memory(int card) const {
+  std::int64_t memory = 0;
+  for (const CardRecord& record : file().records)
+    if (counts(record) && !is_compute(record))
+      memory += record.items[static_cast<std::size_t>(card)] * record.memory;
+  return memory;
+}
+
 int CardMap::free_sessions(int card, CardKind kind) const {
   const auto at = static_cast<std::size_t>(card);
   const CardEntry& entry = file().head.card[at];
   int free = entry.sessions;
-  std::int64_t memory = entry.memory - loaded_memory(card) - own().memory;
-  for (const CardRecord& record : file().records) {
-    if (!counts(record) || is_compute(record)) continue;
-    if (record.kind == static_cast<std::int32_t>(kind)) free -= record.items[at];
-    memory -= record.items[at] * record.memory;
-  }
-  return memory < 0 ? 0 : free;
+  for (const CardRecord& record : file().records)
+    if (counts(record) && record.kind == static_cast<std::int32_t>(kind)) free -= record.items[at];
+  const std::int64_t used = loaded_memory(card) + session_memory(card);
+  return used + own().memory > entry.memory ? 0 : free;
 }
 
 std::vector<CardClaim> CardMap::claims(CardKind kind) const {

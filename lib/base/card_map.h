@@ -1,7 +1,8 @@
 // The mapped file of base/card_board.h: joined, cleared of programs that died, and planned.
 //
 // Of base/card_board.cc and base/card_states.cc alone. All is done under the file's lock (Locked),
-// but join() and leave(), which take it. Thread-safety: as base/shared_file.h.
+// but join() and leave(), which take it; a view only looks, and does not join. Thread-safety: as
+// base/shared_file.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -56,6 +57,10 @@ class CardMap {
   /// Bytes of a card that models may have beside sessions, and those that models have.
   std::int64_t model_memory(int card) const;
   std::int64_t loaded_memory(int card) const;
+  /// Bytes of the sessions of a card that are in use.
+  std::int64_t session_memory(int card) const;
+  /// With items that are under way.
+  CardCounts counts_now(const CardRecord& record, double now) const;
   /// What the rule for items knows of each record; of those of another kind nothing.
   std::vector<CardClaim> claims(CardKind kind) const;
   std::vector<CardPlace> card_places() const;
@@ -71,7 +76,6 @@ class CardMap {
  private:
   void add_card(const Card& card);
   void set_places();
-  CardCounts counts_now(const CardRecord& record, double now) const;
   CardStage stage_of(const CardRecord& record, double now) const;
 
   SharedFile shared_;

@@ -21,14 +21,12 @@ constexpr double kShort = 0.5;
 constexpr double kLeastLasts = 8, kMostLasts = 40, kLeastGain = 0.05, kGreatGain = 0.5;
 // What a stage is judged to need at least: one card.
 constexpr double kLeastWork = 0.02;
-// Stages without a card, and cards without speed.
-constexpr double kNothing = 1e-6;
 // A step of less effect is none.
 constexpr double kStep = 0.02;
 // Cards of speeds so unlike may change places; others only seem to be unlike.
 constexpr double kUnlike = 1.25;
 // Where less of the work than this may be chance, no longer span is asked.
-constexpr double kChance = 0.1;
+constexpr double kChance = 0.1, kMostError = 0.9;
 // Sets of stages as crowded as this, of the most crowded one, are held up as it is.
 constexpr double kNearly = 0.97;
 constexpr std::size_t kAllSets = 6;  // stages
@@ -47,24 +45,45 @@ class Loading {
 
   std::vector<CardSet> wanted;
 
-  /// What is made smaller: of each set of stages how busy its cards are; the most crowded ones
-  /// count most.
-  double cost() const {
-    double sum = 0;
-    for_each_set([&](double busy) { sum += std::pow(busy, 8); });
-    return sum;
+  /// What is made smaller: stages without a card, those with items first; then, of each set of the
+  /// other stages, how busy its cards are, where the most crowded ones count most.
+  struct Cost {
+    int starved = 0, without = 0;
+    double crowded = 0;
+    /// By more than that share of what is crowded.
+    bool is_less(const Cost& other, double by = 0) const {
+      const std::pair here(starved, without), there(other.starved, other.without);
+      return here < there || (here == there && crowded < other.crowded * (1 - by));
+    }
+  };
+  Cost cost() const {
+    Cost cost;
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      if (work_[s] > 0 && wanted[s] == 0) {
+        ++cost.without;
+        if (stages_[s].waiting > 0) ++cost.starved;
+      }
+    for_each_set([&](double busy) { cost.crowded += std::pow(busy, 8); });
+    return cost;
   }
 
   /// How much less crowded the most crowded stages are than in `before`; negative where others
   /// become as crowded. As chance speaks against it (-1), when stages that get cards need less than
-  /// they seem to and those that lose some need more; or for it (1).
+  /// they seem to and those that lose some need more; or for it (1). Where none loses any, chance
+  /// does not matter.
   double gain(Loading before, int chance) const {
+    const Cost now = cost(), then = before.cost();
+    if (now.starved != then.starved || now.without != then.without)
+      return now.is_less(then) ? kGreatGain : -1;
     Loading after = *this;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      if (!stages_[s].known) continue;
-      const double more = speed(wanted[s]) - speed(before.wanted[s]);
-      const double by = chance * stages_[s].error * (more > 0 ? 1 : more < 0 ? -1 : 0);
-      before.work_[s] = after.work_[s] = work_[s] * (1 + by);
+    const auto more = [&](std::size_t s) { return speed(wanted[s]) - speed(before.wanted[s]); };
+    bool lost = false;
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      lost = lost || more(s) < 0;
+    for (std::size_t s = 0; s < stages_.size() && lost; ++s) {
+      const double error = std::min(stages_[s].error, kMostError);
+      const double by = chance * error * (more(s) > 0 ? 1 : more(s) < 0 ? -1 : 0);
+      if (stages_[s].known) before.work_[s] = after.work_[s] = work_[s] * (1 + by);
     }
     return gain_over(before.crowds(), after.crowds());
   }
@@ -94,7 +113,7 @@ class Loading {
     double sum = 0;
     for (; set != 0; set &= set - 1)
       sum += cards_[static_cast<std::size_t>(std::countr_zero(set))].speed;
-    return std::max(sum, kNothing);
+    return sum;
   }
 
   std::int64_t used(int card) const {
@@ -108,14 +127,14 @@ class Loading {
   bool remove_one(std::size_t but, int card) {
     const CardSet bit = card_bit(card);
     std::size_t best = stages_.size();
-    double least = 0;
+    Cost least;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const bool last = work_[s] > 0 && wanted[s] == bit;
       if (s == but || (wanted[s] & bit) == 0 || (stages_[s].fixed & bit) != 0 || last) continue;
       wanted[s] &= ~bit;
-      const double then = cost();
+      const Cost then = cost();
       wanted[s] |= bit;
-      if (best == stages_.size() || then < least) best = s, least = then;
+      if (best == stages_.size() || then.is_less(least)) best = s, least = then;
     }
     if (best == stages_.size()) return false;
     wanted[best] &= ~bit;
@@ -132,7 +151,9 @@ class Loading {
     if (before.empty()) return 0;
     const double most = *std::max_element(before.begin(), before.end());
     const double most_after = *std::max_element(after.begin(), after.end());
-    if (most_after > most * (1 + kNothing)) return most / most_after - 1;
+    if (most_after > most * 1.000001) return most / most_after - 1;
+    if (most / most_after > 2 - kNearly) return most / most_after - 1;
+    // Others are as crowded still. But they may only run ahead, and fill what lies between.
     double gain = 0;
     for (std::size_t q = 0; q < before.size(); ++q)
       if (before[q] >= kNearly * most) gain = std::max(gain, before[q] / after[q] - 1);
@@ -140,7 +161,7 @@ class Loading {
   }
 
   /// Calls `act` with how busy the cards of each set of stages are at the rate of now: more than 1
-  /// where they are too few for it.
+  /// where they are too few for it. Stages without a card are in no set.
   template <class Act>
   void for_each_set(Act act) const {
     const std::size_t n = stages_.size();
@@ -148,7 +169,7 @@ class Loading {
       double work = 0;
       CardSet set = 0;
       for (std::size_t s = 0; s < n; ++s)
-        if (has(s) && work_[s] > 0) work += work_[s], set |= wanted[s];
+        if (has(s) && work_[s] > 0 && wanted[s] != 0) work += work_[s], set |= wanted[s];
       if (work > 0) act(work / speed(set));
     };
     if (n <= kAllSets) {
@@ -169,11 +190,12 @@ class Loading {
 /// The step that makes it cost least: a model more, or two cards of unlike speed that change
 /// places. False where none is of effect.
 bool step(Loading& loading, std::span<const CardStage> stages, std::span<const CardPlace> cards) {
-  double least = loading.cost() * (1 - kStep);
   Loading best = loading;
+  Loading::Cost least = loading.cost();
   bool found = false;
   const auto weigh = [&](const Loading& next) {
-    if (const double cost = next.cost(); cost < least) best = next, least = cost, found = true;
+    const Loading::Cost cost = next.cost();
+    if (cost.is_less(least, found ? 0 : kStep)) best = next, least = cost, found = true;
   };
   const auto weigh_swaps = [&](std::size_t stage, int card) {
     for (std::size_t d = 0; d < cards.size(); ++d) {

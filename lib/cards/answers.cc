@@ -10,8 +10,9 @@
 namespace vfm::cards {
 namespace {
 
-constexpr const char* kWhat = "what a worker says of answers";
-constexpr std::size_t kTensors = 3;  // of an answer: its text, its tokens, how likely they were
+constexpr const char* kAnswerWords = "what a worker says of answers";
+constexpr std::size_t kAnswerTensors =
+    3;  // of an answer: its text, its tokens, how likely they were
 
 }  // namespace
 
@@ -25,9 +26,10 @@ Json to_json(const models::AnswerRule& rule) {
 
 models::AnswerRule rule_of(const Json& json) {
   models::AnswerRule rule;
-  rule.choice = {need_number(json, "temperature", kWhat), need_number(json, "top_p", kWhat),
-                 need_number(json, "penalty", kWhat)};
-  rule.most_tokens = static_cast<int>(need_integer(json, "most_tokens", kWhat));
+  rule.choice = {need_number(json, "temperature", kAnswerWords),
+                 need_number(json, "top_p", kAnswerWords),
+                 need_number(json, "penalty", kAnswerWords)};
+  rule.most_tokens = static_cast<int>(need_integer(json, "most_tokens", kAnswerWords));
   rule.seed = json.at("seed").get<std::uint64_t>();
   return rule;
 }
@@ -53,22 +55,22 @@ void put_answer(Parcel& to, const models::Answer& answer) {
 models::Answer answer_at(const Parcel& from, std::size_t i) {
   const auto list = from.words.find("answers");
   if (list == from.words.end() || !list->is_array() || i >= list->size() ||
-      from.tensors.size() != kTensors * list->size())
-    fail("{}: an answer is missing", kWhat);
+      from.tensors.size() != kAnswerTensors * list->size())
+    fail("{}: an answer is missing", kAnswerWords);
   const Json& words = (*list)[i];
-  const Tensor* const tensors = &from.tensors[kTensors * i];
+  const Tensor* const tensors = &from.tensors[kAnswerTensors * i];
   models::Answer answer;
   answer.text = text_of(tensors[0]);
   if (const auto kind = get_integer(words, "kind")) {
     const Word word{.say = Say::error,
                     .kind = static_cast<ErrorKind>(*kind),
-                    .cause = static_cast<Cause>(need_integer(words, "cause", kWhat))};
+                    .cause = static_cast<Cause>(need_integer(words, "cause", kAnswerWords))};
     answer.error = std::make_exception_ptr(told_error(word, answer.text));
     answer.text.clear();
     return answer;
   }
-  answer.prompt_tokens = need_integer(words, "prompt_tokens", kWhat);
-  answer.tokens = need_integer(words, "tokens", kWhat);
+  answer.prompt_tokens = need_integer(words, "prompt_tokens", kAnswerWords);
+  answer.tokens = need_integer(words, "tokens", kAnswerWords);
   answer.cut = get_bool(words, "cut").value_or(false);
   answer.ids = numbers_of<std::int32_t>(tensors[1]);
   answer.log_probabilities = numbers_of<double>(tensors[2]);

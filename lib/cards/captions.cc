@@ -17,7 +17,7 @@
 namespace vfm::cards {
 namespace {
 
-constexpr const char* kWhat = "what a worker is asked about clips";
+constexpr const char* kCaptionWords = "what a worker is asked about clips";
 /// What is seen, keys and values of texts that are written together, and what products need: for
 /// windows and texts of the usual length.
 constexpr std::int64_t kWorkBytes = std::int64_t{4} << 30;
@@ -35,14 +35,14 @@ Json put_seen(Parcel& to, const models::SeenFrames& seen) {
 /// `tensor` comes behind its frames.
 models::SeenFrames take_seen(const Json& words, const Parcel& from, std::size_t& tensor) {
   models::SeenFrames seen;
-  for (std::int64_t left = need_integer(words, "frames", kWhat); left > 0; --left)
+  for (std::int64_t left = need_integer(words, "frames", kCaptionWords); left > 0; --left)
     seen.frames.push_back(numbers_of<std::uint8_t>(from.tensors.at(tensor++)));
-  seen.width = static_cast<int>(need_integer(words, "width", kWhat));
-  seen.height = static_cast<int>(need_integer(words, "height", kWhat));
+  seen.width = static_cast<int>(need_integer(words, "width", kCaptionWords));
+  seen.height = static_cast<int>(need_integer(words, "height", kCaptionWords));
   seen.still = words.at("still").get<bool>();
-  seen.fps = need_number(words, "fps", kWhat);
+  seen.fps = need_number(words, "fps", kCaptionWords);
   seen.times = words.at("times").get<std::vector<double>>();
-  seen.seconds = need_number(words, "seconds", kWhat);
+  seen.seconds = need_number(words, "seconds", kCaptionWords);
   return seen;
 }
 
@@ -52,7 +52,7 @@ struct AskedOnce {
   std::vector<models::Answer> answers = {};
 };
 
-Parcel parcel_of(const std::vector<AskedOnce*>& calls) {
+Parcel question_parcel(const std::vector<AskedOnce*>& calls) {
   Parcel parcel{"answer", {{"seen", Json::array()}, {"questions", Json::array()}}, {}};
   std::map<const models::SeenFrames*, std::size_t> numbers;
   for (const AskedOnce* const call : calls)
@@ -92,7 +92,7 @@ class WorkersAnswers final : public models::AnswersElsewhere {
       const auto answer = models_.ask_late(number_, [&]() -> std::optional<Parcel> {
         calls = take();
         if (calls.empty()) return std::nullopt;
-        return parcel_of(calls);
+        return question_parcel(calls);
       });
       if (answer) take_answers(*answer, calls);
     });
@@ -178,7 +178,7 @@ class WorkersRewriting final : public models::RewritingElsewhere {
       const auto answer = models_.ask_late(number_, [&]() -> std::optional<Parcel> {
         calls = take();
         if (calls.empty()) return std::nullopt;
-        return parcel_of(calls);
+        return question_parcel(calls);
       });
       for (std::size_t i = 0; answer && i < calls.size(); ++i)
         calls[i]->answer = answer_at(*answer, i);
@@ -188,7 +188,7 @@ class WorkersRewriting final : public models::RewritingElsewhere {
   }
 
  private:
-  static Parcel parcel_of(const std::vector<Rewriting*>& calls) {
+  static Parcel question_parcel(const std::vector<Rewriting*>& calls) {
     Parcel parcel{"answer", {{"rules", Json::array()}}, {}};
     for (const Rewriting* const call : calls) {
       parcel.words["rules"].push_back(to_json(call->rule));
@@ -239,8 +239,8 @@ Parcel open_parcel(const std::string& folder, DType compute, bool int8) {
 }
 
 DType compute_of(const Parcel& open) {
-  return need_string(open.words, "compute", kWhat) == dtype_name(DType::bf16) ? DType::bf16
-                                                                              : DType::f32;
+  return need_string(open.words, "compute", kCaptionWords) == dtype_name(DType::bf16) ? DType::bf16
+                                                                                      : DType::f32;
 }
 
 /// Results may not depend on what is faster on the day.

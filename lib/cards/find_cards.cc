@@ -16,7 +16,7 @@ namespace vfm::cards {
 namespace {
 
 constexpr std::string_view kAll = "all", kCpu = "cpu";
-constexpr const char* kWhat = "what a worker says of GPUs";
+constexpr const char* kGpuWords = "what a worker says of GPUs";
 
 struct Found {
   std::string why_none;
@@ -29,14 +29,14 @@ Found list_gpus_apart() {
                 {.service = std::string(kGpuList), .most_bytes = 1 << 20, .sees_all = true});
   const Parcel told = worker.ask({});
   Found found;
-  found.why_none = need_string(told.words, "why_none", kWhat);
+  found.why_none = need_string(told.words, "why_none", kGpuWords);
   for (const Json& gpu : told.words.at("gpus")) {
     Card card;
     card.index = static_cast<int>(found.cards.size());
-    card.name = need_string(gpu, "uuid", kWhat);
-    card.memory = need_integer(gpu, "memory", kWhat);
+    card.name = need_string(gpu, "uuid", kGpuWords);
+    card.memory = need_integer(gpu, "memory", kGpuWords);
     found.cards.push_back(std::move(card));
-    found.models.push_back(need_string(gpu, "name", kWhat));
+    found.models.push_back(need_string(gpu, "name", kGpuWords));
   }
   return found;
 }

@@ -13,7 +13,8 @@ namespace vfm::cards {
 namespace {
 
 constexpr std::uint64_t kHead = 16, kTensorAlign = 64;
-constexpr const char* kWhat = "what a worker or its program says";
+constexpr std::uint64_t kMostSize = std::uint64_t{1} << 40;
+constexpr const char* kParcelWords = "what a worker or its program says";
 
 std::uint64_t aligned(std::uint64_t at) {
   return (at + kTensorAlign - 1) / kTensorAlign * kTensorAlign;
@@ -21,23 +22,26 @@ std::uint64_t aligned(std::uint64_t at) {
 
 std::optional<DType> dtype_of(const Json& name) {
   if (!name.is_string()) return std::nullopt;
-  constexpr std::array kAll{DType::f32, DType::bf16, DType::f16, DType::i16,
-                            DType::i32, DType::i64,  DType::u8,  DType::f8e4m3};
-  const auto found = std::ranges::find(kAll, name.get<std::string>(), dtype_name);
-  return found == kAll.end() ? std::nullopt : std::optional(*found);
+  constexpr std::array kTypes{DType::f32, DType::bf16, DType::f16, DType::i16,
+                              DType::i32, DType::i64,  DType::u8,  DType::f8e4m3};
+  const auto found = std::ranges::find(kTypes, name.get<std::string>(), dtype_name);
+  return found == kTypes.end() ? std::nullopt : std::optional(*found);
 }
 
 /// Nothing for what no tensor in `room` bytes has.
 std::optional<Shape> shape_of(const Json& sizes, DType dtype, std::uint64_t room) {
   if (!sizes.is_array() || sizes.size() > 16) return std::nullopt;
   Shape shape;
-  std::uint64_t bytes = dtype_size(dtype);
   for (const Json& size : sizes) {
-    if (!size.is_number_unsigned()) return std::nullopt;
-    const auto n = size.get<std::uint64_t>();
-    if (n > room || (n > 0 && bytes > room / n)) return std::nullopt;
+    if (!size.is_number_unsigned() || size.get<std::uint64_t>() > kMostSize) return std::nullopt;
+    shape.push_back(size.get<std::int64_t>());
+  }
+  std::uint64_t bytes = dtype_size(dtype);
+  if (std::ranges::find(shape, 0) != shape.end()) return shape;
+  for (const std::int64_t size : shape) {
+    const auto n = static_cast<std::uint64_t>(size);
+    if (bytes > room / n) return std::nullopt;
     bytes *= n;
-    shape.push_back(static_cast<std::int64_t>(n));
   }
   return bytes <= room ? std::optional(std::move(shape)) : std::nullopt;
 }
@@ -91,26 +95,26 @@ void PackedParcel::write(std::byte* to) const {
 
 Parcel read_parcel(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   std::uint64_t mark = 0, size = 0;
-  if (bytes.size() < kHead) fail("{}: no parcel", kWhat);
+  if (bytes.size() < kHead) fail("{}: no parcel", kParcelWords);
   std::memcpy(&mark, bytes.data(), sizeof mark);
   std::memcpy(&size, bytes.data() + sizeof mark, sizeof size);
   if (mark != kParcelMark || size > bytes.size() - kHead || size > kMostWords)
-    fail("{}: no parcel", kWhat);
+    fail("{}: no parcel", kParcelWords);
   const std::string text(reinterpret_cast<const char*>(bytes.data()) + kHead, size);
-  Json all = parse_json(text, kWhat);
+  Json all = parse_json(text, kParcelWords);
   Parcel parcel;
-  parcel.name = need_string(all, "name", kWhat);
+  parcel.name = need_string(all, "name", kParcelWords);
   const auto tensors = all.find("tensors"), words = all.find("words");
   if (words == all.end() || tensors == all.end() || !tensors->is_array() ||
       tensors->size() > kMostTensors)
-    fail("{}: no words, or no list of tensors", kWhat);
+    fail("{}: no words, or no list of tensors", kParcelWords);
   std::uint64_t at = kHead + size;
   for (const Json& entry : *tensors) {
     at = aligned(at);
     const auto dtype = entry.is_array() && entry.size() == 2 ? dtype_of(entry[0]) : std::nullopt;
     const auto shape =
         dtype && at <= bytes.size() ? shape_of(entry[1], *dtype, bytes.size() - at) : std::nullopt;
-    if (!shape) fail("{}: a tensor that cannot be", kWhat);
+    if (!shape) fail("{}: a tensor that cannot be", kParcelWords);
     const Tensor there = Tensor::borrow(bytes.data() + at, *shape, *dtype, owner ? owner : nullptr);
     parcel.tensors.push_back(owner ? there : there.clone());
     at += there.bytes();

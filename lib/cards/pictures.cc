@@ -13,7 +13,7 @@
 namespace vfm::cards {
 namespace {
 
-constexpr const char* kWhat = "what a worker says of pictures";
+constexpr const char* kPictureWords = "what a worker says of pictures";
 /// Activations of a pack, more than any of the models has.
 constexpr std::int64_t kPackBytes = std::int64_t{1} << 30;
 
@@ -39,7 +39,7 @@ Vectors taken_apart(const Tensor& tensor, const Json& sizes) {
   std::size_t at = 0;
   for (const Json& entry : sizes) {
     const std::size_t size = entry.is_number_unsigned() ? entry.get<std::size_t>() : all.size() + 1;
-    if (size > all.size() - at) fail("{}: numbers are missing", kWhat);
+    if (size > all.size() - at) fail("{}: numbers are missing", kPictureWords);
     vectors.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),
                          all.begin() + static_cast<std::ptrdiff_t>(at + size));
     at += size;
@@ -92,11 +92,11 @@ class WorkersPictures final : public models::PictureEncoder {
       request.tensors.push_back(joined(pack, request.words["sizes"]));
       const Parcel answer = models_.ask(number_, std::move(request));
       if (answer.tensors.size() != 1 || !answer.words.contains("sizes"))
-        fail("{}: no vectors", kWhat);
+        fail("{}: no vectors", kPictureWords);
       Vectors made = taken_apart(answer.tensors[0], answer.words["sizes"]);
       const auto whole = [&](const auto& one) { return std::cmp_equal(one.size(), dim()); };
       if (made.size() != pack.size() || !std::ranges::all_of(made, whole))
-        fail("{}: other vectors than those of {} pictures", kWhat, pack.size());
+        fail("{}: other vectors than those of {} pictures", kPictureWords, pack.size());
       std::ranges::move(made, std::back_inserter(all));
     }
     return all;
@@ -117,7 +117,7 @@ std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
 }
 
 std::unique_ptr<Service> open_pictures(const Parcel& open, Device device) {
-  const bool low = need_string(open.words, "compute", kWhat) == dtype_name(DType::bf16);
+  const bool low = need_string(open.words, "compute", kPictureWords) == dtype_name(DType::bf16);
   return std::make_unique<PictureService>(models::make_picture_encoder(
       std::string(text_of(open.tensors.at(0))), device, low ? DType::bf16 : DType::f32));
 }

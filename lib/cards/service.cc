@@ -99,9 +99,10 @@ class Server {
     }
     const auto found = services_.find(request.name);
     if (found == services_.end()) fail("a worker of this program is no '{}'", request.name);
-    constexpr const char* kWhat = "what a worker is started with";
-    set_log_sink(log_to_program, static_cast<LogLevel>(need_integer(request.words, "log", kWhat)));
-    const Device device = parse_device(need_string(request.words, "device", kWhat));
+    constexpr const char* kFirstWords = "what a worker is started with";
+    set_log_sink(log_to_program,
+                 static_cast<LogLevel>(need_integer(request.words, "log", kFirstWords)));
+    const Device device = parse_device(need_string(request.words, "device", kFirstWords));
     if (device == Device::cuda && !why_no_gpu().empty())
       throw GpuError(format("cannot use the GPU: {}", why_no_gpu()));
     request.words = Json(request.words.at("open"));

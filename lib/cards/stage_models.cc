@@ -15,8 +15,8 @@
 namespace vfm::cards {
 namespace {
 
-constexpr const char* kService = "models";
-constexpr const char* kWhat = "what a worker is asked";
+constexpr const char* kStageService = "models";
+constexpr const char* kStageWords = "what a worker is asked";
 
 Parcel addressed(std::size_t number, Parcel request) {
   request.words = {{"number", number}, {"words", std::move(request.words)}};
@@ -30,11 +30,11 @@ class StageService final : public Service {
   StageService(const Services& parts, const Parcel& open, Device device) {
     auto tensor = open.tensors.begin();
     for (const Json& one : open.words.at("services")) {
-      const std::string name = need_string(one, "service", kWhat);
+      const std::string name = need_string(one, "service", kStageWords);
       const auto found = parts.find(name);
       if (found == parts.end()) fail("a worker of this program is no '{}'", name);
       Parcel own{name, one.at("words"), {}};
-      const auto count = static_cast<std::ptrdiff_t>(need_integer(one, "tensors", kWhat));
+      const auto count = static_cast<std::ptrdiff_t>(need_integer(one, "tensors", kStageWords));
       own.tensors.assign(tensor, tensor + count);
       tensor += count;
       services_.push_back(found->second(own, device));
@@ -44,7 +44,8 @@ class StageService final : public Service {
   }
 
   Parcel answer(const Parcel& request) override {
-    const auto number = static_cast<std::size_t>(need_integer(request.words, "number", kWhat));
+    const auto number =
+        static_cast<std::size_t>(need_integer(request.words, "number", kStageWords));
     return services_.at(number)->answer({request.name, request.words.at("words"), request.tensors});
   }
 
@@ -67,7 +68,7 @@ struct StageModels::State {
     const std::lock_guard lock(mutex);
     if (!pool)
       pool = std::make_unique<WorkerPool>(share, cards, CardNeed{.stage = stage, .memory = memory},
-                                          WorkerPlan{.service = kService, .open = open});
+                                          WorkerPlan{.service = kStageService, .open = open});
     return *pool;
   }
 };
@@ -122,7 +123,7 @@ void StageModels::finished() noexcept {
 }
 
 Services stage_services(const Services& parts) {
-  return {{kService, [parts](const Parcel& open, Device device) {
+  return {{kStageService, [parts](const Parcel& open, Device device) {
              return std::make_unique<StageService>(parts, open, device);
            }}};
 }

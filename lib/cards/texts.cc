@@ -13,13 +13,13 @@
 namespace vfm::cards {
 namespace {
 
-constexpr const char* kWhat = "what a worker says of texts";
+constexpr const char* kTextWords = "what a worker says of texts";
 /// Of a pack of texts (models/encoder/packed_text_encoder.h), about.
 constexpr std::int64_t kPackTokens = 4096;
 
 using Embeddings = std::vector<text::TokenEmbeddings>;
 
-Parcel parcel_of(const Embeddings& all) {
+Parcel embedding_parcel(const Embeddings& all) {
   Parcel parcel{"", {{"tokens", Json::array()}}, {}};
   std::int64_t count = 0;
   for (const text::TokenEmbeddings& one : all) {
@@ -37,7 +37,7 @@ Parcel parcel_of(const Embeddings& all) {
 Embeddings embeddings_of(const Parcel& parcel, int dim, std::size_t texts) {
   const auto tokens = parcel.words.find("tokens");
   if (parcel.tensors.size() != 1 || tokens == parcel.words.end() || tokens->size() != texts)
-    fail("{}: other embeddings than those of {} texts", kWhat, texts);
+    fail("{}: other embeddings than those of {} texts", kTextWords, texts);
   const std::span<const float> values = parcel.tensors[0].floats();
   const auto each = static_cast<std::size_t>(dim);
   Embeddings all;
@@ -45,7 +45,7 @@ Embeddings embeddings_of(const Parcel& parcel, int dim, std::size_t texts) {
   for (const Json& entry : *tokens) {
     const std::size_t left = (values.size() - at) / each;
     if (!entry.is_number_unsigned() || entry.get<std::uint64_t>() > left)
-      fail("{}: numbers are missing", kWhat);
+      fail("{}: numbers are missing", kTextWords);
     const auto count = entry.get<std::size_t>();
     const auto from = values.begin() + static_cast<std::ptrdiff_t>(at);
     all.push_back(
@@ -63,7 +63,7 @@ class TextService final : public Service {
     std::vector<std::string> texts;
     for (const Tensor& one : request.tensors)
       texts.emplace_back(text_of(one));
-    return parcel_of(encoder_->encode_all(texts));
+    return embedding_parcel(encoder_->encode_all(texts));
   }
 
  private:

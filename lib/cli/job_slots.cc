@@ -40,7 +40,7 @@ Slots Context::slots(const JobOptions& jobs, int threads) const {
   const int shared = Slots::finds_jobserver(makeflags) ? PipeBoard::kNone : given;
   auto board =
       std::make_shared<PipeBoard>(jobs.share, shared, otherwise, PipeBoard::Stage{.name = program});
-  meter.watch(board, jobs.share_report);
+  meter.watch(board, jobs.share, jobs.share_report);
   if (threads == 0) threads = board->slots() > 0 ? board->slots() : otherwise;
   return Slots(threads, makeflags, std::move(board));
 }

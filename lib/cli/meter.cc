@@ -117,7 +117,8 @@ void Meter::draw(bool last) {
   if (due(last)) put_lines(text(Clock::now()));
 }
 
-void Meter::watch(std::shared_ptr<PipeBoard> board, const std::string& page) {
+void Meter::watch(std::shared_ptr<PipeBoard> board, const std::string& share,
+                  const std::string& page) {
   const bool draws = style_ == MeterStyle::line;
   {
     const std::lock_guard lock(mutex_);
@@ -125,7 +126,7 @@ void Meter::watch(std::shared_ptr<PipeBoard> board, const std::string& page) {
     board_->set_draws(draws);
   }
   if (!draws && page.empty()) return;
-  view_ = std::make_unique<PipeView>(board_,
+  view_ = std::make_unique<PipeView>(board_, share,
                                      draws ? [this](const PipeLook& look) { draw_pipe(look); }
                                            : std::function<void(const PipeLook&)>(),
                                      page);

@@ -35,8 +35,8 @@ class Meter : public Progress {
   void part(const void* item, double done) override;
 
   /// From now on counts on the board, too, and draws all of its programs where the style is line.
-  /// `page`: a page to write of them, or "". Once, before start().
-  void watch(std::shared_ptr<PipeBoard> board, const std::string& page);
+  /// `share`: the board's file. `page`: a page to write of them, or "". Once, before start().
+  void watch(std::shared_ptr<PipeBoard> board, const std::string& share, const std::string& page);
   /// Ends watching, and writes the page. Throws Error.
   void end_watch();
 

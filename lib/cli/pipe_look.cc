@@ -29,6 +29,23 @@ double held_up(const PipeLook& look, std::size_t stage) {
   return std::min(1.0, here.input + output);
 }
 
+/// Who is short of cards, and has most of them; -1: nobody.
+Bottleneck short_of_cards(const PipeLook& look) {
+  Bottleneck found;
+  double most = 0;
+  for (std::size_t i = 0; i < look.stages.size(); ++i)
+    for (const CardLook& cards : look.stages[i].cards)
+      if (look.stages[i].state.alive && is_short_of_cards(cards) && cards.busy > most) {
+        most = cards.busy;
+        found = {static_cast<int>(i),
+                 cards.state.kind == "compute"
+                     ? fmt::format("has {:.1f} cards, and items wait for more", most)
+                     : fmt::format("has {:.1f} {} sessions, and items wait for more", most,
+                                   harmless(cards.state.kind))};
+      }
+  return found;
+}
+
 }  // namespace
 
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
@@ -52,7 +69,13 @@ PipeLook look_between(const std::vector<StageState>& before, const std::vector<S
   return look;
 }
 
+void add_cards(PipeLook& look, const CardStates& before, const CardStates& after) {
+  for (StageLook& stage : look.stages)
+    stage.cards = cards_between(before, after, look.seconds, stage.state.pid);
+}
+
 Bottleneck find_bottleneck(const PipeLook& look) {
+  if (const Bottleneck cards = short_of_cards(look); cards.stage >= 0) return cards;
   int most = -1, least = -1;
   double used = 0, waiting = 0;
   for (std::size_t i = 0; i < look.stages.size(); ++i) {
@@ -100,7 +123,7 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
     units = std::max(units, states[i].unit.size());
   }
   std::vector<std::string> lines;
-  for (const auto& [state, rate, slots, waiting, input, output] : look.stages) {
+  for (const auto& [state, rate, slots, waiting, input, output, cards] : look.stages) {
     std::string line = fmt::format("{:<{}} {:>9} {:<{}} {:>7}/s", names[lines.size()], longest,
                                    state.done, harmless(state.unit), units, format_count(rate));
     if (!state.alive) {
@@ -110,6 +133,8 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
       if (state.input_bytes > 0)
         line +=
             fmt::format(", {} in the pipe", format_bytes(static_cast<double>(state.input_bytes)));
+      for (const CardLook& kind : cards)
+        line += "; " + card_text(kind);
     }
     lines.push_back(line);
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/card_look.h"
 #include "report/html.h"
 
 namespace vfm::cli {
@@ -25,10 +26,11 @@ std::string percent(double share) {
 
 }  // namespace
 
-PipeView::PipeView(std::shared_ptr<PipeBoard> board, std::function<void(const PipeLook&)> show,
-                   std::string page)
-    : board_(std::move(board)), show_(std::move(show)), page_(std::move(page)) {
+PipeView::PipeView(std::shared_ptr<PipeBoard> board, const std::string& share,
+                   std::function<void(const PipeLook&)> show, std::string page)
+    : board_(std::move(board)), show_(std::move(show)), page_(std::move(page)), watch_(share) {
   before_ = board_->stages();
+  cards_ = watch_.look();
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -65,7 +67,10 @@ PipeLook PipeView::look() {
   const std::vector<StageState> after = board_->stages();
   PipeLook look = look_between(before_, after, std::chrono::duration<double>(now - last_).count(),
                                board_->slots());
+  CardStates cards = watch_.look();
+  add_cards(look, cards_, cards);
   before_ = after;
+  cards_ = std::move(cards);
   last_ = now;
   keep(look);
   return look;
@@ -144,7 +149,28 @@ void PipeView::write_page() const {
         [](const StageLook& s) { return s.rate; });
   chart("waiting", "Items that were read and had no slot yet.",
         [](const StageLook& s) { return s.waiting; });
+  if (!cards_.stages.empty()) {
+    write_cards(page);
+    chart("cards", "Cards that each program kept busy.", [](const StageLook& s) {
+      double busy = 0;
+      for (const CardLook& kind : s.cards)
+        if (kind.state.kind == "compute") busy += kind.busy;
+      return busy;
+    });
+  }
   page.write(page_);
+}
+
+void PipeView::write_cards(report::Page& page) const {
+  page.paragraph(fmt::format("Cards: {} that the programs share.", cards_.cards.size()));
+  page.table(card_columns(), card_rows(cards_));
+  const auto names = distinct_names(before_);
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < before_.size(); ++i)
+    for (const CardStageState& stage : cards_.stages)
+      if (stage.pid == before_[i].pid)
+        rows.push_back(card_stage_row(names[i], stage, before_[i].age));
+  page.table(card_stage_columns(), rows);
 }
 
 }  // namespace vfm::cli

@@ -17,17 +17,22 @@
 #include <thread>
 #include <vector>
 
+#include "base/card_states.h"
 #include "base/pipe_board.h"
 #include "cli/pipe_look.h"
+
+namespace vfm::report {
+class Page;
+}
 
 namespace vfm::cli {
 
 class PipeView {
  public:
-  /// `show`: called with each look, in the view's thread; may be empty. `page`: a file to write,
-  /// every few seconds and at the end; "": none.
-  PipeView(std::shared_ptr<PipeBoard> board, std::function<void(const PipeLook&)> show,
-           std::string page);
+  /// `share`: where its file is. `show`: called with each look, in the view's thread; may be empty.
+  /// `page`: a file to write, every few seconds and at the end; "": none.
+  PipeView(std::shared_ptr<PipeBoard> board, const std::string& share,
+           std::function<void(const PipeLook&)> show, std::string page);
   /// Ends the thread.
   ~PipeView();
   PipeView(const PipeView&) = delete;
@@ -48,6 +53,7 @@ class PipeView {
   PipeLook look();
   void keep(const PipeLook& look);
   void write_page() const;
+  void write_cards(report::Page& page) const;
 
   const std::shared_ptr<PipeBoard> board_;
   const std::function<void(const PipeLook&)> show_;
@@ -60,6 +66,8 @@ class PipeView {
   // Of the view's thread, then of finish().
   Clock::time_point last_ = begin_;
   std::vector<StageState> before_;
+  CardWatch watch_;
+  CardStates cards_;  // as before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;                 // of so many looks one is kept
   std::map<std::string, double> bottleneck_seconds_;  // by program

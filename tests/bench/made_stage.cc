@@ -2,7 +2,8 @@
 // All else is as in the real ones: records, order, -j, --share, make's jobserver, signals.
 //
 // A record: {"kind": "made", "seconds": [0.02, 0.1], ...}. The first of the seconds are this
-// program's; what it writes has the rest, and all other keys. For tests of how slots are shared.
+// program's; what it writes has the rest, and all other keys. With --cards they are of made cards,
+// which the record names then. For tests of how slots and cards are shared.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "io/manifest.h"
+#include "made_cards.h"
 
 namespace {
 
@@ -41,12 +43,15 @@ class MadeStage : public vfm::cli::Tool {
                  "one item of twenty takes twenty times as long as the others");
     app.add_option("--log", log_, "append when each item began and ended, in one write");
     app.add_flag("--stamp", stamp_, "write when each record came");
+    app.add_flag("--name-card", name_card_, "write which card did the item");
+    cards_.add_options(app);
   }
 
   long run(vfm::cli::Context& context) override {
     vfm::Slots slots = context.slots(jobs_);
     if (!log_.empty())
       log_fd_ = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    has_cards_ = cards_.join(jobs_.share);
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
     context.progress.start("items", 0);
@@ -58,6 +63,7 @@ class MadeStage : public vfm::cli::Tool {
             context.manifest.write(item);
           context.progress.add();
         });
+    cards_.finished();
     return 0;
   }
 
@@ -78,9 +84,15 @@ class MadeStage : public vfm::cli::Tool {
     return std::move(record->json);
   }
 
-  vfm::Json work(vfm::Json& item) const {
+  vfm::Json work(vfm::Json& item) {
     const double begin = clock_seconds();
-    std::this_thread::sleep_for(std::chrono::duration<double>(item.at("takes").get<double>()));
+    const double takes = item.at("takes").get<double>();
+    if (has_cards_) {
+      const std::string card = cards_.work(takes);
+      if (name_card_) item["card"] = card;
+    } else {
+      std::this_thread::sleep_for(std::chrono::duration<double>(takes));
+    }
     item.erase("takes");
     const std::string line = fmt::format("{:.6f} 1\n{:.6f} -1\n", begin, clock_seconds());
     if (log_fd_ >= 0 && ::write(log_fd_, line.data(), line.size()) < 0)
@@ -92,8 +104,9 @@ class MadeStage : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;
   int fan_out_ = 1, log_fd_ = -1;
-  bool unlike_ = false, stamp_ = false;
+  bool unlike_ = false, stamp_ = false, name_card_ = false, has_cards_ = false;
   std::uint64_t number_ = 0;
+  vfm::MadeCards cards_;
 };
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <deque>
 #include <functional>
 #include <queue>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -46,30 +45,27 @@ struct SimulatedCards {
   std::vector<CardSet> split;  ///< of each stage, loaded from the begin; none: the rule decides
   double until = 1e9;
 
+  /// A model on a card, or an item.
+  struct Span {
+    std::size_t stage, card;
+    double from, to;
+    std::int64_t source = 0;
+  };
   struct Result {
-    std::vector<double> times;          ///< at which the last stage's records came
-    std::vector<std::int64_t> sources;  ///< of each of them
-    /// Of each stage: (when, +1 or -1): cards that have its model, and that have an item of it.
-    std::vector<std::vector<std::pair<double, int>>> loaded, busy;
-    int loads = 0;
-    std::vector<double> load_times;
+    std::vector<double> times;  ///< at which the last stage's records came
+    std::vector<Span> models;   ///< from when they are loaded until they begin to unload
+    std::vector<Span> items;
+    bool memory_kept = true;  ///< by each plan, and at each load
+    int loads() const { return static_cast<int>(models.size()); }
     double end() const { return times.empty() ? 0 : times.back(); }
     /// Records a second in [from, to).
     double rate(double from, double to) const {
       const auto in = [&](double t) { return std::lower_bound(times.begin(), times.end(), t); };
       return static_cast<double>(in(to)-in(from)) / (to - from);
     }
-    /// Mean of one of those above in [from, to).
-    static double mean(const std::vector<std::pair<double, int>>& changes, double from, double to) {
-      double sum = 0;
-      for (const auto& [at, by] : changes)
-        if (at < to) sum += by * (to - std::max(at, from));
-      return sum / (to - from);
-    }
-    /// Share of the time of a stage's loaded cards in which they have an item of it.
-    double share_busy(std::size_t stage, double from, double to) const {
-      return mean(busy[stage], from, to) / mean(loaded[stage], from, to);
-    }
+    /// Of the time in [from, to) that cards have a stage's model: the share in which they have an
+    /// item, of whichever stage.
+    double share_busy(std::size_t stage, double from, double to) const;
   };
   Result run() const;
 };
@@ -106,14 +102,12 @@ struct StageState {
 class Run {
  public:
   explicit Run(const SimulatedCards& pipe) : pipe_(pipe), states_(pipe.stages.size()) {
-    result_.loaded.resize(states_.size());
-    result_.busy.resize(states_.size());
     for (const SimulatedCards::Card& card : pipe.cards)
       places_.push_back({card.memory, 1});
     for (std::size_t s = 0; s < pipe.split.size(); ++s) {
       states_[s].loaded = states_[s].wanted = pipe.split[s];
       for (std::size_t c = 0; c < places_.size(); ++c)
-        if (has(pipe.split[s], c)) result_.loaded[s].emplace_back(0, 1);
+        if (has(pipe.split[s], c)) add_model(s, c);
     }
     if (pipe.split.empty()) events_.push({kLook, Event::look});
   }
@@ -165,13 +159,12 @@ class Run {
       if (stage.last.seconds > 0) stage.counts.squares += compare_items(stage.last, ended, places_);
       stage.last = ended;
       stage.idle_since = now_;
-      result_.busy[event.stage].emplace_back(now_, -1);
       find(stage, event.number).state = Item::ready;
     } else if (event.what == Event::load) {
       stage.loading &= ~bit;
       stage.loaded |= bit;
       if (stage.had_card < 0) stage.had_card = now_;
-      result_.loaded[event.stage].emplace_back(now_, 1);
+      add_model(event.stage, event.card);
       settled_ = now_ + kSettle;
     } else if (event.what == Event::unload) {
       stage.unloading &= ~bit;
@@ -212,6 +205,10 @@ class Run {
     const auto wanted = plan_by_averages(stages, averages, places_, now_ - settled_);
     for (std::size_t s = 0; s < states_.size(); ++s)
       states_[s].wanted = wanted[s];
+    for (std::size_t c = 0; c < places_.size(); ++c)
+      if (memory_of(c, [&](const StageState& stage) { return stage.wanted; }) >
+          pipe_.cards[c].memory)
+        result_.memory_kept = false;
   }
 
   void load_or_unload(std::size_t s, std::size_t c) {
@@ -220,22 +217,29 @@ class Run {
     if ((stage.loaded & ~stage.on & ~stage.wanted & bit) != 0) {
       stage.loaded &= ~bit;
       stage.unloading |= bit;
-      result_.loaded[s].emplace_back(now_, -1);
+      for (SimulatedCards::Span& model : result_.models)
+        if (model.stage == s && model.card == c && model.to > now_) model.to = now_;
       events_.push({now_ + pipe_.unload_seconds, Event::unload, s, c});
     }
     const CardSet all = stage.loading | stage.loaded | stage.unloading;
     if ((stage.wanted & ~all & bit) == 0 || stage.waiting == 0) return;
-    std::int64_t used = pipe_.stages[s].memory;
-    for (std::size_t other = 0; other < states_.size(); ++other) {
-      const StageState& state = states_[other];
-      if (has(state.loading | state.loaded | state.unloading, c))
-        used += pipe_.stages[other].memory;
-    }
-    if (used > pipe_.cards[c].memory) return;
+    const std::int64_t used = memory_of(
+        c, [](const StageState& state) { return state.loading | state.loaded | state.unloading; });
+    if (used + pipe_.stages[s].memory > pipe_.cards[c].memory) return;
     stage.loading |= bit;
-    ++result_.loads;
-    result_.load_times.push_back(now_);
     events_.push({now_ + pipe_.stages[s].load_seconds, Event::load, s, c});
+  }
+
+  template <class Which>
+  std::int64_t memory_of(std::size_t card, Which which) const {
+    std::int64_t memory = 0;
+    for (std::size_t s = 0; s < states_.size(); ++s)
+      if (has(which(states_[s]), card)) memory += pipe_.stages[s].memory;
+    return memory;
+  }
+
+  void add_model(std::size_t stage, std::size_t card) {
+    result_.models.push_back({stage, card, now_, 1e12});
   }
 
   static Item& find(StageState& stage, std::int64_t number) {
@@ -249,7 +253,6 @@ class Run {
       while (stage.writing > 0) {
         if (s + 1 == states_.size()) {
           result_.times.push_back(now_);
-          result_.sources.push_back(stage.writing_source);
         } else {
           if (states_[s + 1].input.size() >= pipe_.pipe_records) return moved;
           states_[s + 1].input.push_back(stage.writing_source);
@@ -314,9 +317,9 @@ class Run {
     ++stage.running;
     stage.on |= card_bit(static_cast<int>(card));
     stage.since[card] = now_;
-    result_.busy[s].emplace_back(now_, 1);
     const double takes =
         pipe_.stages[s].seconds(first->number, first->source) / pipe_.cards[card].speed;
+    result_.items.push_back({s, card, now_, now_ + takes, first->source});
     events_.push({now_ + takes, Event::item, s, card, first->number});
   }
 
@@ -330,6 +333,21 @@ class Run {
 };
 
 }  // namespace card_simulation
+
+inline double SimulatedCards::Result::share_busy(std::size_t stage, double from, double to) const {
+  double loaded = 0, busy = 0;
+  const auto overlap = [](const Span& a, const Span& b) {
+    return std::max(0.0, std::min(a.to, b.to) - std::max(a.from, b.from));
+  };
+  for (const Span& model : models) {
+    if (model.stage != stage) continue;
+    const Span there{stage, model.card, std::max(model.from, from), std::min(model.to, to)};
+    loaded += std::max(0.0, there.to - there.from);
+    for (const Span& item : items)
+      if (item.card == model.card) busy += overlap(item, there);
+  }
+  return loaded > 0 ? busy / loaded : 0;
+}
 
 inline SimulatedCards::Result SimulatedCards::run() const {
   return card_simulation::Run(*this).run();

@@ -1,0 +1,118 @@
+// Made cards of tests/bench/made_stage.cc: they have a speed and memory, their models take time to
+// load, and their items sleep. What is decided about them is the board's (base/card_board.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/card_board.h"
+#include "base/error.h"
+
+namespace vfm {
+
+class MadeCards {
+ public:
+  void add_options(CLI::App& app) {
+    app.add_option("--cards", cards_, "NAME:MEMORY[:SPEED] of each card")->delimiter(',');
+    app.add_option("--stage", stage_, "what this program is to the others that share");
+    app.add_option("--model", model_, "memory of its model");
+    app.add_option("--load", load_seconds_, "seconds that a load takes");
+    app.add_option("--fails", fails_, "NAME:ITEM of a card: which item there is the first to fail");
+    app.add_option("--card-log", log_, "append loads and items: a line each, with when");
+  }
+
+  /// Whether there are cards.
+  bool join(const std::string& share) {
+    if (cards_.empty()) return false;
+    if (!log_.empty())
+      log_fd_ = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    std::vector<Card> cards;
+    for (const std::string& text : cards_) {
+      const std::vector<std::string> parts = CLI::detail::split(text, ':');
+      if (parts.size() < 2) fail_usage("--cards {}: NAME:MEMORY[:SPEED]", text);
+      Card& card = cards.emplace_back();
+      card.index = static_cast<int>(cards.size()) - 1;
+      card.name = parts[0];
+      card.memory = number(parts[1]);
+      speeds_[card.name] = parts.size() > 2 ? std::stod(parts[2]) : 1;
+    }
+    if (const std::vector<std::string> parts = CLI::detail::split(fails_, ':'); parts.size() == 2)
+      failing_ = parts[0], fails_from_ = number(parts[1]);
+    CardBoard::Actions actions;
+    actions.load = [this](const Card& card) {
+      log("load", card.name, 1);
+      sleep(load_seconds_);
+      log("ready", card.name, 1);
+    };
+    actions.unload = [this](const Card& card) { log("load", card.name, -1); };
+    board_ = std::make_unique<CardBoard>(share, cards, CardNeed{.stage = stage_, .memory = model_},
+                                         std::move(actions));
+    return true;
+  }
+
+  /// An item that takes so long on a card of speed 1. Returns the card that did it.
+  std::string work(double seconds) {
+    for (;;) {
+      const auto lease = board_->take();
+      const std::string& name = lease->card->name;
+      log("item", name, 1);
+      sleep(seconds / speeds_.at(name));
+      log("item", name, -1);
+      if (name == failing_ && ++on_failing_ >= fails_from_) {
+        log("fails", name, 1);
+        board_->fail(*lease, "it was made to");
+        continue;
+      }
+      board_->give(*lease);
+      return name;
+    }
+  }
+
+  void finished() {
+    if (board_) board_->finished();
+  }
+
+ private:
+  static std::int64_t number(const std::string& text) {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    if (std::from_chars(text.data(), end, value).ptr != end) fail_usage("'{}' is no number", text);
+    return value;
+  }
+  static void sleep(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+  /// WHEN STAGE MEMORY WHAT CARD BY
+  void log(const char* what, const std::string& card, int by) {
+    if (log_fd_ < 0) return;
+    const double now =
+        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    const std::string line =
+        fmt::format("{:.6f} {} {} {} {} {}\n", now, stage_, model_, what, card, by);
+    if (::write(log_fd_, line.data(), line.size()) < 0) fail("cannot write '{}'", log_);
+  }
+
+  std::vector<std::string> cards_;
+  std::string stage_ = "made_stage", fails_, log_, failing_;
+  std::int64_t model_ = 1, fails_from_ = 0;
+  double load_seconds_ = 0;
+  int log_fd_ = -1;
+  std::map<std::string, double> speeds_;
+  std::atomic<std::int64_t> on_failing_ = 0;
+  std::unique_ptr<CardBoard> board_;  // last: it calls back until it is gone
+};
+
+}  // namespace vfm

@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# Cards that programs of a pipe share: made programs with made cards, which sleep. Long series: tests/nightly/cards.bats.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+load made_pipe
+bats_require_minimum_version 1.5.0
+
+CARDS=a:10,b:10,c:10,d:10
+
+# cards_pipe OPTION...: three stages, whose models have one card to themselves, or two of them have one.
+cards_pipe() {
+  "$MADE" items.jsonl --cards $CARDS --stage one --model 6 --load 0.1 --card-log log.1 "$@" |
+    "$MADE" --cards $CARDS --stage two --model 4 --load 0.1 --card-log log.2 "$@" |
+    "$MADE" --cards $CARDS --stage three --model 7 --load 0.1 --card-log log.3 "$@"
+}
+
+# Whether the logs tell of no card with two items, or with more models than memory.
+kept() {
+  "$VFM_ROOT/tests/cli/card-log" $CARDS "$@" | tee told.json
+  jq -e '.over == 0 and .twice == 0' told.json
+}
+
+@test "stages of a pipe share cards: an item a card, models where memory is, the same bytes as alone" {
+  made_items 30 0.01 0.02 0.03 >items.jsonl
+  "$MADE" items.jsonl | "$MADE" | "$MADE" >alone.jsonl
+  VFM_SLOTS=24 cards_pipe -j8 --share share >shared.jsonl
+  cmp alone.jsonl shared.jsonl
+  kept log.*
+  jq -e '.items == {"one": 30, "two": 30, "three": 30}' told.json
+}
+
+@test "a stage that is killed takes no card with it, nor the memory of its models" {
+  made_items 4 100 >long.jsonl
+  made_items 8 0.05 >short.jsonl
+  export VFM_SLOTS=16
+  "$MADE" long.jsonl -j4 --share share --cards $CARDS --stage killed --model 10 --card-log log.1 >/dev/null 2>&1 3>&- &
+  local killed=$!
+  until [ -e log.1 ] && [ "$(grep -c 'item' log.1)" -eq 4 ]; do sleep 0.01; done
+  "$MADE" short.jsonl -j8 --share share --cards $CARDS --stage next --model 10 --card-log log.2 >out 3>&- &
+  sleep 0.3
+  [ ! -s log.2 ]
+  kill -KILL "$killed"
+  wait "$killed" || true
+  echo "$(tail -n 1 log.1 | cut -d ' ' -f 1)1 killed 0 killed - 0" >>log.1
+  wait "$!"
+  [ "$(records <out | wc -l)" -eq 8 ]
+  kept log.*
+}
+
+@test "a card that fails is left out by name, and its item is done on another one" {
+  made_items 20 0.02 >items.jsonl
+  "$MADE" items.jsonl >alone.jsonl
+  "$MADE" items.jsonl -j8 --cards $CARDS --card-log log --fails b:2 >out.jsonl 2>err
+  cmp alone.jsonl out.jsonl
+  grep -F "made_stage: warning: card 'b' is left out for made_stage from now on: it was made to" err
+  kept log
+  jq -e '.items.made_stage == 21' told.json
+  [ "$(grep -c 'item b 1' log)" -eq 2 ]
+  # None is left: the run fails, and says why.
+  run --separate-stderr "$MADE" items.jsonl -j2 --cards a:10 --fails a:3
+  [ "$status" -eq 1 ]
+  # shellcheck disable=SC2154
+  [[ $stderr == *"no card is left for made_stage: 'a': it was made to"* ]]
+}

@@ -1,0 +1,424 @@
+// Cards that programs share by a file: who has them, where models are loaded, and what becomes of
+// those of a program that is killed or stopped. Loads take a moment here, and need no GPU.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/card_board.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "support/temporary_folder.h"
+
+using namespace vfm;
+
+namespace {
+
+using std::chrono::milliseconds;
+
+void await(const std::function<bool()>& what) {
+  for (int i = 0; i < 20'000 && !what(); ++i)
+    std::this_thread::sleep_for(milliseconds(1));
+  REQUIRE(what());
+}
+
+std::vector<Card> cards_of(int count, std::int64_t memory) {
+  std::vector<Card> cards;
+  for (int i = 0; i < count; ++i)
+    cards.push_back({i, "card " + std::to_string(i), memory});
+  return cards;
+}
+
+/// What is loaded on the machine's cards: more than there is memory for is never.
+class MadeMachine {
+ public:
+  explicit MadeMachine(std::int64_t memory) : memory_(memory) {}
+  CardBoard::Actions actions(const CardNeed& need, int load_ms = 1) {
+    return {[=, this](const Card& card) {
+              change(need, card, 1);
+              std::this_thread::sleep_for(milliseconds(load_ms));
+            },
+            [=, this](const Card& card) { change(need, card, -1); }};
+  }
+  int loaded(const std::string& stage) {
+    const std::lock_guard lock(mutex_);
+    int count = 0;
+    for (const auto& [at, models] : models_)
+      if (at.first == stage) count += models;
+    return count;
+  }
+  bool kept() const { return kept_; }
+  int loads() const { return loads_; }
+
+ private:
+  void change(const CardNeed& need, const Card& card, int by) {
+    const std::lock_guard lock(mutex_);
+    int& models = models_[{need.stage, card.name}];
+    models += by;
+    used_[card.name] += by * need.memory;
+    if (models < 0 || models > 1 || used_[card.name] > memory_) kept_ = false;
+    if (by > 0) ++loads_;
+  }
+  const std::int64_t memory_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, int> models_;
+  std::map<std::string, std::int64_t> used_;
+  std::atomic<bool> kept_ = true;
+  std::atomic<int> loads_ = 0;
+};
+
+CardNeed need_of(const std::string& stage, std::int64_t memory) {
+  return {.stage = stage, .memory = memory, .input = -1, .output = -1};
+}
+
+std::unique_ptr<CardBoard> join_cards(MadeMachine& machine, const std::string& share, int cards,
+                                      std::int64_t memory, const CardNeed& need) {
+  return std::make_unique<CardBoard>(share, cards_of(cards, memory), need, machine.actions(need));
+}
+
+/// A program with a model on each of its cards and an item on the first, which says so and sleeps.
+class CardHolder {
+ public:
+  CardHolder(const std::string& share, int cards, std::int64_t memory, bool item,
+             bool worker = false) {
+    int fds[2];
+    REQUIRE(::pipe(fds) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      CardBoard board(share, cards_of(cards, memory), need_of("holder", memory), {});
+      std::vector<CardBoard::Lease> leases;
+      for (int i = 0; i < cards; ++i)
+        leases.push_back(*board.take());
+      for (std::size_t i = item ? 1 : 0; i < leases.size(); ++i)
+        board.give(leases[i]);
+      const pid_t child = worker ? ::fork() : 0;
+      if (worker && child == 0)
+        for (;;)
+          ::pause();
+      if (::write(fds[1], &child, sizeof child) == sizeof child)
+        for (;;)
+          ::pause();
+      ::kill(::getpid(), SIGKILL);
+    }
+    ::close(fds[1]);
+    REQUIRE(::read(fds[0], &worker_, sizeof worker_) == sizeof worker_);
+    ::close(fds[0]);
+  }
+  ~CardHolder() {
+    kill();
+    kill_worker();
+  }
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  void kill_worker() {
+    if (worker_ > 0) ::kill(worker_, SIGKILL);
+    worker_ = 0;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0, worker_ = 0;
+};
+
+std::string card_warnings;  // of the log sink
+
+}  // namespace
+
+TEST_CASE("the cards of one program: an item a card, and a model stays until no more come") {
+  MadeMachine machine(10);
+  const CardNeed need = need_of("stage", 6);
+  auto board = join_cards(machine, "", 2, 10, need);
+  const auto one = board->take(), two = board->take();
+  REQUIRE((one && two));
+  CHECK(one->card->name != two->card->name);
+  CHECK(machine.loaded("stage") == 2);
+  std::atomic<bool> over = false, got = false;
+  std::thread third([&] {
+    const auto lease = board->take();
+    got = true;
+    board->give(*lease);
+  });
+  std::this_thread::sleep_for(milliseconds(120));
+  CHECK_FALSE(got);
+  board->give(*one);
+  third.join();
+  CHECK(got);
+  const auto again = board->take();
+  std::thread fourth([&] { CHECK_FALSE(board->take(&over)); });
+  std::this_thread::sleep_for(milliseconds(120));
+  over = true;
+  fourth.join();
+  board->give(*again);
+  board->give(*two);
+  CHECK(machine.loads() == 2);
+  board->finished();
+  await([&] { return machine.loaded("stage") == 0; });
+  // Another item is loaded for again; whoever leaves unloads.
+  board->give(*board->take());
+  CHECK(machine.loaded("stage") >= 1);
+  board.reset();
+  CHECK(machine.loaded("stage") == 0);
+  CHECK(machine.kept());
+}
+
+TEST_CASE("models of several stages are on one card where its memory allows, an item at a time") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  auto first = join_cards(machine, folder / "share", 1, 10, need_of("first", 6));
+  auto second = join_cards(machine, folder / "share", 1, 10, need_of("second", 4));
+  first->give(*first->take());
+  second->give(*second->take());
+  CHECK((machine.loaded("first") == 1 && machine.loaded("second") == 1));
+  const auto lease = first->take();
+  std::atomic<bool> got = false;
+  std::thread thread([&] {
+    const auto other = second->take();
+    got = true;
+    second->give(*other);
+  });
+  std::this_thread::sleep_for(milliseconds(120));
+  CHECK_FALSE(got);
+  first->give(*lease);
+  thread.join();
+  CHECK(machine.loads() == 2);
+  CHECK(machine.kept());
+}
+
+TEST_CASE("where memory lacks, a stage that has nothing to do leaves its card to another") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  auto first = join_cards(machine, folder / "share", 1, 10, need_of("first", 6));
+  auto second = join_cards(machine, folder / "share", 1, 10, need_of("second", 6));
+  const auto lease = first->take();
+  std::atomic<bool> got = false;
+  std::thread thread([&] {
+    const auto other = second->take();
+    got = true;
+    second->give(*other);
+  });
+  std::this_thread::sleep_for(milliseconds(1300));
+  CHECK_FALSE(got);  // an item of the first is on it
+  CHECK(machine.loaded("first") == 1);
+  first->give(*lease);
+  thread.join();
+  CHECK(machine.loaded("first") == 0);
+  // It gets it at once where the other one says that no more comes.
+  second->finished();
+  first->give(*first->take());
+  CHECK(machine.kept());
+}
+
+TEST_CASE("a program that is killed leaves its cards and its models' memory") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  CardHolder holder(folder / "share", 2, 10, true);
+  auto board = join_cards(machine, folder / "share", 2, 10, need_of("stage", 6));
+  std::atomic<bool> got = false;
+  std::thread thread([&] {
+    const auto one = board->take();
+    const auto two = board->take();
+    got = true;
+    board->give(*one);
+    board->give(*two);
+  });
+  std::this_thread::sleep_for(milliseconds(200));
+  CHECK_FALSE(got);
+  holder.kill();
+  thread.join();
+  CHECK(machine.kept());
+}
+
+TEST_CASE("the memory of a killed program counts as long as a worker of it lives") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  CardHolder holder(folder / "share", 1, 10, false, true);
+  auto board = join_cards(machine, folder / "share", 1, 10, need_of("stage", 6));
+  CHECK(board->life() >= 0);
+  holder.kill();
+  std::atomic<bool> got = false;
+  std::thread thread([&] {
+    board->give(*board->take());
+    got = true;
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  CHECK_FALSE(got);
+  holder.kill_worker();
+  thread.join();
+  CHECK(machine.kept());
+}
+
+TEST_CASE("a program that is stopped keeps its models, and others use what is left") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  CardHolder holder(folder / "share", 1, 10, false);
+  REQUIRE(::kill(holder.pid(), SIGSTOP) == 0);
+  auto board = join_cards(machine, folder / "share", 2, 10, need_of("stage", 6));
+  const auto lease = board->take();
+  CHECK(lease->card->name == "card 1");
+  board->give(*lease);
+  std::atomic<bool> over = false;
+  std::thread thread([&] {
+    std::this_thread::sleep_for(milliseconds(1500));
+    over = true;
+  });
+  const auto one = board->take(&over), two = board->take(&over);
+  CHECK((one && !two));
+  thread.join();
+  board->give(*one);
+  holder.kill();
+  const auto three = board->take(), four = board->take();
+  CHECK(three->card->name != four->card->name);
+  board->give(*three);
+  board->give(*four);
+  CHECK(machine.kept());
+}
+
+TEST_CASE("a card that fails is left out by name; where none is left, that is an error") {
+  set_log_sink([](LogLevel, std::string_view message) { card_warnings += message; },
+               LogLevel::warning);
+  MadeMachine machine(10);
+  const TemporaryFolder folder;
+  auto board = join_cards(machine, folder / "share", 2, 10, need_of("stage", 6));
+  auto other = join_cards(machine, folder / "share", 2, 10, need_of("other", 4));
+  const auto one = board->take();
+  const std::string failed = one->card->name;
+  board->fail(*one, "it fell off the bus");
+  CHECK_THAT(card_warnings, Catch::Contains("card '" + failed + "' is left out for stage") &&
+                                Catch::Contains("it fell off the bus"));
+  for (int i = 0; i < 3; ++i) {
+    const auto lease = board->take();
+    CHECK(lease->card->name != failed);
+    board->give(*lease);
+  }
+  const auto last = board->take();
+  std::thread waits([&] { CHECK_THROWS_AS(board->take(), Error); });
+  std::this_thread::sleep_for(milliseconds(60));
+  board->fail(*last, "so did this");
+  waits.join();
+  CHECK_THROWS_WITH(board->take(), Catch::Contains("no card is left for stage") &&
+                                       Catch::Contains("it fell off the bus") &&
+                                       Catch::Contains("so did this"));
+  try {
+    board->take();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::device);
+  }
+  // Others may still have them.
+  const auto two = other->take(), three = other->take();
+  other->give(*two);
+  other->give(*three);
+  // A load that fails is a card that fails. Its own model is gone with the stage that failed.
+  CardBoard bad("", cards_of(1, 10), need_of("bad", 1),
+                {[](const Card&) { fail("no such kernel"); }, {}});
+  CHECK_THROWS_WITH(bad.take(), Catch::Contains("no card is left for bad: 'card 0': no such"));
+  set_log_sink(nullptr, LogLevel::warning);
+}
+
+TEST_CASE("decoding has sessions beside models, and their memory is kept from these") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  std::vector<Card> cards = cards_of(2, 10);
+  cards[1].kinds |= card_flag(CardKind::decode);
+  cards[1].sessions = 2;
+  CardBoard decoder(folder / "share", cards,
+                    {.stage = "decoder", .kind = CardKind::decode, .memory = 2}, {});
+  CHECK(decoder.cards().size() == 1);
+  const auto model = std::make_unique<CardBoard>(folder / "share", cards, need_of("model", 7),
+                                                 machine.actions(need_of("model", 7)));
+  const auto one = decoder.take(), two = decoder.take();
+  CHECK((one->card->name == "card 1" && two->card->name == "card 1"));
+  std::atomic<bool> got = false, over = false;
+  std::thread third([&] {
+    const auto lease = decoder.take();
+    got = true;
+    decoder.give(*lease);
+  });
+  std::this_thread::sleep_for(milliseconds(120));
+  CHECK_FALSE(got);
+  decoder.give(*one);
+  third.join();
+  // 10 - 2 * 2 is too little for the model, whether sessions are in use or not.
+  const auto lease = model->take();
+  CHECK(lease->card->name == "card 0");
+  std::thread timer([&] {
+    std::this_thread::sleep_for(milliseconds(200));
+    over = true;
+  });
+  CHECK_FALSE(model->take(&over));
+  timer.join();
+  model->give(*lease);
+  decoder.give(*two);
+}
+
+TEST_CASE("cards that cannot be used are refused before any work") {
+  const CardNeed need = need_of("stage", 20);
+  CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no card for stage"));
+  CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
+                    Catch::Contains("needs 20 bytes") && Catch::Contains("10 at most"));
+  CardNeed encodes = need;
+  encodes.kind = CardKind::encode;
+  CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
+                    Catch::Contains("none of the cards can encode"));
+  auto twice = cards_of(2, 30);
+  twice[1].name = twice[0].name;
+  CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));
+  const TemporaryFolder folder;
+  folder.write("share.cards", "something else");
+  CHECK_THROWS_WITH(CardBoard(folder / "share", cards_of(1, 30), need, {}),
+                    Catch::Contains("share.cards' is not empty, and not of --share"));
+}
+
+TEST_CASE("many threads of three programs: an item a card, and never more than memory holds") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  std::vector<std::unique_ptr<CardBoard>> boards;
+  for (const std::int64_t memory : {3, 5, 7})
+    boards.push_back(join_cards(machine, folder / "share", 3, 10,
+                                need_of("stage " + std::to_string(memory), memory)));
+  std::mutex mutex;
+  std::map<std::string, int> on;
+  std::atomic<int> done = 0, twice = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 12; ++t)
+    threads.emplace_back([&, t] {
+      CardBoard& board = *boards[static_cast<std::size_t>(t % 3)];
+      for (int i = 0; i < 40; ++i) {
+        const auto lease = board.take();
+        {
+          const std::lock_guard lock(mutex);
+          if (++on[lease->card->name] > 1) ++twice;
+        }
+        std::this_thread::sleep_for(milliseconds(1 + (i * 7 + t) % 5));
+        {
+          const std::lock_guard lock(mutex);
+          --on[lease->card->name];
+        }
+        board.give(*lease);
+        ++done;
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(done == 480);
+  CHECK(twice == 0);
+  CHECK(machine.kept());
+  boards.clear();
+  for (const char* stage : {"stage 3", "stage 5", "stage 7"})
+    CHECK(machine.loaded(stage) == 0);
+}

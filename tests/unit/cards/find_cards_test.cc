@@ -1,0 +1,48 @@
+// Which cards --devices means. The GPUs of the machine are listed by a process of its own, which
+// this program is, too (worker_test.cc).
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/find_cards.h"
+
+#include <catch2/catch.hpp>
+
+#include "tensor/device.h"
+#include "support/usage_error.h"
+
+using namespace vfm;
+using namespace vfm::cards;
+using Catch::Matchers::Contains;
+
+TEST_CASE("cpu is as many workers as it is named, each a card of its own") {
+  const std::vector<Card> cards = find_cards({"cpu", "cpu", "cpu"});
+  REQUIRE(cards.size() == 3);
+  CHECK(cards[2].name == "cpu 2");
+  CHECK(cards[2].index == -3);
+  CHECK(cards[0].memory > 0);
+  CHECK(device_of(cards) == Device::cpu);
+}
+
+TEST_CASE("words that are no devices, or do not go together, are refused") {
+  const auto refused = [](const std::vector<std::string>& devices) {
+    return usage_error([&] { find_cards(devices); });
+  };
+  CHECK_THAT(refused({}), Contains("names no device"));
+  for (const char* word : {"", "-1", "1x", "0 ", "+1", "cuda", "99999999999999999999"})
+    CHECK_THAT(refused({word}), Contains("there are all, cpu, and GPUs by their numbers"));
+  CHECK_THAT(refused({"all", "1"}), Contains("leave out the others"));
+  CHECK_THAT(refused({"1", "0", "1"}), Contains("GPU 1 twice"));
+  CHECK_THAT(refused({"0", "cpu"}), Contains("name GPUs alone, or cpu alone"));
+}
+
+TEST_CASE("a GPU that is not there is refused, with those that are") {
+  const std::string why = usage_error([] { find_cards({"9999"}); });
+  if (!why_no_gpu().empty()) {
+    CHECK_THAT(why, Contains("there is no usable GPU: " + why_no_gpu()));
+    return;
+  }
+  CHECK_THAT(why, Contains("there is no such GPU; there are 0 (" + list_gpus().at(0).name));
+  const std::vector<Card> all = find_cards({"all"});
+  REQUIRE(all.size() == list_gpus().size());
+  CHECK(all[0].name == list_gpus()[0].uuid);
+  CHECK(all[0].memory > 0);
+  CHECK(device_of(all) == Device::cuda);
+}
