@@ -28,6 +28,17 @@ struct DevicesOptions {
 
 }  // namespace vfm::cli
 
+/// The numbers of their GPUs, for media::choose_hardware(); without --devices, and of cpu, the
+/// first. Throws Error{usage} for cards that are not there.
+inline std::vector<int> decoding_gpus(const vfm::cli::DevicesOptions& options,
+                                      const vfm::cli::HwaccelOptions& hwaccel) {
+  std::vector<int> gpus;
+  if (!options.devices.empty() && hwaccel.hwaccel != "none")
+    for (const vfm::Card& card : vfm::cards::find_cards(options.devices))
+      if (card.index >= 0) gpus.push_back(card.index);
+  return gpus.empty() ? std::vector<int>{0} : gpus;
+}
+
 /// Null where --devices is not given. Throws Error{usage} for cards that are not there.
 inline std::unique_ptr<vfm::cards::StageModels> workers_of(const vfm::cli::DevicesOptions& options,
                                                            const vfm::cli::JobOptions& jobs,

@@ -123,7 +123,8 @@ class CaptionTool : public vfm::cli::Tool {
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
     set_model_options();
-    options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
+    options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel,
+                                                    decoding_gpus(devices_, columns_.hwaccel));
     vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
     if (dry_run_) {

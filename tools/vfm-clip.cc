@@ -126,7 +126,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.report = report_.path;
     options_.explain = explain_.path;
-    options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
+    options_.hardware =
+        vfm::media::choose_hardware(hwaccel_.hwaccel, decoding_gpus(devices_, hwaccel_));
     if (!unique_ && !stitch_model_.empty()) open_stitch_model();
     if (!unique_) shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
@@ -195,7 +196,6 @@ class ClipTool : public vfm::cli::Tool {
     device_.add(app);
     app.get_option("--device")->needs(model);
     devices_.add(app);
-    devices_.option->needs(model);
     app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -207,6 +207,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.recipe.stitch_sound = stitch_sound_ == "on";
     if (options_.recipe.stitch_sound && !options_.recipe.stitch)
       vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-sound on");
+    if (stitch_model_.empty() && !devices_.devices.empty() && hwaccel_.hwaccel == "none")
+      vfm::fail_usage("--devices has no work: give --stitch-model, or --hwaccel cuda");
     if (stitch_model_.empty()) return;
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)

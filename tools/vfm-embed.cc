@@ -157,7 +157,8 @@ class EmbedTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
     vfm::media::begin_isolation();
-    embed_.hardware = search_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
+    embed_.hardware = search_.hardware = vfm::media::choose_hardware(
+        columns_.hwaccel.hwaccel, decoding_gpus(devices_, columns_.hwaccel));
     embed_.limits.member = search_.limits.member = columns_.member.bytes;
     vfm::Slots slots = context.slots(columns_.jobs);
     if (index_option_->count() > 0) return run_index(slots, context);

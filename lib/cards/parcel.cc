@@ -13,6 +13,7 @@ namespace vfm::cards {
 namespace {
 
 constexpr std::uint64_t kHead = 16, kTensorAlign = 64;
+constexpr std::uint64_t kMostSize = std::uint64_t{1} << 40;
 constexpr const char* kParcelWords = "what a worker or its program says";
 
 std::uint64_t aligned(std::uint64_t at) {
@@ -31,13 +32,16 @@ std::optional<DType> dtype_of(const Json& name) {
 std::optional<Shape> shape_of(const Json& sizes, DType dtype, std::uint64_t room) {
   if (!sizes.is_array() || sizes.size() > 16) return std::nullopt;
   Shape shape;
-  std::uint64_t bytes = dtype_size(dtype);
   for (const Json& size : sizes) {
-    if (!size.is_number_unsigned()) return std::nullopt;
-    const auto n = size.get<std::uint64_t>();
-    if (n > room || (n > 0 && bytes > room / n)) return std::nullopt;
+    if (!size.is_number_unsigned() || size.get<std::uint64_t>() > kMostSize) return std::nullopt;
+    shape.push_back(size.get<std::int64_t>());
+  }
+  std::uint64_t bytes = dtype_size(dtype);
+  if (std::ranges::find(shape, 0) != shape.end()) return shape;
+  for (const std::int64_t size : shape) {
+    const auto n = static_cast<std::uint64_t>(size);
+    if (bytes > room / n) return std::nullopt;
     bytes *= n;
-    shape.push_back(static_cast<std::int64_t>(n));
   }
   return bytes <= room ? std::optional(std::move(shape)) : std::nullopt;
 }

@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <initializer_list>
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 // FFmpeg's header of its CUDA devices asks for CUDA's, of which it needs these names alone.
 #define CUDA_VERSION 0
@@ -184,13 +186,17 @@ class NvdecPicture final : public CardPicture {
 
 class Nvdec final : public HardwareDecoder {
  public:
-  explicit Nvdec(const Gpu& gpu) : gpu_(gpu) {}
+  explicit Nvdec(const std::vector<int>& gpus) {
+    for (const int number : gpus)
+      gpus_.push_back(&gpu(number));
+  }
 
   bool attach(AVCodecContext& codec) const override {
     if (!nvdec_decodes_exactly(codec)) return false;
     // FFmpeg's default get_format takes the hardware's format if there is a device, and software's
     // when the hardware does not want the stream: fetch() sees it.
-    codec.hw_device_ctx = not_null(av_buffer_ref(gpu_.device));
+    const Gpu& gpu = *gpus_[next_++ % gpus_.size()];
+    codec.hw_device_ctx = not_null(av_buffer_ref(gpu.device));
     codec.extra_hw_frames = kKeptPictures;
     // The engine works on its own; every thread would only hold a picture of its own there.
     codec.thread_count = 1;
@@ -210,7 +216,8 @@ class Nvdec final : public HardwareDecoder {
   }
 
  private:
-  const Gpu& gpu_;
+  std::vector<const Gpu*> gpus_;
+  mutable std::atomic<std::size_t> next_ = 0;  // of gpus_, for the next decoder
 };
 
 // Copies `count` samples that stand `step` apart; P010 has its ten bits at the top.
@@ -282,17 +289,22 @@ std::string why_no_hardware(int number) {
   return gpu(number).why;
 }
 
-const HardwareDecoder* choose_hardware(std::string_view name, int number) {
+const HardwareDecoder* choose_hardware(std::string_view name, const std::vector<int>& gpus) {
   static std::mutex mutex;
-  static std::map<int, Nvdec> decoders;
+  static std::map<std::vector<int>, Nvdec> decoders;
   if (name == "none") return nullptr;
   if (name != "auto" && name != "cuda")
     fail_usage("--hwaccel: '{}' is none of none, auto and cuda", name);
-  const std::string why = why_no_hardware(number);
+  std::string why;
+  for (const int number : gpus)
+    if (why.empty()) why = why_no_hardware(number);
   if (why.empty()) {
-    log_info("decoding video on the GPU where it decodes exactly");
+    if (gpus.size() == 1)
+      log_info("decoding video on the GPU where it decodes exactly");
+    else
+      log_info("decoding video on {} GPUs where they decode exactly", gpus.size());
     const std::lock_guard lock(mutex);
-    return &decoders.try_emplace(number, gpu(number)).first->second;
+    return &decoders.try_emplace(gpus, gpus).first->second;
   }
   if (name == "cuda")
     fail_usage("--hwaccel cuda: this machine cannot decode video on a GPU: {}; leave it out", why);

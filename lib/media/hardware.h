@@ -16,6 +16,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vfm::media {
 
@@ -28,7 +29,8 @@ std::string why_no_hardware(int gpu = 0);
 
 /// What the option --hwaccel means: "none", "cuda", or "auto", which is cuda where it works. Null:
 /// software. Says with log_info which it is. Throws Error{usage} for another name, and, saying why,
-/// for "cuda" where it does not work. One GPU has one HardwareDecoder in a process.
-const HardwareDecoder* choose_hardware(std::string_view name, int gpu = 0);
+/// for "cuda" where it does not work. Of several `gpus` each decoder gets the next one in turn;
+/// pictures that stay on theirs (DecodeOptions::on_card) are for one alone. Thread-safe.
+const HardwareDecoder* choose_hardware(std::string_view name, const std::vector<int>& gpus = {0});
 
 }  // namespace vfm::media

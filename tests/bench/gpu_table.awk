@@ -130,6 +130,8 @@ END {
       plain("its attention " (j % 2 ? "forward" : "backward") ", " (j < 3 ? "own kernel" : "cuDNN"), "attention",
             (j % 2 ? "forward " : "backward ") size[i], j < 3 ? "own" : "cudnn", "TFLOP/s", "")
   }
+  plain("vfm-pack, 720p to 256 x 256, decoded by software", "decode", "720p to 256", "software", "frames/s", "")
+  plain("the same by NVDEC, pictures stay on the GPU", "decode", "720p to 256", "nvdec", "frames/s", "")
   step("7b none", "training step, 7B, 8,192 tokens, nothing recomputed")
   step("7b elementwise", "the same, norms and activations recomputed")
   step("7b elementwise graph", "the same as a CUDA graph")

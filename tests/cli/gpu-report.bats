@@ -102,6 +102,9 @@ gpu_report() { "${VFM_ROOT:?}/scripts/gpu-report" --build "$here/build" "$@"; }
   cmp out/gpu-report.md build/report/table.md
   grep -qF 'GPU: a stand-in, a stand-in, compute mode Default; driver a stand-in; CUDA 13.0' out/gpu-report.md
   cmp out/records.jsonl build/report/records.jsonl
+  # No FFmpeg with NVDEC and a driver for it is in the rehearsal: it says so, once a way.
+  grep -qE '^\| decode \| done .* \| 0 \| 1 \|  \|  \|$' out/gpu-report.md
+  [[ $output == *"skip decode: gpu_decode.sh: the NVIDIA driver lacks libnvcuvid.so.1: install "*NVIDIA_DRIVER_CAPABILITIES* ]]
   for phase in build test bench train video sanitize torch; do grep -qE "^\| $phase \| done .* \| 0 \|  \|  \|$" out/gpu-report.md; done
   # What is done is not done again, but if it is named.
   : >calls
@@ -139,7 +142,7 @@ gpu_report() { "${VFM_ROOT:?}/scripts/gpu-report" --build "$here/build" "$@"; }
   grep -qE 'norms and activations recomputed \|.*it would need 12[0-9.]+ GiB, there are 78.5 \|' out/gpu-report.md
   grep -qF '| training step, 4b block_but_attention graph, 8 packs | - | - | tokens/s | - | - | a rehearsal |' out/gpu-report.md
   grep -qF '| training step, 4b-37k block_but_attention | - | - | tokens/s | - | - | a rehearsal |' out/gpu-report.md
-  [[ $output == *"not done: test bench video sanitize torch; 0 failed"* ]]
+  [[ $output == *"not done: test bench video decode sanitize torch; 0 failed"* ]]
   # PyTorch then trains the model that was measured first.
   cat >>build/report/records.jsonl <<'JSON'
 {"bench": "train", "case": "4b block_but_attention", "impl": "vfm", "value": 15000, "unit": "tokens/s"}
@@ -304,9 +307,13 @@ stop_script() {
 {"bench": "video", "case": "3x3, 128 channels forward", "impl": "own", "value": 210, "unit": "TFLOP/s"}
 {"bench": "rates", "case": "attention forward, own kernel", "impl": "vfm", "value": 318.2, "unit": "TFLOP/s"}
 {"bench": "rates", "case": "gap between kernels", "impl": "vfm", "value": 2.1, "unit": "us"}
+{"bench": "decode", "case": "720p to 256", "impl": "software", "value": 640, "unit": "frames/s"}
+{"bench": "decode", "case": "720p to 256", "impl": "nvdec", "error": "the NVIDIA driver lacks libnvcuvid.so.1"}
 JSON
   awk -f "${VFM_ROOT:?}/tests/bench/gpu_table.awk" records.jsonl >table
   cat table
+  grep -qF '| vfm-pack, 720p to 256 x 256, decoded by software | 640 | - | frames/s | - | - |  |' table
+  grep -qF '| the same by NVDEC, pictures stay on the GPU | - | - | frames/s | - | - | the NVIDIA driver lacks libnvcuvid.so.1 |' table
   grep -qF '| gelu forward | 90.0 | 75.0 | % of copy | 85 | yes | 3600 GB/s |' table
   grep -qF '| gelu backward | 50.0 | - | % of copy | 85 | **no** | 2000 GB/s |' table
   grep -qF '| attention forward, own kernel, 8192 | 342 | - | TFLOP/s | 330 | yes |  |' table
@@ -325,5 +332,5 @@ JSON
   grep -qF '| rate fitted as by --calibrate: attention forward, own kernel | 318 | - | TFLOP/s | - | - |  |' table
   grep -qF '| rate fitted as by --calibrate: gap between kernels | 2.10 | - | us | - | - |  |' table
   grep -qF '| rate fitted as by --calibrate: memory | - | - | GB/s | - | - | not measured |' table
-  [ "$(grep -c '^|' table)" -eq 109 ]
+  [ "$(grep -c '^|' table)" -eq 111 ]
 }
