@@ -13,6 +13,7 @@
 #include "clip/shot_lists.h"
 
 namespace vfm::clip {
+
 ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int threads,
                        Crew& crew, Progress& progress, ClipOutput& output)
     : ClipCutter(source, options, threads, crew, progress, output),

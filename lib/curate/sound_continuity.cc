@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 namespace vfm::curate {
@@ -20,7 +21,7 @@ constexpr std::array<double, 3> kQuantiles = {0.1, 0.2, 0.3};
 constexpr double kBesideChange = 0.06;  // seconds that do not count
 constexpr double kLeastPower = 3.2e-8;  // -75 dB
 constexpr double kSilentPower = 1e-6;   // -60 dB
-constexpr double kSteady = 1, kUsualWeight = 2, kEven = 0.86;
+constexpr double kSteady = 1, kUsualWeight = 2, kEven = 0.55;
 
 constexpr double kBinWidth = double{kContinuityRate} / kWindow;
 constexpr auto kFirstBin = static_cast<std::size_t>(kEdges.front() / kBinWidth) + 1;
@@ -110,13 +111,16 @@ double apart(std::span<const Bands> a, std::span<const Bands> b) {
     std::sort(values.begin(), values.end());
     return values;
   };
-  double sum = 0;
+  std::array<double, kBands> differences{};
   for (std::size_t band = 0; band < kBands; ++band) {
     const std::vector<float> x = in_order(a, band), y = in_order(b, band);
     for (const double part : kQuantiles)
-      sum += std::abs(quantile(x, part) - quantile(y, part));
+      differences[band] += std::abs(quantile(x, part) - quantile(y, part)) / kQuantiles.size();
   }
-  return sum / (kBands * kQuantiles.size());
+  // Neither a tone that begins nor bands that the source does not have decide.
+  std::sort(differences.begin(), differences.end());
+  const auto middle = differences.begin() + kBands / 4;
+  return std::accumulate(middle, middle + kBands / 2, 0.0) / (kBands / 2);
 }
 
 double between_halves(std::span<const Bands> side) {

@@ -10,10 +10,11 @@
 // cut a frame or two from the picture. Windows of 32 ms, one each 16 ms, Hann's; 20 bands from 100
 // to 7700 Hz between the critical bands' edges (Zwicker 1961), in dB of full scale, the power of
 // both channels added, and of -75 dB, below which nothing is told apart. The distance of two sets
-// of windows is the mean over bands, and over their quantiles 0.1, 0.2 and 0.3, of the difference.
-// With D of the two sides, and U the mean of that of the halves of each side:
+// of windows in one band is the mean difference of their quantiles 0.1, 0.2 and 0.3, and in all
+// bands the mean of the middle ten of these. With D of the two sides, and U the mean of that of the
+// halves of each side:
 //
-//   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.86)^3)
+//   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
 // Nothing is said of silence on both sides, and of less than a quarter of a second. Pure;
 // thread-safety: any thread.

@@ -39,7 +39,7 @@ inline constexpr std::int64_t kLongestBridge = 12;  // frames
 /// kSoundLowers where the sound goes on (`continuity` 1), up by up to kSoundRaises where it breaks
 /// (0), and stays at 0.5; in proportion between.
 double threshold_with_sound(double threshold, double continuity);
-inline constexpr double kSoundLowers = 0.4, kSoundRaises = 0.95;
+inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 
 /// The cosine of the vectors that a network makes of two pictures, of any length. NaN where there
 /// is none: of zeros, of numbers that are not finite, of vectors of different sizes.

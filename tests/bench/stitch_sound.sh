@@ -2,8 +2,8 @@
 # Shots joined by their look alone, and with the sound where they meet, against a truth that is known.
 # Usage: tests/bench/stitch_sound.sh [BUILD_DIR] VIDEO...
 # It makes videos of two shots each, 320x180, with stitch_sound_make.py: shots are taken from the VIDEOs, sound from
-# those that have one track of it, from FFmpeg's flite, and from noise. EACH (16) of each of 15 classes. SEED
-# (report-1) makes others; bounds and formula were chosen on the seed tune-1. KEEP=DIR keeps all in DIR. Some ten minutes on
+# those that have one track of it, from FFmpeg's flite, and from noise. EACH (12) of each of 15 classes. SEED
+# (report-1) makes others; bounds and formula were chosen on the seed tune-1. KEEP=DIR keeps all in DIR. Some five minutes on
 # two cores, and 200 MB in TMPDIR. Prints Markdown.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -18,7 +18,7 @@ mkdir -p "$scratch"
 videos=$scratch/videos
 if [ ! -f "$videos/truth.json" ]; then
   "$build/tools/vfm-clip" -q --shots-only "$@" >"$scratch/shots.jsonl"
-  python3 "$here/stitch_sound_make.py" --seed "${SEED:-report-1}" --each "${EACH:-16}" --shots "$scratch/shots.jsonl" \
+  python3 "$here/stitch_sound_make.py" --seed "${SEED:-report-1}" --each "${EACH:-12}" --shots "$scratch/shots.jsonl" \
     --out "$videos"
 fi
 find "$videos" -name '[0-9]*-[0-9]*.*' | LC_ALL=C sort >"$scratch/list"
