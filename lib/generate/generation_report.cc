@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -16,15 +17,17 @@
 #include "report/html.h"
 #include "report/training_curves.h"
 #include "shard/reader.h"
+#include "text/unicode.h"
 
 namespace vfm::generate {
 
 namespace {
 
-constexpr std::size_t kMostGenerated = 64;   // clips embedded in the page
-constexpr std::size_t kMostSamples = 5000;   // of the dataset that are read
-constexpr std::size_t kMostShown = 24;       // of them that are shown
-constexpr std::size_t kMostBytes = 4 << 20;  // of one embedded clip
+constexpr std::size_t kMostGenerated = 64;                           // clips embedded in the page
+constexpr std::size_t kMostSamples = 5000;                           // of the dataset that are read
+constexpr std::size_t kMostShown = 24;                               // of them that are shown
+constexpr std::size_t kMostBytes = 4 << 20;                          // of one embedded clip
+constexpr std::size_t kMostCharacters = 2000, kCharacterBytes = 32;  // of one text that is shown
 
 std::string number(double value) {
   return fmt::format("{:.4g}", value);
@@ -96,6 +99,11 @@ void add_training(report::Page& page, const models::LoadedModel& model) {
   report::add_training_curves(page, metrics);
 }
 
+/// A text as it is shown: one of megabytes would be the page.
+std::string shown_text(std::string_view text) {
+  return text::first_characters(text.substr(0, kMostCharacters * kCharacterBytes), kMostCharacters);
+}
+
 /// What is kept of a dataset while its samples pass by.
 struct Summary {
   std::size_t samples = 0, stride = 1;
@@ -123,7 +131,7 @@ void Summary::take(const shard::Sample& sample) {
     if (mime == kMime.end() || member.data.size() > kMostBytes) continue;
     const std::string* text = sample.find("txt");
     shown.push_back({report::data_url(mime->second, member.data),
-                     text ? *text : get_string(json, "caption").value_or(sample.key),
+                     shown_text(text ? *text : get_string(json, "caption").value_or(sample.key)),
                      member.extension == "mp4"});
     break;
   }

@@ -160,6 +160,22 @@ watched() {
   done
 }
 
+@test "a picture of any format is refused from its header, whatever its data unpack to" {
+  mkdir pictures
+  "$BATS_TEST_DIRNAME/promise-pictures" pictures
+  run --separate-stderr bash -c 'ulimit -v 1500000 && vfm-clip -j1 -o out pictures/* plain.mp4'
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ "$output" = *'"source":"plain.mp4"'* ]]
+  [ "$(jq -r .code out/errors.jsonl | sort | uniq -c | tr -s ' ')" = " 7 limit" ]
+  [ "$(grep -c "has pictures of 16000x16000, more pixels than --max-pixels allows" out/errors.jsonl)" -eq 7 ]
+  # As members of a shard.
+  tar --format=ustar -C pictures -cf shard.tar huge.png huge.jpg huge.tiff
+  run --separate-stderr bash -c 'ulimit -v 1500000 && vfm-embed -j1 -o embedded shard.tar'
+  [ "$status" -eq 1 ]
+  [ "$(jq -r .code embedded/embed-errors.jsonl | sort -u)" = limit ]
+}
+
 @test "a picture that grows above --max-pixels in the middle is refused there" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=300x200 -frames:v 1 small.png
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=12 -t 1 -c:v libx264 -preset ultrafast -f h264 a.h264
