@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <vector>
 
@@ -16,12 +17,14 @@ namespace vfm::clip {
 namespace {
 
 constexpr std::size_t kFactsBytes = 1024;
+constexpr std::size_t kPictureBytes = sizeof(curate::SignaturePicture);
+static_assert(std::endian::native == std::endian::little);
 constexpr double kMostSeconds = 24 * 3600;
 
 /// What decides the pictures beside the source.
 Json made_by(const ClipSource& source, const media::DecodeOptions& decode) {
   return {{"kind", "signature"},
-          {"version", 1},
+          {"version", 2},
           {"source_hash", source.hash},
           {"stream", decode.stream},
           {"deinterlace", decode.deinterlace}};
@@ -46,7 +49,7 @@ std::optional<SignatureFacts> facts_there(const std::string& path, const Json& m
     const std::int64_t pictures = need_integer(header, "pictures", path);
     const std::uint64_t bytes = io::File::open_regular(path).size();
     if (pictures < 0 ||
-        bytes != kFactsBytes + curate::kSignatureCells * static_cast<std::uint64_t>(pictures))
+        bytes != kFactsBytes + kPictureBytes * static_cast<std::uint64_t>(pictures))
       return std::nullopt;
     return SignatureFacts{need_number(header, "seconds", path),
                           static_cast<int>(need_integer(header, "width", path)),
@@ -65,7 +68,7 @@ SignatureFacts write_signature(const ClipSource& source, const media::DecodeOpti
   const media::StreamInfo& info = decoder.info();
   curate::SignatureMaker maker(
       info.rotation, info.mirror,
-      [&](const curate::SignaturePicture& picture) { file.write(picture.data(), picture.size()); });
+      [&](const curate::SignaturePicture& picture) { file.write(picture.data(), kPictureBytes); });
   media::Frame frame;
   std::vector<std::uint8_t> room;
   SignatureFacts facts;
@@ -99,14 +102,14 @@ SignatureFacts write_signature(const ClipSource& source, const media::DecodeOpti
 
 SignatureFile::SignatureFile(const std::string& path) : file_(path) {
   const std::size_t bytes = file_.bytes().size();
-  if (bytes < kFactsBytes || (bytes - kFactsBytes) % curate::kSignatureCells != 0)
+  if (bytes < kFactsBytes || (bytes - kFactsBytes) % kPictureBytes != 0)
     fail("'{}' is no signature", path);
 }
 
 std::span<const curate::SignaturePicture> SignatureFile::pictures() const {
   const std::span<const std::byte> bytes = file_.bytes();
   return {reinterpret_cast<const curate::SignaturePicture*>(bytes.data()),
-          (bytes.size() - kFactsBytes) / curate::kSignatureCells};
+          (bytes.size() - kFactsBytes) / kPictureBytes};
 }
 
 std::string signature_path(const std::string& folder, const std::string& hash) {

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::size_t kProbes = 16;    // moments by which a place is refined
 constexpr double kHopeless = 0.12;     // correlation at a supposed place; that of others is near 0
-constexpr double kNoise = 1.5;         // strength of a change that noise may be half of
+// Strength of a change that noise may be half of: of one that is all over the picture, and of one
+// that is in few cells.
+constexpr double kMostNoise = 1.5, kLeastNoise = 0.5;
 constexpr double kPictureNoise = 9;    // variance of a picture below which it is taken for flat
 constexpr std::ptrdiff_t kSmooth = 4;  // moments to each side over which the correlation is taken
 constexpr std::size_t kBridged = 4;    // moments in a stretch that need not agree
@@ -44,8 +46,21 @@ void change_between(std::span<const SignaturePicture> pictures, double moment, C
     out[i] += part * (next[i] - out[i]);
 }
 
-double evidence_of(double strength) {
-  return strength * strength / (strength * strength + kNoise * kNoise);
+/// What a change may have of noise. A camera that moves changes all cells as noise does, but more.
+double noise_in(const ChangePicture& change) {
+  return std::clamp(2.0 * change_noise(change), kLeastNoise, kMostNoise);
+}
+
+/// How sure it is that something changes, 0 to 1.
+double evidence_of(double strength, double noise) {
+  return strength * strength / (strength * strength + noise * noise);
+}
+/// Of what both show. A weak change that one of them lacks says little: compression loses such.
+double evidence_of(const Correlation& found, double first_noise, double second_noise) {
+  const double weak = std::min(evidence_of(found.first_strength, first_noise),
+                               evidence_of(found.second_strength, second_noise));
+  const double strongest = std::max(found.first_strength, found.second_strength);
+  return std::max(weak, evidence_of(strongest, kMostNoise));
 }
 
 /// A moment of the second video, and what the first one has around its counterpart.
@@ -62,6 +77,8 @@ class Probe {
       change_at(first, static_cast<std::size_t>(std::clamp(counterpart + i - kAround, low, last)),
                 around_[static_cast<std::size_t>(i)]);
     }
+    first_noise_ = noise_in(around_[kAround]);
+    second_noise_ = noise_in(change_);
   }
   /// Correlation with the counterpart `shift` moments on, |shift| < kAround.
   Correlation at(double shift, const CropSampler& sampler) const {
@@ -74,8 +91,13 @@ class Probe {
       between[i] = a[i] + part * (b[i] - a[i]);
     return sampler.correlate(between, change_);
   }
+  /// How much it counts.
+  double weight(const Correlation& found) const {
+    return evidence_of(found, first_noise_, second_noise_);
+  }
 
  private:
+  double first_noise_, second_noise_;
   ChangePicture change_;
   std::array<ChangePicture, 2 * kAround + 1> around_;
 };
@@ -93,7 +115,7 @@ double score_at(const std::vector<Probe>& probes, double shift, const CropWindow
   double sum = 0, weights = 0;
   for (const Probe& probe : probes) {
     const Correlation found = probe.at(shift, *sampler);
-    const double weight = evidence_of(std::max(found.first_strength, found.second_strength));
+    const double weight = probe.weight(found);
     sum += weight * found.value;
     weights += weight;
   }
@@ -155,7 +177,7 @@ std::vector<std::size_t> choose_moments(std::span<const SignaturePicture> second
 
 /// What was compared at a moment.
 struct Moment {
-  double correlation = 0, evidence = 0, picture = 0;
+  double correlation = 0, evidence = 0, detail = 0, picture = 0;
 };
 
 /// All moments of the overlap, at one place.
@@ -170,8 +192,7 @@ std::vector<Moment> compare_all(std::span<const SignaturePicture> first,
     change_at(second, k, b);
     const Correlation found = sampler.correlate(a, b);
     const auto nearest = static_cast<std::size_t>(std::lround(counterpart));
-    moments.push_back({found.value,
-                       evidence_of(std::max(found.first_strength, found.second_strength)),
+    moments.push_back({found.value, evidence_of(found, noise_in(a), noise_in(b)), change_detail(b),
                        sampler.correlate_pictures(first[nearest], second[k], kPictureNoise)});
   }
   return moments;
@@ -208,14 +229,16 @@ std::optional<VideoMatch> stretch(const std::vector<Moment>& moments, std::size_
   match.begin = overlap_begin + from - 2;
   match.end = overlap_begin + to + 1;
   if (match.end - match.begin < rules.least_pictures) return std::nullopt;
-  double sum = 0;
+  double sum = 0, detail = 0;
   for (std::size_t k = from; k < to; ++k) {
     sum += moments[k].evidence * moments[k].correlation;
+    detail += moments[k].evidence * moments[k].detail;
     match.evidence += moments[k].evidence;
   }
   if (match.evidence < rules.least_evidence) return std::nullopt;
   match.score = sum / match.evidence;
-  const double least = rules.least_score(match.end - match.begin, match.evidence);
+  const double least =
+      rules.least_score(match.end - match.begin, match.evidence, detail / match.evidence);
   return match.score >= least ? std::optional(match) : std::nullopt;
 }
 

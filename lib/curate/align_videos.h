@@ -4,7 +4,8 @@
 // for near a supposed place. Then changes (curate/change_codes.h) are compared, moment by moment:
 // their correlation over the cells, where anything changes, and that of the pictures themselves,
 // without the tenth of the cells that differs most (a logo). Pictures alone prove nothing: those of
-// a fixed camera are the same at any time.
+// a fixed camera are the same at any time. A change counts the more the stronger it is; a weak one
+// counts if it is in few cells, as what moves is, and not all over the picture, as noise is.
 // Not here: how pairs and places are come by (clip/duplicate_index.h).
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
@@ -37,10 +38,15 @@ struct MatchRules {
   double least_picture = 0.6;
   /// Sum over its moments of how sure it is that anything changes in them, 0 to 1 each.
   double least_evidence = 4;
+  /// Below this change_detail() slopes go up and down, which is easily the same by chance.
+  double least_detail = 0.06;
   /// The mean correlation of changes that it needs: what goes well together for a few seconds by
-  /// chance does not do so for long. Of still stretches only 1.5 times the moving ones count.
-  double least_score(std::size_t pictures, double evidence) const {
-    return std::min(0.9, 0.5 + 6.6 / std::min(static_cast<double>(pictures), 2.5 * evidence));
+  /// chance does not do so for long. Of still stretches only 1.5 times the moving ones count, and
+  /// without detail all is worth a third.
+  double least_score(std::size_t pictures, double evidence, double detail) const {
+    const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
+    return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)
+                                 : std::min(0.9, 0.5 + 6.6 / time);
   }
 };
 

@@ -123,7 +123,7 @@ void change_at(std::span<const SignaturePicture> pictures, std::size_t k, Change
   }
   const float mean = static_cast<float>(total) / static_cast<float>(kSignatureCells);
   for (std::size_t i = 0; i < kSignatureCells; ++i)
-    change[i] = 0.5F * (static_cast<float>(twice[i]) - mean);
+    change[i] = (static_cast<float>(twice[i]) - mean) / (2 * kLevelParts);
 }
 
 float change_strength(const ChangePicture& change) {
@@ -131,6 +131,28 @@ float change_strength(const ChangePicture& change) {
   for (const float value : change)
     sum += static_cast<double>(value) * value;
   return static_cast<float>(std::sqrt(sum / static_cast<double>(kSignatureCells)));
+}
+
+float change_noise(const ChangePicture& change) {
+  std::array<float, kSignatureCells> sizes;
+  for (std::size_t i = 0; i < kSignatureCells; ++i)
+    sizes[i] = std::abs(change[i]);
+  const auto middle = sizes.begin() + kSignatureCells / 2;
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return 1.4826F * *middle;  // the median of a normal variable's size is 0.6745
+}
+
+float change_detail(const ChangePicture& change) {
+  constexpr std::size_t kSide = kSignatureSide;
+  float squares = 0, steps = 0;
+  for (std::size_t y = 0; y + 1 < kSide; ++y)
+    for (std::size_t x = 0; x + 1 < kSide; ++x) {
+      const float* cell = &change[y * kSide + x];
+      const float across = cell[1] - cell[0], down = cell[kSide] - cell[0];
+      squares += cell[0] * cell[0];
+      steps += across * across + down * down;
+    }
+  return squares > 0 ? steps / (4 * squares) : 0;  // each step has the variance of two cells
 }
 
 std::optional<std::uint32_t> index_code(const ChangePicture& change) {

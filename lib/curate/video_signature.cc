@@ -97,8 +97,10 @@ void SignatureMaker::end_picture() {
   const auto scale = static_cast<float>(1 / filled_);
   for (int y = 0; y < kSignatureSide; ++y)
     for (int x = 0; x < kSignatureSide; ++x)
-      picture[static_cast<std::size_t>(y * kSignatureSide + x)] = static_cast<std::uint8_t>(
-          std::lround(std::min(255.0F, scale * sum_[stored_cell(x, y, rotation_, mirror_)])));
+      picture[static_cast<std::size_t>(y * kSignatureSide + x)] =
+          static_cast<std::uint16_t>(std::lround(
+              kLevelParts *
+              std::min(255.0F, scale * sum_[stored_cell(x, y, rotation_, mirror_)])));
   sum_.fill(0);
   filled_ = 0;
   ++count_;

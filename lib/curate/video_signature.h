@@ -4,6 +4,8 @@
 // So it hardly depends on the size of the frames, how they were compressed, and how many there are
 // a second. The picture is stretched to a square whatever its shape. Cells are exact means of their
 // area, also where they end within a pixel: a small copy has the same numbers as the large one.
+// They are kept to 1/256 of a level: what moves far away changes the mean of a cell by less than one,
+// and rounding to whole levels would be noise as strong as that.
 // Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,9 +24,10 @@ inline constexpr int kSignatureSide = 32;
 inline constexpr std::size_t kSignatureCells = 32 * 32;
 inline constexpr int kSignatureRate = 4;  ///< pictures a second
 
-/// Row-major, 0 black to 255 white.
-using SignaturePicture = std::array<std::uint8_t, kSignatureCells>;
-static_assert(sizeof(SignaturePicture) == kSignatureCells);
+/// Row-major, 0 black to 255 white, in parts of a level.
+using SignaturePicture = std::array<std::uint16_t, kSignatureCells>;
+static_assert(sizeof(SignaturePicture) == 2 * kSignatureCells);
+inline constexpr int kLevelParts = 256;
 
 /// Makes the pictures while a video's frames go by. Holds one.
 class SignatureMaker {

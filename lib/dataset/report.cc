@@ -139,13 +139,18 @@ void taken_out(report::Page& page, const Scan& scan, bool listed) {
 }
 
 void written(report::Page& page, const Scan& scan, const ShardPlan& plan, const Json& summary) {
+  const auto left_out = [&](LeftOutReason reason, const char* option) {
+    const std::uint64_t count = scan.left_out.count(reason);
+    return count > 0 ? fmt::format("; left out by {}: {}", option, count) : std::string();
+  };
   page.paragraph(
       fmt::format("{} samples in {} shards, {}, {} of video. Read: {}; filtered out: {}; "
-                  "duplicates dropped: {}.",
+                  "duplicates dropped: {}{}{}.",
                   summary["samples"].get<std::uint64_t>(), summary["shards"].get<std::uint64_t>(),
                   format_bytes(summary["bytes"].get<double>()),
                   format_seconds(summary["seconds"].get<double>()), scan.read, scan.filtered,
-                  plan.duplicates.count()));
+                  plan.duplicates.count(), left_out(LeftOutReason::without, "--without"),
+                  left_out(LeftOutReason::balance, "--balance")));
   table(page, "Splits", summary["splits"]);
   table(page, "Bins", summary["bins"]);
 }

@@ -5,7 +5,8 @@
 # FFmpeg's sources and from what it is given: photographs (.jpg .png .webp; Debian's mate-backgrounds and
 # plasma-workspace-wallpapers have some), without which no pans and zooms are made, and clips
 # FILE:BEGIN-END whose frames BEGIN to END are one shot. SEED (report-1) makes other videos; thresholds were
-# chosen on the seed tune-1. SHARE (1) of the videos of each class are made. KEEP=DIR keeps all in DIR.
+# chosen on the seed tune-1. SHARE (1) of the videos of each class are made, or of CLASS alone. KEEP=DIR keeps all
+# in DIR. TRANSNET=DIR also asks vfm-clip --detector transnetv2 with these weights, which takes long.
 # PySceneDetect is SCENEDETECT_PYTHON's, or is installed into a venv in BUILD_DIR, with OpenCV. Takes a
 # quarter of an hour on two cores, and 300 MB in TMPDIR. Prints Markdown.
 # SPDX-License-Identifier: Apache-2.0
@@ -34,10 +35,16 @@ done
 videos=$scratch/videos
 [ -f "$videos/truth.json" ] ||
   python3 "$here/shots_make.py" --seed "${SEED:-report-1}" --share "${SHARE:-1}" --out "$videos" \
-    "${material[@]}"
+    ${CLASS:+--class "$CLASS"} "${material[@]}"
 "$build/tools/vfm-clip" --shots-only "$videos"/*.mkv >"$scratch/vfm.jsonl"
+network=()
+if [ -n "${TRANSNET:-}" ]; then
+  "$build/tools/vfm-clip" --shots-only --detector transnetv2 --detector-model "$TRANSNET" "$videos"/*.mkv \
+    >"$scratch/transnet.jsonl"
+  network=("TransNet V2=$scratch/transnet.jsonl")
+fi
 "$python" "$here/shots_scenedetect.py" "$scratch" "$videos"/*.mkv 2>"$scratch/scenedetect.log" ||
   { tail "$scratch/scenedetect.log" >&2 && exit 1; }
 python3 "$here/shots_score.py" "$videos" vfm-clip="$scratch/vfm.jsonl" \
   content="$scratch/content.jsonl" adaptive="$scratch/adaptive.jsonl" hash="$scratch/hash.jsonl" \
-  histogram="$scratch/histogram.jsonl"
+  histogram="$scratch/histogram.jsonl" "${network[@]}"

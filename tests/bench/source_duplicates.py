@@ -7,11 +7,14 @@ Copies of an original, drawn by the seed:
   size   a quarter to a half of each side
   crf    encoded at CRF 28 to 35
   rate   10, 12, 15, 25, 30, 50 or 60 frames a second, another one than before
-  part   5 to 8 seconds from anywhere
+  part   5 to 8 seconds from anywhere, four of each original
   all    all of these at once
+A part of a fixed camera in which anything moves for less than a second is as any other minute of that camera, so such
+parts are also counted apart (`moving`).
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import array
 import concurrent.futures
 import json
 import math
@@ -23,6 +26,8 @@ SECONDS, WIDTH, HEIGHT = 10, 320, 180
 KINDS = ["crop", "logo", "size", "crf", "rate", "part", "all"]
 MINUTES = 4  # parts of each drawn view
 PARTS = 5  # of each given video, at most, spread over it
+COPIES = {"part": 4}  # of a kind, where it is not one
+STILL = 1  # second of motion; with less nothing moves
 
 
 def ffmpeg(inputs, graph, out, crf=18, options=()):
@@ -77,6 +82,22 @@ def walkers(rng):
     return graph + f"{last}noise=alls=4:allf=t,"
 
 
+def moving(path, begin, seconds):
+    """Seconds of a part in which it differs from itself half a second on: in 32x32 cells by 0.7 of 255 levels, as root
+    mean square, without what all cells have in common."""
+    raw = subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", "-threads", "1", "-ss", f"{begin:.3f}", "-t",
+                          f"{seconds:.3f}", "-i", path, "-vf", "fps=8,scale=32:32:flags=area,format=gray16le", "-f",
+                          "rawvideo", "-"], check=True, capture_output=True).stdout
+    levels = array.array("H", raw)
+    pictures = [levels[i:i + 1024] for i in range(0, len(levels), 1024)]
+    count = 0
+    for one, other in zip(pictures, pictures[4:]):
+        changes = [a - b for a, b in zip(one, other)]
+        mean = sum(changes) / 1024
+        count += math.sqrt(sum((c - mean) ** 2 for c in changes) / 1024) > 0.7 * 256
+    return count / 8
+
+
 def copy_of(rng, kind, rate):
     """(filters, CRF, begin, seconds)"""
     has = lambda one: kind in (one, "all")
@@ -124,10 +145,11 @@ def make(args):
         for name, _, _ in todo:
             truth[name] = {"of": name, "kind": "original", "begin": 0}
             up, down = probe(path(name), "stream=r_frame_rate")[0].split("/")
-            for kind in KINDS:
+            for kind, number in [(kind, i) for kind in KINDS for i in range(COPIES.get(kind, 1))]:
                 filters, crf, begin, seconds = copy_of(rng, kind, int(up) / int(down))
-                copy = f"{name}-{kind}"
-                truth[copy] = {"of": name, "kind": kind, "begin": begin, "how": f"{filters} crf {crf}"}
+                copy = f"{name}-{kind}" + (f"{number}" if kind in COPIES else "")
+                truth[copy] = {"of": name, "kind": kind, "begin": begin, "how": f"{filters} crf {crf}",
+                               "moving": moving(path(name), begin, seconds)}
                 jobs.append(pool.submit(ffmpeg, ["-ss", f"{begin:.3f}", "-t", f"{seconds:.3f}", "-i", path(name)],
                                         f"[0:v]{filters}[out]", path(copy), crf))
         for job in jobs:
@@ -163,6 +185,12 @@ def score(args):
         missed += sorted(set(copies) - set(hits))
         bad = len({(a, b) for a, b, _, _ in wrong if kind in (kind_of(a), kind_of(b))})
         row(kind, len(copies), len(hits), bad)
+        still = [n for n in copies if truth[n]["moving"] < STILL]
+        if still:
+            print(f"| {kind}, something moves | {len(copies) - len(still)} | {len(set(hits) - set(still))} "
+                  f"| {len(set(hits) - set(still)) / max(1, len(copies) - len(still)):.3f} | | |")
+            print(f"| {kind}, nothing moves | {len(still)} | {len(set(hits) & set(still))} "
+                  f"| {len(set(hits) & set(still)) / len(still):.3f} | | |")
         all_of[0] += len(copies)
         all_of[1] += len(hits)
     bad = len({(a, b) for a, b, _, _ in wrong if kind_of(a) == kind_of(b) == "original"})

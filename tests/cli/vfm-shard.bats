@@ -821,7 +821,8 @@ EOT
   run ! grep -q src3 d/sources.jsonl
   # The others stay where they are.
   members d/val '*.json' | jq -r .source_hash | sort -u | diff - <(grep -v src3 before)
-  # The page has the lines, as text.
+  # The page has the lines, as text, and its numbers come to what was read.
+  grep -q '52 samples in .* Read: 60; filtered out: 0; duplicates dropped: 0; left out by --without: 8[.]' r.html
   grep -q 'no&lt;b&gt;body' r.html
   run ! grep -q '<b>' r.html
   # All that is left is what a new dataset without them has.

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 
+#include "base/philox.h"
 #include "curate/crop_sampler.h"
 #include "unit/curate/moving_scene.h"
 
@@ -28,7 +30,7 @@ void add_logo(std::vector<SignaturePicture>& pictures) {
   for (SignaturePicture& picture : pictures)
     for (int y = 2; y < 8; ++y)
       for (int x = 22; x < 30; ++x)
-        picture[static_cast<std::size_t>(y * 32 + x)] = 255;
+        picture[static_cast<std::size_t>(y * 32 + x)] = 255 * curate::kLevelParts;
 }
 
 }  // namespace
@@ -81,6 +83,47 @@ TEST_CASE("where nothing changes nothing is proved; between changes pictures go 
   CHECK(matches[0].end >= 78);
 }
 
+TEST_CASE("something small that moves is enough, and other noise in the copy does not hide it") {
+  const auto far_away = [](double way) {
+    return [way](double x, double y, double t) {
+      const double cx = 0.5 + 0.3 * std::sin(0.9 * t + way);
+      const double cy = 0.4 + 0.2 * std::sin(1.3 * t + 2 * way);
+      const double level = 100 + 40 * std::sin(9 * x + 7 * y);
+      return level + (std::hypot(x - cx, y - cy) < 0.025 ? 20 : 0);
+    };
+  };
+  const auto whole = film(far_away(0), 0, 12);
+  auto part = film(far_away(0), 3, 6);
+  curate::ChangePicture change;
+  for (std::size_t k = curate::kFirstMoment; k < curate::moments_end(part.size()); ++k) {
+    curate::change_at(part, k, change);
+    CHECK(curate::change_strength(change) < 0.9F);
+    CHECK(curate::change_noise(change) < 0.05F);
+  }
+  const auto matches = match(whole, part, 12);
+  REQUIRE(matches.size() == 1);
+  CHECK(matches[0].begin == 0);
+  CHECK(matches[0].end == part.size());
+  CHECK(match(whole, film(far_away(2), 3, 6), 12).empty());
+
+  std::vector<float> normal(part.size() * curate::kSignatureCells);
+  Random(1, Purpose::test).fill_normal(normal);
+  const auto add_noise = [&](std::vector<SignaturePicture>& pictures, double strength) {
+    for (std::size_t k = 0; k < pictures.size(); ++k)
+      for (std::size_t i = 0; i < curate::kSignatureCells; ++i)
+        pictures[k][i] = static_cast<std::uint16_t>(
+            pictures[k][i] +
+            strength * curate::kLevelParts * normal[k * curate::kSignatureCells + i]);
+  };
+  add_noise(part, 0.1);
+  CHECK(match(whole, part, 12).size() == 1);
+  auto noisy = film([](double, double, double) { return 100; }, 0, 2);
+  add_noise(noisy, 0.5);
+  curate::change_at(noisy, 5, change);
+  CHECK(curate::change_strength(change) == Approx(0.5).margin(0.05));
+  CHECK(curate::change_noise(change) == Approx(0.5).margin(0.05));
+}
+
 TEST_CASE("a match ends where the two part, and less than five seconds are none") {
   const auto one = film(discs(10, 11), 0, 16);
   auto half = film(discs(10, 11), 0, 16);
@@ -96,11 +139,13 @@ TEST_CASE("a match ends where the two part, and less than five seconds are none"
 
 TEST_CASE("a short match must be a better one, and stillness makes none longer") {
   const curate::MatchRules rules;
-  CHECK(rules.least_score(20, 20) == Approx(0.83));
-  CHECK(rules.least_score(40, 40) == Approx(0.665));
-  CHECK(rules.least_score(4000, 4000) < 0.51);
-  CHECK(rules.least_score(4000, 8) == Approx(0.83));
-  CHECK(rules.least_score(18, 4) == 0.9);
+  CHECK(rules.least_score(20, 20, 0.2) == Approx(0.83));
+  CHECK(rules.least_score(40, 40, 0.2) == Approx(0.665));
+  CHECK(rules.least_score(4000, 4000, 0.2) < 0.51);
+  CHECK(rules.least_score(4000, 8, 0.2) == Approx(0.83));
+  CHECK(rules.least_score(18, 4, 0.2) == 0.9);
+  CHECK(rules.least_score(20, 20, 0.01) == 0.95);
+  CHECK(rules.least_score(4000, 4000, 0.01) < 0.51);
 }
 
 TEST_CASE("offsets without overlap and videos without moments match nothing") {

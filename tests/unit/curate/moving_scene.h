@@ -53,7 +53,8 @@ inline std::vector<vfm::curate::SignaturePicture> film(const MovingScene& scene,
                        begin + (static_cast<double>(k) + part) / vfm::curate::kSignatureRate);
         }
         pictures[k][static_cast<std::size_t>(y * kSide + x)] =
-            static_cast<std::uint8_t>(std::lround(sum / (kPoints * kPoints * kTimes)));
+            static_cast<std::uint16_t>(
+                std::lround(vfm::curate::kLevelParts * sum / (kPoints * kPoints * kTimes)));
       }
   return pictures;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 using namespace vfm;
+using curate::kLevelParts;
 using curate::kSignatureSide;
 using curate::LumaPlane;
 using curate::SignatureMaker;
@@ -88,8 +89,8 @@ TEST_CASE("a signature has four pictures a second at any frame rate, and they ar
   // second.
   for (std::size_t k = 0; k < 12; ++k)
     for (std::size_t i = 0; i < curate::kSignatureCells; i += 17) {
-      CHECK(std::abs(at_60[k][i] - at_25[k][i]) <= 8);
-      CHECK(std::abs(at_60[k][i] - at_12[k][i]) <= 21);
+      CHECK(std::abs(at_60[k][i] - at_25[k][i]) <= 8 * kLevelParts);
+      CHECK(std::abs(at_60[k][i] - at_12[k][i]) <= 21 * kLevelParts);
     }
   const SignaturePicture still = film(25, 3, 0)[0], later = film(12, 3, 0)[7];
   for (std::size_t i = 0; i < curate::kSignatureCells; i += 17)
@@ -107,8 +108,8 @@ TEST_CASE("frames count by how long they are shown, and the last picture by half
   maker.push(white.plane(), 1.1);
   maker.finish();
   REQUIRE(pictures.size() == 4);  // 0.1 s of a fifth are less than half
-  CHECK(pictures[0][0] == 50);
-  CHECK(pictures[3][1023] == 200);
+  CHECK(pictures[0][0] == 50 * kLevelParts);
+  CHECK(pictures[3][1023] == 200 * kLevelParts);
   SignatureMaker longer(0, false, take);
   longer.push(white.plane(), 1.13);
   longer.finish();
@@ -121,7 +122,7 @@ TEST_CASE("pictures stand as they are shown") {
     SignaturePicture picture{};
     SignatureMaker maker(rotation, mirror, [&](const SignaturePicture& p) { picture = p; });
     maker.push(corner.plane(), 0.25);
-    return picture[static_cast<std::size_t>(y * kSignatureSide + x)] == 200;
+    return picture[static_cast<std::size_t>(y * kSignatureSide + x)] == 200 * kLevelParts;
   };
   CHECK(lit(0, false, 3, 3));
   CHECK(lit(90, false, 28, 3));
