@@ -143,8 +143,8 @@ bool Decoder::State::take(AvFramePtr av, Frame& frame) {
     // references of the one before, and does not complain.
     if (hardware_width == 0) hardware_width = av->width, hardware_height = av->height;
     if (av->width != hardware_width || av->height != hardware_height) return false;
-    if (options.on_card && FrameImporter::is_plain_sdr(*av)) {
-      frame = importer.on_card(*av);
+    if (options.on_card && is_plain_sdr(*av)) {
+      frame = frame_on_card(*av);
       frame.card = options.hardware->keep(av);
       if (frame.card) return true;
     }

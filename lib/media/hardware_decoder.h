@@ -24,6 +24,11 @@ class HardwareDecoder {
   virtual std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const;
 };
 
+/// Whether FrameImporter::import() would take samples of yuv420p of 8 bits as they are; and what
+/// such a picture says of itself that stays on a GPU: the frame but for Frame::card.
+bool is_plain_sdr(const AVFrame& av);
+Frame frame_on_card(const AVFrame& av);
+
 /// Whether a stream is of the kinds that hardware.h names, and this FFmpeg can hand it to NVDEC.
 bool nvdec_decodes_exactly(const AVCodecContext& codec);
 

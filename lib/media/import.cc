@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "media/hardware_decoder.h"
 #include "media/hdr_metadata.h"
 #include "media/libav.h"
 
@@ -217,11 +218,11 @@ Frame FrameImporter::deepen(AvFramePtr av) {
   return frame;
 }
 
-bool FrameImporter::is_plain_sdr(const AVFrame& av) {
+bool is_plain_sdr(const AVFrame& av) {
   return !is_hdr(av.color_trc) && !is_wide_sdr(av.color_trc, av.color_primaries);
 }
 
-Frame FrameImporter::on_card(const AVFrame& av) {
+Frame frame_on_card(const AVFrame& av) {
   Frame frame;
   frame.layout = PixelLayout::yuv420;
   frame.width = av.width - static_cast<int>(av.crop_left);

@@ -105,10 +105,6 @@ class FrameImporter {
   /// What the container says; frames may know better.
   void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }
   Frame import(AvFramePtr av);
-  /// What `av`, which is_plain_sdr(), says of a picture of yuv420 on a GPU; without Frame::card.
-  static Frame on_card(const AVFrame& av);
-  /// Whether import() would take the samples of yuv420p of 8 bits as they are.
-  static bool is_plain_sdr(const AVFrame& av);
 
  private:
   Frame refer(AvFramePtr av, PixelLayout layout, bool full_range);

@@ -50,6 +50,19 @@ std::string split_of(const shard::Sample& sample, const ClipShard& shard) {
   return *own;
 }
 
+Json sources_of(const ClipShard& shard) {
+  Json sources = Json::array();
+  for (const std::string& tar : shard.tars) {
+    const std::uint64_t bytes = shard::open_tar(tar).size();
+    std::string hash;
+    if (tar == shard.path && get_integer(shard.record, "bytes") == static_cast<std::int64_t>(bytes))
+      hash = get_string(shard.record, "xxh3").value_or("");
+    if (hash.empty()) hash = io::hash_file(tar);
+    sources.push_back({{"bytes", bytes}, {"xxh3", hash}});
+  }
+  return sources;
+}
+
 PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
                    Finished finished)
     : limits_(limits),

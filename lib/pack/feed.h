@@ -45,6 +45,10 @@ struct PackWork {
   bool any_refused = false;       ///< at the end: a sample was, perhaps for its size
 };
 
+/// Hashes of a shard's tars. The record's own word for its tar is taken if the size fits; it is
+/// checked before the shard is read (check_shard_bytes).
+Json sources_of(const ClipShard& shard);
+
 class PackFeed {
  public:
   /// The splits that a shard of an earlier run has; none: its samples are to be read.

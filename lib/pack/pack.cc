@@ -49,21 +49,6 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   return settings;
 }
 
-/// Hashes of a shard's tars. The record's own word for its tar is taken if the size fits; it is
-/// checked before the shard is read (check_shard_bytes).
-Json sources_of(const ClipShard& shard) {
-  Json sources = Json::array();
-  for (const std::string& tar : shard.tars) {
-    const std::uint64_t bytes = shard::open_tar(tar).size();
-    std::string hash;
-    if (tar == shard.path && get_integer(shard.record, "bytes") == static_cast<std::int64_t>(bytes))
-      hash = get_string(shard.record, "xxh3").value_or("");
-    if (hash.empty()) hash = io::hash_file(tar);
-    sources.push_back({{"bytes", bytes}, {"xxh3", hash}});
-  }
-  return sources;
-}
-
 /// Throws Error if no shard can hold the sample.
 void check(const shard::Sample& sample) {
   shard::SampleView view{sample.key, {}};
