@@ -35,8 +35,10 @@ void wait_until_readable(int fd) {
 
 /// For the system a name ends at a NUL, so it would open another file. JSON can hold such a name.
 void refuse_nul(const std::string& path) {
-  if (path.find('\0') != std::string::npos)
-    fail_as(Cause::open, "cannot open '{}': no name of a file holds a NUL", path);
+  const std::size_t nul = path.find('\0');
+  if (nul == std::string::npos) return;
+  fail_as(Cause::open, "cannot open '{}\\0{}': no name of a file holds a NUL", path.substr(0, nul),
+          std::string_view(path).substr(nul + 1));
 }
 
 std::string read_all(File file) {

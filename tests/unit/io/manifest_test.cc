@@ -49,9 +49,9 @@ TEST_CASE("a name that is no UTF-8 is refused with its bytes; one with a NUL nam
   CHECK_THROWS_WITH(parse_record(R"({"kind":"video","path":"a\u0000b"})", "line 1"),
                     "the path of line 1 holds a NUL");
   CHECK_THROWS_WITH(File::open_regular(std::string("a\0b", 3)),
-                    Catch::Contains("no name of a file holds a NUL"));
+                    "cannot open 'a\\0b': no name of a file holds a NUL");
   CHECK_THROWS_WITH(File::open_read(std::string("/dev/null\0b", 11)),
-                    Catch::Contains("no name of a file holds a NUL"));
+                    "cannot open '/dev/null\\0b': no name of a file holds a NUL");
   CHECK_FALSE(file_exists(std::string("/dev/null\0b", 11)));
 }
 
