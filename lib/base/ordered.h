@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <cstddef>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/ordered_window.h"
 #include "base/slots.h"
 
 namespace vfm {
@@ -20,96 +19,62 @@ namespace vfm {
 /// on each with up to slots.threads() threads, and hands the results to `done` on the calling
 /// thread *in the order of the items*. So results, files and manifests do not depend on -j.
 ///
-/// `next` runs on worker threads without a slot (it may block on a pipe); `work` runs with one. At
-/// most 2 * threads results wait. The first exception from any of the three stops the rest and is
-/// rethrown after every thread has joined; results before it have been handed over. After an
-/// exception from `next` or `work` no thread takes another item.
+/// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with one, on
+/// any of them, and of the items that have none the first is begun.
+///
+/// `weight`, which runs there, too, says how many bytes a result holds, with all that it points to;
+/// more where it holds what is scarcer, as open files. Without it kOrderedFew * threads items are
+/// there at a time, as results or under way. With it, while all that are there weigh less than
+/// kOrderedBytes, more are taken: so what waits is less than that and the results of the items that
+/// were under way then, as many as threads. Items of which some take much longer than others keep
+/// all slots busy only so; give it wherever results are small.
+///
+/// The first exception from any of these stops the rest and is rethrown after every thread has
+/// joined; results before it have been handed over. After one from `next`, `work` or `weight` no
+/// thread takes another item.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
-                      const std::function<Out(In&)>& work, const std::function<void(Out&)>& done) {
-  struct Entry {
-    std::optional<Out> out;
-    std::exception_ptr error;
-    bool ready = false;
-  };
-  std::mutex mutex;       // guards window, ended, failed
-  std::mutex next_mutex;  // one caller of next at a time, and window order = input order
-  std::condition_variable changed;
-  std::deque<Entry> window;  // deque: references stay valid while the ends change
-  bool ended = false, failed = false;
-  int running = slots.threads();
-  const std::size_t limit = 2 * static_cast<std::size_t>(slots.threads());
+                      const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,
+                      const std::function<std::size_t(const Out&)>& weight = nullptr) {
+  using Window = OrderedWindow<In, Out>;
+  Window window(slots.threads(), weight != nullptr);
 
-  const auto worker = [&] {
-    for (;;) {
-      Entry* entry = nullptr;
-      std::optional<In> in;
-      {
-        const std::lock_guard one(next_mutex);
-        {
-          std::unique_lock lock(mutex);
-          changed.wait(lock, [&] { return window.size() < limit || failed; });
-          if (ended || failed) break;
-        }
-        std::exception_ptr error;
-        try {
-          const Slots::Waiting input(slots, PipeBoard::Wait::input);
-          in = next();
-        } catch (...) {
-          error = std::current_exception();
-        }
-        const std::lock_guard lock(mutex);
-        if (!in) ended = true;
-        if (in || error) {
-          entry = &window.emplace_back();
-          if (error) entry->error = error, entry->ready = true;
-        }
-        changed.notify_all();
-        if (!in) break;
-      }
+  const auto read = [&] {
+    const Slots::Waiting input(slots, PipeBoard::Wait::input);
+    return next();
+  };
+  const auto serve = [&] {
+    while (window.take(read)) {
+      typename Window::Entry* entry = nullptr;
       std::optional<Out> out;
       std::exception_ptr error;
+      std::size_t bytes = 0;
       try {
         const Slots::Hold hold(slots);
-        out.emplace(work(*in));
+        entry = &window.begin();
+        out.emplace(work(*entry->in));
+        if (weight) bytes = weight(*out);
       } catch (...) {
         error = std::current_exception();
       }
-      const std::lock_guard lock(mutex);
-      entry->out = std::move(out);
-      entry->error = error;
-      if (error) ended = true;  // no item is begun that would be in vain
-      entry->ready = true;
-      changed.notify_all();
+      if (!entry) entry = &window.begin();  // there is no slot: a stop
+      window.end(*entry, std::move(out), std::move(error), bytes);
     }
-    const std::lock_guard lock(mutex);
-    --running;
-    changed.notify_all();
+    window.leave();
   };
 
   std::vector<std::thread> threads;
   for (int i = 0; i < slots.threads(); ++i)
-    threads.emplace_back(worker);
+    threads.emplace_back(serve);
   std::exception_ptr first_error;
-  for (;;) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] {
-      return (!window.empty() && window.front().ready) || (window.empty() && running == 0);
-    });
-    if (window.empty()) break;
-    Entry entry = std::move(window.front());
-    window.pop_front();
-    changed.notify_all();
-    lock.unlock();
+  while (auto entry = window.front()) {
     try {
-      if (entry.error) std::rethrow_exception(entry.error);
+      if (entry->error) std::rethrow_exception(entry->error);
       const Slots::Waiting output(slots, PipeBoard::Wait::output);
-      done(*entry.out);
+      done(*entry->out);
     } catch (...) {
       first_error = std::current_exception();
-      const std::lock_guard relock(mutex);
-      failed = true;
-      changed.notify_all();
+      window.fail();
       break;
     }
   }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -44,6 +45,13 @@ struct Outcome {
   std::string json;                         // of the finished source, for the report
   std::shared_ptr<Joined> batch = nullptr;  // to be finished behind this one
 };
+
+/// A batch has files open, and is locked: some sixteen may wait.
+std::size_t outcome_weight(const Outcome& outcome) {
+  constexpr std::size_t kBatch = kOrderedBytes / 16;
+  return held_bytes(outcome.records) + held_bytes(outcome.errors) + outcome.remark.size() +
+         outcome.account.size() + outcome.json.size() + (outcome.batch ? kBatch : 0);
+}
 
 class ClipJob {
  public:
@@ -365,7 +373,8 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
         clips += outcome.clips;
         if (!outcome.account.empty()) log_info("{}", outcome.account);
         progress.add(outcome.sources);
-      });
+      },
+      outcome_weight);
   for (const std::string& source : spans.left())
     errors.add({source, "has spans, but is not in the input", Cause::missing});
   if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)

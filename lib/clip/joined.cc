@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "clip/clip_output.h"
+#include "io/file.h"
 #include "shard/writer.h"
 
 namespace vfm::clip {
@@ -72,24 +74,49 @@ Joined::Joined(const ClipItem& batch, const ClipOptions& options, const Json& se
   store_ = make_clip_store(ClipFormat::shards, directory_, name_, settings_, options.shard_bytes);
 }
 
-std::vector<std::size_t> Joined::begin() {
-  found_ = store_->find_or_hold(force_);
+bool Joined::is_of_this(const Json& found) const {
+  return found.contains("sources") && found.at("sources").is_array() &&
+         found.at("sources").size() == size();
+}
+
+/// Of what an earlier run finished.
+std::vector<std::size_t> Joined::to_be_tried() const {
   std::vector<std::size_t> places;
-  const auto is_of_this = [&] {
-    return found_.contains("sources") && found_.at("sources").is_array() &&
-           found_.at("sources").size() == size();
-  };
-  if (!found_.is_null() && !is_of_this()) found_ = store_->find_or_hold(true);
-  if (!found_.is_null()) {
-    // Killed right after finishing.
-    ::unlink(ClipParts::path_of(directory_, name_).c_str());
-    const Json& entries = found_.at("sources");
-    for (std::size_t i = 0; i < size(); ++i)
-      if (entries[i].contains("failed")) places.push_back(i);
-    if (places.empty()) return places;
-    store_->find_or_hold(true);
+  bool any = false;
+  const Json& entries = found_.at("sources");
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!entries[i].contains("failed")) continue;
+    places.push_back(i);
+    const bool same_name = io::base_name(get_string(entries[i], "source").value_or("")) ==
+                           io::base_name(sources_[i].path);
+    if (!entries[i].contains("equal_key") || !same_name) any = true;
   }
-  parts_.emplace(ClipParts::path_of(directory_, name_), settings_, !force_);
+  if (!any) places.clear();
+  return places;
+}
+
+std::vector<std::size_t> Joined::begin() {
+  const std::string parts = ClipParts::path_of(directory_, name_);
+  found_ = store_->find_or_hold(force_);
+  if (!found_.is_null()) {
+    if (is_of_this(found_) && to_be_tried().empty()) {
+      ::unlink(parts.c_str());  // killed right after finishing
+      return {};
+    }
+    // It may be another one by now: of a program that tried the same, and that this one waited for.
+    found_ = store_->hold_and_find();
+    if (!found_.is_null() && !is_of_this(found_)) found_ = nullptr;
+  }
+  std::vector<std::size_t> places;
+  if (!found_.is_null()) {
+    ::unlink(parts.c_str());
+    places = to_be_tried();
+    if (places.empty()) {
+      store_.reset();  // lets other programs go on
+      return places;
+    }
+  }
+  parts_.emplace(parts, settings_, !force_);
   if (!found_.is_null()) return places;
   for (std::size_t i = 0; i < size(); ++i)
     if (!parts_->find(sources_[i].hash)) places.push_back(i);
@@ -122,13 +149,24 @@ bool Joined::make(std::size_t place, const Cut& cut) {
   return false;
 }
 
+bool Joined::has_clip(std::size_t place, const std::string& key) const {
+  const ClipParts::Part* part = parts_->find(sources_[place].hash);
+  return part && std::any_of(part->clips.begin(), part->clips.end(),
+                             [&](const auto& clip) { return parts_->read(clip).key == key; });
+}
+
 /// Whether the videos that an earlier run could not use are as they were then.
 bool Joined::failed_as_before() const {
   const Json& entries = found_.at("sources");
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto before = get_string(entries[i], "failed");
     const auto now = failed_.find(i);
-    if (before && (now == failed_.end() || now->second.message != *before)) return false;
+    if (!before) continue;
+    if (const auto key = get_string(entries[i], "equal_key"); key && now == failed_.end()) {
+      if (!has_clip(i, *key)) return false;
+    } else if (now == failed_.end() || now->second.message != *before) {
+      return false;
+    }
   }
   return true;
 }
@@ -159,10 +197,12 @@ void Joined::refuse_equal_keys() {
     const ClipParts::Part* part = parts_->find(sources_[i].hash);
     if (failed_.contains(i) || !part) continue;
     for (const ClipParts::Place& clip : part->clips)
-      if (std::string key = parts_->read(clip).key; !keys.insert(key).second)
+      if (std::string key = parts_->read(clip).key; !keys.insert(key).second) {
         failed_[i] = {sources_[i].path,
                       fmt::format("its clip '{}' has the key of another video's; rename it", key),
                       Cause::duplicate};
+        equal_keys_[i] = std::move(key);
+      }
   }
 }
 
@@ -179,6 +219,8 @@ Json Joined::write() {
                          {"source_hash", video.hash},
                          {"clips", 0},
                          {"failed", failed->second.message}});
+      if (const auto equal = equal_keys_.find(i); equal != equal_keys_.end())
+        entries.back()["equal_key"] = equal->second;
       faults.push_back(failed->second);
       continue;
     }

@@ -10,6 +10,8 @@
 // The json has, beside what all have, "sources": of each video "source", "source_hash", "clips",
 // and what the json of one that has shards of its own says. One that could not be used has
 // "failed", why, and the next run tries it again; unless it goes better then, nothing is written.
+// One that was left out as another video's clip has its key, which is in "equal_key", would be left
+// out again: with nothing else to try it is not cut until it has another name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -74,6 +76,9 @@ class Joined {
 
  private:
   bool take_earlier(std::size_t place);
+  bool is_of_this(const Json& found) const;
+  std::vector<std::size_t> to_be_tried() const;
+  bool has_clip(std::size_t place, const std::string& key) const;
   bool failed_as_before() const;
   void refuse_equal_keys();
   Json write();
@@ -88,6 +93,7 @@ class Joined {
   Json found_;                      // that an earlier run finished
   std::mutex mutex_;                // guards what follows
   std::map<std::size_t, io::Fault> failed_;
+  std::map<std::size_t, std::string> equal_keys_;  // of those that failed for that
 };
 
 /// Takes the items of an input, and of a batch that is not finished its videos one by one.

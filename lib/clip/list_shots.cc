@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/rounding.h"
@@ -43,6 +44,16 @@ struct ShotList {
   std::string remark;                 // for -v
   std::optional<ExplainedVideo> explained;
 };
+
+std::size_t list_weight(const ShotList& list) {
+  std::size_t bytes = held_bytes(list.records) + held_bytes(list.warnings) + list.remark.size();
+  if (list.shots) bytes += list.shots->shots.size() * sizeof(Shot);
+  if (!list.explained) return bytes;
+  for (const auto* figures : {&list.explained->found, &list.explained->near})
+    for (const report::Figure& figure : *figures)
+      bytes += sizeof figure + figure.data_url.size() + figure.caption.size();
+  return bytes + list.explained->chart.size();
+}
 
 /// Writes the lists to standard output, each when its video is done.
 class ShotPrinter {
@@ -317,7 +328,8 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
         failed += list.warnings.empty() ? 0 : 1;
         ++done;
         progress.add();
-      });
+      },
+      list_weight);
   printer.finish();
   if (!options.explain.empty()) page.write(options.explain, items.streams().broken_off());
   items.streams().check_whole("the shots of what came are listed");

@@ -185,15 +185,20 @@ ClipStore::ClipStore(std::string directory, std::string name, const std::string&
       settings_(std::move(settings)),
       receipt_(io::join_path(directory_, index), "settings", settings_) {}
 
+void ClipStore::check(const Json& found) const {
+  need_integer(found, "clips", "it");
+  faults(found, "");
+  check_files(found);
+}
+
 Json ClipStore::find_or_hold(bool redo) {
-  const auto check = [&](const Json& found) {
-    need_integer(found, "clips", "it");
-    faults(found, "");
-    check_files(found);
-  };
-  Json found = receipt_.find_or_hold(check, redo);
+  Json found = receipt_.find_or_hold([this](const Json& json) { check(json); }, redo);
   if (!found.is_null()) ::unlink(notes_path().c_str());
   return found;
+}
+
+Json ClipStore::hold_and_find() {
+  return receipt_.hold_and_find([this](const Json& json) { check(json); });
 }
 
 void ClipStore::add_kept() {

@@ -55,6 +55,8 @@ class ClipStore : public ClipSink {
   /// store's end; waits for one that is making them. Removes what a run left that was killed right
   /// after finishing.
   Json find_or_hold(bool redo);
+  /// As find_or_hold(true), and gives what stands there then; null if nothing does.
+  Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
   /// Writes DIR/NAME.json or .files, and lets go: `summary` with the settings, the number of
@@ -104,6 +106,8 @@ class ClipStore : public ClipSink {
   std::int64_t samples_ = 0;
 
  private:
+  void check(const Json& found) const;
+
   shard::Receipt receipt_;
 };
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/rounding.h"
@@ -54,6 +55,13 @@ struct Prepared {
   std::vector<io::Fault> faults;
   bool usable = false, has_signature = false;
 };
+
+std::size_t prepared_weight(const Prepared& prepared) {
+  std::size_t bytes = held_bytes(prepared.faults);
+  for (const ClipSource& source : prepared.item.sources)
+    bytes += sizeof source + source.path.size() + held_bytes(source.record);
+  return bytes;
+}
 
 Prepared prepare(ClipItem& item, const SignatureWork& work, Progress& progress) {
   Prepared prepared{std::move(item), {}, {}, false, false};
@@ -124,7 +132,7 @@ void for_each_signature(
         const SignatureFile file(signature_path(folder, sources.compared[source].hash));
         return work(source, file);
       },
-      done);
+      done, [](const Out& out) { return held_bytes(out); });
 }
 
 double seconds_of(double pictures) {
@@ -303,7 +311,8 @@ long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
           errors.add(fault);
         note(prepared, sources, errors);
         progress.add();
-      });
+      },
+      prepared_weight);
   errors.finish();
   items.streams().check_whole("the signatures of what came are kept");
   if (sources.entries.empty() && errors.count() == 0) fail("no videos in the input");

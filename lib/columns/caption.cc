@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "columns/caption_queue.h"
@@ -298,6 +299,13 @@ void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
       [&](Captioned& one) {
         add_notes(notes, one.notes);
         queue.push(one.key, one.name, std::move(one.caption));
+      },
+      [](const Captioned& one) {
+        const Caption& made = one.caption;
+        return one.key.size() + one.name.size() + made.text.size() + held_bytes(made.facts) +
+               held_bytes(made.by_model) + held_bytes(made.requests) +
+               held_bytes(one.notes.errors) + held_bytes(one.notes.inputs) +
+               held_bytes(one.notes.of_record);
       });
   std::ranges::stable_sort(beside.errors, {}, &io::Fault::input);
   add_notes(notes, beside);

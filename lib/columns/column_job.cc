@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -255,6 +256,10 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
         if (!outcome.record) return;
         if (outcome.shard && job.done) job.done(*outcome.record);
         manifest.write(outcome.record->json);
+      },
+      [](const Outcome& outcome) {
+        return held_bytes(outcome.errors) + outcome.directory.size() +
+               (outcome.record ? held_bytes(outcome.record->json) : 0);
       });
   if (!errors) open_log(".");
   errors->finish();

@@ -12,6 +12,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -229,7 +230,8 @@ std::vector<float> IndexBuild::training_vectors() {
         }
         return found;
       },
-      [&](std::vector<float>& found) { out.insert(out.end(), found.begin(), found.end()); });
+      [&](std::vector<float>& found) { out.insert(out.end(), found.begin(), found.end()); },
+      [](const std::vector<float>& found) { return held_bytes(found); });
   return out;
 }
 
@@ -276,6 +278,10 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
           coded.append(done.rows);
           gone_.erase(one_name(done.shard.tar));
           parts.added.push_back(std::move(done.shard));
+        },
+        [](const CodedShard& done) {
+          return done.rows.size() + held_bytes(done.errors) + held_bytes(done.shard.columns) +
+                 done.shard.files.size() * sizeof(FileState);
         });
     parts.model = model_;
     parts.centres = trained_.centres, parts.words = trained_.words;

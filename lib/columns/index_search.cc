@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -220,7 +221,8 @@ std::vector<std::vector<Hit>> IndexSearch::compare_all() {
             least_[q] = static_cast<float>(best[q][options_.top - 1].score) - kSlack;
         }
         progress_.add();
-      });
+      },
+      [](const std::vector<std::vector<Hit>>& found) { return held_bytes(found); });
   return best;
 }
 
@@ -269,7 +271,8 @@ void IndexSearch::search(std::size_t begin, std::size_t end, io::ManifestWriter&
       [&](std::vector<Json>& found) {
         for (const Json& line : found)
           manifest.write(line);
-      });
+      },
+      [](const std::vector<Json>& found) { return held_bytes(found); });
 }
 
 long IndexSearch::run(io::ManifestWriter& manifest) {

@@ -10,6 +10,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -51,6 +52,14 @@ struct Found {
   std::vector<Match> matches;
   std::vector<io::Fault> errors;
 };
+
+std::size_t found_weight(const Found& found) {
+  std::size_t bytes = held_bytes(found.errors) + found.matches.size() * sizeof(Match);
+  for (const Match& match : found.matches)
+    bytes += held_bytes(match.scores) + held_bytes(match.encoder) + match.key.size() +
+             match.base.size() + held_bytes(match.json);
+  return bytes;
+}
 
 /// The query in the terms of whatever encoder a sample names.
 class TextQuery {
@@ -291,7 +300,8 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress,
         errors += drop_other_encoders(found.matches, matches);
         std::move(found.matches.begin(), found.matches.end(), std::back_inserter(matches));
         progress.add();
-      });
+      },
+      found_weight);
   for (const io::Fault& fault : bad)
     log_warning("{}: {}", fault.input, fault.message);
   errors += static_cast<long>(bad.size());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/units.h"
@@ -117,7 +118,8 @@ std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOpt
         manifest.write(record);
         progress.add();
         records.push_back(std::move(record));
-      });
+      },
+      [](const Json& record) { return held_bytes(record); });
   return records;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "dataset/clip_picture.h"
@@ -75,6 +76,9 @@ class Cards {
             pictures_.push_back(report::data_url("image/jpeg", seen.picture));
           }
           seen_.push_back({{}, std::move(seen.caption), std::move(seen.meta)});
+        },
+        [](const Seen& seen) {
+          return seen.picture.size() + seen.caption.size() + held_bytes(seen.meta);
         });
   }
 

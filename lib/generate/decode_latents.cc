@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/held_bytes.h"
 #include "base/ordered.h"
 #include "dist/bytes.h"
 #include "dist/together.h"
@@ -59,7 +60,11 @@ class Decoding {
     else
       for_each_ordered<DealtLatents, DecodedLatents>(
           slots, [this] { return next(); }, [this](DealtLatents& input) { return make(input); },
-          [this](DecodedLatents& result) { hand_over(result); });
+          [this](DecodedLatents& result) { hand_over(result); },
+          [](const DecodedLatents& result) {
+            return held_bytes(result.input.record.json) + result.mp4.size() +
+                   held_bytes(result.latent.values) + held_bytes(result.record);
+          });
     if (!reader_) return 0;
     const long errors = output_.finish(reader_->streams());
     reader_->streams().check_whole("the clips of what came are made and kept");

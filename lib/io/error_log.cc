@@ -45,6 +45,10 @@ Fault::Fault(std::string what, const Error& error, Cause otherwise)
       message(error.what()),
       cause(error.cause() == Cause::other ? otherwise : error.cause()) {}
 
+std::size_t held_bytes(const Fault& fault) {
+  return fault.input.size() + fault.message.size();
+}
+
 Json to_json(const std::vector<Fault>& faults) {
   Json list = Json::array();
   for (const Fault& fault : faults)

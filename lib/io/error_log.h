@@ -27,6 +27,9 @@ struct Fault {
   Cause cause = Cause::other;
 };
 
+/// As base/held_bytes.h has it.
+std::size_t held_bytes(const Fault& fault);
+
 /// Called with each malformed line of an input, and where it stands.
 using OnFault = std::function<void(Fault)>;
 

@@ -10,6 +10,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/log.h"
 #include "base/one_thread.h"
 #include "base/ordered.h"
@@ -65,6 +66,16 @@ struct Outcome {
   Cause cause = Cause::other;  // of the failure
 };
 
+std::size_t outcome_weight(const Outcome& outcome) {
+  const PackWork& work = outcome.work;
+  std::size_t bytes = held_bytes(work.errors) + held_bytes(work.faults) + outcome.failure.size();
+  if (work.begin && work.shard) bytes += held_bytes(work.shard->record);
+  if (!outcome.latent) return bytes;
+  for (const shard::Member& member : outcome.latent->sample.members)
+    bytes += member.data.size();
+  return bytes + held_bytes(outcome.latent->text_encoder);
+}
+
 /// Of a finished shard, or its part of one split, what is still to be done with it.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes)
@@ -113,7 +124,7 @@ class Run {
     progress_.start("samples", 0);
     for_each_ordered<PackWork, Outcome>(
         slots_, [&] { return feed->next(); }, [this](PackWork& work) { return work_on(work); },
-        [this](Outcome& outcome) { take(outcome); });
+        [this](Outcome& outcome) { take(outcome); }, outcome_weight);
     if (options_.workers && options_.report.empty()) options_.workers->finished();
     errors_->finish();
     check_whole(feed->streams());

@@ -37,6 +37,11 @@ Json Receipt::find_or_hold(const Check& check, bool redo) {
   return receipt;
 }
 
+Json Receipt::hold_and_find(const Check& check) {
+  find_or_hold(check, true);
+  return find(check);
+}
+
 void Receipt::write(std::string_view json) {
   if (!held_) held_.emplace(io::AtomicFile::await(path_));
   held_->write(json);

@@ -39,6 +39,9 @@ class Receipt {
   /// write() or the end of this object. Waits for one that is making it, and takes what that one
   /// made, unless `redo`. Makes the folder. Throws Error; Stopped.
   Json find_or_hold(const Check& check, bool redo);
+  /// As find_or_hold() with `redo`, and gives the receipt that is there then: another program may
+  /// have written it since this one looked.
+  Json hold_and_find(const Check& check);
   /// Writes the receipt, durably, and lets others go on. The output must be durable. Throws Error.
   void write(std::string_view json);
 

@@ -11,11 +11,14 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/ordered.h"
 #include "base/progress.h"
@@ -41,6 +44,7 @@ class MadeStage : public vfm::cli::Tool {
     app.add_option("--fan-out", fan_out_, "records that an item becomes");
     app.add_flag("--unlike", unlike_,
                  "one item of twenty takes twenty times as long as the others");
+    app.add_flag("--few", few_, "let few results wait, as if they were large");
     app.add_option("--log", log_, "append when each item began and ended, in one write");
     app.add_flag("--stamp", stamp_, "write when each record came");
     app.add_flag("--name-card", name_card_, "write which card did the item");
@@ -55,6 +59,9 @@ class MadeStage : public vfm::cli::Tool {
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
     context.progress.start("items", 0);
+    const std::function<std::size_t(const vfm::Json&)> weight = [](const vfm::Json& item) {
+      return vfm::held_bytes(item);
+    };
     vfm::for_each_ordered<vfm::Json, vfm::Json>(
         slots, [&] { return next(reader); }, [&](vfm::Json& item) { return work(item); },
         [&](vfm::Json& item) {
@@ -62,7 +69,8 @@ class MadeStage : public vfm::cli::Tool {
           for (int i = 0; i < fan_out_; ++i)
             context.manifest.write(item);
           context.progress.add();
-        });
+        },
+        few_ ? nullptr : weight);
     cards_.finished();
     return 0;
   }
@@ -104,7 +112,7 @@ class MadeStage : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;
   int fan_out_ = 1, log_fd_ = -1;
-  bool unlike_ = false, stamp_ = false, name_card_ = false, has_cards_ = false;
+  bool unlike_ = false, stamp_ = false, few_ = false, name_card_ = false, has_cards_ = false;
   std::uint64_t number_ = 0;
   vfm::MadeCards cards_;
 };

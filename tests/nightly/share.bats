@@ -87,6 +87,26 @@ run_shared() {
   compare 60 "0.16 0.04 0.12" "0.16 0.12 0.04"
 }
 
+# busy SLOTS LOG...: the share of so many slots that items had, from the first to the last.
+busy() {
+  cat "${@:2}" | awk -v slots="$1" '
+    $2 > 0 { sum -= $1; if (!first || $1 < first) first = $1 }
+    $2 < 0 { sum += $1; if ($1 > last) last = $1 }
+    END { print sum / (slots * (last - first)) }'
+}
+
+@test "where one item of twenty takes twenty times as long, 95 % of the slots are busy" {
+  local few
+  made_items 4000 0.05 >items.jsonl
+  for few in --few ""; do
+    rm -f log
+    # shellcheck disable=SC2086
+    VFM_SLOTS=16 "$MADE" items.jsonl --unlike $few --log log >out
+    echo "${few:-many}: $(busy 16 log)"
+  done
+  awk -v busy="$(busy 16 log)" 'BEGIN { exit !(busy >= 0.95) }'
+}
+
 @test "shared slots reach 95 % of the best split where items differ by 20 times" {
   compare 80 "0.16 0.04 0.12" "0.16 0.12 0.04" --unlike
 }

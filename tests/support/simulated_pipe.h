@@ -2,8 +2,9 @@
 // clock.
 //
 // Each program does what base/ordered.h does: its threads take items from the pipe in order, wait
-// for a slot, work, and hand the results on in order, so many records an item; at most 2 * threads
-// results wait, and a full pipe stops who writes to it. The last one's records are counted.
+// for a slot, work, and hand the results on in order, so many records an item; 2 * threads items
+// are there at a time, or as many as their results' weight allows, and a full pipe stops who writes
+// to it. The last one's records are counted.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,12 +33,14 @@ struct SimulatedPipe {
   std::int64_t items = 0;  ///< of the first stage
   int slots = 16;
   std::size_t pipe_records = 64;  ///< that a pipe between two stages takes
-  std::vector<int> split;         ///< slots of each stage; none: all share `slots`
+  std::size_t results = 4096;  ///< that wait in a program: more than 2 * threads as they are small
+  std::vector<int> split;      ///< slots of each stage; none: all share `slots`
   Rule rule = next_claim;
   struct Result {
     std::vector<double> times;          ///< at which the last stage's records came
     std::vector<std::int64_t> sources;  ///< of each of them
     std::size_t most_waiting = 0;       ///< records in all pipes
+    double busy = 0;                    ///< seconds of all items
     double end() const { return times.empty() ? 0 : times.back(); }
     /// Records a second in [from, to).
     double rate(double from, double to) const {
@@ -130,8 +133,8 @@ class Run {
   bool take(std::size_t s) {
     StageState& stage = states_[s];
     bool moved = false;
-    while (stage.waiting + stage.running < stage.threads &&
-           stage.window.size() < 2 * static_cast<std::size_t>(stage.threads)) {
+    const std::size_t most = std::max(pipe_.results, 2 * static_cast<std::size_t>(stage.threads));
+    while (stage.waiting + stage.running < stage.threads && stage.window.size() < most) {
       std::int64_t source = stage.taken;
       if (s == 0 ? stage.taken == pipe_.items : stage.input.empty()) return moved;
       if (s > 0) {
@@ -170,7 +173,9 @@ class Run {
                                     [](const Item& item) { return item.state == Item::waits; });
     first->state = Item::runs;
     --stage.waiting, ++stage.running;
-    running_.push({now_ + pipe_.stages[s].seconds(first->number, first->source), s, first->number});
+    const double seconds = pipe_.stages[s].seconds(first->number, first->source);
+    result_.busy += seconds;
+    running_.push({now_ + seconds, s, first->number});
   }
 
   void note_waiting() {

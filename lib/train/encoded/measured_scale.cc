@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
@@ -62,6 +63,9 @@ Json own_sums(dist::World& world, int channels, std::size_t size, int threads,
       },
       [&](Done& done) {
         if (done.second) sums[std::to_string(done.first)] = done.second->to_json();
+      },
+      [](const Done& done) {
+        return done.second ? held_bytes(done.second->sum) + held_bytes(done.second->squares) : 0;
       });
   return sums;
 }

@@ -126,6 +126,38 @@ TEST_CASE("the simulated pipe does what can be told without it") {
   CHECK(pipe_of(load, 10, 0).run().times.size() == 30);
 }
 
+namespace {
+
+/// Of the slots, how many are busy with unlike items where so many results may wait: of one
+/// program, and of three that share.
+void compare_windows(int slots) {
+  for (const bool three : {false, true}) {
+    SimulatedPipe pipe = pipe_of(kLoads[5], three ? 60 * slots : 300 * slots, 0);
+    if (!three) pipe.stages.resize(1);
+    pipe.slots = slots;
+    const auto busy = [&](int results) {
+      pipe.results = static_cast<std::size_t>(results);
+      const auto result = pipe.run();
+      return result.busy / (slots * result.end());
+    };
+    const double few = busy(0), many = busy(16 * slots);
+    CAPTURE(slots, three, few, many);
+    CHECK(many >= .95);
+    CHECK(many > few + .05);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("unlike items keep the slots busy where many results may wait") {
+  compare_windows(16);
+}
+
+TEST_CASE("unlike items keep few and many slots busy", "[nightly]") {
+  compare_windows(4);
+  compare_windows(64);
+}
+
 TEST_CASE("shared slots do what the best static split does, and follow the bottleneck") {
   compare(kLoads[0], 2);
   compare(kLoads[5], 4);

@@ -1,9 +1,15 @@
 // Which small videos go together, and the file in which their clips wait.
 // SPDX-License-Identifier: Apache-2.0
+#include "clip/joined.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
+#include <future>
+#include <list>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "clip/parts.h"
@@ -170,4 +176,109 @@ TEST_CASE("parts are there for the next run as far as they are whole") {
   CHECK_FALSE(ClipParts(path, settings, false).find("h1"));
   ClipParts(path, settings, true).remove();
   CHECK_FALSE(io::file_exists(path));
+}
+
+namespace {
+
+/// Two videos of one batch, in a folder of their own; each gives one clip.
+struct Pair {
+  TemporaryFolder folder;
+  ClipItem batch{Kind::joined,
+                 {{"a/one.mp4", std::string(32, '1'), {}, 10}, {"b/two.mp4", std::string(32, '2')}},
+                 {},
+                 {}};
+  Json settings = {{"recipe", 1}};
+  ClipOptions options;
+  std::list<EarlierClips> earlier;                 // of each run, which looks into the folder once
+  std::vector<std::string> keys = {"one", "two"};  // of their clips; "": the video cannot be used
+
+  Pair() {
+    options.directory = folder.path;
+    options.readable_names = true;
+  }
+  Joined joined() {
+    return Joined(batch, options, settings, earlier.emplace_back(folder.path, settings));
+  }
+  void make(Joined& joined, std::size_t place) {
+    joined.make(place, [&](ClipSink& sink) {
+      if (keys[place].empty()) fail("video {} is broken", place);
+      sink.begin(false);
+      sink.add({keys[place], {{"mp4", "clip of " + std::to_string(place)}, {"json", "{}"}}});
+      sink.finish({{"source", joined.source(place).path},
+                   {"source_hash", joined.source(place).hash},
+                   {"errors", Json::array()}});
+    });
+  }
+  /// The places that were made, and the json.
+  std::pair<std::vector<std::size_t>, Json> run() {
+    Joined one = joined();
+    std::vector<std::size_t> places = one.begin();
+    for (const std::size_t place : places)
+      make(one, place);
+    return {places, one.finish()};
+  }
+};
+
+using Places = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE("a video that is left out for its key alone is not cut by each run") {
+  Pair pair;
+  pair.keys = {"same", "same"};
+  const auto [made, first] = pair.run();
+  CHECK(made == Places{0, 1});
+  CHECK(first.at("clips") == 1);
+  CHECK_THAT(first.at("sources")[1].at("failed").get<std::string>(),
+             Catch::Contains("'same' has the key of another"));
+  CHECK(pair.run() == std::pair(Places{}, first));
+  // In another folder it has the same name, under another one another key.
+  pair.batch.sources[1].path = "c/two.mp4";
+  CHECK(pair.run() == std::pair(Places{}, first));
+  pair.batch.sources[1].path = "c/other.mp4";
+  CHECK(pair.run() == std::pair(Places{1}, first));  // which may be the same still
+  pair.keys[1] = "other";
+  const auto [again, second] = pair.run();
+  CHECK(again == Places{1});
+  CHECK(second.at("clips") == 2);
+  CHECK(pair.run() == std::pair(Places{}, second));
+}
+
+TEST_CASE("beside a video that is tried again, one with another's key is as it was") {
+  Pair pair;
+  pair.batch.sources.push_back({"c/three.mp4", std::string(32, '3')});
+  pair.keys = {"same", "same", ""};
+  const auto [made, first] = pair.run();
+  CHECK(made == Places{0, 1, 2});
+  CHECK(first.at("clips") == 1);
+  CHECK(pair.run() == std::pair(Places{1, 2}, first));
+  pair.keys[2] = "three";
+  const auto [again, second] = pair.run();
+  CHECK(again == Places{1, 2});
+  CHECK(second.at("clips") == 2);
+  CHECK(second.at("sources")[1] == first.at("sources")[1]);
+}
+
+TEST_CASE("who waits for a program that tries a batch again takes what that one has made") {
+  Pair pair;
+  pair.keys = {"one", ""};
+  const Json before = pair.run().second;
+  CHECK(before.at("clips") == 1);
+  std::future<Json> later;
+  Joined first = pair.joined(), second = pair.joined();
+  REQUIRE(first.begin() == Places{1});
+  later = std::async(std::launch::async, [&] {
+    Pair still;  // for this one the video is broken
+    still.keys = {"one", ""};
+    for (const std::size_t place : second.begin())
+      still.make(second, place);
+    return second.finish();
+  });
+  // Time enough to have seen what is there. Slower, it would see what is made now.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  pair.keys[1] = "two";
+  pair.make(first, 1);
+  const Json made = first.finish();
+  CHECK(made.at("clips") == 2);
+  CHECK(later.get() == made);
 }

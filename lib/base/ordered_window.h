@@ -1,0 +1,131 @@
+// The items under way and the results that wait for those before them: of base/ordered.h alone.
+//
+// How much waits is bounded by what it weighs. Were only a few results let wait, an item that takes
+// long would soon hold up all threads: with one item of twenty that takes twenty times as long, two
+// a thread keep a quarter to a half of the slots busy (tests/support/simulated_pipe.h shows it).
+// Thread-safety: any thread; take() calls `next` one at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace vfm {
+
+/// Bytes of results that wait together, where weights are given.
+inline constexpr std::size_t kOrderedBytes = std::size_t{64} << 20;
+/// Items and results that may be there whatever they weigh, for each thread.
+inline constexpr std::size_t kOrderedFew = 2;
+
+template <class In, class Out>
+class OrderedWindow {
+ public:
+  struct Entry {
+    std::optional<In> in;  ///< until it is worked on
+    std::optional<Out> out;
+    std::exception_ptr error;  ///< in the place of a result
+    std::size_t weight = sizeof(Entry);
+    bool ready = false;
+  };
+
+  /// `weighed`: weights are given.
+  OrderedWindow(int threads, bool weighed)
+      : few_(kOrderedFew * static_cast<std::size_t>(threads)),
+        bytes_(weighed ? kOrderedBytes : 0),
+        threads_(threads) {}
+
+  /// Waits for room, and takes the next item, or the error of `next`. False: there is no item, or
+  /// none is to be begun any more.
+  bool take(const std::function<std::optional<In>()>& next) {
+    const std::lock_guard one(next_mutex_);
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return entries_.size() < few_ || all_ < bytes_ || failed_; });
+      if (ended_ || failed_) return false;
+    }
+    Entry entry;
+    try {
+      entry.in = next();
+    } catch (...) {
+      entry.error = std::current_exception();
+      entry.ready = true;
+    }
+    const bool taken = entry.in.has_value();
+    const std::lock_guard lock(mutex_);
+    if (!taken) ended_ = true;
+    if (taken || entry.error) {
+      all_ += entry.weight;
+      entries_.push_back(std::move(entry));
+    }
+    if (taken) unbegun_.push_back(&entries_.back());
+    changed_.notify_all();
+    return taken;
+  }
+
+  /// For one who has taken an item, and then got a slot: the first that nobody works on, which need
+  /// not be his. So the one that all others wait for is never long without a slot.
+  Entry& begin() {
+    const std::lock_guard lock(mutex_);
+    Entry* const entry = unbegun_.front();
+    unbegun_.pop_front();
+    return *entry;
+  }
+
+  /// It is done: `out`, or `error`.
+  void end(Entry& entry, std::optional<Out> out, std::exception_ptr error, std::size_t weight) {
+    entry.in.reset();
+    const std::lock_guard lock(mutex_);
+    entry.out = std::move(out);
+    entry.error = std::move(error);
+    entry.weight += weight;
+    all_ += weight;
+    if (entry.error) ended_ = true;  // no item is begun that would be in vain
+    entry.ready = true;
+    changed_.notify_all();
+  }
+
+  /// A thread takes no more.
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    --threads_;
+    changed_.notify_all();
+  }
+
+  /// Waits for the result whose turn it is. Nothing after the last.
+  std::optional<Entry> front() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return entries_.empty() ? threads_ == 0 : entries_.front().ready; });
+    if (entries_.empty()) return std::nullopt;
+    std::optional<Entry> entry(std::move(entries_.front()));
+    entries_.pop_front();
+    all_ -= entry->weight;
+    changed_.notify_all();
+    return entry;
+  }
+
+  /// Nobody wants what comes.
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::size_t few_, bytes_;
+  std::mutex next_mutex_;  // before the other one
+  std::mutex mutex_;       // guards what follows
+  std::condition_variable changed_;
+  std::deque<Entry> entries_;   // references stay valid while the ends change
+  std::deque<Entry*> unbegun_;  // in their order, as many as threads that have none
+  std::size_t all_ = 0;         // weight of the entries
+  bool ended_ = false, failed_ = false;
+  int threads_;
+};
+
+}  // namespace vfm
