@@ -59,11 +59,11 @@ gone() {
 
 # begin_embed ARG...: embeds what is written to descriptor 7, in the background as $embedding.
 begin_embed() {
-  mkfifo list
+  mkfifo list.jsonl
   env --default-signal=INT setsid vfm-embed --video "$golden/picture_encoders/siglip" --text none \
-    "$@" list >out.jsonl 2>err 3>&- 7>&- &
+    "$@" list.jsonl >out.jsonl 2>err 3>&- 7>&- &
   embedding=$!
-  exec 7>list
+  exec 7<>list.jsonl  # which waits for nobody
 }
 
 @test "vectors of one worker, of two, and of one device are the same bytes, at any -j, and resumed" {
@@ -142,7 +142,7 @@ begin_embed() {
     wait "$embedding" || got=$?
     if [ $signal = INT ]; then [ "$got" -eq 130 ]; else [ "$got" -eq 137 ]; fi
     [ ! -s err ]
-    rm list
+    rm list.jsonl
   done
 }
 
@@ -153,7 +153,7 @@ begin_embed() {
   worker=$(await_worker "$embedding")
   for fd in /proc/"$worker"/fd/*; do
     case $(readlink "$fd") in
-      *out.jsonl | *list | *err) echo "$fd is $(readlink "$fd")"; return 1 ;;
+      *out.jsonl | *list.jsonl | *err) echo "$fd is $(readlink "$fd")"; return 1 ;;
     esac
   done
   exec 7>&-
