@@ -18,6 +18,7 @@ setup_file() {
 setup() {
   setup_tools
   golden=$VFM_ROOT/tests/golden
+  weights=(--size 32 --frames 9 --tokenizer "$golden/cosmos_vae")
   model=$BATS_FILE_TMPDIR/model
   small=(--model "$model" --size 32x32 --frames 9 --fps 12)
 }
@@ -35,7 +36,7 @@ make_shards() {
 }
 
 # pack ARG...: by a tokenizer with weights.
-pack() { vfm-pack --size 32 --frames 9 --tokenizer "$golden/cosmos_vae" "$@"; }
+pack() { vfm-pack "${weights[@]}" "$@"; }
 
 # workers_of PID: the numbers of its workers.
 workers_of() { pgrep -P "$1" -f -- --serve-card || true; }
@@ -82,7 +83,7 @@ await_workers() {
   make_shards a b d
   pack --device cpu -o here a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
   mkfifo list
-  pack --devices cpu,cpu -j2 -o there - <list >out.jsonl 2>err 3>&- 7>&- &
+  vfm-pack "${weights[@]}" --devices cpu,cpu -j2 -o there - <list >out.jsonl 2>err 3>&- 7>&- &
   packing=$!
   exec 7>list
   echo a.tar >&7
@@ -99,7 +100,7 @@ await_workers() {
   # When none is left it ends, says so, and the same command goes on.
   rm -rf there
   exec 7<>list
-  pack --devices cpu -o there - <list >out.jsonl 2>err 3>&- 7>&- &
+  vfm-pack "${weights[@]}" --devices cpu -o there - <list >out.jsonl 2>err 3>&- 7>&- &
   packing=$!
   echo a.tar >&7
   kill -KILL "$(await_workers "$packing" 1)"
