@@ -251,12 +251,13 @@ class Service {
   std::optional<SoundSamples> samples_;
 };
 
-/// Codecs take and free blocks of some hundred KiB again and again, when they are opened above all.
-/// A new process has no memory yet that could be used again: so it is to keep what it gets.
+/// Codecs take and free large blocks again and again, when they are opened above all. A process has
+/// them from the system each time until it has learnt not to: a new one is to begin with what glibc
+/// would learn at most.
 void keep_memory() {
-  constexpr int kBlock = 4 << 20, kFree = 16 << 20;
+  constexpr int kBlock = 32 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kBlock);
-  ::mallopt(M_TRIM_THRESHOLD, kFree);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * kBlock);
   ::mallopt(M_TOP_PAD, 1 << 20);
 }
 
