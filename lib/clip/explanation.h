@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clip/recent_times.h"
+#include "clip/shot_finder.h"
 #include "curate/shot_detector.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
@@ -53,13 +54,13 @@ class Explanation {
   static constexpr std::size_t kFound = 40, kNear = 12, kDots = 2000;
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options);
-  /// After `detector` was given the frame, and before its changes are taken.
-  void add(const media::Frame& frame, curate::ShotDetector& detector);
+  /// After `finder` was given the frame, and before its changes are taken.
+  void add(const media::Frame& frame, const ShotFinder& finder);
   /// Each change that was taken.
   void found(const curate::ShotChange& change);
   /// What can be said when the changes up to here are taken. Call it after each frame, and after
-  /// ShotDetector::finish().
-  void settle(curate::ShotDetector& detector);
+  /// ShotFinder::finish().
+  void settle(ShotFinder& finder);
   ExplainedVideo explained() const;
 
  private:
