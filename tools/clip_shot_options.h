@@ -47,7 +47,7 @@ class ClipShotOptions {
   }
 
   /// A network knows but one kind of change, and no picture by which to judge how well it fits.
-  void check(vfm::curate::ShotOptions& shots, bool explains) const {
+  void check(vfm::curate::ShotOptions& shots) const {
     shots.detector = vfm::curate::parse_detector(detector_);
     const bool network = shots.detector == vfm::curate::Detector::transnetv2;
     if (network == detector_model_.empty())
@@ -58,9 +58,6 @@ class ClipShotOptions {
           "transnetv2 finds cuts and gradual changes alike; leave out --gradual, --no-gradual and "
           "--strictness");
     check_probability("--threshold", shots.threshold);
-    if (explains)
-      vfm::fail_usage(
-          "--explain shows what a detector measures; transnetv2 tells but probabilities");
   }
 
   bool has_thresholds() const { return thresholds_->count() > 0; }

@@ -82,7 +82,7 @@ class ClipTool : public vfm::cli::Tool {
     recipe.keep_hdr = hdr_ == "keep";
     recipe.smart = encode_ == "smart";
     check_encoding();
-    shots_.check(recipe.shots, !explain_.path.empty());
+    shots_.check(recipe.shots);
     check_stitching();
     check_cutting();
     check_format();

@@ -37,6 +37,11 @@ const char* reason_of(curate::Judgement::Verdict verdict) {
   }
 }
 
+/// Whether such a change is found by the score that the page shows: all of a network's are.
+bool by_score(curate::ChangeType type) {
+  return type == curate::ChangeType::cut || type == curate::ChangeType::transition;
+}
+
 void sort_by_rank(std::vector<Decision>& decisions, bool greatest_first) {
   std::stable_sort(decisions.begin(), decisions.end(), [&](const Decision& a, const Decision& b) {
     return greatest_first ? a.rank > b.rank : a.rank < b.rank;
@@ -89,7 +94,7 @@ Explanation::Explanation(std::string path, const media::StreamInfo& info,
       looks_(recipe.stitch && recipe.stitch_sound ? kRing : 0) {}
 
 void Explanation::add(const media::Frame& frame, const curate::SmallPicture& look,
-                      curate::ShotDetector& detector) {
+                      const ShotFinder& finder) {
   if (!looks_.empty()) looks_[static_cast<std::size_t>(frames_) % kRing] = look;
   if (frames_ == 0) shot_begin_ = frame.pts;
   const double width = std::max(1, info_.display_width), height = std::max(1, info_.display_height);
@@ -110,9 +115,9 @@ void Explanation::add(const media::Frame& frame, const curate::SmallPicture& loo
   }
   times_.add(frame.pts);
   ++frames_;
-  if (const auto fade = detector.open_fade(); fade && fade != fade_) {
-    fade_ = fade;
-    const media::RgbImage* before = picture(*fade - 1);
+  if (const auto open = finder.open_change(); open && open->begin != fade_) {
+    fade_ = open->begin;
+    const media::RgbImage* before = picture(open->begin - 1);
     before_fade_ = before ? *before : media::RgbImage{};
   }
 }
@@ -162,12 +167,12 @@ void Explanation::found(const curate::ShotChange& change) {
   if (change.begin < frames_) shot_begin_ = times_.of(change.begin);
   if (change.end <= 0) return;
   ++changes_;
-  const bool cut = change.type == curate::ChangeType::cut;
+  const bool scored = by_score(change.type);
   if (dots_x_.size() < kDots) {
     dots_x_.push_back(seconds(change.frame));
-    dots_y_.push_back(cut ? change.score : 0);
+    dots_y_.push_back(scored ? change.score : 0);
   }
-  Decision one{change.frame, cut ? change.score / threshold_ : 1 + change.score, {}, {}};
+  Decision one{change.frame, scored ? change.score / threshold_ : 1 + change.score, {}, {}};
   sort_by_rank(found_, false);
   if (found_.size() == kFound && one.rank >= found_.back().rank) return;
   one.caption = fmt::format("{}: {}, {:.3f}", place(change.frame), curate::name_of(change.type),
@@ -221,10 +226,10 @@ void Explanation::judged(const curate::Judgement& judgement) {
     nearly(std::move(one));
 }
 
-void Explanation::settle(curate::ShotDetector& detector) {
-  for (const curate::Judgement& judgement : detector.take_judgements())
+void Explanation::settle(ShotFinder& finder) {
+  for (const curate::Judgement& judgement : finder.take_judgements())
     judged(judgement);
-  const std::int64_t settled = detector.settled();
+  const std::int64_t settled = finder.settled();
   std::vector<Decision> still;
   for (Decision& one : waiting_) {
     const auto has = std::find_if(last_.begin(), last_.end(), [&](const curate::ShotChange& c) {
@@ -234,9 +239,14 @@ void Explanation::settle(curate::ShotDetector& detector) {
       still.push_back(std::move(one));
       continue;
     }
+    const bool network = options_.detector == curate::Detector::transnetv2;
+    if (network && has != last_.end()) continue;  // its own score, no other one
     if (has != last_.end())
       one.caption = fmt::format("{}: {:.3f}, part of the {} at frame {}", place(one.frame),
                                 one.rank, curate::name_of(has->type), has->frame);
+    else if (network)
+      one.caption =
+          fmt::format("{}: {:.3f}, a change with which the video ends", place(one.frame), one.rank);
     nearly(std::move(one));
   }
   waiting_ = std::move(still);
@@ -255,8 +265,12 @@ ExplainedVideo Explanation::explained() const {
       "seconds", "score");
   video.chart_caption = fmt::format(
       "{} frames, {} changes of shot. The line is the highest score in each of up to {} parts of "
-      "the video. Dots at 0 are fades, dissolves and wipes, which are not found by this score.",
-      frames_, changes_, Peaks::kMost);
+      "the video. {}",
+      frames_, changes_, Peaks::kMost,
+      options_.detector == curate::Detector::transnetv2
+          ? "It is the network's probability that a frame is the last one of a shot, or in a "
+            "change."
+          : "Dots at 0 are fades, dissolves and wipes, which are not found by this score.");
   if (changes_ > kDots) video.chart_caption += fmt::format(" Dots of the first {}.", kDots);
   video.found_title =
       changes_ > found_.size()

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clip/recent_times.h"
+#include "clip/shot_finder.h"
 #include "clip/sound_across.h"
 #include "curate/shot_detector.h"
 #include "curate/small_picture.h"
@@ -57,14 +58,13 @@ class Explanation {
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// After `detector` was given the frame, and before its changes are taken.
-  void add(const media::Frame& frame, const curate::SmallPicture& look,
-           curate::ShotDetector& detector);
+  /// After `finder` was given the frame, and before its changes are taken.
+  void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
   /// Each change that was taken.
   void found(const curate::ShotChange& change);
   /// What can be said when the changes up to here are taken. Call it after each frame, and after
-  /// ShotDetector::finish().
-  void settle(curate::ShotDetector& detector);
+  /// ShotFinder::finish().
+  void settle(ShotFinder& finder);
   ExplainedVideo explained() const;
 
  private:

@@ -115,7 +115,7 @@ class Found {
   void push(const media::Frame& frame, const curate::FrameFeatures& features,
             const RecentTimes& times, std::int64_t first) {
     finder_.push(frame, features);
-    if (explanation_) explanation_->add(frame, features.picture, *finder_.looks());
+    if (explanation_) explanation_->add(frame, features.picture, finder_);
     take(times, first);
   }
 
@@ -156,7 +156,7 @@ class Found {
       next.start_score = change.score;
       shots_.shots.push_back(std::move(next));
     }
-    if (explanation_) explanation_->settle(*finder_.looks());
+    if (explanation_) explanation_->settle(finder_);
   }
 
   ShotFinder finder_;

@@ -9,7 +9,7 @@ ShotFinder::ShotFinder(const curate::ShotOptions& options, const curate::ChangeM
     looks_.emplace(options);
     return;
   }
-  windows_.emplace(model, options.used_threshold());
+  windows_.emplace(model, options.used_threshold(), options.explain);
   scale_ = {.rotation = info.rotation,
             .mirror = info.mirror,
             .width = curate::kChangeWidth,
@@ -34,6 +34,10 @@ void ShotFinder::finish() {
 
 std::vector<curate::ShotChange> ShotFinder::take() {
   return looks_ ? looks_->take() : windows_->take();
+}
+
+std::vector<curate::Judgement> ShotFinder::take_judgements() {
+  return looks_ ? looks_->take_judgements() : windows_->take_judgements();
 }
 
 std::int64_t ShotFinder::settled() const {

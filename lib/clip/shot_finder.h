@@ -31,8 +31,7 @@ class ShotFinder {
   /// As curate::ShotDetector has them.
   std::vector<curate::ShotChange> take();
   std::int64_t settled() const;
-  /// What finds them by the looks of frames; null with Detector::transnetv2.
-  curate::ShotDetector* looks() { return looks_ ? &*looks_ : nullptr; }
+  std::vector<curate::Judgement> take_judgements();
   const curate::MotionField& motion() const;
 
   /// A change that lasts for so long that its frames need not wait: those from `begin` on belong to

@@ -13,8 +13,8 @@ constexpr std::size_t kFrameBytes = std::size_t{3} * kChangeWidth * kChangeHeigh
 
 }  // namespace
 
-WindowDetector::WindowDetector(ChangeModel model, double threshold)
-    : model_(std::move(model)), threshold_(threshold) {}
+WindowDetector::WindowDetector(ChangeModel model, double threshold, bool explain)
+    : model_(std::move(model)), threshold_(threshold), explain_(explain) {}
 
 void WindowDetector::push(std::span<const std::uint8_t> frame) {
   if (frame.size() != kFrameBytes)
@@ -38,7 +38,11 @@ void WindowDetector::judge() {
 }
 
 void WindowDetector::see(std::int64_t frame, float probability) {
-  if (probability > threshold_) {
+  using Verdict = Judgement::Verdict;
+  const bool above = probability > threshold_;
+  if (explain_ && frame + 1 < frames_)
+    judgements_.push_back({frame + 1, probability, above ? Verdict::cut : Verdict::below});
+  if (above) {
     highest_ = run_ ? std::max(highest_, probability) : probability;
     if (!run_) run_ = frame;
   } else if (run_) {
@@ -71,6 +75,10 @@ void WindowDetector::finish() {
 
 std::vector<ShotChange> WindowDetector::take() {
   return std::exchange(certain_, {});
+}
+
+std::vector<Judgement> WindowDetector::take_judgements() {
+  return std::exchange(judgements_, {});
 }
 
 std::int64_t WindowDetector::settled() const {

@@ -34,7 +34,8 @@ class WindowDetector {
   /// to no shot whatever comes. So a frame waits for kShotLag others at most.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
-  WindowDetector(ChangeModel model, double threshold);
+  /// `explain`: keep judgements for take_judgements().
+  WindowDetector(ChangeModel model, double threshold, bool explain = false);
 
   /// The next frame in presentation order. Throws what the model does.
   void push(std::span<const std::uint8_t> frame);
@@ -44,6 +45,9 @@ class WindowDetector {
   /// one behind its middle. `end` is 0 where the video begins with one, `begin` the number of
   /// frames where it ends with one. Where all frames are above the threshold there is no change.
   std::vector<ShotChange> take();
+  /// Of each frame but the video's first one, in order: whether the network says that the one before
+  /// it ends a shot or is in a change. `below` or `cut` alone; score: the probability.
+  std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
   /// While a change lasts that is longer than kHeld: frames from here on belong to no shot.
   std::optional<std::int64_t> open_change() const;
@@ -56,12 +60,14 @@ class WindowDetector {
 
   ChangeModel model_;
   double threshold_;
+  bool explain_;
   std::vector<std::uint8_t> window_;  // its first frames
   std::int64_t frames_ = 0, judged_ = 0;
   std::optional<std::int64_t> run_;  // first frame of the run that is under way
   float highest_ = 0;                // in that run
   bool finished_ = false;
   std::vector<ShotChange> certain_;
+  std::vector<Judgement> judgements_;  // with explain_
 };
 
 }  // namespace vfm::curate

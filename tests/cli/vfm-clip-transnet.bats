@@ -59,6 +59,21 @@ network() { vfm-clip --detector transnetv2 --min-length 0 --no-stitch "$@"; }
   network --shots-only --detector-model model --threshold 0.0000001 long.mp4 | jq -se 'any(.[]; .cuts == [] and .frames == 132)'
 }
 
+@test "--explain shows a network's probabilities; the list is as without it" {
+  local args=(--shots-only --detector-model model --threshold 0.2)
+  network "${args[@]}" shots.mp4 long.mp4 | records >plain
+  network "${args[@]}" --explain why.html -j1 shots.mp4 long.mp4 | records | diff plain -
+  network "${args[@]}" --explain again.html -j2 shots.mp4 long.mp4 | records | diff plain -
+  cmp why.html again.html
+  [ "$(grep -c '<svg' why.html)" -eq 2 ]
+  grep -q "probability that a frame is the last one of a shot" why.html
+  # The pair of each change is that of its frames, with its score.
+  local frame score
+  read -r frame score < <(sed -n 2p plain | jq -r '.cuts[0] | "\(.frame) \(.score * 1000 | round / 1000)"')
+  grep -qE "<figcaption dir=.auto.>[0-9.]+ s, frame $frame: (cut|transition), ${score}0*( of 1|<)" why.html
+  grep -qE 'frame [0-9]+: 0[.][01][0-9]+, below the threshold<' why.html
+}
+
 @test "what is no TransNet V2, and options that do not go with it, are refused before any work" {
   refused() {
     run --separate-stderr vfm-clip shots.mp4 -o out "${@:2}"

@@ -61,12 +61,12 @@ paths() { records | jq -r .path; }
 @test "a part is found in which hardly more than something small and far away moves" {
   far() { # FILE SECONDS WAY
     quiet_ffmpeg -f lavfi -i "gradients=s=320x192:rate=12:speed=0.00001:n=6:seed=7" -filter_complex \
-      "color=0x909090:s=8x8:r=12[w];[0][w]overlay=x='150+120*sin(0.9*t+$3)':y='90+60*sin(1.3*t+2*$3)':shortest=1[out]" \
+      "color=white@0.3:s=8x6:r=12,format=rgba[w];[0][w]overlay=x='150+120*sin(0.9*t+$3)':y='90+60*sin(1.3*t+2*$3)':shortest=1[out]" \
       -map '[out]' -t "$2" "${x264[@]}" -crf 18 "$1"
   }
   far far.mp4 10 0
   far other.mp4 10 2
-  quiet_ffmpeg -ss 2.7 -i far.mp4 -t 5.5 "${x264[@]}" far-part.mp4
+  quiet_ffmpeg -ss 2.7 -i far.mp4 -t 5.5 "${x264[@]}" -crf 18 far-part.mp4
   [ "$(vfm-clip --unique -o looks far-part.mp4 other.mp4 far.mp4 | paths)" = "$(printf '%s\n' other.mp4 far.mp4)" ]
   jq -se 'map(select(.kind == "near")) | length == 1 and (.[0] | .first == "far-part.mp4" and .second == "far.mp4"
     and (.second_begin - .first_begin - 2.7 | fabs) < 0.3)' looks/duplicates.jsonl
