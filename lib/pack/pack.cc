@@ -70,10 +70,7 @@ std::size_t outcome_weight(const Outcome& outcome) {
   const PackWork& work = outcome.work;
   std::size_t bytes = held_bytes(work.errors) + held_bytes(work.faults) + outcome.failure.size();
   if (work.begin && work.shard) bytes += held_bytes(work.shard->record);
-  if (!outcome.latent) return bytes;
-  for (const shard::Member& member : outcome.latent->sample.members)
-    bytes += member.data.size();
-  return bytes + held_bytes(outcome.latent->text_encoder);
+  return outcome.latent ? bytes + held_bytes(*outcome.latent) : bytes;
 }
 
 /// Of a finished shard, or its part of one split, what is still to be done with it.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "data/sample_text.h"
 #include "io/npy.h"
 #include "shard/media_members.h"
@@ -59,6 +60,13 @@ auto of_members(Read read) {
 }
 
 }  // namespace
+
+std::size_t held_bytes(const LatentOutput& output) {
+  std::size_t bytes = vfm::held_bytes(output.text_encoder);
+  for (const shard::Member& member : output.sample.members)
+    bytes += member.data.size();
+  return bytes;
+}
 
 LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const ClipEncoder& encoder) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "base/json.h"
 #include "data/latents.h"
 #include "models/channel_sums.h"
@@ -23,6 +24,10 @@ struct LatentOutput {
   ChannelSums sums;      ///< of the latent as stored, rounded to fp16; none of codes
   Json text_encoder;     ///< null if the sample has no text embedding
 };
+
+using vfm::held_bytes;
+/// What it holds beside its own size (base/held_bytes.h).
+std::size_t held_bytes(const LatentOutput& output);
 
 /// `encoder` is the tokenizer's. Throws Error, naming the member, if the clip cannot be decoded or
 /// its text.npy is malformed.
