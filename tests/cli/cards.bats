@@ -62,3 +62,19 @@ kept() {
   # shellcheck disable=SC2154
   [[ $stderr == *"no card is left for made_stage: 'a': it was made to"* ]]
 }
+
+@test "--progress and --share-report show the cards: how many are busy, and which is left out" {
+  made_items 30 0.1 >items.jsonl
+  VFM_SLOTS=8 "$MADE" items.jsonl --share share --cards a:10,b:10 --model 6 --fails b:2 --progress --share-report page.html \
+    >out.jsonl 2>err
+  cat err
+  grep -E "^made_stage .* slots, .*; [0-9.]+ (of [12] )?cards.*, card 'b' left out" err
+  grep -q 'Cards: 2 that the programs share' page.html
+  grep -q 'Cards that each program kept busy' page.html
+  # A file of something else is left as it is.
+  echo mine >other.cards
+  run --separate-stderr "$MADE" items.jsonl --share other --cards a:10
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"'other.cards' is not empty, and not of --share"* ]]
+  [ "$(cat other.cards)" = mine ]
+}
