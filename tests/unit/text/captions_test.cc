@@ -69,14 +69,14 @@ TEST_CASE("malformed cues are counted and skipped") {
   CHECK(parse_srt("00:00:01,0 --> 00:00:02,0\n" + std::string(100'000, '<')).cues.size() == 1);
 }
 
-// Were an end looked for from each beginning, this would take minutes.
+// Were an end looked for from each beginning, this would take long.
 TEST_CASE("tags without an end are text, however many") {
   const auto caption_of = [](const std::string& text) {
     return parse_srt("1\n00:00:00,000 --> 00:00:01,000\n" + text).cues.at(0).caption;
   };
   CHECK(caption_of("<b>a</b> <c {\\d} {\\e") == "a <c {\\e");
   std::string many;
-  for (int i = 0; i < 1'000'000; ++i)
+  for (int i = 0; i < 300'000; ++i)
     many += "<a{\\";
   CHECK(caption_of(many) == many);
 }
