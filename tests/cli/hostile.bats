@@ -5,12 +5,12 @@
 load helpers
 bats_require_minimum_version 1.5.0
 
-# wide.mp4 is decoded well; asleep, busy, crash, greedy and curious are what misbehave.c makes of other widths.
+# wide.mp4 is decoded well; asleep, busy, crash, greedy, curious and lively are what misbehave.c makes of other widths.
 setup_file() {
   cd "$BATS_FILE_TMPDIR" || return 1
   make_video wide.mp4 1 'testsrc2=size=96x48:rate=8'
   local name width=98
-  for name in asleep busy crash greedy curious; do
+  for name in asleep busy crash greedy curious lively; do
     make_video "$name.mp4" 1 "testsrc2=size=${width}x48:rate=8"
     width=$((width + 2))
   done
@@ -109,6 +109,14 @@ isolates() {
   [ "$(codes out)" = $'crash.mp4 crash\ngreedy.mp4 memory' ]
   grep -q "the process that decoded 'crash.mp4' has died of SIGSEGV" out/errors.jsonl
   [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
+}
+
+@test "--isolate: one that says for ever that it gets on is ended, too" {
+  isolates
+  bad vfm-clip -j1 --isolate --timeout 0.3s -o out lively.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(codes out)" = 'lively.mp4 timeout' ]
 }
 
 @test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {
