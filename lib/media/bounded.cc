@@ -152,10 +152,9 @@ bool is_left_behind() noexcept {
 
 double StillClock::still(std::uint64_t beats) {
   const double time = now();
-  if (last_ < 0 || beats != beats_)
-    seconds_ = 0;
-  else
-    seconds_ += std::min(time - last_, 2 * kStep);
+  const double passed = last_ < 0 ? 0 : std::min(time - last_, 2 * kStep);
+  seconds_ = beats != beats_ ? 0 : seconds_ + passed;
+  all_ += passed;
   last_ = time;
   beats_ = beats;
   return seconds_;

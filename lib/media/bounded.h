@@ -38,10 +38,12 @@ class StillClock {
   /// Seconds since `beats` changed. Called at least every kStep; a longer time between two calls
   /// counts as two steps.
   double still(std::uint64_t beats);
+  /// Seconds since the first call of still(), counted likewise.
+  double all() const { return all_; }
   static constexpr double kStep = 0.1;
 
  private:
-  double seconds_ = 0, last_ = -1;
+  double seconds_ = 0, all_ = 0, last_ = -1;
   std::uint64_t beats_ = 0;
 };
 

@@ -22,6 +22,7 @@
 #include "base/own_program.h"
 #include "base/run_end.h"
 #include "base/stop.h"
+#include "base/units.h"
 #include "media/bounded.h"
 #include "media/confine.h"
 #include "media/container.h"
@@ -204,7 +205,7 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   const Opened source = bytes.data() ? open_bytes(name, bytes) : open_file(name);
   const InputLimits& limits = input_limits();
   request.ask = Ask::open;
-  request.bytes = source.bytes;
+  request.bytes = bytes_ = source.bytes;
   request.shared = shared_bytes(limits.max_pixels);
   request.max_pixels = limits.max_pixels;
   request.memory = limits.isolate_memory;
@@ -234,6 +235,10 @@ int IsolatedChild::end() noexcept {
 
 void IsolatedChild::wait() {
   const double limit = input_limits().timeout;
+  // Its beats are its own word, and a hostile file may speak for it. What an honest one does for
+  // one answer is bounded by what is in the file.
+  constexpr double kLimits = 10, kSlowest = 64 << 10;
+  const double longest = kLimits * limit + static_cast<double>(bytes_) / kSlowest;
   StillClock clock;
   for (;;) {
     pollfd event{channel_.get(), POLLIN, 0};
@@ -242,9 +247,15 @@ void IsolatedChild::wait() {
     if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
     if (stop_signal() != 0) end();
     check_stop();
-    if (limit <= 0 || clock.still(head().beats) <= limit) continue;
+    if (limit <= 0) continue;
+    const double still = clock.still(head().beats);
+    if (still <= limit && clock.all() <= longest) continue;
     end();
-    fail_still(name_);
+    if (still > limit) fail_still(name_);
+    fail_as(Cause::timeout,
+            "cannot decode '{}': it gave nothing for {}, though it said that it gets on; --timeout "
+            "waits longer",
+            name_, format_seconds(longest));
   }
 }
 

@@ -50,8 +50,9 @@ class IsolatedChild {
   /// What the child said when it had opened its source.
   const Told& opened() const { return opened_; }
   /// Waits for the answer. Throws the child's Error; Error{timeout} when it gets no further for
-  /// input_limits().timeout; {crash} when it has died, {memory} when the system killed it, or the
-  /// helper with all its children; Stopped.
+  /// input_limits().timeout, or says for ever that it does: for ten times that, and as long as the
+  /// slowest reading of the file takes, 64 KiB a second; {crash} when it has died, {memory} when
+  /// the system killed it, or the helper with all its children; Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
   /// Whether it has ended: nothing can be asked any more.
@@ -69,6 +70,7 @@ class IsolatedChild {
   int end() noexcept;
 
   std::string name_;
+  std::uint64_t bytes_ = 0;  // of the source
   Descriptor channel_;
   Forked forked_;
   std::shared_ptr<const Mapping> shared_;

@@ -5,16 +5,16 @@
 load helpers
 bats_require_minimum_version 1.5.0
 
-# wide.mp4 is decoded well; asleep, busy, crash, greedy and curious are what misbehave.c makes of other widths.
+# wide.mp4 is decoded well; asleep, busy, crash, greedy, curious and lively are what misbehave.c makes of other widths.
 setup_file() {
   cd "$BATS_FILE_TMPDIR" || return 1
   make_video wide.mp4 1 'testsrc2=size=96x48:rate=8'
   local name width=98
-  for name in asleep busy crash greedy curious; do
+  for name in asleep busy crash greedy curious lively; do
     make_video "$name.mp4" 1 "testsrc2=size=${width}x48:rate=8"
     width=$((width + 2))
   done
-  make_video late.mp4 6 'testsrc2=size=108x48:rate=8'
+  make_video late.mp4 6 'testsrc2=size=110x48:rate=8'
   quiet_ffmpeg -i wide.mp4 -f lavfi -i sine=sample_rate=48000:duration=1 -c:v copy -c:a aac loud.mp4
   # The struct of the codec is FFmpeg's.
   # shellcheck disable=SC2046
@@ -215,6 +215,14 @@ isolates() {
     sleep 0.1
   done
   false
+}
+
+@test "--isolate: one that says for ever that it gets on is ended, too" {
+  isolates
+  bad vfm-clip -j1 --isolate --timeout 0.3s -o out lively.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(codes out)" = 'lively.mp4 timeout' ]
 }
 
 @test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {

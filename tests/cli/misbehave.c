@@ -1,7 +1,7 @@
 // Preloaded into a program, it makes FFmpeg's video decoders do what a hostile file may make them do, by the width of the
 // coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
-// file and an address, and dies where either works, 108 hangs asleep after 60000 ticks. Pictures of other widths are
-// decoded as ever.
+// file and an address, and dies where either works, 108 of a process of its own counts on that it gets
+// on, and does not, 110 hangs asleep after 60000 ticks. Pictures of other widths are decoded as ever.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,12 +10,27 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+// What a process shares with its parent begins with the count of its beats.
+static volatile unsigned long* shared;
+
+void* mmap(void* at, size_t size, int access, int flags, int fd, off_t offset) {
+  void* const memory = (void*)syscall(SYS_mmap, at, size, access, flags, fd, offset);
+  if ((flags & MAP_SHARED) && (access & PROT_WRITE) && memory != MAP_FAILED) shared = memory;
+  return memory;
+}
+void* mmap64(void* at, size_t size, int access, int flags, int fd, off_t offset) {
+  return mmap(at, size, access, flags, fd, offset);
+}
+
 static void misbehave(int width, const AVPacket* packet) {
+  while (width == 108 && shared) ++*shared;
   volatile int* nowhere = NULL;
-  if (width == 98 || (width == 108 && packet && packet->pts > 60000))
+  if (width == 98 || (width == 110 && packet && packet->pts > 60000))
     for (;;) pause();
   if (width == 100)
     for (volatile int i = 0;; ++i) {
