@@ -154,11 +154,13 @@ TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
   const ClipFolder clips;
   const auto data = open(options_of(clips, ", crop: centre"));
   const auto tokenizer = models::make_tokenizer({"builtin:wavelet"});
+  const data::ClipOptions clip = packing_options();
+  const auto encoder = pack::make_clip_encoder(*tokenizer, clip, nullptr);
   REQUIRE(data->size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     const shard::Sample sample =
         shard::IndexedReader(clips.tar_of(i == 0 ? "film" : "picture")).read(0);
-    const pack::LatentOutput packed = pack::make_latent(sample, *tokenizer, packing_options());
+    const pack::LatentOutput packed = pack::make_latent(sample, *tokenizer, *encoder);
     const data::Entry sizes = data->entry(i);
     INFO(sizes.key);
     CHECK(sizes.frames == packed.entry.frames);
