@@ -218,8 +218,8 @@ void Explanation::settle(ShotFinder& finder) {
       one.caption = fmt::format("{}: {:.3f}, part of the {} at frame {}", place(one.frame),
                                 one.rank, curate::name_of(has->type), has->frame);
     else if (network)
-      one.caption = fmt::format("{}: {:.3f}, a change with which the video ends", place(one.frame),
-                                one.rank);
+      one.caption =
+          fmt::format("{}: {:.3f}, a change with which the video ends", place(one.frame), one.rank);
     nearly(std::move(one));
   }
   waiting_ = std::move(still);
