@@ -48,8 +48,7 @@ std::optional<SignatureFacts> facts_there(const std::string& path, const Json& m
       if (!header.contains(name) || header.at(name) != value) return std::nullopt;
     const std::int64_t pictures = need_integer(header, "pictures", path);
     const std::uint64_t bytes = io::File::open_regular(path).size();
-    if (pictures < 0 ||
-        bytes != kFactsBytes + kPictureBytes * static_cast<std::uint64_t>(pictures))
+    if (pictures < 0 || bytes != kFactsBytes + kPictureBytes * static_cast<std::uint64_t>(pictures))
       return std::nullopt;
     return SignatureFacts{need_number(header, "seconds", path),
                           static_cast<int>(need_integer(header, "width", path)),

@@ -1,9 +1,9 @@
 // The signatures of sources (curate/video_signature.h) on disk: DIR/HASH.signature, by which a
 // source is not decoded a second time.
 //
-// A file has the pictures, 2048 bytes each (little-endian), and behind them 1024 bytes of JSON, filled
-// up with spaces, which say of what source they are, how they were made, and how many there are. It
-// appears whole or not at all.
+// A file has the pictures, 2048 bytes each (little-endian), and behind them 1024 bytes of JSON,
+// filled up with spaces, which say of what source they are, how they were made, and how many there
+// are. It appears whole or not at all.
 // Thread-safety: free functions; of one source one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -11,8 +11,8 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kProbes = 16;    // moments by which a place is refined
-constexpr double kHopeless = 0.12;     // correlation at a supposed place; that of others is near 0
+constexpr std::size_t kProbes = 16;  // moments by which a place is refined
+constexpr double kHopeless = 0.12;   // correlation at a supposed place; that of others is near 0
 // Strength of a change that noise may be half of: of one that is all over the picture, and of one
 // that is in few cells.
 constexpr double kMostNoise = 1.5, kLeastNoise = 0.5;

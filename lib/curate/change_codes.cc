@@ -143,12 +143,12 @@ float change_noise(const ChangePicture& change) {
 }
 
 float change_detail(const ChangePicture& change) {
-  constexpr std::size_t kSide = kSignatureSide;
+  constexpr std::size_t kRow = kSignatureSide;
   float squares = 0, steps = 0;
-  for (std::size_t y = 0; y + 1 < kSide; ++y)
-    for (std::size_t x = 0; x + 1 < kSide; ++x) {
-      const float* cell = &change[y * kSide + x];
-      const float across = cell[1] - cell[0], down = cell[kSide] - cell[0];
+  for (std::size_t y = 0; y + 1 < kRow; ++y)
+    for (std::size_t x = 0; x + 1 < kRow; ++x) {
+      const float* cell = &change[y * kRow + x];
+      const float across = cell[1] - cell[0], down = cell[kRow] - cell[0];
       squares += cell[0] * cell[0];
       steps += across * across + down * down;
     }

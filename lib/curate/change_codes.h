@@ -37,11 +37,11 @@ inline std::size_t moments_end(std::size_t pictures) {
 void change_at(std::span<const SignaturePicture> pictures, std::size_t k, ChangePicture& change);
 /// Root mean square.
 float change_strength(const ChangePicture& change);
-/// The deviation of a normal noise that half of the cells would stay within as they do: of noise all
-/// over the picture its strength, of what moves in a few cells hardly anything.
+/// The deviation of a normal noise that half of the cells would stay within as they do: of noise
+/// all over the picture its strength, of what moves in a few cells hardly anything.
 float change_noise(const ChangePicture& change);
-/// How much neighbouring cells differ: about 0 where all of the picture rises and falls as one slope,
-/// 1 where they have nothing to do with each other.
+/// How much neighbouring cells differ: about 0 where all of the picture rises and falls as one
+/// slope, 1 where they have nothing to do with each other.
 float change_detail(const ChangePicture& change);
 
 inline constexpr int kCodeBits = 24;

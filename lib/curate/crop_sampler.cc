@@ -104,8 +104,8 @@ double CropSampler::correlate_pictures(const SignaturePicture& first,
   for (int y = down_.begin; y < down_.end; ++y)
     for (int x = across_.begin; x < across_.end; ++x) {
       const auto i = static_cast<std::size_t>(y * kSignatureSide + x);
-      const auto [a, b] = cells.emplace_back(sampled[i] / kLevelParts,
-                                             static_cast<float>(second[i]) / kLevelParts);
+      const auto [a, b] =
+          cells.emplace_back(sampled[i] / kLevelParts, static_cast<float>(second[i]) / kLevelParts);
       all.add(a, b);
     }
   const double slope = (all.covariance() + noise) / (all.variance_a() + noise);

@@ -99,8 +99,7 @@ void SignatureMaker::end_picture() {
     for (int x = 0; x < kSignatureSide; ++x)
       picture[static_cast<std::size_t>(y * kSignatureSide + x)] =
           static_cast<std::uint16_t>(std::lround(
-              kLevelParts *
-              std::min(255.0F, scale * sum_[stored_cell(x, y, rotation_, mirror_)])));
+              kLevelParts * std::min(255.0F, scale * sum_[stored_cell(x, y, rotation_, mirror_)])));
   sum_.fill(0);
   filled_ = 0;
   ++count_;

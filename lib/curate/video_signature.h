@@ -4,8 +4,8 @@
 // So it hardly depends on the size of the frames, how they were compressed, and how many there are
 // a second. The picture is stretched to a square whatever its shape. Cells are exact means of their
 // area, also where they end within a pixel: a small copy has the same numbers as the large one.
-// They are kept to 1/256 of a level: what moves far away changes the mean of a cell by less than one,
-// and rounding to whole levels would be noise as strong as that.
+// They are kept to 1/256 of a level: what moves far away changes the mean of a cell by less than
+// one, and rounding to whole levels would be noise as strong as that.
 // Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -45,8 +45,8 @@ class WindowDetector {
   /// one behind its middle. `end` is 0 where the video begins with one, `begin` the number of
   /// frames where it ends with one. Where all frames are above the threshold there is no change.
   std::vector<ShotChange> take();
-  /// Of each frame but the video's first one, in order: whether the network says that the one before
-  /// it ends a shot or is in a change. `below` or `cut` alone; score: the probability.
+  /// Of each frame but the video's first one, in order: whether the network says that the one
+  /// before it ends a shot or is in a change. `below` or `cut` alone; score: the probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
   /// While a change lasts that is longer than kHeld: frames from here on belong to no shot.

@@ -1,6 +1,8 @@
-// What each measure of vfm-clip costs beside the one decode: the video is decoded once more here, with one thread, and
-// the processor time of each step is added up over all of its frames. Prints a table in Markdown.
-//   measures VIDEO [SECONDS]   SECONDS: of processor time that vfm-clip took, of which shares are told
+// What each measure of vfm-clip costs beside the one decode: the video is decoded once more here,
+// with one thread, and the processor time of each step is added up over all of its frames. Prints a
+// table in Markdown.
+//   measures VIDEO [SECONDS]   SECONDS: of processor time that vfm-clip took, of which shares are
+//   told
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <time.h>
@@ -99,8 +101,8 @@ void measure(const std::string& path, double total) {
     });
     steps.logo.time([&] { overlay.add(reduced); });
   }
-  fmt::print("| {} frames of {}x{} | times | us each | s | {} |\n|---|---:|---:|---:|---:|\n", frames,
-             info.display_width, info.display_height, total > 0 ? "of all" : "by frames");
+  fmt::print("| {} frames of {}x{} | times | us each | s | {} |\n|---|---:|---:|---:|---:|\n",
+             frames, info.display_width, info.display_height, total > 0 ? "of all" : "by frames");
   for (const Step* step : {&steps.decode, &steps.features, &steps.shots, &steps.split, &steps.rows,
                            &steps.bars, &steps.quality, &steps.text, &steps.logo})
     print(*step, frames, total);

@@ -111,9 +111,9 @@ TEST_CASE("something small that moves is enough, and other noise in the copy doe
   const auto add_noise = [&](std::vector<SignaturePicture>& pictures, double strength) {
     for (std::size_t k = 0; k < pictures.size(); ++k)
       for (std::size_t i = 0; i < curate::kSignatureCells; ++i)
-        pictures[k][i] = static_cast<std::uint16_t>(
-            pictures[k][i] +
-            strength * curate::kLevelParts * normal[k * curate::kSignatureCells + i]);
+        pictures[k][i] = static_cast<std::uint16_t>(pictures[k][i] +
+                                                    strength * curate::kLevelParts *
+                                                        normal[k * curate::kSignatureCells + i]);
   };
   add_noise(part, 0.1);
   CHECK(match(whole, part, 12).size() == 1);

@@ -52,9 +52,8 @@ inline std::vector<vfm::curate::SignaturePicture> film(const MovingScene& scene,
                        crop.top + py * (crop.bottom - crop.top),
                        begin + (static_cast<double>(k) + part) / vfm::curate::kSignatureRate);
         }
-        pictures[k][static_cast<std::size_t>(y * kSide + x)] =
-            static_cast<std::uint16_t>(
-                std::lround(vfm::curate::kLevelParts * sum / (kPoints * kPoints * kTimes)));
+        pictures[k][static_cast<std::size_t>(y * kSide + x)] = static_cast<std::uint16_t>(
+            std::lround(vfm::curate::kLevelParts * sum / (kPoints * kPoints * kTimes)));
       }
   return pictures;
 }

@@ -156,3 +156,22 @@ TEST_CASE("a long change lets its frames go, and a network's nonsense is an erro
   nothing.finish();
   CHECK(nothing.take().empty());
 }
+
+TEST_CASE("each frame but the first is judged by the answer for the one before it") {
+  const std::string video = std::string(60, '.') + "x" + std::string(70, '.') + "x";
+  const auto judged = [&](bool explain) {
+    WindowDetector detector(answer, 0.5, explain);
+    for (const char frame : video)
+      detector.push(plain_frame(frame == 'x' ? 1 : 0));
+    detector.finish();
+    return detector.take_judgements();
+  };
+  CHECK(judged(false).empty());
+  const std::vector<Judgement> judgements = judged(true);
+  REQUIRE(judgements.size() == video.size() - 1);
+  for (std::size_t i = 0; i < judgements.size(); ++i) {
+    CHECK(judgements[i].frame == static_cast<std::int64_t>(i + 1));
+    CHECK(judgements[i].score == (i == 60 ? 0.75F : 0.5F));
+    CHECK((judgements[i].verdict == Judgement::Verdict::cut) == (i == 60));
+  }
+}
