@@ -64,7 +64,7 @@ struct CardBoard::State {
   Taken take(bool out_of_turn, std::size_t& taken);
   int choose(bool out_of_turn, bool& left) const;
   void give(std::size_t which);
-  void leave_out(std::size_t which, const std::string& why);
+  void leave_out(std::size_t which, const std::string& why, bool item);
   void keep();
   bool act();
   void begin(std::size_t which, CardModel state);
@@ -221,18 +221,15 @@ void CardBoard::give(const Lease& lease) noexcept {
 }
 
 void CardBoard::fail(const Lease& lease, const std::string& why) {
-  State& s = *state_;
-  {
-    const CardMap::Locked lock(s.map);
-    s.give(s.which(lease));
-  }
-  s.leave_out(s.which(lease), why);
+  state_->leave_out(state_->which(lease), why, true);
 }
 
-void CardBoard::State::leave_out(std::size_t which, const std::string& why) {
+/// `item`: one is on it, which is given up.
+void CardBoard::State::leave_out(std::size_t which, const std::string& why, bool item) {
   {
     const CardMap::Locked lock(map);
     CardRecord& record = own();
+    if (item) give(which);
     if ((record.left_out & bit(which)) != 0) return;
     record.left_out |= bit(which);
     record.wanted &= ~bit(which);
@@ -318,7 +315,7 @@ void CardBoard::State::load(std::size_t which) {
   } catch (const std::exception& error) {
     why = error.what();
   }
-  if (!why.empty()) leave_out(which, why);
+  if (!why.empty()) leave_out(which, why, false);
   const CardMap::Locked lock(map);
   CardRecord& record = own();
   if (why.empty() && !stopped) {

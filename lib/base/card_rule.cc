@@ -10,9 +10,12 @@
 namespace vfm {
 namespace {
 
-// A stage without an item for so long leaves its last card to others; the shorter time where one of
-// them has no card.
-constexpr double kAway = 10, kAwayOfStarved = 1;
+// A stage without an item for so long leaves its last card to others: so many seconds, and so many
+// times what its load takes. The second, shorter one is where a stage with items has no card.
+struct Away {
+  double seconds, loads;
+};
+constexpr Away kAway{10, 5}, kAwayOfStarved{1, 0.5};
 // A stage is short of cards when its items wait for so much of the time.
 constexpr double kShort = 0.5;
 // What loads cost is to come back in the time that the models lie as they do, which is taken for
@@ -34,12 +37,13 @@ constexpr std::size_t kAllSets = 6;  // stages
 /// One way to load models, and what it is worth.
 class Loading {
  public:
-  Loading(std::span<const CardStage> stages, std::span<const CardPlace> cards, double away)
+  Loading(std::span<const CardStage> stages, std::span<const CardPlace> cards, Away away)
       : stages_(stages), cards_(cards) {
     for (const CardStage& s : stages) {
       wanted.push_back(s.loaded);
       const double asked = s.known ? s.work : s.waiting;
-      work_.push_back(s.idle < away || s.waiting > 0 ? std::max(asked, kLeastWork) : 0);
+      const double longest = std::max(away.seconds, away.loads * s.load_seconds);
+      work_.push_back(s.idle < longest || s.waiting > 0 ? std::max(asked, kLeastWork) : 0);
     }
   }
 
@@ -220,7 +224,7 @@ bool step(Loading& loading, std::span<const CardStage> stages, std::span<const C
 
 /// What one span tells to do.
 std::vector<CardSet> plan_by(std::span<const CardStage> stages, std::span<const CardPlace> cards,
-                             double least_gain, double away) {
+                             double least_gain, Away away) {
   const Loading now(stages, cards, away);
   Loading next = now;
   for (std::size_t steps = 0; steps < 2 * cards.size() && step(next, stages, cards);)
@@ -258,14 +262,14 @@ std::vector<CardSet> plan_cards(std::span<const std::vector<CardStage>> spans,
   }
   const double least = std::clamp(load_seconds / std::clamp(lasted, kLeastLasts, kMostLasts),
                                   kLeastGain, kGreatGain);
-  const auto speaks_against = [&](const std::vector<CardStage>& stages, double away,
+  const auto speaks_against = [&](const std::vector<CardStage>& stages, Away away,
                                   const std::vector<CardSet>& plan) {
     const Loading old(stages, cards, away);
     Loading then = old;
     then.wanted = plan;
     return then.gain(old, 1) < least;
   };
-  for (const double away : {kAway, kAwayOfStarved}) {
+  for (const Away away : {kAway, kAwayOfStarved}) {
     for (auto span = spans.begin(); span != spans.end(); ++span) {
       if (std::none_of(span->begin(), span->end(), is_short)) continue;
       const std::vector<CardSet> plan = plan_by(*span, cards, least, away);

@@ -16,7 +16,7 @@
 namespace vfm {
 namespace {
 
-constexpr std::uint64_t kTurn = 50'000'000;  // ns, until what one waits for is looked at again
+constexpr std::uint64_t kLookForDead = 50'000'000;  // ns
 
 std::string read_name(const char (&from)[32]) {
   return {from, ::strnlen(from, sizeof from)};
@@ -118,7 +118,7 @@ PipeBoard::Taken PipeBoard::take(Use use, bool out_of_turn) {
 void PipeBoard::look_for_dead() {
   const PipeMap::Locked lock(*map_);
   const std::uint64_t now = pipe_clock();
-  if (now - looked_ < kTurn) return;
+  if (now - looked_ < kLookForDead) return;
   looked_ = now;
   map_->end_dead();
   if (map_->free() > 0) map_->call_next();

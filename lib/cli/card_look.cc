@@ -41,9 +41,9 @@ std::vector<CardLook> cards_between(const CardStates& before, const CardStates& 
 
 std::string card_text(const CardLook& look) {
   const CardStageState& state = look.state;
-  std::string text = state.kind == "compute"
-                         ? fmt::format("{:.1f} of {} cards", look.busy, state.loaded.size())
-                         : fmt::format("{:.1f} {} sessions", look.busy, harmless(state.kind));
+  std::string text = fmt::format("{:.1f}", look.busy);
+  if (!state.loaded.empty()) text += fmt::format(" of {}", state.loaded.size());
+  text += state.kind == "compute" ? " cards" : fmt::format(" {} sessions", harmless(state.kind));
   if (!state.loading.empty()) text += fmt::format(", {} changing", state.loading.size());
   if (state.waiting > 0) text += fmt::format(", {} waiting", state.waiting);
   for (const std::string& name : state.left_out)
@@ -51,9 +51,18 @@ std::string card_text(const CardLook& look) {
   return text;
 }
 
+bool waits_for_cards(const CardLook& look) {
+  return look.short_of >= kMostTime;
+}
+
 bool is_short_of_cards(const CardLook& look) {
-  return look.short_of >= kMostTime &&
-         look.busy >= kAllCards * static_cast<double>(look.state.loaded.size()) && look.busy > 0;
+  const int loaded = static_cast<int>(look.state.loaded.size());
+  return waits_for_cards(look) &&
+         (look.state.kind == "compute" ? all_cards_busy(look.busy, loaded) : look.busy > 0);
+}
+
+bool all_cards_busy(double busy, int cards) {
+  return cards > 0 && busy >= kAllCards * cards;
 }
 
 std::vector<std::string> card_columns() {

@@ -28,9 +28,12 @@ std::vector<CardLook> cards_between(const CardStates& before, const CardStates& 
 /// characters.
 std::string card_text(const CardLook& look);
 
-/// Whether more cards would let the program do more: its items wait most of the time while its
-/// cards are busy.
+/// Whether items waited for a card most of the time.
+bool waits_for_cards(const CardLook& look);
+/// Whether more cards would let the program do more: its items wait while it keeps its cards busy.
 bool is_short_of_cards(const CardLook& look);
+/// Whether that counts as all of so many cards.
+bool all_cards_busy(double busy, int cards);
 
 /// Rows of tables of a page, and their heads: of the cards, and of the programs by `name`.
 std::vector<std::string> card_columns();

@@ -31,18 +31,25 @@ double held_up(const PipeLook& look, std::size_t stage) {
 
 /// Who is short of cards, and has most of them; -1: nobody.
 Bottleneck short_of_cards(const PipeLook& look) {
+  double all = 0;
+  for (const StageLook& stage : look.stages)
+    for (const CardLook& cards : stage.cards)
+      if (cards.state.kind == "compute") all += cards.busy;
+  const bool all_busy = all_cards_busy(all, look.cards);
   Bottleneck found;
   double most = 0;
   for (std::size_t i = 0; i < look.stages.size(); ++i)
-    for (const CardLook& cards : look.stages[i].cards)
-      if (look.stages[i].state.alive && is_short_of_cards(cards) && cards.busy > most) {
-        most = cards.busy;
-        found = {static_cast<int>(i),
-                 cards.state.kind == "compute"
-                     ? fmt::format("has {:.1f} cards, and items wait for more", most)
-                     : fmt::format("has {:.1f} {} sessions, and items wait for more", most,
-                                   harmless(cards.state.kind))};
-      }
+    for (const CardLook& cards : look.stages[i].cards) {
+      const bool computes = cards.state.kind == "compute";
+      const bool is_short =
+          is_short_of_cards(cards) || (all_busy && computes && waits_for_cards(cards));
+      if (!look.stages[i].state.alive || !is_short || cards.busy <= most) continue;
+      most = cards.busy;
+      found = {static_cast<int>(i),
+               fmt::format("has {:.1f} {}, and items wait for more", most,
+                           computes ? fmt::format("of the {} cards", look.cards)
+                                    : harmless(cards.state.kind) + " sessions")};
+    }
   return found;
 }
 
@@ -50,7 +57,7 @@ Bottleneck short_of_cards(const PipeLook& look) {
 
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
                       double seconds, int slots) {
-  PipeLook look{slots, seconds, {}};
+  PipeLook look{slots, 0, seconds, {}};
   if (seconds <= 0) return look;
   for (const StageState& state : after) {
     StageState old;
@@ -70,6 +77,7 @@ PipeLook look_between(const std::vector<StageState>& before, const std::vector<S
 }
 
 void add_cards(PipeLook& look, const CardStates& before, const CardStates& after) {
+  look.cards = static_cast<int>(after.cards.size());
   for (StageLook& stage : look.stages)
     stage.cards = cards_between(before, after, look.seconds, stage.state.pid);
 }
@@ -95,7 +103,10 @@ Bottleneck find_bottleneck(const PipeLook& look) {
   if (look.slots <= 0 && waiting >= kMostly)
     return {most, fmt::format("has {:.1f} of the {:.1f} slots that make gave", first.slots, used)};
   if (first.slots >= kAll * first.state.most)
-    return {most, fmt::format("has all {} slots that its -j allows", first.state.most)};
+    return {most, fmt::format("has all {} slots that its -j allows{}", first.state.most,
+                              std::any_of(first.cards.begin(), first.cards.end(), waits_for_cards)
+                                  ? ", and its items wait for cards"
+                                  : "")};
   if (held_up(look, static_cast<std::size_t>(least)) >= kMostly)
     return {-1, "the input comes too slowly"};
   return {least, "waits least for the others"};

@@ -27,6 +27,7 @@ struct StageLook {
 
 struct PipeLook {
   int slots = 0;  ///< that are shared; PipeBoard::kNone: make's
+  int cards = 0;  ///< that are shared
   double seconds = 0;
   std::vector<StageLook> stages;  ///< in the order of the pipe
 };
@@ -42,13 +43,13 @@ struct Bottleneck {
   int stage = -1;
   std::string why;  ///< "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for more"
 };
-/// Where items wait for cards most of the time while the program's cards are busy, it is who has
-/// most cards of those. Else, where the slots are in use, all or all that it may have, it is who
-/// has most of them: more slots would help, or less work there. Else it is the program that waits
-/// least, for input and for its reader: those before it are held up by what they cannot write,
-/// those behind it by what does not come. A program that is said to wait for its reader, while that
-/// one waits for input, is slow in writing itself. Where the first program waits for input, that
-/// comes too slowly: none.
+/// Where items wait for cards most of the time, and all cards are busy, or those of the program
+/// that waits, it is who has most cards of those. Else, where the slots are in use, all or all that
+/// it may have, it is who has most of them: more slots would help, or less work there. Else it is
+/// the program that waits least, for input and for its reader: those before it are held up by what
+/// they cannot write, those behind it by what does not come. A program that is said to wait for its
+/// reader, while that one waits for input, is slow in writing itself. Where the first program waits
+/// for input, that comes too slowly: none.
 Bottleneck find_bottleneck(const PipeLook& look);
 
 /// "vfm-clip", or "vfm-clip (2)" where an earlier program has the name, too.

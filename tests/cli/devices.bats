@@ -59,11 +59,11 @@ gone() {
 
 # begin_embed ARG...: embeds what is written to descriptor 7, in the background as $embedding.
 begin_embed() {
-  mkfifo list
+  mkfifo list.jsonl
   env --default-signal=INT setsid vfm-embed --video "$golden/picture_encoders/siglip" --text none \
-    "$@" list >out.jsonl 2>err 3>&- 7>&- &
+    "$@" list.jsonl >out.jsonl 2>err 3>&- 7>&- &
   embedding=$!
-  exec 7>list
+  exec 7<>list.jsonl  # which waits for nobody
 }
 
 @test "vectors of one worker, of two, and of one device are the same bytes, at any -j, and resumed" {
@@ -112,9 +112,9 @@ begin_embed() {
 
 @test "when all workers have died the run ends, and says so" {
   make_shards a
-  begin_embed --devices cpu,cpu -j2 -o killed
-  echo a.tar >&7
-  exec 7>&-
+  local by=(--video "$golden/picture_encoders/siglip" --text none)
+  vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar >/dev/null 2>err 3>&- &
+  embedding=$!
   while [ -e "/proc/$embedding" ] && ! grep -q '^State:.Z' "/proc/$embedding/status"; do
     for worker in $(workers_of "$embedding"); do kill -STOP "$worker"; kill -KILL "$worker"; done 2>/dev/null
   done
@@ -125,7 +125,8 @@ begin_embed() {
   [ "$got" -eq 1 ]
   tail -1 err | grep -q "^vfm-embed: .*no card"
   [ ! -e killed/a.embed.tar ]
-  embed --device cpu -o killed --text none a.tar >/dev/null
+  # Once more it is done.
+  vfm-embed "${by[@]}" --devices cpu -o killed a.tar >/dev/null
 }
 
 @test "Ctrl-C ends a program with its workers, and kill -9 of it leaves none" {
@@ -142,7 +143,7 @@ begin_embed() {
     wait "$embedding" || got=$?
     if [ $signal = INT ]; then [ "$got" -eq 130 ]; else [ "$got" -eq 137 ]; fi
     [ ! -s err ]
-    rm list
+    rm list.jsonl
   done
 }
 
@@ -153,7 +154,7 @@ begin_embed() {
   worker=$(await_worker "$embedding")
   for fd in /proc/"$worker"/fd/*; do
     case $(readlink "$fd") in
-      *out.jsonl | *list | *err) echo "$fd is $(readlink "$fd")"; return 1 ;;
+      *out.jsonl | *list.jsonl | *err) echo "$fd is $(readlink "$fd")"; return 1 ;;
     esac
   done
   exec 7>&-
@@ -165,7 +166,8 @@ begin_embed() {
   cp -r "$golden/qwen/untied" model
   cp -r "$golden/qwen_text/untied" words
   ask() {
-    vfm-caption --from model:model --frame-tokens 4 --max-tokens 6 --refine words --also where="Where is it?" "$@" a.tar b.tar
+    vfm-caption --from model:model --frame-tokens 4 --max-tokens 6 --refine words \
+      --empty keep --also where="Where is it?" "$@" a.tar b.tar
   }
   ask --device cpu --temperature 1 -j1 -o here >/dev/null
   run --separate-stderr ask --devices cpu,cpu --temperature 1 -j2 -o two

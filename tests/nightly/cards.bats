@@ -61,7 +61,7 @@ begun() {
   moving 400 "0.05 0.2 0.01" "0.01 0.05 0.2"
   stage one items.jsonl --model 10 | stage two --model 6 | stage three --model 4 >out.jsonl
   "$MADE" items.jsonl | "$MADE" | "$MADE" >alone.jsonl
-  cmp alone.jsonl out.jsonl
+  cmp <(records <alone.jsonl) <(records <out.jsonl)
   told "$CARDS_OF" log.*
 }
 
@@ -88,7 +88,7 @@ begun() {
   made_items 300 0.05 0.05 >items.jsonl
   "$MADE" items.jsonl | "$MADE" >alone.jsonl
   { stage one items.jsonl --model 5 --fails g3:5 2>err.1 | stage two --model 5 2>err.2; } >out.jsonl
-  cmp alone.jsonl out.jsonl
+  cmp <(records <alone.jsonl) <(records <out.jsonl)
   [ "$(grep -c "card 'g3' is left out for one from now on: it was made to" err.1)" -eq 1 ]
   [ ! -s err.2 ]
   told "$CARDS" log.*

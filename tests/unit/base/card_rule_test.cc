@@ -266,6 +266,9 @@ TEST_CASE("models are loaded for items that wait, where memory is") {
   CHECK(plan() == Plan{1, 0});
   first.idle = 1.1;
   CHECK(plan() == Plan{0, 1});
+  first.load_seconds = 6;  // it would have to wait as long again
+  CHECK(plan() == Plan{1, 0});
+  first.load_seconds = 0;
   // Where less memory is left than models have, one leaves.
   const std::vector<CardPlace> small(1, {5, 1});
   first.idle = 20;

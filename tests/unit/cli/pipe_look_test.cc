@@ -110,6 +110,7 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   before.stages[2] = {.stage = "c", .kind = "compute", .pid = 103, .alive = true};
   before.stages[1].busy_seconds = 5;
   after = before;
+  after.cards.resize(9);
   after.stages[0].busy_seconds += 14;
   after.stages[1].busy_seconds += 19;
   after.stages[1].loaded = {"x", "y"};
@@ -121,7 +122,7 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   after.stages[2].left_out = {"bad\x1b[2J"};
   add_cards(look, before, after);
   CHECK(find_bottleneck(look).stage == 1);
-  CHECK(find_bottleneck(look).why == "has 1.9 cards, and items wait for more");
+  CHECK(find_bottleneck(look).why == "has 1.9 of the 9 cards, and items wait for more");
   after.stages[2].short_seconds = 9.5;  // that, too, and it has more of them
   add_cards(look, before, after);
   CHECK(find_bottleneck(look).stage == 2);
@@ -129,6 +130,9 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   after.stages[1].short_seconds = 1;
   add_cards(look, before, after);
   CHECK(find_bottleneck(look).why == "has 8.0 of the 16 slots");
+  after.cards.resize(4);  // but all cards are, together
+  add_cards(look, before, after);
+  CHECK(find_bottleneck(look).why == "has 2.0 of the 4 cards, and items wait for more");
   const auto lines = pipe_lines(look, 0);
   CHECK_THAT(lines[0], Catch::Contains("1.4 decode sessions"));
   CHECK_THAT(lines[1], Catch::Contains("1.9 of 2 cards, 3 waiting"));
