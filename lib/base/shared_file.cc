@@ -19,7 +19,7 @@ namespace vfm {
 namespace {
 
 constexpr off_t kFileLock = 0, kFirstLife = 1;  // bytes of the file that are locked
-constexpr long kSharedTurn = 50'000'000;              // ns, until what one waits for is looked at again
+constexpr long kSharedTurn = 50'000'000;        // ns, until what one waits for is looked at again
 
 /// fcntl for a lock of one byte: 0, or an errno value.
 int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr) {
