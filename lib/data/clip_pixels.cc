@@ -148,7 +148,7 @@ class ClipReader {
  private:
   media::Decoder open() const {
     return media::Decoder(bytes_, where_,
-                          {.hardware = options_.hardware, .on_card = canvas_ != nullptr});
+                          {.hardware = options_.hardware, .on_card = canvas_ && canvas_->draws()});
   }
 
   Bucket bucket_of_picture() const {
