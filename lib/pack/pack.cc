@@ -162,7 +162,7 @@ class Run {
     }
     // Bytes are a quarter of what would travel to a worker, and what a GPU makes itself.
     if (options_.workers)
-      scales_.emplace(Device::cpu);
+      scales_.emplace(Device::cpu, false);
     else if (options_.device == Device::cuda && clip_.hardware)
       scales_.emplace(Device::cuda);
     encoder_ = make_clip_encoder(*tokenizer_, clip_, scales_ ? &*scales_ : nullptr);
