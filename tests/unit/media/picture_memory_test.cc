@@ -32,17 +32,17 @@ struct Room {
   std::size_t size;
 };
 
-struct Decoded {
+struct PlacedFrames {
   std::vector<std::string> hashes;
   std::vector<Frame> last;  // frames that are kept meanwhile
   std::size_t inside = 0;   // whose planes lie in the room
 };
 
 /// Keeps the last `kept` frames.
-Decoded decode(const std::string& name, const DecodeOptions& options, const Room* room,
+PlacedFrames decode(const std::string& name, const DecodeOptions& options, const Room* room,
                std::size_t kept = 0) {
   Decoder decoder(path(name), options);
-  Decoded decoded;
+  PlacedFrames decoded;
   for (Frame frame; decoder.next(frame);) {
     decoded.hashes.push_back(frame_hash(frame));
     decoded.inside += room && room->holds(frame.plane[0]);
@@ -97,7 +97,7 @@ TEST_CASE("pictures in memory of ours are the same, and frames that are kept sta
                                                                {"paletted.avi", false},
                                                                {"ten_bit.mp4", false}}));
   CAPTURE(name);
-  const Decoded own = decode(name, {}, nullptr);
+  const PlacedFrames own = decode(name, {}, nullptr);
   REQUIRE_FALSE(own.hashes.empty());
   // Much, none of which is left for a picture at some time, and too little for any.
   for (const std::size_t size : {std::size_t{8} << 20, std::size_t{100} << 10, std::size_t{4096}})
@@ -106,7 +106,7 @@ TEST_CASE("pictures in memory of ours are the same, and frames that are kept sta
       Room room(size);
       PictureMemory memory(room.memory, room.size);
       {
-        const Decoded ours =
+        const PlacedFrames ours =
             decode(name, {.threads = threads, .memory = &memory}, &room, own.hashes.size());
         CHECK(ours.hashes == own.hashes);
         if (size > std::size_t{1} << 20) CHECK(ours.inside == (lies ? ours.hashes.size() : 0));
