@@ -175,6 +175,21 @@ same_clips() {
   diff <(sed 's/"one\//"two\//g' one.jsonl | records) <(records two.jsonl)
 }
 
+@test "vfm-generate: a full disk ends the run, and costs no card" {
+  [ "$(id -u)" -eq 0 ] || skip 'needs root to mount a small disk'
+  mkdir tiny
+  mount -t tmpfs -o size=8k tmpfs tiny 2>/dev/null || skip 'cannot mount here'
+  run --separate-stderr vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o tiny/out 'a red circle' 'a blue square'
+  left=$(find tiny/out -name '.*.tmp')
+  umount tiny
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"No space left on device; make room, then give the same command again" ]]
+  [[ $stderr != *"left out"* ]]
+  [ "$(wc -l <<<"$stderr")" -eq 1 ]
+  [ -z "$left" ]
+}
+
 @test "vfm-generate: what --devices cannot do says what to do" {
   refuse() {
     run --separate-stderr "$@"
