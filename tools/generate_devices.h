@@ -52,6 +52,8 @@ struct DealtJob {
 /// The options again, as the program had them; what is no option of the tool itself is left.
 inline void read_again(CLI::App& app, std::vector<std::string> arguments) {
   app.allow_extras();
+  app.add_flag("-v")->group("");  // as in -vo DIR
+  app.add_flag("-q")->group("");
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   app.parse(std::move(arguments));
 }

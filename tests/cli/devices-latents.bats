@@ -151,7 +151,7 @@ same_clips() {
   same_clips one two
   # What is there is kept, whoever made it.
   before=$(stat -c %Y%n two/*.mp4)
-  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu -o two >again.jsonl 2>err || [ $? -eq 1 ]
+  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu -qo two >again.jsonl 2>err || [ $? -eq 1 ]
   [ "$(stat -c %Y%n two/*.mp4)" = "$before" ]
   diff <(records two.jsonl) <(records again.jsonl)
 }
