@@ -188,9 +188,8 @@ TEST_CASE("what a worker logs and says comes to the program's log") {
   CHECK(g_lines == std::multiset<std::string>{"a warning", "cpu 0: a line", "cpu 0: half of one"});
 }
 
-TEST_CASE("a worker ends with its program's end of the channel, whatever it does") {
+TEST_CASE("a worker has ended when it is gone") {
   pid_t process = 0;
-  std::thread asks;
   {
     Worker worker(kCard, kPlan);
     process = worker.ask({"", Json::object(), {}}).words["process"].get<pid_t>();
