@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <new>
 #include <thread>
 #include <utility>
@@ -35,7 +36,7 @@ void end_with_program(int channel) {
   std::thread([channel] {
     for (;;) {
       pollfd event{channel, POLLRDHUP, 0};
-      if (::poll(&event, 1, -1) > 0) ::_exit(0);
+      if (::poll(&event, 1, -1) > 0) ::kill(::getpid(), SIGKILL);
     }
   }).detach();
 }

@@ -146,7 +146,7 @@ class ClipReader {
     return media::Decoder(bytes_, name_,
                           {.use = media::FrameUse::glance,
                            .hardware = options_.hardware,
-                           .on_card = canvas_ != nullptr});
+                           .on_card = canvas_ && canvas_->draws()});
   }
 
   Bucket bucket_of_picture() const {

@@ -59,6 +59,8 @@ class ClipCanvas {
   virtual ~ClipCanvas() = default;
   /// Room for a clip; what was there is forgotten.
   virtual void begin(int frames, int height, int width) = 0;
+  /// Whether frames shall stay on the GPU that decodes them, for draw().
+  virtual bool draws() const = 0;
   /// Picture n of a frame with Frame::card, mirrored left to right at last if `mirror`, just as a
   /// media::Scaler makes it. False: it cannot; then it gets it by put().
   virtual bool draw(const media::Frame& frame, const media::ScaleOptions& scale, bool mirror,
@@ -67,8 +69,8 @@ class ClipCanvas {
 };
 
 /// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. With a
-/// canvas its pictures are there, frames stay on the GPU that decodes them, and `pixels` is empty.
-/// Throws Error, naming `name` in quotes, if nothing can be decoded.
+/// canvas its pictures are there, and `pixels` is empty. Throws Error, naming `name` in quotes, if
+/// nothing can be decoded.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
                        const ClipOptions& options, ClipCanvas* canvas = nullptr);
 

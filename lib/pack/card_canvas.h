@@ -22,9 +22,11 @@ namespace vfm::pack {
 /// The numbers of all sizes that were met. Thread-safety: any thread.
 class CardScales {
  public:
-  /// `device`: where the pictures are; the CPU in tests.
-  explicit CardScales(Device device) : device_(device) {}
+  /// `device`: where the pictures are made. `draws`: they are made of frames that are there, too;
+  /// else of those of the system's memory alone.
+  explicit CardScales(Device device, bool draws = true) : device_(device), draws_(draws) {}
   Device device() const { return device_; }
+  bool draws() const { return draws_; }
   /// Null: on the CPU. Throws GpuError.
   std::shared_ptr<const ops::PictureTables> find(const media::ScaledPart& part);
 
@@ -32,6 +34,7 @@ class CardScales {
   std::shared_ptr<const ops::PictureTables> make(const media::ScaledPart& part) const;
 
   Device device_;
+  bool draws_;
   std::mutex mutex_;
   std::vector<std::pair<media::ScaledPart, std::shared_ptr<const ops::PictureTables>>> known_;
   bool said_ = false;
@@ -43,6 +46,7 @@ class CardCanvas final : public data::ClipCanvas {
   /// `scales` must outlive it.
   explicit CardCanvas(CardScales& scales) : scales_(scales) {}
   void begin(int frames, int height, int width) override;
+  bool draws() const override { return scales_.draws(); }
   bool draw(const media::Frame& frame, const media::ScaleOptions& scale, bool mirror,
             int n) override;
   void put(const media::RgbImage& image, bool mirror, int n) override;

@@ -160,11 +160,11 @@ class Run {
       encoder_ = make_clip_encoder(*options_.workers, service_, clip_);
       return;
     }
-    // Bytes are a quarter of what would travel to a worker, but for pictures that lie on a GPU, and
-    // what a GPU makes itself.
-    const bool hardware = clip_.hardware != nullptr;
-    if (options_.workers ? !hardware : hardware && options_.device == Device::cuda)
-      scales_.emplace(options_.workers ? Device::cpu : Device::cuda);
+    // Bytes are a quarter of what would travel to a worker, and what a GPU makes itself.
+    if (options_.workers)
+      scales_.emplace(Device::cpu, false);
+    else if (options_.device == Device::cuda && clip_.hardware)
+      scales_.emplace(Device::cuda);
     encoder_ = make_clip_encoder(*tokenizer_, clip_, scales_ ? &*scales_ : nullptr);
   }
 

@@ -39,7 +39,7 @@ double unlike(double by) {
 }
 
 /// Seconds of an item of each stage on a card of speed 1, before and after the bottleneck moves.
-struct Load {
+struct CardLoad {
   std::string name;
   std::vector<int> fan_out;
   std::vector<double> before, after;
@@ -48,7 +48,7 @@ struct Load {
   std::vector<std::int64_t> memory = {}, needs = {};
 };
 
-const std::vector<Load> kLoads = {
+const std::vector<CardLoad> kCardLoads = {
     {"third to second", {4, 1, 1}, {.08, .02, .06}, {.08, .06, .02}},
     {"last to first", {1, 1, 1}, {.02, .02, .2}, {.2, .02, .02}},
     {"first to second", {1, 1, 1}, {.2, .02, .02}, {.02, .2, .02}},
@@ -84,7 +84,7 @@ const std::vector<Load> kLoads = {
 };
 
 /// `first` items as before, `then` as after the move.
-SimulatedCards pipe_of(const Load& load, std::int64_t first, std::int64_t then) {
+SimulatedCards cards_pipe_of(const CardLoad& load, std::int64_t first, std::int64_t then) {
   SimulatedCards pipe;
   pipe.items = first + then;
   for (std::size_t s = 0; s < load.fan_out.size(); ++s) {
@@ -103,7 +103,7 @@ SimulatedCards pipe_of(const Load& load, std::int64_t first, std::int64_t then) 
 
 /// All ways to give each card to one stage that its memory allows, at least one to each; of cards
 /// that are alike it does not matter which.
-std::vector<std::vector<CardSet>> splits_of(const SimulatedCards& pipe) {
+std::vector<std::vector<CardSet>> card_splits_of(const SimulatedCards& pipe) {
   const std::size_t cards = pipe.cards.size(), stages = pipe.stages.size();
   std::vector<std::vector<CardSet>> all;
   std::vector<std::size_t> stage_of(cards, 0);
@@ -127,10 +127,10 @@ std::vector<std::vector<CardSet>> splits_of(const SimulatedCards& pipe) {
 }
 
 /// Items of the first stage a second that the best split has, when its buffers are full.
-double best_split(SimulatedCards pipe, double each) {
+double best_card_split(SimulatedCards pipe, double each) {
   double best = 0;
   pipe.until = 35;
-  for (const auto& split : splits_of(pipe)) {
+  for (const auto& split : card_splits_of(pipe)) {
     pipe.split = split;
     best = std::max(best, pipe.run().rate(15, 35) / each);
   }
@@ -138,7 +138,8 @@ double best_split(SimulatedCards pipe, double each) {
 }
 
 /// The stage with most work, and all work of an item of the first.
-std::pair<std::size_t, double> bottleneck(const Load& load, const std::vector<double>& seconds) {
+std::pair<std::size_t, double> bottleneck(const CardLoad& load,
+                                          const std::vector<double>& seconds) {
   double each = 1, all = 0, most = 0;
   std::size_t found = 0;
   for (std::size_t s = 0; s < seconds.size(); ++s) {
@@ -158,16 +159,16 @@ struct Followed {
 
 /// From 25 s on, by when all stages are loaded; and from 5 s and a load after the new bottleneck
 /// has begun its first item of the new load.
-Followed follow(const Load& load) {
+Followed follow(const CardLoad& load) {
   double each = 1, cards = 0;
   for (const int fan_out : load.fan_out)
     each *= fan_out;
-  for (const SimulatedCards::Card& card : pipe_of(load, 1, 1).cards)
+  for (const SimulatedCards::Card& card : cards_pipe_of(load, 1, 1).cards)
     cards += card.speed;
   const auto [old_stage, old_work] = bottleneck(load, load.before);
   const auto [stage, work] = bottleneck(load, load.after);
   const auto first = static_cast<std::int64_t>(80 * cards / old_work);
-  const auto run = pipe_of(load, first, static_cast<std::int64_t>(200 * cards / work)).run();
+  const auto run = cards_pipe_of(load, first, static_cast<std::int64_t>(200 * cards / work)).run();
   double begun = 0, ended = 0;
   for (const SimulatedCards::Span& item : run.items) {
     if (begun == 0 && item.stage == stage && item.source >= first) begun = item.from;
@@ -181,9 +182,10 @@ Followed follow(const Load& load) {
     return most;
   };
   Followed result;
-  result.before =
-      run.rate(25, std::min(begun, ended)) / each / best_split(pipe_of(load, 1 << 30, 0), each);
-  result.after = run.rate(from, from + 40) / each / best_split(pipe_of(load, 0, 1 << 30), each);
+  result.before = run.rate(25, std::min(begun, ended)) / each /
+                  best_card_split(cards_pipe_of(load, 1 << 30, 0), each);
+  result.after =
+      run.rate(from, from + 40) / each / best_card_split(cards_pipe_of(load, 0, 1 << 30), each);
   result.busy_before = busiest(25, std::min(begun, ended));
   result.busy_after = busiest(from, from + 40);
   for (const SimulatedCards::Span& model : run.models)
@@ -194,7 +196,7 @@ Followed follow(const Load& load) {
   return result;
 }
 
-void check(const Load& load, double least_rate, double least_busy) {
+void check(const CardLoad& load, double least_rate, double least_busy) {
   const Followed result = follow(load);
   CAPTURE(load.name, result.before, result.after, result.busy_before, result.busy_after,
           result.loads);
@@ -376,8 +378,8 @@ TEST_CASE("speeds are learned from items of any size, and a change of size is no
 
 TEST_CASE("the simulated cards do what can be told without them") {
   // A card each, 10 items of 1 s: the first is through after 3 s, then one comes a second.
-  Load load{"", {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
-  SimulatedCards pipe = pipe_of(load, 10, 0);
+  CardLoad load{"", {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+  SimulatedCards pipe = cards_pipe_of(load, 10, 0);
   pipe.cards.resize(3);
   pipe.split = {1, 2, 4};
   auto run = pipe.run();
@@ -397,16 +399,16 @@ TEST_CASE("the simulated cards do what can be told without them") {
   CHECK(run.loads() >= 3);
   CHECK(run.memory_kept);
   load.fan_out = {3, 1, 1};
-  CHECK(pipe_of(load, 10, 0).run().times.size() == 30);
+  CHECK(cards_pipe_of(load, 10, 0).run().times.size() == 30);
 }
 
 TEST_CASE("shared cards do what the best static split does, and follow the bottleneck") {
-  for (const Load& load : kLoads)
+  for (const CardLoad& load : kCardLoads)
     check(load, .95, .95);
 }
 
 TEST_CASE("shared cards do it for items from a tenth to twice their mean, too", "[nightly]") {
-  for (Load load : kLoads) {
+  for (CardLoad load : kCardLoads) {
     load.sizes = spread;
     // What is chance takes longer to be told from what is not. Items of 0.4 s that become eight
     // records each leave the others without work for moments, however cards are split.
@@ -415,7 +417,7 @@ TEST_CASE("shared cards do it for items from a tenth to twice their mean, too", 
 }
 
 TEST_CASE("where one item of twenty takes twenty times as long, no more is moved than pays") {
-  Load load = kLoads[0];
+  CardLoad load = kCardLoads[0];
   load.sizes = unlike;
   const Followed result = follow(load);
   CHECK(result.before >= .85);

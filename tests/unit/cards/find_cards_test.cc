@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tensor/device.h"
 #include "support/usage_error.h"
+#include "tensor/device.h"
 
 using namespace vfm;
 using namespace vfm::cards;

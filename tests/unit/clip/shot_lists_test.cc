@@ -76,12 +76,12 @@ TEST_CASE("a timeline counts frames of a constant rate, and ticks of a variable 
 TEST_CASE("chapters go on from video to video, in each one's ticks, and no name ends a line") {
   ShotsChapters chapters;
   CHECK(chapters.header() == ";FFMETADATA1\n");
-  CHECK(chapters.add({"x/a=b;#\\\nTITLE\xff.mp4",
+  CHECK(chapters.add({"x/a=b;#\\\nTITLE\u00e9.mp4",
                       {25, 1},
                       {{0, 5, 0, 0.2, 0, 18}, {5, 9, 0.2, 0.36, 18, 45}},
                       {1, 90}}) ==
-        "[CHAPTER]\nTIMEBASE=1/90\nSTART=0\nEND=18\ntitle=a\\=b\\;\\#\\\\?TITLE\uFFFD.mp4 1\n"
-        "[CHAPTER]\nTIMEBASE=1/90\nSTART=18\nEND=45\ntitle=a\\=b\\;\\#\\\\?TITLE\uFFFD.mp4 2\n");
+        "[CHAPTER]\nTIMEBASE=1/90\nSTART=0\nEND=18\ntitle=a\\=b\\;\\#\\\\?TITLE\u00e9.mp4 1\n"
+        "[CHAPTER]\nTIMEBASE=1/90\nSTART=18\nEND=45\ntitle=a\\=b\\;\\#\\\\?TITLE\u00e9.mp4 2\n");
   CHECK(chapters.add({"b", {25, 1}, {{0, 5, 0, 0.2, 0, 200}}, {1, 1000}}) ==
         "[CHAPTER]\nTIMEBASE=1/1000\nSTART=500\nEND=700\ntitle=b 1\n");
 }

@@ -36,6 +36,19 @@ TEST_CASE("what the numbers cannot do is left to the CPU") {
   CHECK(scales.find(elsewhere) == tables);
 }
 
+TEST_CASE("frames come to the system's memory for a canvas that cannot draw them") {
+  NEED_FFMPEG();
+  const std::string bytes = media_files::read(media_files::path("plain.mp4"));
+  const test::CardPlayer player(test::in_host_memory);
+  const data::ClipOptions options{.size = 48, .frames = 9, .hardware = &player};
+  CardScales scales(Device::cpu, false);
+  CardCanvas canvas(scales);
+  const data::ClipPixels clip = data::clip_pixels(bytes, "plain.mp4", "a", options, &canvas);
+  CHECK(clip.frames == 9);
+  CHECK(player.kept == 0);
+  CHECK(canvas.pictures().size(0) == 9);
+}
+
 TEST_CASE("a clip on a canvas has the pixels of one that is decoded by software") {
   NEED_FFMPEG();
   const auto name = GENERATE("plain.mp4", "rotated.mp4", "vp9.webm", "ten_bit.mp4", "still.png",
