@@ -145,10 +145,11 @@ same_clips() {
 @test "vfm-generate: clips, records and errors of two workers are those of one device" {
   prompts | vfm-generate "${small[@]}" --steps 2 --device cpu -j1 -o one >one.jsonl || [ $? -eq 1 ]
   status=0
-  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o two >two.jsonl 2>err || status=$?
+  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o two --report two.html >two.jsonl 2>err || status=$?
   cat err
   [ "$status" -eq 1 ]
   same_clips one two
+  grep -q 'a red circle' two.html
   # What is there is kept, whoever made it.
   before=$(stat -c %Y%n two/*.mp4)
   prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu -qo two >again.jsonl 2>err || [ $? -eq 1 ]
