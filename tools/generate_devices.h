@@ -52,6 +52,8 @@ struct DealtJob {
 /// The options again, as the program had them; what is no option of the tool itself is left.
 inline void read_again(CLI::App& app, std::vector<std::string> arguments) {
   app.allow_extras();
+  app.add_flag("-v")->group("");  // as in -vo DIR
+  app.add_flag("-q")->group("");
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   app.parse(std::move(arguments));
 }
@@ -72,13 +74,15 @@ inline int serve_clips(int channel,
                                 vfm::cards::stage_services({{vfm::generate::kClips, open}}));
 }
 
-/// Makes the job's clips by `workers`, as many at once as there are. `arguments`: of the program.
+/// Makes the job's clips by `workers`, as many at once as there are, or as -j allows. `arguments`:
+/// of the program.
 inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageModels& workers,
                           const std::vector<std::string>& arguments,
                           const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
   const std::string newest = vfm::models::checkpoint_at(job.model);
   if (!newest.empty()) job.model = newest;  // one for all workers
   const auto cards = static_cast<int>(workers.together());
+  const int together = jobs.jobs > 0 ? std::min(jobs.jobs, cards) : cards;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   const bool cpu = workers.device() == vfm::Device::cpu;
   vfm::cards::Parcel open{"", {{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
@@ -90,6 +94,6 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
                                          cost.at("memory_bytes").at("peak").get<std::int64_t>());
   workers.start();
-  vfm::Slots slots = context.slots(jobs, cards);
+  vfm::Slots slots = context.slots(jobs, together);
   return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);
 }

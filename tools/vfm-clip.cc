@@ -207,8 +207,11 @@ class ClipTool : public vfm::cli::Tool {
     options_.recipe.stitch_sound = stitch_sound_ == "on";
     if (options_.recipe.stitch_sound && !options_.recipe.stitch)
       vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-sound on");
-    if (stitch_model_.empty() && !devices_.devices.empty() && hwaccel_.hwaccel == "none")
-      vfm::fail_usage("--devices has no work: give --stitch-model, or --hwaccel cuda");
+    const std::vector<std::string>& devices = devices_.devices;
+    const bool gpus = !devices.empty() && devices.front() != "cpu";
+    if (stitch_model_.empty() && !devices.empty() && (!gpus || hwaccel_.hwaccel == "none"))
+      vfm::fail_usage("--devices has no work: give --stitch-model{}",
+                      gpus ? ", or --hwaccel cuda" : "");
     if (stitch_model_.empty()) return;
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)

@@ -74,7 +74,9 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
     if (is_free(i) && (best == kCardRecords || left(i) < left(best))) best = i;
   }
   if (std::none_of(std::begin(file().records), std::end(file().records), counts)) {
-    // Nothing of an earlier pipe is left.
+    // Nothing of an earlier pipe is left; its cards may have had other numbers.
+    for (CardRecord& record : file().records)
+      record.used = 0;
     file().head.cards = 0;
     file().head.looked = file().head.changed = 0;
   }

@@ -60,6 +60,8 @@ CardStates CardWatch::look() {
     if (!map_) map_ = std::make_unique<CardMap>(share_);
   } catch (const Error&) {
     return states;
+  } catch (const Stopped&) {
+    return states;  // a stop is not for a view to tell, which has a thread of its own
   }
   const CardMap::Locked lock(*map_);
   map_->end_dead();

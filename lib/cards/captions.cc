@@ -18,9 +18,13 @@ namespace vfm::cards {
 namespace {
 
 constexpr const char* kCaptionWords = "what a worker is asked about clips";
-/// What is seen, keys and values of texts that are written together, and what products need: for
-/// windows and texts of the usual length.
+/// What is seen, keys and values of texts that are written together, and what products need on a
+/// GPU: for windows and texts of the usual length. On the processor memory is taken as it is
+/// needed, as without workers.
 constexpr std::int64_t kWorkBytes = std::int64_t{4} << 30;
+std::int64_t work_bytes(Device device) {
+  return device == Device::cuda ? kWorkBytes : 0;
+}
 constexpr auto kTogether = static_cast<std::size_t>(models::kAnswersTogether);
 
 /// Behind it one tensor for each frame.
@@ -260,8 +264,9 @@ std::unique_ptr<models::CaptionModel> captions_in_workers(StageModels& models,
                                                       models.device(), std::move(elsewhere));
   Parcel open = open_parcel(folder, compute, int8);
   if (frame_tokens) open.words["frame_tokens"] = *frame_tokens;
-  answers.set_number(models.add(kCaptions, std::move(open),
-                                static_cast<std::int64_t>(model->weights().own) + kWorkBytes));
+  answers.set_number(
+      models.add(kCaptions, std::move(open),
+                 static_cast<std::int64_t>(model->weights().own) + work_bytes(models.device())));
   return model;
 }
 
@@ -274,7 +279,7 @@ std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& mo
   const std::uint64_t bytes = (compute == DType::f32 ? 2 : 1) * stored;
   return std::make_unique<WorkersRewriting>(
       models, models.add(kRewriting, open_parcel(folder, compute, int8),
-                         static_cast<std::int64_t>(bytes) + kWorkBytes));
+                         static_cast<std::int64_t>(bytes) + work_bytes(models.device())));
 }
 
 std::unique_ptr<Service> open_captions(const Parcel& open, Device device) {

@@ -13,6 +13,7 @@
 #include "base/channel.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/run_end.h"
 #include "cards/find_cards.h"
 #include "cards/wire.h"
 #include "tensor/device.h"
@@ -69,6 +70,10 @@ class Server {
       } catch (const Error& error) {
         reply = {.say = Say::error, .kind = error.kind(), .cause = error.cause()};
         text = error.what();
+      } catch (const Stopped&) {
+        // Of a worker no signal asks that: a disk is full, say, as it is for all workers.
+        reply = {.say = Say::end};
+        text = run_end_message();
       } catch (const std::bad_alloc&) {
         reply = {.say = Say::error, .cause = Cause::memory};
         text = "out of memory";

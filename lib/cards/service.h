@@ -26,7 +26,8 @@ class Service {
   virtual Parcel opened() const { return {}; }
   /// The answer. The request's tensors are views that are good until it returns; the answer's may
   /// be views of those. An Error is told to whoever asks, and the next request may come; an Error
-  /// of kind device (GpuError) ends the use of this worker.
+  /// of kind device (GpuError) ends the use of this worker. Stopped, after end_run()
+  /// (base/run_end.h), ends the run of the program, for the same reason.
   virtual Parcel answer(const Parcel& request) = 0;
 };
 

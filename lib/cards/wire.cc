@@ -20,8 +20,8 @@ constexpr std::uint64_t kLeastRoom = std::uint64_t{1} << 20;
 }  // namespace
 
 bool is_sound(const Word& word) {
-  return (word.say == Say::answer || word.say == Say::error || word.say == Say::log) &&
-         word.level >= LogLevel::error && word.level <= LogLevel::debug;
+  return word.say >= Say::answer && word.say <= Say::end && word.level >= LogLevel::error &&
+         word.level <= LogLevel::debug;
 }
 
 Error told_error(const Word& word, const std::string& text) {

@@ -16,11 +16,12 @@
 
 namespace vfm::cards {
 
-/// open and ask come from the program, the others from the worker; log at any time.
-enum class Say : std::uint32_t { open, ask, answer, error, log };
+/// open and ask come from the program, the others from the worker; log at any time; end: the whole
+/// run is to end (base/run_end.h).
+enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
-/// Behind it: the text of an error or of a line of the log. With open: two descriptors, of the
-/// memory of requests and of answers.
+/// Behind it: the text of an error or of a line of the log, or why the run is to end. With open:
+/// two descriptors, of the memory of requests and of answers.
 struct Word {
   Say say = Say::log;
   ErrorKind kind = ErrorKind::runtime;  ///< of error

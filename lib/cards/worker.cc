@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/own_program.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "cards/service.h"
 #include "cards/wire.h"
@@ -131,7 +132,10 @@ Parcel Worker::ask(const Parcel& request) {
 
 Parcel Worker::exchange(const Parcel& request, bool first) {
   State& s = *state_;
-  if (s.pid == 0) throw WorkerLost(s.why_lost);
+  if (s.pid == 0) {
+    check_stop();  // then another thread has ended it, and its card is not at fault
+    throw WorkerLost(s.why_lost);
+  }
   Word word;
   word.say = first ? Say::open : Say::ask;
   word.bytes = s.requests.put(request);
@@ -167,6 +171,10 @@ Parcel Worker::hear() {
       continue;
     }
     if (word.say == Say::error) throw told_error(word, text);
+    if (word.say == Say::end) {
+      end_run(text);
+      throw Stopped();
+    }
     try {
       return s.answers.take(word.bytes, false);
     } catch (const Error& error) {

@@ -71,12 +71,10 @@ class ClipService final : public cards::Service {
   }
 
   cards::Parcel report(const cards::Parcel& request) const {
-    const Json& words = request.words;
-    std::vector<Json> records;
-    for (const Json& record : words.at("records"))
-      records.push_back(record);
+    const Json list = parse_json(cards::text_of(request.tensors.at(0)), kAsked);
+    const std::vector<Json> records(list.begin(), list.end());
     write_generation_report(job_.report, records, maker_->generator().model(), job_.dataset,
-                            need_string(words, "broken_off", kAsked));
+                            need_string(request.words, "broken_off", kAsked));
     return {};
   }
 
@@ -118,9 +116,10 @@ class Dealer {
       Json records = Json::array();
       for (const Json& record : output_.records())
         records.push_back(record);
-      models_.ask(
-          number_,
-          {"report", {{"records", std::move(records)}, {"broken_off", input.broken_off()}}, {}});
+      // As a tensor, which may be larger than words.
+      models_.ask(number_, {"report",
+                            {{"broken_off", input.broken_off()}},
+                            {cards::bytes_tensor(dump_json(records))}});
     }
     models_.finished();
     input.check_whole("the clips of what came are made and kept");

@@ -145,13 +145,14 @@ same_clips() {
 @test "vfm-generate: clips, records and errors of two workers are those of one device" {
   prompts | vfm-generate "${small[@]}" --steps 2 --device cpu -j1 -o one >one.jsonl || [ $? -eq 1 ]
   status=0
-  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o two >two.jsonl 2>err || status=$?
+  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o two --report two.html >two.jsonl 2>err || status=$?
   cat err
   [ "$status" -eq 1 ]
   same_clips one two
+  grep -q 'a red circle' two.html
   # What is there is kept, whoever made it.
   before=$(stat -c %Y%n two/*.mp4)
-  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu -o two >again.jsonl 2>err || [ $? -eq 1 ]
+  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu -qo two >again.jsonl 2>err || [ $? -eq 1 ]
   [ "$(stat -c %Y%n two/*.mp4)" = "$before" ]
   diff <(records two.jsonl) <(records again.jsonl)
 }
@@ -175,6 +176,19 @@ same_clips() {
   grep -q "is left out" err
   diff -r -x '*.json' -x errors.jsonl one two
   diff <(sed 's/"one\//"two\//g' one.jsonl | records) <(records two.jsonl)
+}
+
+@test "vfm-generate: a full disk ends the run, and costs no card" {
+  [ "$(id -u)" -eq 0 ] || skip 'needs root to mount a small disk'
+  mkdir tiny
+  mount -t tmpfs -o size=8k tmpfs tiny 2>/dev/null || skip 'cannot mount here'
+  run --separate-stderr vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o tiny/out 'a red circle' 'a blue square'
+  umount tiny
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"No space left on device; make room, then give the same command again" ]]
+  [[ $stderr != *"left out"* ]]
+  [ "$(wc -l <<<"$stderr")" -eq 1 ]
 }
 
 @test "vfm-generate: what --devices cannot do says what to do" {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/card_states.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "support/temporary_folder.h"
@@ -287,6 +288,24 @@ TEST_CASE("a program that is stopped keeps its models, and others use what is le
   board->give(*three);
   board->give(*four);
   CHECK(machine.kept());
+}
+
+TEST_CASE("a view shows nothing of an earlier pipe") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  {
+    auto before = join_cards(machine, folder / "share", 2, 10, need_of("before", 6));
+    const auto lease = before->take();
+    before->fail(*lease, "it fell off the bus");
+  }
+  CardWatch watch(folder / "share");
+  REQUIRE(watch.look().stages.size() == 1);
+  CHECK(watch.look().stages[0].left_out.size() == 1);
+  auto now = join_cards(machine, folder / "share", 1, 10, need_of("now", 6));
+  const CardStates seen = watch.look();
+  CHECK(seen.cards.size() == 1);
+  REQUIRE(seen.stages.size() == 1);
+  CHECK(seen.stages[0].stage == "now");
 }
 
 TEST_CASE("a card that fails is left out by name; where none is left, that is an error") {

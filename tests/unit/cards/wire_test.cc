@@ -64,6 +64,7 @@ TEST_CASE(
     "a worker's words are checked, and its errors are what they say as far as there are such") {
   CHECK(is_sound({.say = Say::answer}));
   CHECK(is_sound({.say = Say::log, .level = LogLevel::debug}));
+  CHECK(is_sound({.say = Say::end}));
   CHECK_FALSE(is_sound({.say = Say::open}));
   CHECK_FALSE(is_sound({.say = Say::ask}));
   CHECK_FALSE(is_sound({.say = static_cast<Say>(77)}));

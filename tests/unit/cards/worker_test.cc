@@ -8,13 +8,17 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <mutex>
 #include <set>
 #include <thread>
 
+#include "base/error.h"
+#include "base/full_disk.h"
 #include "base/log.h"
+#include "base/run_end.h"
 #include "base/stop.h"
 #include "cards/service.h"
 #include "cards/wire.h"
@@ -45,6 +49,7 @@ class Obedient final : public Service {
     if (what == "gpu") throw GpuError("the GPU is gone");
     if (what == "memory") throw std::bad_alloc();
     if (what == "crash") ::raise(SIGKILL);
+    if (what == "full disk") throw_output_error(ENOSPC, "cannot write 'x'");
     if (what == "leave") ::_exit(5);
     if (what == "hang") ::pause();
     if (what == "speak") {
@@ -149,6 +154,22 @@ TEST_CASE("a worker that dies or lies is lost, and stays so") {
   CHECK(what_of(worker, "", ErrorKind::device).find("SIGKILL") != std::string::npos);
 }
 
+TEST_CASE("a full disk that a worker finds ends the run, and no card is at fault") {
+  {
+    WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+    CHECK_THROWS_AS(pool.ask({"full disk", Json::object(), {}}), Stopped);
+    CHECK(run_ends());
+    CHECK(run_end_message().find("cannot write 'x': No space left on device; make room") == 0);
+    CHECK_THROWS_AS(pool.ask({"", Json::object(), {}}), Stopped);
+  }
+  forget_run_end();
+  // Who asks a worker that another thread has ended since the program stops.
+  Worker worker(kCard, kPlan);
+  CHECK_THROWS_AS(worker.ask({"full disk", Json::object(), {}}), Stopped);
+  CHECK_THROWS_AS(worker.ask({"", Json::object(), {}}), Stopped);
+  forget_run_end();
+}
+
 TEST_CASE("more than a worker is handed at once is an Error of that request alone") {
   WorkerPlan plan = kPlan;
   plan.most_bytes = 2 << 20;
@@ -167,9 +188,8 @@ TEST_CASE("what a worker logs and says comes to the program's log") {
   CHECK(g_lines == std::multiset<std::string>{"a warning", "cpu 0: a line", "cpu 0: half of one"});
 }
 
-TEST_CASE("a worker ends with its program's end of the channel, whatever it does") {
+TEST_CASE("a worker has ended when it is gone") {
   pid_t process = 0;
-  std::thread asks;
   {
     Worker worker(kCard, kPlan);
     process = worker.ask({"", Json::object(), {}}).words["process"].get<pid_t>();
