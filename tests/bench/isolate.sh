@@ -55,8 +55,10 @@ for video; do
   for way in ${WAYS:-shots cut}; do
     : >"$work/rounds"
     for ((round = 0; round < ${ROUNDS:-5}; ++round)); do
-      here=$(timed "$way") && result "$way" >"$work/here"
-      apart=$(timed "$way" --isolate) && result "$way" >"$work/apart"
+      here=$(timed "$way")
+      result "$way" >"$work/here"
+      apart=$(timed "$way" --isolate)
+      result "$way" >"$work/apart"
       diff "$work/here" "$work/apart" >&2
       echo "$here $apart" >>"$work/rounds"
     done
