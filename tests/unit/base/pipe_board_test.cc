@@ -237,7 +237,7 @@ class StoppedLocker {
   pid_t pid() const { return pid_; }
 
  private:
-  static constexpr off_t kPlace = offsetof(PipeFile, head) + offsetof(PipeFile::Head, locker);
+  static constexpr off_t kPlace = offsetof(SharedHead, locker);
   pid_t pid_;
 };
 
