@@ -180,17 +180,17 @@ void Explanation::found(const curate::ShotChange& change) {
   if (change.begin > change.end)
     one.caption +=
         fmt::format(" of 1; frames {} to {} are in no shot", change.end, change.begin - 1);
-  one.caption += stitched(change, shot_begin);
   one.jpeg = pair(change.end - 1, change.begin);
   if (one.jpeg.empty()) return;
+  one.caption += stitched(change, shot_begin);
   if (found_.size() == kFound) found_.pop_back();
   found_.push_back(std::move(one));
 }
 
 /// What stitching would make of it, for its caption.
 std::string Explanation::stitched(const curate::ShotChange& change, std::int64_t shot_begin) {
-  if (looks_.empty()) return {};
-  if (change.begin - change.end > curate::kLongestBridge || change.begin >= frames_ ||
+  if (looks_.empty() || change.begin >= frames_) return {};  // behind it there is no shot
+  if (change.begin - change.end > curate::kLongestBridge ||
       change.end <= frames_ - static_cast<std::int64_t>(kRing))
     return "; not stitched: too far apart";
   const auto look = [&](std::int64_t frame) {
@@ -240,13 +240,14 @@ void Explanation::settle(ShotFinder& finder) {
       continue;
     }
     const bool network = options_.detector == curate::Detector::transnetv2;
-    if (network && has != last_.end()) continue;  // its own score, no other one
+    // Its own score, no other one; of a long change, whose end is not known yet, too.
+    if (network && (has != last_.end() || finder.open_change())) continue;
     if (has != last_.end())
       one.caption = fmt::format("{}: {:.3f}, part of the {} at frame {}", place(one.frame),
                                 one.rank, curate::name_of(has->type), has->frame);
     else if (network)
-      one.caption =
-          fmt::format("{}: {:.3f}, a change with which the video ends", place(one.frame), one.rank);
+      one.caption = fmt::format("{}: {:.3f}, above the threshold, as all of the video is",
+                                place(one.frame), one.rank);
     nearly(std::move(one));
   }
   waiting_ = std::move(still);
