@@ -112,4 +112,8 @@ bool receive_message(int channel, void* head, std::size_t size, std::string& tex
   return true;
 }
 
+Cause checked_cause(Cause said, Cause otherwise) {
+  return said >= Cause::other && said <= Cause::duplicate ? said : otherwise;
+}
+
 }  // namespace vfm

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace vfm {
 
 /// A descriptor that is closed. Movable.
@@ -60,5 +62,8 @@ bool send_message(int channel, const void* head, std::size_t size, std::string_v
 /// Waits for one. False at the end, and for a message that is no such one.
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
+
+/// A cause that the other end names; `otherwise` where there is no such one.
+Cause checked_cause(Cause said, Cause otherwise);
 
 }  // namespace vfm

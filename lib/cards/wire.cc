@@ -27,8 +27,7 @@ bool is_sound(const Word& word) {
 Error told_error(const Word& word, const std::string& text) {
   if (word.kind == ErrorKind::usage || word.kind == ErrorKind::device)
     return Error(text, word.kind);
-  return Error(text, word.cause >= Cause::other && word.cause <= Cause::duplicate ? word.cause
-                                                                                  : Cause::other);
+  return Error(text, checked_cause(word.cause, Cause::other));
 }
 
 Room::Room(std::uint64_t most)

@@ -187,7 +187,7 @@ bool Decoder::Apart::next(Frame& frame) {
 
 void Decoder::Apart::check(const PictureFacts& facts) {
   check_pixels(child_.name(), facts.width, facts.height);
-  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  constexpr std::int64_t kFar = std::int64_t{1} << 61;  // sums and differences of two fit
   if (facts.layout == static_cast<int>(PixelLayout::yuv420p10) && !keep_hdr_)
     disbelieve(child_.name(), "its pictures");
   if (facts.pts < -kFar || facts.pts > kFar || facts.duration < 0 || facts.duration > kFar ||

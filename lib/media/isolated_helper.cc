@@ -280,7 +280,7 @@ IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view 
   if (!receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
     tell_death();
   if (told.reply.answer == Answer::error)
-    throw Error(told.text, told.reply.cause <= Cause::duplicate ? told.reply.cause : Cause::crash);
+    throw Error(told.text, checked_cause(told.reply.cause, Cause::crash));
   return told;
 }
 

@@ -10,11 +10,13 @@ namespace vfm::media {
 namespace {
 
 constexpr std::size_t kRowAlign = 64;
+constexpr int kMostChromaLocation = 6;  // of AVChromaLocation
 
 /// Without planes.
 Frame frame_of(const PictureFacts& facts) {
   if (facts.layout < 0 || facts.layout > static_cast<int>(PixelLayout::yuv420p10) ||
-      facts.width <= 0 || facts.height <= 0 || facts.width > 65536 || facts.height > 65536)
+      facts.width <= 0 || facts.height <= 0 || facts.width > 65536 || facts.height > 65536 ||
+      facts.chroma_location > kMostChromaLocation)
     fail("a picture of {}x{} pixels is not possible", facts.width, facts.height);
   Frame frame;
   frame.layout = static_cast<PixelLayout>(facts.layout);

@@ -191,6 +191,10 @@ std::optional<SoundMeasures> SoundMeter::measure(const Span& span) {
   if (work_->here) return work_->here->call([span](State& state) { return state.measure(span); });
   const Reply reply = work_->child->ask(request_for(Ask::measure, span)).reply;
   if (reply.answer == Answer::end) return std::nullopt;
+  if (!std::isfinite(reply.loudness) || !std::isfinite(reply.speech) ||
+      !(reply.silence >= 0 && reply.silence <= 1))
+    fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
+            work_->child->name());
   SoundMeasures measures;
   if (reply.has_loudness) measures.loudness = reply.loudness;
   measures.silence = reply.silence;

@@ -1,7 +1,8 @@
 // Preloaded into a program, it makes FFmpeg's video decoders do what a hostile file may make them do, by the width of the
 // coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
-// file and an address, and dies where either works, 108 of a process of its own counts on that it gets
-// on, and does not, 110 hangs asleep after 60000 ticks. Pictures of other widths are decoded as ever.
+// file and an address, and dies where either works, 108 of a process of its own counts on that it gets on, and does
+// not, 110 hangs asleep after 60000 ticks, 112 of a process of its own answers its parent with an error of no known kind.
+// Pictures of other widths are decoded as ever.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +28,16 @@ void* mmap64(void* at, size_t size, int access, int flags, int fd, off_t offset)
   return mmap(at, size, access, flags, fd, offset);
 }
 
+// An answer begins with what it is, an error, and of what kind it is.
+static int lies;
+ssize_t sendmsg(int channel, const struct msghdr* message, int flags) {
+  int* const answer = message->msg_iov[0].iov_base;
+  if (lies) answer[0] = 2, answer[1] = -100000000;
+  return syscall(SYS_sendmsg, channel, message, flags);
+}
+
 static void misbehave(int width, const AVPacket* packet) {
+  if (width == 112) lies = 1;
   while (width == 108 && shared) ++*shared;
   volatile int* nowhere = NULL;
   if (width == 98 || (width == 110 && packet && packet->pts > 60000))

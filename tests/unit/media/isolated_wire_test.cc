@@ -75,6 +75,9 @@ TEST_CASE("planes that a child names lie in what is shared, or it names none") {
   CHECK_NOTHROW(picture_at(given, memory.data(), kRoom));
   given.plane[2] = last + 1;
   CHECK_THROWS_AS(picture_at(given, memory.data(), kRoom), Error);
+  given.plane[2] = last;
+  given.facts.chroma_location = 7;  // there is no such place
+  CHECK_THROWS_AS(picture_at(given, memory.data(), kRoom), Error);
   std::mt19937_64 draw(1);
   const auto any = [&]() -> std::uint64_t {
     const std::uint64_t few = draw() % (kRoom + 200);
@@ -106,6 +109,13 @@ TEST_CASE("planes that a child names lie in what is shared, or it names none") {
   CHECK(good < 19000);
 }
 
+TEST_CASE("a child's error is of a kind that there is") {
+  CHECK(checked_cause(Cause::open, Cause::crash) == Cause::open);
+  CHECK(checked_cause(Cause::duplicate, Cause::crash) == Cause::duplicate);
+  for (const int none : {-1, INT32_MIN, static_cast<int>(Cause::duplicate) + 1, INT32_MAX})
+    CHECK(checked_cause(static_cast<Cause>(none), Cause::crash) == Cause::crash);
+}
+
 TEST_CASE("what a child says of a stream comes back, or is none") {
   StreamInfo info;
   info.stream = 1;
@@ -123,8 +133,10 @@ TEST_CASE("what a child says of a stream comes back, or is none") {
     if (value.is_boolean()) continue;  // one that is none is false
     CHECK_THROWS_AS(parse_info(dump_json(other)), Error);
   }
-  for (const Json& change : {Json{{"rotation", 45}}, Json{{"time_base", {1, 0}}},
-                             Json{{"width", std::int64_t{1} << 40}}, Json{{"frame_rate", {1}}}}) {
+  for (const Json& change :
+       {Json{{"rotation", 45}}, Json{{"time_base", {1, 0}}}, Json{{"width", std::int64_t{1} << 40}},
+        Json{{"frame_rate", {1}}}, Json{{"frame_rate", {std::int64_t{1} << 62, 1}}},
+        Json{{"time_base", {1, std::int64_t{1} << 40}}}}) {
     Json other = whole;
     other.update(change);
     CHECK_THROWS_AS(parse_info(dump_json(other)), Error);
