@@ -194,9 +194,10 @@ class Service {
     return copy;
   }
 
+  // Sound has the whole room: a child that reads it decodes no pictures.
   Said read(const Span& span, AudioMode mode) {
     const std::string track = pack_track(audio_->read(span, mode));
-    if (track.size() > front_)
+    if (track.size() > room_bytes())
       fail_as(Cause::limit, "the sound of '{}' is too much for one clip", name_);
     std::memcpy(room(), track.data(), track.size());
     Said said;
@@ -219,7 +220,6 @@ class Service {
     return said;
   }
 
-  SharedHead& head() const { return *reinterpret_cast<SharedHead*>(shared_.data()); }
   Said hear(const Span& span) {
     Said said;
     const std::optional<SoundSamples::Heard> heard = samples_->read(span);
@@ -229,12 +229,13 @@ class Service {
     }
     said.reply.begin = heard->begin;
     said.reply.bytes = heard->samples.size() * sizeof(float);
-    if (said.reply.bytes > front_)
-      fail_as(Cause::limit, "the sound of '{}' is too much for --max-pixels", name_);
+    if (said.reply.bytes > room_bytes())
+      fail_as(Cause::limit, "the sound of '{}' is too much for one look", name_);
     std::memcpy(room(), heard->samples.data(), said.reply.bytes);
     return said;
   }
 
+  SharedHead& head() const { return *reinterpret_cast<SharedHead*>(shared_.data()); }
   std::uint8_t* room() const { return shared_.data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
 

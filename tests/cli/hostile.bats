@@ -5,7 +5,7 @@
 load helpers
 bats_require_minimum_version 1.5.0
 
-# wide.mp4 is decoded well; asleep, busy, crash, greedy, curious and lively are what misbehave.c makes of other widths.
+# wide.mp4 is decoded well; the others but loud.mp4 are what misbehave.c makes of other widths.
 setup_file() {
   cd "$BATS_FILE_TMPDIR" || return 1
   make_video wide.mp4 1 'testsrc2=size=96x48:rate=8'
@@ -15,6 +15,7 @@ setup_file() {
     width=$((width + 2))
   done
   make_video late.mp4 6 'testsrc2=size=110x48:rate=8'
+  make_video liar.mp4 1 'testsrc2=size=112x48:rate=8'
   quiet_ffmpeg -i wide.mp4 -f lavfi -i sine=sample_rate=48000:duration=1 -c:v copy -c:a aac loud.mp4
   # The struct of the codec is FFmpeg's.
   # shellcheck disable=SC2046
@@ -140,6 +141,16 @@ isolates() {
   done
 }
 
+@test "--isolate: the sound of a clip may be larger than its pictures" {
+  isolates
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x48:rate=8:duration=4 -f lavfi -i anoisesrc=a=0.9:d=4 \
+    -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a alac -ac 8 noisy.mkv
+  vfm-clip --audio copy --max-pixels 96x48 -o here noisy.mkv >/dev/null
+  vfm-clip --audio copy --max-pixels 96x48 --isolate -o apart noisy.mkv >/dev/null
+  [ "$(tree_hash here)" = "$(tree_hash apart)" ]
+  [ "$(stat -c %s apart/*-00000.tar)" -gt 1200000 ]
+}
+
 @test "--isolate: a crash, a greedy decoder and one that hangs end that file alone" {
   isolates
   bad vfm-clip -j2 --isolate --timeout 1s -o hang asleep.mp4 busy.mp4
@@ -223,6 +234,14 @@ isolates() {
   echo "$stderr"
   [ "$status" -eq 1 ]
   [ "$(codes out)" = 'lively.mp4 timeout' ]
+}
+
+@test "--isolate: an error of no known kind is a crash of that process" {
+  isolates
+  bad vfm-clip -j1 --isolate -o out liar.mp4 wide.mp4
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(codes out)" = 'liar.mp4 crash' ]
 }
 
 @test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {
