@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/held_bytes.h"
 #include "shard/receipt.h"
 
 namespace vfm::pack {
@@ -68,6 +69,22 @@ PartFacts facts_of(const ShardNotes& notes) {
       static_cast<std::uint64_t>(need_integer(notes.record, "bytes", "the record of the tar"));
   std::ranges::copy(hash, facts.xxh3.begin());
   return facts;
+}
+
+FinishedPart::FinishedPart(const ShardNotes& notes)
+    : facts(facts_of(notes)),
+      record(notes.record),
+      text_encoder(notes.text_encoder),
+      errors(notes.errors) {
+  for (const data::Entry& entry : notes.entries) {
+    keys += entry.key;
+    key_ends.push_back(keys.size());
+  }
+}
+
+std::size_t held_bytes(const FinishedPart& part) {
+  return held_bytes(part.record) + held_bytes(part.text_encoder) + held_bytes(part.errors) +
+         part.keys.size() + held_bytes(part.key_ends);
 }
 
 }  // namespace vfm::pack

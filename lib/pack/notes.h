@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,5 +45,17 @@ struct PartFacts {
 };
 /// Throws Error where the record of the tar lacks something.
 PartFacts facts_of(const ShardNotes& notes);
+
+/// Of a finished shard, or its part of one split, what is still to be done with it.
+struct FinishedPart {
+  explicit FinishedPart(const ShardNotes& notes);
+  PartFacts facts;
+  Json record, text_encoder;
+  std::vector<io::Fault> errors;
+  std::string keys;  ///< of its samples, one after the other
+  std::vector<std::size_t> key_ends;
+};
+/// As base/held_bytes.h has it.
+std::size_t held_bytes(const FinishedPart& part);
 
 }  // namespace vfm::pack

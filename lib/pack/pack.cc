@@ -73,26 +73,6 @@ std::size_t outcome_weight(const Outcome& outcome) {
   return outcome.latent ? bytes + held_bytes(*outcome.latent) : bytes;
 }
 
-/// Of a finished shard, or its part of one split, what is still to be done with it.
-struct FinishedPart {
-  explicit FinishedPart(const ShardNotes& notes)
-      : facts(facts_of(notes)),
-        record(notes.record),
-        text_encoder(notes.text_encoder),
-        errors(notes.errors) {
-    for (const data::Entry& entry : notes.entries) {
-      keys += entry.key;
-      key_ends.push_back(keys.size());
-    }
-  }
-
-  PartFacts facts;
-  Json record, text_encoder;
-  std::vector<io::Fault> errors;
-  std::string keys;  // of its samples, one after the other
-  std::vector<std::size_t> key_ends;
-};
-
 /// The ordered side: writes shards, notes, records.
 class Run {
  public:
@@ -121,7 +101,8 @@ class Run {
     progress_.start("samples", 0);
     for_each_ordered<PackWork, Outcome>(
         slots_, [&] { return feed->next(); }, [this](PackWork& work) { return work_on(work); },
-        [this](Outcome& outcome) { take(outcome); }, outcome_weight);
+        [this](Outcome& outcome) { take(outcome); },
+        [this](const Outcome& outcome) { return outcome_weight(outcome) + kept_for(outcome); });
     if (options_.workers && options_.report.empty()) options_.workers->finished();
     errors_->finish();
     check_whole(feed->streams());
@@ -199,6 +180,17 @@ class Run {
     total_ += static_cast<std::uint64_t>(get_integer(shard.record, "samples").value_or(0));
     progress_.set_total(total_);
     return splits;
+  }
+
+  /// Bytes of what find_finished() keeps for it.
+  std::size_t kept_for(const Outcome& outcome) {
+    std::size_t bytes = 0;
+    const std::lock_guard lock(mutex_);
+    if (const auto found = begun_.find(outcome.work.shard.get());
+        outcome.work.begin && found != begun_.end())
+      for (const auto& [split, part] : found->second.finished)
+        bytes += sizeof part + held_bytes(part);
+    return bytes;
   }
 
   Outcome work_on(PackWork& work) const {

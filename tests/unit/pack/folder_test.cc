@@ -41,6 +41,20 @@ TEST_CASE("channel statistics, and channels that do not vary") {
   CHECK_THROWS_AS(ChannelSums::from_json(sums.to_json(), 3), Error);
 }
 
+TEST_CASE("what is kept of a finished shard weighs what its keys and errors do") {
+  ShardNotes notes;
+  const std::size_t empty = held_bytes(FinishedPart(notes));
+  const std::string key(1000, 'k');
+  notes.entries.assign(100, entry_of(key, "a.tar", 3, 4, 6));
+  notes.record = {{"xxh3", std::string(32, '0')}, {"samples", 100}, {"bytes", 1}};
+  notes.errors.assign(10, {key, key});
+  const FinishedPart part(notes);
+  CHECK(part.key_ends.back() == 100'000);
+  const std::size_t bytes = held_bytes(part) - empty;
+  CHECK(bytes >= 120'000);
+  CHECK(bytes < 130'000);
+}
+
 TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at all") {
   const TemporaryFolder place;
   const Json settings = {{"size", 64}}, made_from = {{"settings", settings}, {"sources", {1, 2}}};
