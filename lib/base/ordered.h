@@ -6,10 +6,13 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "base/ordered_window.h"
 #include "base/slots.h"
 
@@ -31,7 +34,7 @@ namespace vfm {
 ///
 /// The first exception from any of these stops the rest and is rethrown after every thread has
 /// joined; results before it have been handed over. After one from `next`, `work` or `weight` no
-/// thread takes another item.
+/// thread takes another item. Throws Error where the system refuses a thread.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,
@@ -64,10 +67,19 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
   };
 
   std::vector<std::thread> threads;
-  for (int i = 0; i < slots.threads(); ++i)
-    threads.emplace_back(serve);
   std::exception_ptr first_error;
-  while (auto entry = window.front()) {
+  try {
+    for (int i = 0; i < slots.threads(); ++i)
+      threads.emplace_back(serve);
+  } catch (const std::system_error& error) {
+    first_error =
+        std::make_exception_ptr(Error(vfm::format("cannot start {} threads: {}; give a smaller -j",
+                                                  slots.threads(), error.code().message())));
+    window.fail();
+  }
+  while (!first_error) {
+    auto entry = window.front();
+    if (!entry) break;
     try {
       if (entry->error) std::rethrow_exception(entry->error);
       const Slots::Waiting output(slots, PipeBoard::Wait::output);
@@ -75,7 +87,6 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
     } catch (...) {
       first_error = std::current_exception();
       window.fail();
-      break;
     }
   }
   for (std::thread& thread : threads)

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/ordered.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -112,6 +114,22 @@ TEST_CASE(
   CHECK(seen.size() == 45);
   CHECK(most_held <= 5);  // of two threads, one that is read, and this test's own
   CHECK(held.use_count() == 1);
+}
+
+TEST_CASE("threads that the system refuses are an error, which says what to do") {
+  // Stacks for which no machine has room.
+  pthread_attr_t attributes;
+  REQUIRE(::pthread_getattr_default_np(&attributes) == 0);
+  pthread_attr_t huge = attributes;
+  REQUIRE(::pthread_attr_setstacksize(&huge, std::size_t{1} << 52) == 0);
+  REQUIRE(::pthread_setattr_default_np(&huge) == 0);
+  Slots slots(3);
+  CHECK_THROWS_WITH(
+      (for_each_ordered<int, int>(
+          slots, [] { return std::optional<int>(); }, [](int& n) { return n; }, [](int&) {})),
+      Catch::Contains("cannot start 3 threads") && Catch::Contains("smaller -j"));
+  CHECK(::pthread_setattr_default_np(&attributes) == 0);
+  ::pthread_attr_destroy(&attributes);
 }
 
 TEST_CASE("what values hold is counted with all that they point to") {
