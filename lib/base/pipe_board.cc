@@ -133,15 +133,18 @@ void PipeBoard::look_for_dead() {
     log_warning("{}", words);
 }
 
-/// What is to be said of programs that are stopped and have slots, while others wait for one. As it
-/// goes by looks, a pipe that is stopped as a whole says nothing when it goes on.
+/// What is to be said of programs that are stopped and have slots, while this one waits for one
+/// that is not there. As it goes by looks, a pipe that is stopped as a whole says nothing when it
+/// goes on.
 std::vector<std::string> PipeBoard::look_for_stopped() {
   std::vector<std::string> words;
   stopped_looks_.resize(kPipeRecords);
+  const PipeRecord& own = map_->own();
+  const bool lacks = slots() == kNone || (own.held < own.most && map_->free() <= 0);
   for (std::size_t i = 0; i < kPipeRecords; ++i) {
     const PipeRecord& r = map_->file().records[i];
     const std::int64_t pid = r.pid;
-    const bool keeps = counts(r) && r.held > 0 && is_stopped(pid);
+    const bool keeps = lacks && counts(r) && r.held > 0 && is_stopped(pid);
     stopped_looks_[i] = keeps ? stopped_looks_[i] + 1 : 0;
     if (stopped_looks_[i] == kLooksUntilTold)
       words.push_back(vfm::format(
