@@ -1,7 +1,7 @@
 // Preloaded into a program, it makes FFmpeg's video decoders do what a hostile file may make them do, by the width of the
 // coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
-// file and an address, and dies where either works, 108 of a process of its own counts on that it gets on, and does not,
-// 110 hangs asleep after 60000 ticks, 112 of a process of its own answers its parent with an error of no known kind.
+// file and an address, and dies where either works, 108 of a process of its own counts on that it gets on, and does
+// not, 110 hangs asleep after 60000 ticks, 112 of a process of its own answers its parent with an error of no known kind.
 // Pictures of other widths are decoded as ever.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
