@@ -2,6 +2,7 @@
 #include "base/card_board.h"
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <cstddef>
 #include <exception>
@@ -108,6 +109,12 @@ CardBoard::~CardBoard() {
   }
   state_->keeper.join();
   state_->map.leave();
+}
+
+int CardBoard::cards_left() const {
+  const CardMap::Locked lock(state_->map);
+  const CardRecord& own = state_->own();
+  return std::popcount(own.may & ~own.left_out);
 }
 
 const std::vector<Card>& CardBoard::cards() const {

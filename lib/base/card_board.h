@@ -97,6 +97,8 @@ class CardBoard {
   /// the memory. Does not wait.
   void finished() noexcept;
 
+  /// How many of its cards are not left out.
+  int cards_left() const;
   /// Those that this stage may use, in the order given.
   const std::vector<Card>& cards() const;
   /// A descriptor that a worker process may inherit (it is closed on exec otherwise).

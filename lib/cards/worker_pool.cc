@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cards/worker_pool.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 
 namespace vfm::cards {
+
+namespace {
+
+// Of workers at one request, after which that is at fault.
+constexpr int kMostDeaths = 2;
+// Of requests that were given up, one after the other without an answer between: then the card is.
+constexpr int kMostGivenUp = 8;
+
+}  // namespace
 
 struct WorkerPool::State {
   State(const std::string& share, std::vector<Card> cards, CardNeed need, WorkerPlan plan_in)
@@ -40,6 +51,31 @@ struct WorkerPool::State {
     if (worker) log_info("ends the worker on {}", name);
   }
 
+  /// A card that has failed. False: it is the last one, which stays with `but_last`.
+  bool leave_out(const CardBoard::Lease& lease, const std::string& why, bool but_last) {
+    const std::lock_guard lock(leaving);
+    if (but_last && board.cards_left() == 1) return false;
+    take_off(lease.card->name);
+    board.fail(lease, why);
+    return true;
+  }
+
+  /// Starts another worker in the place of a lost one, and gives its card back; leaves that out
+  /// where none can be started.
+  void restart(const CardBoard::Lease& lease, const std::string& why) {
+    try {
+      log_warning("the worker on {} is started again: {}", lease.card->name, why);
+      load(*lease.card);
+    } catch (const Error& error) {
+      leave_out(lease, error.what(), false);
+      return;
+    } catch (...) {
+      board.give(lease);
+      throw;
+    }
+    board.give(lease);
+  }
+
   /// That of a leased card: nobody ends it meanwhile.
   Worker& of(const Card& card) {
     const std::lock_guard lock(mutex);
@@ -47,7 +83,9 @@ struct WorkerPool::State {
   }
 
   WorkerPlan plan;
-  std::mutex mutex;  // guards the map, not the workers
+  std::atomic<int> given_up{0};  // requests since the last answer
+  std::mutex leaving;            // one at a time
+  std::mutex mutex;              // guards the map, not the workers
   std::map<std::string, std::unique_ptr<Worker>> workers;
   CardBoard board;  // last: it calls back until it is gone
 };
@@ -77,24 +115,33 @@ std::optional<Parcel> WorkerPool::ask_late(const std::function<std::optional<Par
 }
 
 void WorkerPool::with_worker(const std::function<void(Worker&)>& work) {
+  int deaths = 0;
   for (;;) {
     const std::optional<CardBoard::Lease> lease = state_->board.take();
+    const std::string& card = lease->card->name;
+    std::string why;
+    bool died = false;
     try {
       work(state_->of(*lease->card));
+      state_->given_up = 0;
+    } catch (const WorkerLost& lost) {
+      why = lost.what();
+      died = true;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::device) {
         state_->board.give(*lease);
         throw;
       }
-      const std::string why = error.what();
-      state_->take_off(lease->card->name);
-      state_->board.fail(*lease, why);
-      continue;
+      why = error.what();
     } catch (...) {
       state_->board.give(*lease);
       throw;
     }
-    return state_->board.give(*lease);
+    if (why.empty()) return state_->board.give(*lease);
+    const bool give_up = died && ++deaths == kMostDeaths;
+    const bool keeps = give_up && ++state_->given_up <= kMostGivenUp;
+    if (keeps || !state_->leave_out(*lease, why, died && !give_up)) state_->restart(*lease, why);
+    if (give_up) fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", card, why);
   }
 }
 

@@ -3,9 +3,11 @@
 //
 // ask() takes a card for one request, asks its worker, and gives the card back. A worker that dies,
 // or whose GPU fails, costs its card, which is left out with a warning that names it; what it was
-// asked is asked of another one. So a service must answer a request the same whoever it is that
-// answers, and whatever else was asked before. Thread-safety: any thread; as many requests are
-// answered at once as there are cards.
+// asked is asked of another one. Where that dies of it, too, the request is at fault: it is given
+// up, and the second worker is started again. So is one that dies on the last card. So one request
+// costs no more than a card, and never the last one. And a service must answer a request the same
+// whoever it is that answers, and whatever else was asked before. Thread-safety: any thread; as
+// many requests are answered at once as there are cards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,8 +33,8 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Throws the Error that the service throws of this request; Error{device} when no card is left,
-  /// with the reasons; Stopped.
+  /// Throws the Error that the service throws of this request; Error{crash} when two workers have
+  /// died at it; Error{device} when no card is left, with the reasons; Stopped.
   Parcel ask(const Parcel& request);
   /// The same of a request that `make` makes once there is a worker for it; nothing, where it has
   /// none to make any more. Called once.

@@ -219,14 +219,45 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
     for (std::thread& thread : threads)
       thread.join();
     CHECK_THROWS_AS(pool.ask({"decode", Json::object(), {}}), Error);
-    // A request that kills whoever gets it leaves none.
+    // A request that kills whoever gets it is given up, and costs no more than a card.
+    for (int i = 0; i < 3; ++i) {
+      try {
+        pool.ask({"crash", Json::object(), {}});
+        FAIL("a worker lived");
+      } catch (const Error& error) {
+        CHECK(error.kind() == ErrorKind::runtime);
+        CHECK(error.cause() == Cause::crash);
+        CHECK_THAT(error.what(),
+                   Catch::Contains("two workers died at it") && Catch::Contains("SIGKILL"));
+      }
+      CHECK(pool.ask({"", {{"number", i}}, {}}).words["number"] == i);
+    }
+    // A GPU that fails is another thing.
     try {
-      pool.ask({"crash", Json::object(), {}});
-      FAIL("a worker lived");
+      pool.ask({"gpu", Json::object(), {}});
+      FAIL("there is a card");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::device);
     }
   }
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(answered == 40);
+}
+
+TEST_CASE("a card whose workers die at each request is left out after some") {
+  set_log_sink(keep_line, LogLevel::error);
+  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  int given_up = 0;
+  for (;;) {
+    try {
+      pool.ask({"crash", Json::object(), {}});
+      FAIL("a worker lived");
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::device) break;
+      CHECK(error.cause() == Cause::crash);
+      ++given_up;
+    }
+  }
+  set_log_sink(nullptr, LogLevel::warning);
+  CHECK(given_up == 9);
 }
