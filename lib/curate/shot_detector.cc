@@ -152,8 +152,27 @@ bool ShotDetector::same_around(std::int64_t i, std::int64_t f, std::int64_t k) c
   if (i < 0 || k >= frames_) return false;
   const FrameFeatures &before = ring_[slot(i)], &after = ring_[slot(k)];
   const float away = plain_difference(ring_[slot(f - 1)].picture, ring_[slot(f)].picture);
-  return plain_difference(before.picture, after.picture) < 0.5f * away &&
-         structure_difference(before, after) < kSame;
+  return (plain_difference(before.picture, after.picture) < 0.5f * away &&
+          structure_difference(before, after) < kSame) ||
+         same_restless(i, f, k);
+}
+
+/// The same of a scene in which each frame is another picture (snow, water, a crowd from afar), so
+/// that structure and place say nothing: i and k have the same colours, which f, or the frame
+/// before it, has not, and are no less alike than i and the frame as long before it.
+bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k) const {
+  constexpr float kColours = 0.05f, kOthers = 0.25f;  // histogram_difference of one scene, of two
+  constexpr float kAsMuch = 1.2f;
+  const std::int64_t earlier = i - (k - i);
+  if (earlier < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_) return false;
+  const FrameFeatures &past = ring_[slot(earlier)], &before = ring_[slot(i)],
+                      &after = ring_[slot(k)];
+  const float restless = structure_difference(past, before);
+  return restless >= kSame && structure_difference(before, after) <= kAsMuch * restless &&
+         histogram_difference(before, after) < kColours &&
+         histogram_difference(past, before) < kColours &&
+         std::max(histogram_difference(before, ring_[slot(f - 1)]),
+                  histogram_difference(before, ring_[slot(f)])) > kOthers;
 }
 
 /// Whether frame f begins or ends a flash, a glitch, something that flew past: the scene before it
@@ -194,6 +213,10 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
     if (before < 0 || before <= frames_ - kRing) return false;
     if (structure_difference(ring_[slot(before)], ring_[slot(after)]) < kSame) return true;
   }
+  // The light may be brightest in the midst of a flash: the frames next to it can be of it, too.
+  for (int early = 0; early <= 2; ++early)
+    for (int late = 0; late <= 2; ++late)
+      if (same_restless(g.end - 1 - early, g.end, g.begin + late)) return true;
   return false;
 }
 

@@ -101,6 +101,7 @@ class ShotDetector {
   static std::size_t slot(std::int64_t i) { return static_cast<std::size_t>(i & (kRing - 1)); }
   float spike(std::int64_t frame) const;
   bool same_around(std::int64_t before, std::int64_t frame, std::int64_t after) const;
+  bool same_restless(std::int64_t before, std::int64_t frame, std::int64_t after) const;
   bool interrupts(std::int64_t frame) const;
   void judge_cut(std::int64_t frame);
   bool interrupts(const GradualChange& change) const;

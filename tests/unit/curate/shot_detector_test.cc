@@ -195,6 +195,34 @@ TEST_CASE("what moves, flashes or flickers is no cut") {
   CHECK(text_of(detect(passing)) == "");
 }
 
+TEST_CASE("a flash over a scene that is another picture in each frame is no cut") {
+  // Half of it stays, half is new in each frame.
+  const auto add_snow = [](Video& video, int count, Yuv light, double share, std::uint64_t seed = 5,
+                           Yuv base = {40, 78, 78}) {
+    const Texture ground(seed, 12, base);
+    for (int i = 0; i < count; ++i) {
+      const Texture snow(1000 + video.size(), 6, base);
+      video.push_back(draw([&](int x, int y) {
+        return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.55), light, share);
+      }));
+    }
+  };
+  const Yuv white{255, 128, 128}, dim{200, 120, 136};
+  Video flashes, cuts;
+  for (const auto& [colour, share] : {std::pair{white, 0.7}, {white, 1.0}, {dim, 0.8}}) {
+    add_snow(flashes, 25, white, 0);
+    add_snow(flashes, 1, colour, 0.6);
+    add_snow(flashes, 2, colour, share);
+  }
+  add_snow(flashes, 25, white, 0);
+  CHECK(text_of(detect(flashes)) == "");
+  // Other snow is another shot, and what stays away longer comes back in a new one.
+  add_snow(cuts, 30, white, 0);
+  add_snow(cuts, 20, white, 0, 6, {0, 100, 60});
+  add_snow(cuts, 30, white, 0);
+  CHECK(frames_of(detect(cuts)) == Frames{30, 50});
+}
+
 TEST_CASE("a few foreign frames are an interruption, many a shot") {
   for (const auto& [foreign, cuts] : {std::pair{1, 0}, {5, 0}, {20, 2}}) {
     Video video;
