@@ -9,6 +9,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/pipe_board.h"
@@ -40,6 +43,18 @@ CLI::Option* add_unit_option(CLI::App& app, const std::string& names, Value& val
       ->group(group);
 }
 
+/// Whether something is there that no tool wrote as a page: a video, say, that was meant as an
+/// input.
+bool holds_other_than_page(const std::string& file) {
+  constexpr std::string_view kBegin = "<!DOCTYPE html>";  // of report::Page
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return stream.gcount() > 0 && begin != kBegin;
+}
+
 /// An option of a page to write.
 CLI::Option* add_page(CLI::App& app, const char* name, std::string& path, const std::string& help) {
   return app.add_option(name, path, help)
@@ -48,6 +63,8 @@ CLI::Option* add_page(CLI::App& app, const char* name, std::string& path, const 
       ->check([](const std::string& file) -> std::string {
         std::error_code error;
         if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+        if (holds_other_than_page(file))
+          return "'" + file + "' is there, and no page; name another file, or remove it";
         // Its folder may still be made, in the nearest one that is there.
         auto folder = std::filesystem::absolute(file, error).parent_path();
         while (!std::filesystem::exists(folder, error) && folder.has_relative_path())

@@ -67,3 +67,24 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
     [ ! -e x.html ]
   done
 }
+
+@test "a page takes the place of no other file" {
+  cp shots.mp4 mine.mp4
+  chmod 444 mine.mp4
+  echo '<!DOCTYPE html><p>of before' >why.html
+  : >empty.html
+  local option
+  for option in "--shots-only --explain" "-o out --report" "-o out --share slots --share-report"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-clip $option mine.mp4 flash.mp4
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"'mine.mp4' is there, and no page; name another file, or remove it"* ]]
+    cmp mine.mp4 shots.mp4
+    [ ! -e out ]
+  done
+  vfm-clip --shots-only --explain why.html flash.mp4 >/dev/null
+  grep -q '<svg' why.html
+  vfm-clip --shots-only --explain empty.html flash.mp4 >/dev/null
+  cmp why.html empty.html
+}
