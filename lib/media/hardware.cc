@@ -108,7 +108,6 @@ const Gpu& gpu(int number) {
                                : opened.emplace(number, open_gpu(number)).first->second;
 }
 
-// Whether the standard leaves a decoder no choice.
 // Of an odd height FFmpeg fetches half the rows of chroma, rounded down, where one more is there.
 // Only VP9 can have such.
 template <class Picture>
@@ -116,6 +115,7 @@ bool is_even(const Picture& picture) {
   return picture.width % 2 == 0 && picture.height % 2 == 0;
 }
 
+// Whether the standard leaves a decoder no choice.
 bool is_exact(const AVCodecContext& codec) {
   const bool eight = codec.pix_fmt == AV_PIX_FMT_YUV420P || codec.pix_fmt == AV_PIX_FMT_YUVJ420P;
   const bool ten = codec.pix_fmt == AV_PIX_FMT_YUV420P10;

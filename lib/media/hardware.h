@@ -22,9 +22,9 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Empty if this machine can decode on a GPU, else why it cannot ("Cannot load libcuda.so.1", ...):
-/// on that with this number, as the driver counts those that CUDA_VISIBLE_DEVICES leaves. Asks the
-/// driver once. Thread-safe.
+/// Empty if this machine can decode on a GPU, else why it cannot ("there is no NVIDIA driver
+/// (libcuda.so.1)", ...): on that with this number, as the driver counts those that
+/// CUDA_VISIBLE_DEVICES leaves. Asks the driver once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
 /// What the option --hwaccel means: "none", "cuda", or "auto", which is cuda where it works. Null:
