@@ -63,7 +63,8 @@ struct Look {
   int matrix = 2, primaries = 2, transfer = 2;
 };
 
-int without_range(int format) {
+// Range is compared for itself.
+int compared_format(int format) {
   return format == AV_PIX_FMT_YUVJ420P ? AV_PIX_FMT_YUV420P : format;
 }
 
@@ -74,7 +75,7 @@ AVRational or_square(AVRational aspect) {
 Look look_of(const AVFrame& f) {
   return {f.width,
           f.height,
-          without_range(f.format),
+          compared_format(f.format),
           or_square(f.sample_aspect_ratio),
           f.color_range == AVCOL_RANGE_JPEG,
           f.colorspace,
@@ -85,7 +86,7 @@ Look look_of(const AVFrame& f) {
 Look look_of(const AVCodecParameters& p) {
   return {p.width,
           p.height,
-          without_range(p.format),
+          compared_format(p.format),
           or_square(p.sample_aspect_ratio),
           p.color_range == AVCOL_RANGE_JPEG,
           p.color_space,
