@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/error.h"
 #include "media/bounded.h"
 #include "media/input.h"
 #include "media/isolated_helper.h"
@@ -26,6 +27,11 @@ struct HereOrApart {
     request.want = want;
     request.stream = video;
     child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
+  }
+  /// Of an answer that no such child gives.
+  [[noreturn]] void disbelieve() const {
+    fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
+            child->name());
   }
   std::optional<Bounded<State>> here;
   std::unique_ptr<IsolatedChild> child;

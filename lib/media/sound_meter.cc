@@ -10,6 +10,7 @@
 #include "media/audio_decoding.h"
 #include "media/audio_packets.h"
 #include "media/here_or_apart.h"
+#include "media/laid_sound.h"
 #include "media/loudness.h"
 #include "media/speech_likeness.h"
 
@@ -38,26 +39,20 @@ LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
 class HeardSpan {
  public:
   HeardSpan(const AVFrame& like, double seconds);
-  ~HeardSpan() { av_channel_layout_uninit(&layout_); }
-  HeardSpan(const HeardSpan&) = delete;
-  HeardSpan& operator=(const HeardSpan&) = delete;
 
   /// False when the end of the span has been reached.
   bool add(const AVFrame& frame, std::optional<double> at);
   std::optional<SoundMeasures> result();
 
  private:
-  void open_converter(const AVFrame& from);
   void hear(const float* samples, std::size_t times);
 
-  AVChannelLayout layout_{};
   int rate_;
-  std::int64_t length_, position_ = 0, heard_ = 0, sounding_ = 0;
-  SwrPtr converter_;
-  int from_rate_ = 0, from_format_ = -1, from_channels_ = 0;
+  LaidSound laid_;
+  std::int64_t heard_ = 0, sounding_ = 0;
   LoudnessMeter loudness_;
   SpeechLikeness speech_;
-  std::vector<float> samples_, mono_;
+  std::vector<float> mono_;
   std::vector<double> power_;  // of the piece that is open, a channel
   std::int64_t in_piece_ = 0;
 };
@@ -70,52 +65,22 @@ std::vector<LoudnessWeight> weights_of(const AVChannelLayout& layout) {
 }
 
 HeardSpan::HeardSpan(const AVFrame& like, double seconds)
-    : layout_(positioned(like)),
-      rate_(like.sample_rate),
-      length_(std::max<std::int64_t>(1, std::llround(seconds * rate_))),
-      loudness_(weights_of(layout_), rate_),
+    : rate_(like.sample_rate),
+      laid_(positioned(like), rate_, std::max<std::int64_t>(1, std::llround(seconds * rate_)),
+            FrameTime::of_output),
+      loudness_(weights_of(laid_.layout()), rate_),
       speech_(rate_),
-      power_(static_cast<std::size_t>(layout_.nb_channels)) {}
-
-void HeardSpan::open_converter(const AVFrame& from) {
-  AVChannelLayout layout = positioned(from);
-  SwrContext* raw = nullptr;
-  const int result =
-      swr_alloc_set_opts2(&raw, &layout_, AV_SAMPLE_FMT_FLT, rate_, &layout,
-                          static_cast<AVSampleFormat>(from.format), from.sample_rate, 0, nullptr);
-  av_channel_layout_uninit(&layout);
-  converter_.reset(raw);
-  if (result < 0 || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", from.sample_rate);
-  from_rate_ = from.sample_rate, from_format_ = from.format;
-  from_channels_ = from.ch_layout.nb_channels;
-}
+      power_(static_cast<std::size_t>(laid_.layout().nb_channels)) {}
 
 bool HeardSpan::add(const AVFrame& frame, std::optional<double> at) {
-  if (frame.nb_samples <= 0) return true;
-  if (!converter_ || frame.sample_rate != from_rate_ || frame.format != from_format_ ||
-      frame.ch_layout.nb_channels != from_channels_)
-    open_converter(frame);
-  const int room = swr_get_out_samples(converter_.get(), frame.nb_samples);
-  if (room <= 0) return true;
-  const auto channels = static_cast<std::size_t>(layout_.nb_channels);
-  samples_.resize(static_cast<std::size_t>(room) * channels);
-  auto* out = reinterpret_cast<std::uint8_t*>(samples_.data());
-  const int got =
-      swr_convert(converter_.get(), &out, room,
-                  const_cast<const std::uint8_t**>(frame.extended_data), frame.nb_samples);
-  if (got < 0) fail("cannot convert sound: {}", libav_error_text(got));
-  if (at) position_ = std::llround(std::clamp(*at, -1e9, 1e9) * rate_);
-  const std::int64_t from = std::clamp<std::int64_t>(-position_, 0, got);
-  const std::int64_t to = std::clamp<std::int64_t>(length_ - position_, from, got);
+  const LaidSound::Part part = laid_.lay(frame, at);
   // Overlapping times are no more sound than there is time.
-  const std::int64_t count = std::min(to - from, length_ - heard_);
-  hear(samples_.data() + static_cast<std::size_t>(from) * channels,
-       static_cast<std::size_t>(count));
-  position_ += got;
-  return position_ < length_ && heard_ < length_;
+  hear(part.samples, std::min(part.times, static_cast<std::size_t>(laid_.length() - heard_)));
+  return !laid_.ended() && heard_ < laid_.length();
 }
 
 void HeardSpan::hear(const float* samples, std::size_t times) {
+  if (times == 0) return;
   const std::size_t channels = power_.size();
   loudness_.add(samples, times);
   mono_.resize(times);
@@ -145,7 +110,7 @@ std::optional<SoundMeasures> HeardSpan::result() {
     sounding_ += in_piece_;
   SoundMeasures m;
   m.loudness = loudness_.integrated();
-  m.silence = 1 - static_cast<double>(sounding_) / static_cast<double>(length_);
+  m.silence = 1 - static_cast<double>(sounding_) / static_cast<double>(laid_.length());
   m.speech = speech_.result();
   return m;
 }
@@ -193,8 +158,7 @@ std::optional<SoundMeasures> SoundMeter::measure(const Span& span) {
   if (reply.answer == Answer::end) return std::nullopt;
   if (!std::isfinite(reply.loudness) || !std::isfinite(reply.speech) ||
       !(reply.silence >= 0 && reply.silence <= 1))
-    fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
-            work_->child->name());
+    work_->disbelieve();
   SoundMeasures measures;
   if (reply.has_loudness) measures.loudness = reply.loudness;
   measures.silence = reply.silence;

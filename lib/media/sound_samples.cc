@@ -11,6 +11,7 @@
 #include "media/audio_decoding.h"
 #include "media/audio_packets.h"
 #include "media/here_or_apart.h"
+#include "media/laid_sound.h"
 
 namespace vfm::media {
 namespace {
@@ -24,72 +25,43 @@ std::int64_t samples_in(const Span& span) {
   return std::max<std::int64_t>(1, std::llround(seconds * SoundSamples::kRate));
 }
 
-/// A span on which decoded sound is laid.
+AVChannelLayout stereo() {
+  return AV_CHANNEL_LAYOUT_STEREO;
+}
+
+/// Of sound from outside, which may be anything.
+float bounded_sample(float x) {
+  return std::isfinite(x) ? std::clamp(x, -kLoudest, kLoudest) : 0;
+}
+
+/// What is heard of one span, where it is heard.
 class SampledSpan {
  public:
   explicit SampledSpan(std::int64_t length)
-      : length_(length), samples_(static_cast<std::size_t>(length) * kBoth) {}
+      : laid_(stereo(), SoundSamples::kRate, length, FrameTime::of_frame),
+        samples_(static_cast<std::size_t>(length) * kBoth) {}
 
   /// False when the end of the span has been reached.
   bool add(const AVFrame& frame, std::optional<double> at);
   SoundSamples::Heard take();
 
  private:
-  void open_converter(const AVFrame& from);
-
-  std::int64_t length_, position_ = 0;
+  LaidSound laid_;
   std::int64_t first_ = INT64_MAX, last_ = 0;  // of what is heard
-  std::vector<float> samples_, converted_;
-  SwrPtr converter_;
-  int from_rate_ = 0, from_format_ = -1, from_channels_ = 0;
+  std::vector<float> samples_;
 };
 
-void SampledSpan::open_converter(const AVFrame& from) {
-  if (from.sample_rate < kLowestRate)
-    fail("sound of {} samples a second is not looked at", from.sample_rate);
-  AVChannelLayout layout = positioned(from), two = AV_CHANNEL_LAYOUT_STEREO;
-  SwrContext* raw = nullptr;
-  const int result =
-      swr_alloc_set_opts2(&raw, &two, AV_SAMPLE_FMT_FLT, SoundSamples::kRate, &layout,
-                          static_cast<AVSampleFormat>(from.format), from.sample_rate, 0, nullptr);
-  av_channel_layout_uninit(&layout);
-  converter_.reset(raw);
-  if (result < 0 || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", from.sample_rate);
-  from_rate_ = from.sample_rate, from_format_ = from.format;
-  from_channels_ = from.ch_layout.nb_channels;
-}
-
 bool SampledSpan::add(const AVFrame& frame, std::optional<double> at) {
-  if (frame.nb_samples <= 0) return true;
-  if (!converter_ || frame.sample_rate != from_rate_ || frame.format != from_format_ ||
-      frame.ch_layout.nb_channels != from_channels_)
-    open_converter(frame);
-  // What the converter holds comes first.
-  if (at)
-    position_ = std::llround(std::clamp(*at, -1e9, 1e9) * SoundSamples::kRate) -
-                swr_get_delay(converter_.get(), SoundSamples::kRate);
-  const int room = swr_get_out_samples(converter_.get(), frame.nb_samples);
-  if (room <= 0) return true;
-  converted_.resize(static_cast<std::size_t>(room) * kBoth);
-  auto* out = reinterpret_cast<std::uint8_t*>(converted_.data());
-  const int got =
-      swr_convert(converter_.get(), &out, room,
-                  const_cast<const std::uint8_t**>(frame.extended_data), frame.nb_samples);
-  if (got < 0) fail("cannot convert sound: {}", libav_error_text(got));
-  const std::int64_t from = std::clamp<std::int64_t>(-position_, 0, got);
-  const std::int64_t to = std::clamp<std::int64_t>(length_ - position_, from, got);
-  for (std::int64_t i = from; i < to; ++i)
-    for (std::size_t channel = 0; channel < kBoth; ++channel) {
-      const float x = converted_[static_cast<std::size_t>(i) * kBoth + channel];
-      samples_[static_cast<std::size_t>(position_ + i) * kBoth + channel] =
-          std::isfinite(x) ? std::clamp(x, -kLoudest, kLoudest) : 0;
-    }
-  if (from < to) {
-    first_ = std::min(first_, position_ + from);
-    last_ = std::max(last_, position_ + to);
+  if (frame.sample_rate < kLowestRate)
+    fail("sound of {} samples a second is not looked at", frame.sample_rate);
+  const LaidSound::Part part = laid_.lay(frame, at);
+  if (part.times > 0) {
+    std::transform(part.samples, part.samples + part.times * kBoth,
+                   samples_.begin() + part.begin * SoundSamples::kChannels, bounded_sample);
+    first_ = std::min(first_, part.begin);
+    last_ = std::max(last_, part.begin + static_cast<std::int64_t>(part.times));
   }
-  position_ += got;
-  return position_ < length_;
+  return !laid_.ended();
 }
 
 SoundSamples::Heard SampledSpan::take() {
@@ -144,12 +116,10 @@ std::optional<SoundSamples::Heard> SoundSamples::read(const Span& span) {
   if (reply.bytes > child.room_bytes() || reply.bytes % (sizeof(float) * kBoth) != 0 ||
       reply.begin < 0 || reply.begin > length ||
       count > static_cast<std::uint64_t>(length - reply.begin))
-    fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
-            child.name());
+    work_->disbelieve();
   Heard heard{reply.begin, std::vector<float>(static_cast<std::size_t>(count) * kBoth)};
   if (count > 0) std::memcpy(heard.samples.data(), child.room(), reply.bytes);
-  for (float& x : heard.samples)  // a child may say anything
-    x = std::isfinite(x) ? std::clamp(x, -kLoudest, kLoudest) : 0;
+  std::transform(heard.samples.begin(), heard.samples.end(), heard.samples.begin(), bounded_sample);
   return heard;
 }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/laid_sound.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "media/audio_decoding.h"
+
+namespace vfm::media {
+
+void LaidSound::open_converter(const AVFrame& from) {
+  AVChannelLayout layout = positioned(from);
+  SwrContext* raw = nullptr;
+  const int result =
+      swr_alloc_set_opts2(&raw, &layout_, AV_SAMPLE_FMT_FLT, rate_, &layout,
+                          static_cast<AVSampleFormat>(from.format), from.sample_rate, 0, nullptr);
+  av_channel_layout_uninit(&layout);
+  converter_.reset(raw);
+  if (result < 0 || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", from.sample_rate);
+  from_rate_ = from.sample_rate, from_format_ = from.format;
+  from_channels_ = from.ch_layout.nb_channels;
+}
+
+LaidSound::Part LaidSound::lay(const AVFrame& frame, std::optional<double> at) {
+  if (frame.nb_samples <= 0) return {};
+  if (!converter_ || frame.sample_rate != from_rate_ || frame.format != from_format_ ||
+      frame.ch_layout.nb_channels != from_channels_)
+    open_converter(frame);
+  const int room = swr_get_out_samples(converter_.get(), frame.nb_samples);
+  if (room <= 0) return {};
+  if (at) {
+    position_ = std::llround(std::clamp(*at, -1e9, 1e9) * rate_);
+    if (time_ == FrameTime::of_frame) position_ -= swr_get_delay(converter_.get(), rate_);
+  }
+  const auto channels = static_cast<std::size_t>(layout_.nb_channels);
+  samples_.resize(static_cast<std::size_t>(room) * channels);
+  auto* out = reinterpret_cast<std::uint8_t*>(samples_.data());
+  const int got =
+      swr_convert(converter_.get(), &out, room,
+                  const_cast<const std::uint8_t**>(frame.extended_data), frame.nb_samples);
+  if (got < 0) fail("cannot convert sound: {}", libav_error_text(got));
+  const std::int64_t from = std::clamp<std::int64_t>(-position_, 0, got);
+  const std::int64_t to = std::clamp<std::int64_t>(length_ - position_, from, got);
+  const Part part{position_ + from, samples_.data() + static_cast<std::size_t>(from) * channels,
+                  static_cast<std::size_t>(to - from)};
+  position_ += got;
+  return part;
+}
+
+}  // namespace vfm::media

@@ -1,0 +1,59 @@
+// Inside lib/media only: decoded sound, frame by frame, in one rate and layout, and where in a span
+// it lies. Frames may change their rate, format and channels from one to the next.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// What the time of a frame is where the converter still holds samples of the one before, as it
+/// does where it changes the rate: those come out first.
+enum class FrameTime {
+  of_frame,   ///< that of the frame's own first sample
+  of_output,  ///< that of the first sample that comes out with it
+};
+
+/// Holds one frame. Thread-safety: one thread at a time.
+class LaidSound {
+ public:
+  /// Samples become float, the layout's channels by turns, `rate` of them a second. The span has
+  /// `length` of these. Takes `layout` over, which has positions (audio_decoding.h).
+  LaidSound(AVChannelLayout layout, int rate, std::int64_t length, FrameTime time)
+      : layout_(layout), rate_(rate), length_(length), time_(time) {}
+  ~LaidSound() { av_channel_layout_uninit(&layout_); }
+  LaidSound(const LaidSound&) = delete;
+  LaidSound& operator=(const LaidSound&) = delete;
+
+  /// What a frame gives of the span, there until the next call.
+  struct Part {
+    std::int64_t begin = 0;  ///< in the span, where there is any
+    const float* samples = nullptr;
+    std::size_t times = 0;  ///< samples a channel
+  };
+  /// `at`: as decode_audio() gives it (audio_decoding.h). Throws Error of what positioned()
+  /// refuses, and of what cannot be converted.
+  Part lay(const AVFrame& frame, std::optional<double> at);
+  /// Whether the end of the span has been reached.
+  bool ended() const { return position_ >= length_; }
+  const AVChannelLayout& layout() const { return layout_; }
+  std::int64_t length() const { return length_; }
+
+ private:
+  void open_converter(const AVFrame& from);
+
+  AVChannelLayout layout_;
+  int rate_;
+  std::int64_t length_, position_ = 0;
+  FrameTime time_;
+  SwrPtr converter_;
+  int from_rate_ = 0, from_format_ = -1, from_channels_ = 0;
+  std::vector<float> samples_;
+};
+
+}  // namespace vfm::media
