@@ -91,6 +91,7 @@ TEST_CASE("a network's change is found once, however long it lasts, and is no ne
     // Where all is above the threshold there is no change.
     const ExplainedVideo whole = explained(change);
     CHECK(whole.found.empty());
+    CHECK_FALSE(whole.near.empty());
     for (const report::Figure& figure : whole.near)
       CHECK(figure.caption.find("above the threshold, as all of the video is") !=
             std::string::npos);
