@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -245,7 +244,7 @@ void IsolatedChild::wait() {
     const int ready = ::poll(&event, 1, static_cast<int>(1000 * StillClock::kStep));
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
-    if (stop_signal() != 0) end();
+    if (stop_signal() != 0 || run_ends()) end();  // else it would answer whoever asks next
     check_stop();
     if (limit <= 0) continue;
     const double still = clock.still(head().beats);
