@@ -23,6 +23,7 @@
 #include "media/isolated_pictures.h"
 #include "media/isolated_wire.h"
 #include "media/picture_memory.h"
+#include "media/sound_meter.h"
 #include "media/sound_samples.h"
 
 namespace vfm::media {

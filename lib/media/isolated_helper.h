@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "media/isolated_pictures.h"
 #include "media/isolated_wire.h"

@@ -3,17 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/channel.h"
 #include "base/error.h"
 #include "media/audio.h"
 #include "media/decoder.h"
-#include "media/sound_meter.h"
 
 namespace vfm::media {
 
