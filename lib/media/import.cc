@@ -68,6 +68,19 @@ AvFormats av_formats(PixelLayout layout) {
   return {AV_PIX_FMT_RGB24, AV_PIX_FMT_RGBA};
 }
 
+// What a picture says of itself, wherever its samples are.
+Frame said_by(const AVFrame& av) {
+  Frame said;
+  said.color = {static_cast<std::uint8_t>(av.color_primaries),
+                static_cast<std::uint8_t>(av.color_trc), static_cast<std::uint8_t>(av.colorspace)};
+  said.key = av.key_frame != 0;
+  said.interlaced = av.interlaced_frame != 0;
+  said.top_first = av.top_field_first != 0;
+  said.pts = av.best_effort_timestamp;
+  said.duration = std::max<std::int64_t>(0, av.pkt_duration);
+  return said;
+}
+
 // One row of plane `p` of a picture in the layout's format with alpha, as it looks before black.
 void lay_over_black(const AVFrame& from, const Frame& to, int p, int y, std::uint8_t* row) {
   const auto line = [&](int plane, int at) {
@@ -223,17 +236,12 @@ bool is_plain_sdr(const AVFrame& av) {
 }
 
 Frame frame_on_card(const AVFrame& av) {
-  Frame frame;
+  Frame frame = said_by(av);
   frame.layout = PixelLayout::yuv420;
   frame.width = av.width - static_cast<int>(av.crop_left);
   frame.height = av.height - static_cast<int>(av.crop_top);
   frame.full_range = av.color_range == AVCOL_RANGE_JPEG;
-  frame.color = {static_cast<std::uint8_t>(av.color_primaries),
-                 static_cast<std::uint8_t>(av.color_trc), static_cast<std::uint8_t>(av.colorspace)};
   if (frame.color.matrix == 0) frame.color.matrix = 2;
-  frame.key = av.key_frame != 0;
-  frame.pts = av.best_effort_timestamp;
-  frame.duration = std::max<std::int64_t>(0, av.pkt_duration);
   return frame;
 }
 
@@ -242,12 +250,9 @@ Frame FrameImporter::import(AvFramePtr av) {
   if (!descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL) || av->width <= 0 ||
       av->height <= 0)
     fail_as(Cause::decode, "the decoder gave a picture that cannot be read");
+  const Frame said = said_by(*av);
   Frame frame;
-  const bool key = av->key_frame != 0;
-  const std::int64_t pts = av->best_effort_timestamp, duration = av->pkt_duration;
-  Color color{static_cast<std::uint8_t>(av->color_primaries),
-              static_cast<std::uint8_t>(av->color_trc), static_cast<std::uint8_t>(av->colorspace)};
-  const bool interlaced = av->interlaced_frame != 0, top_first = av->top_field_first != 0;
+  Color color = said.color;
   const bool hdr = is_hdr(color.transfer);
   const bool colored = descriptor->nb_components >= 3 && !(descriptor->flags & AV_PIX_FMT_FLAG_PAL);
   PixelLayout layout;
@@ -266,11 +271,11 @@ Frame FrameImporter::import(AvFramePtr av) {
   // RGB carries no matrix; 0 (RGB) in a YUV frame is a mistake of the file.
   if (frame.layout == PixelLayout::rgb24 || color.matrix == 0) color.matrix = 2;
   frame.color = color;
-  frame.key = key;
-  frame.interlaced = interlaced;
-  frame.top_first = top_first;
-  frame.pts = pts;
-  frame.duration = std::max<std::int64_t>(0, duration);
+  frame.key = said.key;
+  frame.interlaced = said.interlaced;
+  frame.top_first = said.top_first;
+  frame.pts = said.pts;
+  frame.duration = said.duration;
   return frame;
 }
 
