@@ -83,6 +83,35 @@ TEST_CASE("samples are in time, of any rate, channels, codec and container") {
   }
 }
 
+TEST_CASE("samples stay in time where the source changes its rate and channels") {
+  NEED_FFMPEG();
+  const auto part = [](const std::string& name, const std::string& form, const std::string& at) {
+    media_files::run(
+        "ffmpeg -v error -y -f lavfi -i testsrc2=size=64x48:rate=10 -f lavfi -i "
+        "\"aevalsrc='0.2*sin(2*PI*500*t)*between(t,0.5,1)':s=48000\" -t 1.5 -c:v mpeg2video -g 5 "
+        "-c:a mp2 -muxdelay 0 " +
+        form + " -output_ts_offset " + at + " '" + media_files::path(name) + "'");
+    return "'" + media_files::path(name) + "' ";
+  };
+  const std::string slow = "-ar 32000 -ac 1", fast = "-ar 44100 -ac 2";
+  for (const bool rises : {true, false}) {
+    CAPTURE(rises);
+    const std::string file = media_files::path("rates.ts");
+    media_files::run("cat " + part("first.ts", rises ? slow : fast, "1") +
+                     part("second.ts", rises ? fast : slow, "2.5") + "> '" + file + "'");
+    const auto begin = std::llround(
+        1000 * std::stod(media_files::run("ffprobe -v error -select_streams v -show_entries "
+                                          "stream=start_time -of csv=p=0 '" +
+                                          file + "'")));
+    // From within the first part, whose tone has ended, to that of the second.
+    const SoundSamples::Heard heard =
+        SoundSamples(file).read({begin + 1200, begin + 2300, {1, 1000}}).value();
+    CHECK(heard.begin == 0);
+    CHECK(heard.samples.size() == 2 * SoundSamples::kRate * 11 / 10);
+    CHECK(onset(heard).at == Approx(0.8).margin(0.006));
+  }
+}
+
 TEST_CASE("what a source does not have of a span is not there") {
   NEED_FFMPEG();
   // Sound that begins 1.5 s late: the tone is at 2.5 s.
