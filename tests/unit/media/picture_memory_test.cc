@@ -40,7 +40,7 @@ struct PlacedFrames {
 
 /// Keeps the last `kept` frames.
 PlacedFrames decode(const std::string& name, const DecodeOptions& options, const Room* room,
-               std::size_t kept = 0) {
+                    std::size_t kept = 0) {
   Decoder decoder(path(name), options);
   PlacedFrames decoded;
   for (Frame frame; decoder.next(frame);) {
