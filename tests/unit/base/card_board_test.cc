@@ -349,51 +349,11 @@ TEST_CASE("a card that fails is left out by name; where none is left, that is an
   set_log_sink(nullptr, LogLevel::warning);
 }
 
-TEST_CASE("decoding has sessions beside models, and their memory is kept from these") {
-  const TemporaryFolder folder;
-  MadeMachine machine(10);
-  std::vector<Card> cards = cards_of(2, 10);
-  cards[1].kinds |= card_flag(CardKind::decode);
-  cards[1].sessions = 2;
-  CardBoard decoder(folder / "share", cards,
-                    {.stage = "decoder", .kind = CardKind::decode, .memory = 2}, {});
-  CHECK(decoder.cards().size() == 1);
-  const auto model = std::make_unique<CardBoard>(folder / "share", cards, need_of("model", 7),
-                                                 machine.actions(need_of("model", 7)));
-  const auto one = decoder.take(), two = decoder.take();
-  CHECK((one->card->name == "card 1" && two->card->name == "card 1"));
-  std::atomic<bool> got = false, over = false;
-  std::thread third([&] {
-    const auto lease = decoder.take();
-    got = true;
-    decoder.give(*lease);
-  });
-  std::this_thread::sleep_for(milliseconds(120));
-  CHECK_FALSE(got);
-  decoder.give(*one);
-  third.join();
-  // 10 - 2 * 2 is too little for the model, whether sessions are in use or not.
-  const auto lease = model->take();
-  CHECK(lease->card->name == "card 0");
-  std::thread timer([&] {
-    std::this_thread::sleep_for(milliseconds(200));
-    over = true;
-  });
-  CHECK_FALSE(model->take(&over));
-  timer.join();
-  model->give(*lease);
-  decoder.give(*two);
-}
-
 TEST_CASE("cards that cannot be used are refused before any work") {
   const CardNeed need = need_of("stage", 20);
   CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no card for stage"));
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
                     Catch::Contains("needs 20 bytes") && Catch::Contains("10 at most"));
-  CardNeed encodes = need;
-  encodes.kind = CardKind::encode;
-  CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
-                    Catch::Contains("none of the cards can encode"));
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));
