@@ -52,7 +52,6 @@ struct CardBoard::State {
     keeper = std::thread([this] { keep(); });
   }
 
-  enum class Taken { yes, no, left };  // left: there is one, for another program
   Taken take(bool out_of_turn, std::size_t& taken);
   int choose(bool out_of_turn, bool& left) const;
   void give(std::size_t which);
@@ -127,30 +126,13 @@ std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
     if (own.waiting == 0) own.counts.short_of += now - own.waits_since;
     if (by > 0) call(own.call_keeper, INT_MAX);
   };
-  count(1);
-  bool out_of_turn = false;
-  try {
-    for (;;) {
-      check_stop();
-      if (over && *over) break;
-      const std::uint32_t seen = s.own().call_items;
-      std::size_t which = 0;
-      const State::Taken taken = s.take(out_of_turn, which);
-      if (taken == State::Taken::yes) return Lease{&s.cards[which]};
-      const std::uint32_t takes = s.map.file().head.takes;
-      const bool called = wait_for_call(s.own().call_items, seen);
-      out_of_turn = !called && taken == State::Taken::left && takes == s.map.file().head.takes;
-    }
-  } catch (...) {
-    count(-1);
-    throw;
-  }
-  count(-1);
-  return std::nullopt;
+  std::size_t which = 0;
+  const bool taken = take_in_turn(s.own().call_items, s.map.file().head.takes, over, count,
+                                  [&](bool out_of_turn) { return s.take(out_of_turn, which); });
+  return taken ? std::optional(Lease{&s.cards[which]}) : std::nullopt;
 }
 
-/// `out_of_turn`: a card was left to another program, and through a whole turn nobody took any.
-CardBoard::State::Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
+Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
   const CardMap::Locked lock(map);
   CardRecord& record = own();
   if ((record.may & ~record.left_out) == 0)

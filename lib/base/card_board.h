@@ -16,8 +16,8 @@
 // 50 ms, and others are planned around models that it does not unload. Without --share the cards
 // are this program's alone.
 //
-// The file is for up to 64 cards and 63 programs at a time. What programs say of one card (its
-// memory) must be the same; where it is not, the least counts.
+// The file is for up to 64 cards and 63 programs at a time. Programs must say the same
+// memory of a card; where they do not, the least counts.
 // Thread-safety: any thread. `load` and `unload` are called from threads of the board, for several
 // cards at once, for one card one at a time, and not while an item of this program is on it.
 // SPDX-License-Identifier: Apache-2.0

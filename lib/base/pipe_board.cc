@@ -13,7 +13,6 @@
 #include "base/pipe_lock.h"
 #include "base/pipe_map.h"
 #include "base/pipe_record.h"
-#include "base/stop.h"
 
 namespace vfm {
 namespace {
@@ -74,30 +73,15 @@ bool PipeBoard::acquire(Use use, const std::atomic<bool>* over) {
   };
   std::atomic<std::uint32_t>& call =
       use == Use::item ? map_->own().call_items : map_->own().call_help;
-  count(1);
-  bool out_of_turn = false;
-  try {
-    for (;;) {
-      check_stop();
-      if (over && *over) break;
-      const std::uint32_t seen = call;
-      const Taken taken = take(use, out_of_turn);
-      if (taken == Taken::yes) return true;
-      const std::uint32_t takes = map_->file().head.takes;
-      const bool called = wait_for_call(call, seen);
-      out_of_turn = !called && taken == Taken::left && takes == map_->file().head.takes;
-      look_for_dead();  // where items are short, there may be a call in each turn
-    }
-  } catch (...) {
-    count(-1);
-    throw;
-  }
-  count(-1);
-  return false;
+  bool waited = false;
+  return take_in_turn(call, map_->file().head.takes, over, count, [&](bool out_of_turn) {
+    // Not only where none is called for a turn: where items are short, there may be one in each.
+    if (std::exchange(waited, true)) look_for_dead();
+    return take(use, out_of_turn);
+  });
 }
 
-/// `out_of_turn`: a slot was left to another program, and through a whole turn nobody took any.
-PipeBoard::Taken PipeBoard::take(Use use, bool out_of_turn) {
+Taken PipeBoard::take(Use use, bool out_of_turn) {
   const std::lock_guard lock(map_->mutex());
   const PipeRecord& own = map_->own();
   if (own.held >= own.most || map_->free() <= 0) return Taken::no;
