@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <cstring>
 #include <string_view>
@@ -100,7 +99,7 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
   for (const int place : places_)
     record.may |= card_bit(place);
   record.used = 1;
-  set_places();
+  set_places(file().records);
 }
 
 /// Finds it by its name, or adds it.
@@ -132,17 +131,6 @@ void CardMap::leave() {
   own().gone = 1;
   for (std::size_t c = 0; c < cards(); ++c)
     call_for(static_cast<int>(c));
-}
-
-void CardMap::set_places() {
-  std::array<PipeEnds, kCardRecords> programs;
-  for (std::size_t i = 0; i < kCardRecords; ++i) {
-    const CardRecord& record = file().records[i];
-    programs[i] = {record.used != 0, record.pid, record.input, record.output};
-  }
-  const std::vector<int> places = pipe_places(programs);
-  for (std::size_t i = 0; i < kCardRecords; ++i)
-    if (programs[i].used) file().records[i].place = places[i];
 }
 
 void CardMap::end_dead() {

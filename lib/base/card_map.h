@@ -71,7 +71,6 @@ class CardMap {
 
  private:
   void add_card(const Card& card);
-  void set_places();
   CardStage stage_of(const CardRecord& record, double now) const;
 
   SharedFile shared_;

@@ -72,7 +72,6 @@ class PipeMap {
  private:
   void agree(int slots, int otherwise, const std::string& path);
   void join(const std::string& path, const PipeBoard::Stage& stage);
-  void set_places();
   void free_slots_of(std::uint32_t program);
 
   SharedFile shared_;
