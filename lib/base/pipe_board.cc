@@ -17,9 +17,8 @@
 namespace vfm {
 namespace {
 
-constexpr std::uint64_t kTurn = 50'000'000;  // ns, until what one waits for is looked at again
-constexpr std::uint64_t kTurnsALook = 10;    // for programs that are stopped
-constexpr int kLooksUntilTold = 4;           // two seconds
+constexpr std::uint64_t kTurnsALook = 10;  // for programs that are stopped
+constexpr int kLooksUntilTold = 4;         // two seconds
 
 double in_seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(static_cast<std::int64_t>(nanoseconds)) * 1e-9;
@@ -106,7 +105,7 @@ void PipeBoard::look_for_dead() {
   {
     const std::lock_guard lock(map_->mutex());
     const std::uint64_t now = pipe_clock();
-    if (now - looked_ < kTurn) return;
+    if (now - looked_ < kSharedTurn) return;
     looked_ = now;
     map_->end_dead();
     map_->collect_tokens();

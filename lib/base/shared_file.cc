@@ -23,7 +23,6 @@ namespace {
 
 constexpr off_t kFileLock = 0, kFirstLife = 1;  // bytes of the file that are locked
 constexpr off_t kLocker = offsetof(SharedHead, locker);
-constexpr long kSharedTurn = 50'000'000;  // ns, until what one waits for is looked at again
 
 off_t life_of(std::size_t record) {
   return kFirstLife + static_cast<off_t>(record);
@@ -39,7 +38,7 @@ std::uint64_t pipe_clock() {
 }
 
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen) {
-  const timespec turn{0, kSharedTurn};
+  const timespec turn{0, static_cast<long>(kSharedTurn)};
   return ::syscall(SYS_futex, &call, FUTEX_WAIT, seen, &turn, nullptr, 0) == 0 ||
          errno != ETIMEDOUT;
 }

@@ -21,15 +21,18 @@ namespace vfm {
 /// Nanoseconds of the monotonic clock, which all programs of a machine share.
 std::uint64_t pipe_clock();
 
-/// Waits until a word of a shared file is no longer `seen`, at most 50 ms. False: that long.
+/// Nanoseconds, 50 ms: until what one waits for is looked at again.
+inline constexpr std::uint64_t kSharedTurn = 50'000'000;
+
+/// Waits until a word of a shared file is no longer `seen`, at most kSharedTurn. False: that long.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
 /// Changes the word, and wakes so many who wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
 
 /// What became of a try to take a slot or a card; left: there is one, for another program.
 enum class Taken { yes, no, left };
-/// Tries until one is taken: at once, after each call, and every 50 ms. False where `over` becomes
-/// true before. `takes`: a word that each program of the file changes as it takes one.
+/// Tries until one is taken: at once, after each call, and every kSharedTurn. False where `over`
+/// becomes true before. `takes`: a word that each program of the file changes as it takes one.
 /// `out_of_turn`: one was left to another program, and through a whole wait nobody took any.
 /// `count`: adds to those that wait; a try that takes one subtracts its own. Throws Stopped, and
 /// what `take` throws.
