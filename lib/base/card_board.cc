@@ -22,24 +22,15 @@ namespace {
 
 constexpr double kLeastLoad = 1e-6;  // seconds; 0 is none
 
-std::string say_kind(CardKind kind) {
-  return kind == CardKind::compute ? "compute" : kind == CardKind::decode ? "decode" : "encode";
-}
-
-/// Those that can do it. Throws where none can.
+/// Those that have the memory. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   if (cards.empty()) fail_usage("there is no card for {}; name some with --devices", need.stage);
   std::int64_t most = 0;
-  bool kind = false;
   const auto unfit = [&](const Card& card) {
-    if ((card.kinds & card_flag(need.kind)) == 0) return true;
-    kind = true;
     most = std::max(most, card.memory);
     return card.memory < need.memory;
   };
   cards.erase(std::remove_if(cards.begin(), cards.end(), unfit), cards.end());
-  if (!kind)
-    fail_usage("none of the cards can {}, which {} needs", say_kind(need.kind), need.stage);
   if (cards.empty())
     fail_usage("{} needs {} bytes of a card's memory, and the cards have {} at most", need.stage,
                need.memory, most);
@@ -61,7 +52,6 @@ struct CardBoard::State {
     keeper = std::thread([this] { keep(); });
   }
 
-  enum class Taken { yes, no, left };  // left: there is one, for another program
   Taken take(bool out_of_turn, std::size_t& taken);
   int choose(bool out_of_turn, bool& left) const;
   void give(std::size_t which);
@@ -92,7 +82,6 @@ struct CardBoard::State {
   std::size_t which(const Lease& lease) const {
     return static_cast<std::size_t>(lease.card - cards.data());
   }
-  bool computes() const { return need.kind == CardKind::compute; }
 };
 
 CardBoard::CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need,
@@ -137,30 +126,13 @@ std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
     if (own.waiting == 0) own.counts.short_of += now - own.waits_since;
     if (by > 0) call(own.call_keeper, INT_MAX);
   };
-  count(1);
-  bool out_of_turn = false;
-  try {
-    for (;;) {
-      check_stop();
-      if (over && *over) break;
-      const std::uint32_t seen = s.own().call_items;
-      std::size_t which = 0;
-      const State::Taken taken = s.take(out_of_turn, which);
-      if (taken == State::Taken::yes) return Lease{&s.cards[which]};
-      const std::uint32_t takes = s.map.file().head.takes;
-      const bool called = wait_for_call(s.own().call_items, seen);
-      out_of_turn = !called && taken == State::Taken::left && takes == s.map.file().head.takes;
-    }
-  } catch (...) {
-    count(-1);
-    throw;
-  }
-  count(-1);
-  return std::nullopt;
+  std::size_t which = 0;
+  const bool taken = take_in_turn(s.own().call_items, s.map.file().head.takes, over, count,
+                                  [&](bool out_of_turn) { return s.take(out_of_turn, which); });
+  return taken ? std::optional(Lease{&s.cards[which]}) : std::nullopt;
 }
 
-/// `out_of_turn`: a card was left to another program, and through a whole turn nobody took any.
-CardBoard::State::Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
+Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
   const CardMap::Locked lock(map);
   CardRecord& record = own();
   if ((record.may & ~record.left_out) == 0)
@@ -173,52 +145,36 @@ CardBoard::State::Taken CardBoard::State::take(bool out_of_turn, std::size_t& ta
                                    map.places().begin());
   const double now = card_clock();
   if (--record.waiting == 0) record.counts.short_of += now - record.waits_since;
-  ++record.items[at(taken)];
-  record.since[at(taken)] += now;
+  record.busy |= bit(taken);
+  record.since[at(taken)] = now;
   ++map.file().head.takes;
   return Taken::yes;
 }
 
 /// A card for an item, as the file numbers it; -1: none.
 int CardBoard::State::choose(bool out_of_turn, bool& left) const {
-  std::vector<CardClaim> claims = map.claims(need.kind);
-  std::vector<CardPlace> places = map.card_places();
-  CardSet free = map.free();
-  if (!computes()) {
-    // That which has most sessions free.
-    free = 0;
-    for (std::size_t c = 0; c < places.size(); ++c) {
-      const int sessions = map.free_sessions(static_cast<int>(c), need.kind);
-      if (sessions > 0) free |= card_bit(static_cast<int>(c));
-      places[c].speed = sessions;
-    }
-  }
+  std::vector<CardClaim> claims = map.claims();
   if (out_of_turn)
     for (std::size_t i = 0; i < claims.size(); ++i)
       if (i != map.own_index()) claims[i].waiting = 0;
-  return card_for_item(claims, map.own_index(), free, places, &left);
+  return card_for_item(claims, map.own_index(), map.free(), map.card_places(), &left);
 }
 
 /// The item is no longer there; under the lock.
 void CardBoard::State::give(std::size_t which) {
   CardRecord& record = own();
   const double now = card_clock();
-  // Of sessions, which are alike for this, their mean begin.
-  const double since = record.since[at(which)] / record.items[at(which)];
-  record.since[at(which)] -= since;
-  if (--record.items[at(which)] == 0) record.since[at(which)] = 0;
-  record.counts.busy[at(which)] += now - since;
+  const CardItem item{place(which), now - record.since[at(which)]};
+  record.busy &= ~bit(which);
+  record.counts.busy[at(which)] += item.seconds;
   record.counts.items[at(which)] += 1;
   record.last_item = now;
-  if (computes()) {
-    std::vector<CardPlace> places = map.card_places();
-    const CardItem item{place(which), now - since};
-    if (record.last.seconds > 0) record.counts.squares += compare_items(record.last, item, places);
-    record.last = item;
-    for (std::size_t c = 0; c < places.size(); ++c)
-      map.file().head.speed[c] = places[c].speed;
-    if ((record.wanted & bit(which)) == 0) call(record.call_keeper, INT_MAX);
-  }
+  std::vector<CardPlace> places = map.card_places();
+  if (record.last.seconds > 0) record.counts.squares += compare_items(record.last, item, places);
+  record.last = item;
+  for (std::size_t c = 0; c < places.size(); ++c)
+    map.file().head.speed[c] = places[c].speed;
+  if ((record.wanted & bit(which)) == 0) call(record.call_keeper, INT_MAX);
   map.call_for(place(which));
 }
 
@@ -287,14 +243,14 @@ void CardBoard::State::keep() {
 /// Begins what is to be done to models. True: nothing is, nor will be.
 bool CardBoard::State::act() {
   const CardRecord& record = own();
-  for (std::size_t i = 0; i < cards.size() && computes(); ++i) {
+  for (std::size_t i = 0; i < cards.size(); ++i) {
     const CardModel model = record.model[at(i)];
     const bool wanted = (record.wanted & bit(i)) != 0;
-    if (model == CardModel::loaded && !wanted && (record.items[at(i)] == 0 || leaving)) {
+    if (model == CardModel::loaded && !wanted && ((record.busy & bit(i)) == 0 || leaving)) {
       begin(i, CardModel::unloading);
     } else if (model == CardModel::none && wanted && record.waiting > 0 && !leaving &&
                stop_signal() == 0 && acting.count(i) == 0 &&
-               map.loaded_memory(place(i)) + need.memory <= map.model_memory(place(i))) {
+               map.loaded_memory(place(i)) + need.memory <= map.memory(place(i))) {
       begin(i, CardModel::loading);
     }
   }

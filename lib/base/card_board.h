@@ -5,10 +5,7 @@
 // while its stage has work, and models of several stages are loaded on one card where its memory
 // allows. Nothing is loaded where memory lacks. Who gets which card: base/card_rule.h. The board
 // calls the stage's `load` and `unload` for that, so no item is held up by a load while other cards
-// are free: take() gives only cards on which the model is loaded. Decoding and encoding have no
-// model: an item has one of the card's sessions, beside whatever model computes there; memory for
-// all sessions is kept from the models as long as there is a program that decodes or encodes on the
-// card.
+// are free: take() gives only cards on which the model is loaded.
 //
 // State lies in FILE.cards beside the FILE of --share (base/pipe_board.h), and lives as slots do: a
 // record belongs to one program, which holds a lock that the kernel frees however the program ends.
@@ -19,8 +16,8 @@
 // 50 ms, and others are planned around models that it does not unload. Without --share the cards
 // are this program's alone.
 //
-// The file is for up to 64 cards and 63 programs at a time. What programs say of one card (name,
-// memory, sessions) must be the same; where it is not, the least counts.
+// The file is for up to 64 cards and 63 programs at a time. Programs must say the same
+// memory of a card; where they do not, the least counts.
 // Thread-safety: any thread. `load` and `unload` are called from threads of the board, for several
 // cards at once, for one card one at a time, and not while an item of this program is on it.
 // SPDX-License-Identifier: Apache-2.0
@@ -36,26 +33,16 @@
 
 namespace vfm {
 
-/// What an item needs of a card.
-enum class CardKind { compute, decode, encode };
-/// A flag of Card::kinds.
-constexpr unsigned card_flag(CardKind kind) {
-  return 1u << static_cast<unsigned>(kind);
-}
-
 struct Card {
   int index = 0;            ///< as CUDA numbers it; -1 - i: the i-th "cpu" of --devices
   std::string name;         ///< that no other card of the machine has: "GPU-5e6b...", "cpu 0"
-  std::int64_t memory = 0;  ///< bytes that models and sessions may have, of all programs together
-  unsigned kinds = card_flag(CardKind::compute);  ///< what it can do
-  int sessions = 4;  ///< of decoding at a time, and as many of encoding, of all programs together
+  std::int64_t memory = 0;  ///< bytes that models may have, of all programs together
 };
 
 /// Of a stage.
 struct CardNeed {
-  std::string stage;  ///< "vfm-embed"
-  CardKind kind = CardKind::compute;
-  std::int64_t memory = 0;  ///< bytes of a loaded model and its work, or of one session
+  std::string stage;        ///< "vfm-embed"
+  std::int64_t memory = 0;  ///< bytes of a loaded model and its work
   /// Descriptors of the program's input and output, from which its place in the pipe follows.
   int input = 0, output = 1;
 };
@@ -74,9 +61,9 @@ class CardBoard {
     const Card* card = nullptr;  ///< of the board's own, which stays
   };
 
-  /// Joins, or makes `share`.cards; `share` empty: none. Cards that are not of the kind that is
-  /// needed, or have less memory, are not used. Throws Error{usage} where the file cannot be used,
-  /// where there is no card, or none that has the kind and the memory, which it says.
+  /// Joins, or makes `share`.cards; `share` empty: none. Cards that have less memory than is
+  /// needed are not used. Throws Error{usage} where the file cannot be used, where there is no
+  /// card, or none that has the memory, which it says.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
   /// Leaves, after finished() and the unloads that go with it. No lease may be out.
   ~CardBoard();

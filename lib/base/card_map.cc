@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <cstring>
 #include <string_view>
@@ -21,9 +20,6 @@ constexpr double kSettles = 1;  // after a load, until what it did is seen
 constexpr double kAnswers = 1;  // a program that did not look for so long is not counted on
 constexpr double kUnloads = 5;  // a model that was to go for so long stays
 
-bool is_compute(const CardRecord& record) {
-  return record.kind == static_cast<std::int32_t>(CardKind::compute);
-}
 bool counts(const CardRecord& record) {
   return record.used != 0 && record.gone == 0;
 }
@@ -41,6 +37,11 @@ CardSet cards_where(Is is) {
   for (int c = 0; c < kMostCards; ++c)
     if (is(static_cast<std::size_t>(c))) set |= card_bit(c);
   return set;
+}
+
+/// Where its model is in that state.
+CardSet cards_with(const CardRecord& record, CardModel state) {
+  return cards_where([&](std::size_t c) { return record.model[c] == state; });
 }
 
 }  // namespace
@@ -94,12 +95,11 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
   record.input = pipe_name(need.input);
   record.output = pipe_name(need.output);
   record.memory = need.memory;
-  record.kind = static_cast<std::int32_t>(need.kind);
   record.joined = record.beat = record.last_item = card_clock();
   for (const int place : places_)
     record.may |= card_bit(place);
   record.used = 1;
-  set_places();
+  set_places(file().records);
 }
 
 /// Finds it by its name, or adds it.
@@ -114,7 +114,6 @@ void CardMap::add_card(const Card& card) {
   places_.push_back(static_cast<int>(at - head.card.begin()));
   if (at != end) {
     at->memory = std::min(at->memory, card.memory);
-    at->sessions = std::min(at->sessions, card.sessions);
     return;
   }
   if (known == kMostCards)
@@ -122,7 +121,6 @@ void CardMap::add_card(const Card& card) {
                kMostCards);
   set_name(at->name, card.name);
   at->memory = card.memory;
-  at->sessions = card.sessions;
   head.speed[known] = 1;
   head.cards = static_cast<std::int32_t>(known + 1);
 }
@@ -133,17 +131,6 @@ void CardMap::leave() {
   own().gone = 1;
   for (std::size_t c = 0; c < cards(); ++c)
     call_for(static_cast<int>(c));
-}
-
-void CardMap::set_places() {
-  std::array<PipeEnds, kCardRecords> programs;
-  for (std::size_t i = 0; i < kCardRecords; ++i) {
-    const CardRecord& record = file().records[i];
-    programs[i] = {record.used != 0, record.pid, record.input, record.output};
-  }
-  const std::vector<int> places = pipe_places(programs);
-  for (std::size_t i = 0; i < kCardRecords; ++i)
-    if (programs[i].used) file().records[i].place = places[i];
 }
 
 void CardMap::end_dead() {
@@ -162,18 +149,12 @@ bool CardMap::answers(const CardRecord& record) const {
 CardSet CardMap::free() const {
   CardSet set = ~CardSet{0};
   for (const CardRecord& record : file().records)
-    if (counts(record) && is_compute(record))
-      set &= ~cards_where([&](std::size_t c) { return record.items[c] > 0; });
+    if (counts(record)) set &= ~record.busy;
   return set;
 }
 
-std::int64_t CardMap::model_memory(int card) const {
-  const CardEntry& entry = file().head.card[static_cast<std::size_t>(card)];
-  std::int64_t memory = entry.memory;
-  for (const CardRecord& record : file().records)
-    if (counts(record) && !is_compute(record) && (record.may & card_bit(card)) != 0)
-      memory -= record.memory * entry.sessions;
-  return memory;
+std::int64_t CardMap::memory(int card) const {
+  return file().head.card[static_cast<std::size_t>(card)].memory;
 }
 
 std::int64_t CardMap::loaded_memory(int card) const {
@@ -184,33 +165,13 @@ std::int64_t CardMap::loaded_memory(int card) const {
   return memory;
 }
 
-std::int64_t CardMap::session_memory(int card) const {
-  std::int64_t memory = 0;
-  for (const CardRecord& record : file().records)
-    if (counts(record) && !is_compute(record))
-      memory += record.items[static_cast<std::size_t>(card)] * record.memory;
-  return memory;
-}
-
-int CardMap::free_sessions(int card, CardKind kind) const {
-  const auto at = static_cast<std::size_t>(card);
-  const CardEntry& entry = file().head.card[at];
-  int free = entry.sessions;
-  for (const CardRecord& record : file().records)
-    if (counts(record) && record.kind == static_cast<std::int32_t>(kind)) free -= record.items[at];
-  const std::int64_t used = loaded_memory(card) + session_memory(card);
-  return used + own().memory > entry.memory ? 0 : free;
-}
-
-std::vector<CardClaim> CardMap::claims(CardKind kind) const {
+std::vector<CardClaim> CardMap::claims() const {
   std::vector<CardClaim> all(kCardRecords);
   for (std::size_t i = 0; i < kCardRecords; ++i) {
     const CardRecord& record = file().records[i];
-    if (!answers(record) || record.kind != static_cast<std::int32_t>(kind)) continue;
-    CardSet ready = record.may & ~record.left_out;
-    if (kind == CardKind::compute)
-      ready &= record.wanted &
-               cards_where([&](std::size_t c) { return record.model[c] == CardModel::loaded; });
+    if (!answers(record)) continue;
+    const CardSet ready =
+        record.may & ~record.left_out & record.wanted & cards_with(record, CardModel::loaded);
     all[i] = {record.place, record.waiting, ready};
   }
   return all;
@@ -219,28 +180,25 @@ std::vector<CardClaim> CardMap::claims(CardKind kind) const {
 std::vector<CardPlace> CardMap::card_places() const {
   std::vector<CardPlace> all;
   for (std::size_t c = 0; c < cards(); ++c)
-    all.push_back({model_memory(static_cast<int>(c)), file().head.speed[c]});
+    all.push_back({memory(static_cast<int>(c)), file().head.speed[c]});
   return all;
 }
 
 CardCounts CardMap::counts_now(const CardRecord& record, double now) const {
   CardCounts sums = record.counts;
   for (std::size_t c = 0; c < kMostCards; ++c)
-    if (record.items[c] > 0) sums.busy[c] += record.items[c] * now - record.since[c];
+    if ((record.busy & card_bit(static_cast<int>(c))) != 0) sums.busy[c] += now - record.since[c];
   if (record.waiting > 0) sums.short_of += now - record.waits_since;
   return sums;
 }
 
 CardStage CardMap::stage_of(const CardRecord& record, double now) const {
-  const auto is = [&](CardModel state) {
-    return cards_where([&](std::size_t c) { return record.model[c] == state; });
-  };
   CardStage stage;
   stage.place = record.place;
   stage.memory = record.memory;
   stage.may = record.may & ~record.left_out;
   stage.load_seconds = record.load_seconds;
-  const CardSet there = is(CardModel::loading) | is(CardModel::loaded) | is(CardModel::unloading);
+  const CardSet there = ~cards_with(record, CardModel::none);
   if (!answers(record) || record.finished != 0) {
     // What it has stays, as long as it does.
     stage.may = 0;
@@ -252,12 +210,10 @@ CardStage CardMap::stage_of(const CardRecord& record, double now) const {
                           return now - record.unwanted[c] > kUnloads;
                         });
   stage.loaded = record.wanted | stays;
-  stage.fixed = is(CardModel::loading) | stays;
+  stage.fixed = cards_with(record, CardModel::loading) | stays;
   stage.waiting = record.waiting;
   stage.known = record.load_seconds > 0;
-  const bool works = record.waiting > 0 || std::any_of(record.items.begin(), record.items.end(),
-                                                       [](int items) { return items > 0; });
-  stage.idle = works ? 0 : now - record.last_item;
+  stage.idle = record.waiting > 0 || record.busy != 0 ? 0 : now - record.last_item;
   return stage;
 }
 
@@ -268,7 +224,7 @@ void CardMap::plan() {
   bool starved = false;
   for (std::size_t i = 0; i < kCardRecords; ++i) {
     const CardRecord& record = file().records[i];
-    if (!counts(record) || !is_compute(record)) continue;
+    if (!counts(record)) continue;
     records.push_back(i);
     starved = starved || (answers(record) && record.waiting > 0 && record.wanted == 0);
   }
@@ -299,16 +255,13 @@ void CardMap::plan() {
 }
 
 void CardMap::call_for(int card) {
-  const std::vector<CardClaim> all = claims(CardKind::compute);
+  const std::vector<CardClaim> all = claims();
   std::size_t latest = kCardRecords;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].waiting > 0 && (all[i].ready & card_bit(card)) != 0 &&
         (latest == kCardRecords || all[i].place > all[latest].place))
       latest = i;
   if (latest != kCardRecords) call(file().records[latest].call_items, 1);
-  // Those who wait for a session.
-  for (CardRecord& record : file().records)
-    if (counts(record) && !is_compute(record) && record.waiting > 0) call(record.call_items, 1);
 }
 
 }  // namespace vfm

@@ -52,20 +52,16 @@ class CardMap {
   /// to do every 50 ms within the last second.
   bool answers(const CardRecord& record) const;
 
-  /// The cards on which no item of a model is.
+  /// The cards on which no item is.
   CardSet free() const;
-  /// Bytes of a card that models may have beside sessions, and those that models have.
-  std::int64_t model_memory(int card) const;
+  /// Bytes of a card that models may have, and those that they have.
+  std::int64_t memory(int card) const;
   std::int64_t loaded_memory(int card) const;
-  /// Bytes of the sessions of a card that are in use.
-  std::int64_t session_memory(int card) const;
   /// With items that are under way.
   CardCounts counts_now(const CardRecord& record, double now) const;
-  /// What the rule for items knows of each record; of those of another kind nothing.
-  std::vector<CardClaim> claims(CardKind kind) const;
+  /// What the rule for items knows of each record.
+  std::vector<CardClaim> claims() const;
   std::vector<CardPlace> card_places() const;
-  /// Sessions of a kind that a card has free, where there is memory for one of this program.
-  int free_sessions(int card, CardKind kind) const;
 
   /// Brings the averages up to now, and plans where models are to be, once a quarter of a second;
   /// at once where a stage has no card for its items.
@@ -75,7 +71,6 @@ class CardMap {
 
  private:
   void add_card(const Card& card);
-  void set_places();
   CardStage stage_of(const CardRecord& record, double now) const;
 
   SharedFile shared_;

@@ -25,13 +25,12 @@ inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 1";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
-/// One program, or one kind of card that it needs.
+/// One program.
 struct alignas(8192) CardRecord {
   char stage[32];
   std::int64_t pid;
   std::uint64_t input, output;  // as base/pipe_places.h
   std::int64_t memory;          // CardNeed::memory
-  std::int32_t kind;            // CardKind
   std::int32_t place;           // others write it
   std::uint32_t used;           // a program has it, or had it: what follows holds
   std::uint32_t gone;           // that program has ended; others write it
@@ -47,18 +46,17 @@ struct alignas(8192) CardRecord {
   CardSet left_out;     // of these, that failed
   CardSet wanted;       // where its model is to be; others write it
   std::array<CardModel, kMostCards> model;
-  std::array<std::int32_t, kMostCards> items;  // on the card
-  std::array<double, kMostCards> since;        // the item; of sessions: sum of their begins
-  std::array<double, kMostCards> unwanted;     // since when; others write it
-  CardCounts counts;                           // without items under way
-  CardAverages averages;                       // others write it
+  CardSet busy;                             // where an item of it is
+  std::array<double, kMostCards> since;     // the item
+  std::array<double, kMostCards> unwanted;  // since when; others write it
+  CardCounts counts;                        // without items under way
+  CardAverages averages;                    // others write it
 };
 
 /// Of one card.
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
-  std::int32_t sessions;  // of decoding, and as many of encoding
 };
 
 struct CardFile {

@@ -13,14 +13,12 @@
 #include "base/pipe_lock.h"
 #include "base/pipe_map.h"
 #include "base/pipe_record.h"
-#include "base/stop.h"
 
 namespace vfm {
 namespace {
 
-constexpr std::uint64_t kTurn = 50'000'000;  // ns, until what one waits for is looked at again
-constexpr std::uint64_t kTurnsALook = 10;    // for programs that are stopped
-constexpr int kLooksUntilTold = 4;           // two seconds
+constexpr std::uint64_t kTurnsALook = 10;  // for programs that are stopped
+constexpr int kLooksUntilTold = 4;         // two seconds
 
 double in_seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(static_cast<std::int64_t>(nanoseconds)) * 1e-9;
@@ -74,30 +72,15 @@ bool PipeBoard::acquire(Use use, const std::atomic<bool>* over) {
   };
   std::atomic<std::uint32_t>& call =
       use == Use::item ? map_->own().call_items : map_->own().call_help;
-  count(1);
-  bool out_of_turn = false;
-  try {
-    for (;;) {
-      check_stop();
-      if (over && *over) break;
-      const std::uint32_t seen = call;
-      const Taken taken = take(use, out_of_turn);
-      if (taken == Taken::yes) return true;
-      const std::uint32_t takes = map_->file().head.takes;
-      const bool called = wait_for_call(call, seen);
-      out_of_turn = !called && taken == Taken::left && takes == map_->file().head.takes;
-      look_for_dead();  // where items are short, there may be a call in each turn
-    }
-  } catch (...) {
-    count(-1);
-    throw;
-  }
-  count(-1);
-  return false;
+  bool waited = false;
+  return take_in_turn(call, map_->file().head.takes, over, count, [&](bool out_of_turn) {
+    // Not only where none is called for a turn: where items are short, there may be one in each.
+    if (std::exchange(waited, true)) look_for_dead();
+    return take(use, out_of_turn);
+  });
 }
 
-/// `out_of_turn`: a slot was left to another program, and through a whole turn nobody took any.
-PipeBoard::Taken PipeBoard::take(Use use, bool out_of_turn) {
+Taken PipeBoard::take(Use use, bool out_of_turn) {
   const std::lock_guard lock(map_->mutex());
   const PipeRecord& own = map_->own();
   if (own.held >= own.most || map_->free() <= 0) return Taken::no;
@@ -122,7 +105,7 @@ void PipeBoard::look_for_dead() {
   {
     const std::lock_guard lock(map_->mutex());
     const std::uint64_t now = pipe_clock();
-    if (now - looked_ < kTurn) return;
+    if (now - looked_ < kSharedTurn) return;
     looked_ = now;
     map_->end_dead();
     map_->collect_tokens();

@@ -56,6 +56,7 @@ struct StageState {
 };
 
 class PipeMap;
+enum class Taken;
 
 class PipeBoard {
  public:
@@ -111,7 +112,6 @@ class PipeBoard {
   std::vector<StageState> stages() const;
 
  private:
-  enum class Taken { yes, no, left };  // left: there is a free one, for another program
   Taken take(Use use, bool out_of_turn);
   void look_for_dead();
   std::vector<std::string> look_for_stopped();

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstring>
 #include <iterator>
-#include <vector>
 
 #include "base/error.h"
 #include "base/pipe_places.h"
@@ -80,18 +79,7 @@ void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   if (++file().head.joins == 0) ++file().head.joins;
   record.used = file().head.joins.load();
   input_ = stage.input;
-  set_places();
-}
-
-void PipeMap::set_places() {
-  std::array<PipeEnds, kPipeRecords> programs;
-  for (std::size_t i = 0; i < kPipeRecords; ++i) {
-    const PipeRecord& record = file().records[i];
-    programs[i] = {record.used != 0, record.pid, record.input, record.output};
-  }
-  const std::vector<int> places = pipe_places(programs);
-  for (std::size_t i = 0; i < kPipeRecords; ++i)
-    if (programs[i].used) file().records[i].place = places[i];
+  set_places(file().records);
 }
 
 bool PipeMap::end_dead() {

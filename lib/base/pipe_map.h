@@ -54,7 +54,7 @@ class PipeMap {
   /// One slot for this program, or one of it back. Under the mutex.
   bool take_slot();
   void give_slot();
-  /// make's tokens of programs that were killed are lost() from now on, unless another program has
+  /// make's tokens of programs that were killed go to the file's `lost`, unless another program has
   /// the file's lock: then the next call does it. Under the mutex.
   void collect_tokens();
 
@@ -72,7 +72,6 @@ class PipeMap {
  private:
   void agree(int slots, int otherwise, const std::string& path);
   void join(const std::string& path, const PipeBoard::Stage& stage);
-  void set_places();
   void free_slots_of(std::uint32_t program);
 
   SharedFile shared_;

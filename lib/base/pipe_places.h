@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,5 +24,16 @@ struct PipeEnds {
 /// The place of each program that is used, from 0: those of one pipe one after the other; of
 /// several, or where another program stands between two, in the order that a shell starts them in.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
+
+/// Sets `place` of all records of a board that are used, by what else PipeEnds names of them.
+template <class Record, std::size_t N>
+void set_places(Record (&records)[N]) {
+  std::vector<PipeEnds> programs;
+  for (const Record& record : records)
+    programs.push_back({record.used != 0, record.pid, record.input, record.output});
+  const std::vector<int> places = pipe_places(programs);
+  for (std::size_t i = 0; i < N; ++i)
+    if (programs[i].used) records[i].place = places[i];
+}
 
 }  // namespace vfm

@@ -16,13 +16,13 @@
 
 #include "base/error.h"
 #include "base/pipe_lock.h"
+#include "base/stop.h"
 
 namespace vfm {
 namespace {
 
 constexpr off_t kFileLock = 0, kFirstLife = 1;  // bytes of the file that are locked
 constexpr off_t kLocker = offsetof(SharedHead, locker);
-constexpr long kSharedTurn = 50'000'000;  // ns, until what one waits for is looked at again
 
 off_t life_of(std::size_t record) {
   return kFirstLife + static_cast<off_t>(record);
@@ -38,7 +38,7 @@ std::uint64_t pipe_clock() {
 }
 
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen) {
-  const timespec turn{0, kSharedTurn};
+  const timespec turn{0, static_cast<long>(kSharedTurn)};
   return ::syscall(SYS_futex, &call, FUTEX_WAIT, seen, &turn, nullptr, 0) == 0 ||
          errno != ETIMEDOUT;
 }
@@ -46,6 +46,30 @@ bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen) {
 void call(std::atomic<std::uint32_t>& call, int most) {
   ++call;
   ::syscall(SYS_futex, &call, FUTEX_WAKE, most, nullptr, nullptr, 0);
+}
+
+bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
+                  const std::atomic<bool>* over, const std::function<void(int by)>& count,
+                  const std::function<Taken(bool out_of_turn)>& take) {
+  count(1);
+  bool out_of_turn = false;
+  try {
+    for (;;) {
+      check_stop();
+      if (over && *over) break;
+      const std::uint32_t seen = call;
+      const Taken taken = take(out_of_turn);
+      if (taken == Taken::yes) return true;
+      const std::uint32_t taken_before = takes;
+      const bool called = wait_for_call(call, seen);
+      out_of_turn = !called && taken == Taken::left && takes == taken_before;
+    }
+  } catch (...) {
+    count(-1);
+    throw;
+  }
+  count(-1);
+  return false;
 }
 
 SharedFile::SharedFile(const std::string& path, std::size_t size, std::string_view words,

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -20,10 +21,24 @@ namespace vfm {
 /// Nanoseconds of the monotonic clock, which all programs of a machine share.
 std::uint64_t pipe_clock();
 
-/// Waits until a word of a shared file is no longer `seen`, at most 50 ms. False: that long.
+/// Nanoseconds, 50 ms: until what one waits for is looked at again.
+inline constexpr std::uint64_t kSharedTurn = 50'000'000;
+
+/// Waits until a word of a shared file is no longer `seen`, at most kSharedTurn. False: that long.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
 /// Changes the word, and wakes so many who wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
+
+/// What became of a try to take a slot or a card; left: there is one, for another program.
+enum class Taken { yes, no, left };
+/// Tries until one is taken: at once, after each call, and every kSharedTurn. False where `over`
+/// becomes true before. `takes`: a word that each program of the file changes as it takes one.
+/// `out_of_turn`: one was left to another program, and through a whole wait nobody took any.
+/// `count`: adds to those that wait; a try that takes one subtracts its own. Throws Stopped, and
+/// what `take` throws.
+bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
+                  const std::atomic<bool>* over, const std::function<void(int by)>& count,
+                  const std::function<Taken(bool out_of_turn)>& take);
 
 /// The beginning of what is mapped.
 struct SharedHead {
@@ -48,7 +63,8 @@ class SharedFile {
   /// The file's lock, for a scope: of one thread of all programs. `mutex` stands before it, as
   /// threads of one program share the file's description. Who waits for another program, which is
   /// stopped, say, tells so after two seconds (base/pipe_lock.h), and heeds no stop. The kernel
-  /// refuses the lock only when it has no memory; then counts may be wrong by one for a moment.
+  /// refuses the lock only when it has no memory; then the scope goes on without it, and may see
+  /// what another program has half changed.
   class Locked {
    public:
     explicit Locked(SharedFile& file);

@@ -3,9 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -20,6 +18,7 @@
 
 #include "base/card_board.h"
 #include "base/error.h"
+#include "made_log.h"
 
 namespace vfm {
 
@@ -31,14 +30,13 @@ class MadeCards {
     app.add_option("--model", model_, "memory of its model");
     app.add_option("--load", load_seconds_, "seconds that a load takes");
     app.add_option("--fails", fails_, "NAME:ITEM of a card: which item there is the first to fail");
-    app.add_option("--card-log", log_, "append loads and items: a line each, with when");
+    app.add_option("--card-log", log_path_, "append loads and items: a line each, with when");
   }
 
   /// Whether there are cards.
   bool join(const std::string& share) {
     if (cards_.empty()) return false;
-    if (!log_.empty())
-      log_fd_ = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    log_.open(log_path_);
     std::vector<Card> cards;
     for (const std::string& text : cards_) {
       const std::vector<std::string> parts = CLI::detail::split(text, ':');
@@ -97,19 +95,15 @@ class MadeCards {
   }
   /// WHEN STAGE MEMORY WHAT CARD BY
   void log(const char* what, const std::string& card, int by) {
-    if (log_fd_ < 0) return;
-    const double now =
-        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    const std::string line =
-        fmt::format("{:.6f} {} {} {} {} {}\n", now, stage_, model_, what, card, by);
-    if (::write(log_fd_, line.data(), line.size()) < 0) fail("cannot write '{}'", log_);
+    log_.write(
+        fmt::format("{:.6f} {} {} {} {} {}\n", clock_seconds(), stage_, model_, what, card, by));
   }
 
   std::vector<std::string> cards_;
-  std::string stage_ = "made_stage", fails_, log_, failing_;
+  std::string stage_ = "made_stage", fails_, failing_, log_path_;
   std::int64_t model_ = 1, fails_from_ = 0;
   double load_seconds_ = 0;
-  int log_fd_ = -1;
+  MadeLog log_;
   std::map<std::string, double> speeds_;
   std::atomic<std::int64_t> on_failing_ = 0;
   std::unique_ptr<CardBoard> board_;  // last: it calls back until it is gone

@@ -5,9 +5,7 @@
 // program's; what it writes has the rest, and all other keys. With --cards they are of made cards,
 // which the record names then. For tests of how slots and cards are shared.
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -26,12 +24,9 @@
 #include "cli/runner.h"
 #include "io/manifest.h"
 #include "made_cards.h"
+#include "made_log.h"
 
 namespace {
-
-double clock_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class MadeStage : public vfm::cli::Tool {
  public:
@@ -45,7 +40,7 @@ class MadeStage : public vfm::cli::Tool {
     app.add_flag("--unlike", unlike_,
                  "one item of twenty takes twenty times as long as the others");
     app.add_flag("--few", few_, "let few results wait, as if they were large");
-    app.add_option("--log", log_, "append when each item began and ended, in one write");
+    app.add_option("--log", log_path_, "append when each item began and ended, in one write");
     app.add_flag("--stamp", stamp_, "write when each record came");
     app.add_flag("--name-card", name_card_, "write which card did the item");
     cards_.add_options(app);
@@ -53,8 +48,7 @@ class MadeStage : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     vfm::Slots slots = context.slots(jobs_);
-    if (!log_.empty())
-      log_fd_ = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    log_.open(log_path_);
     has_cards_ = cards_.join(jobs_.share);
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
@@ -65,7 +59,7 @@ class MadeStage : public vfm::cli::Tool {
     vfm::for_each_ordered<vfm::Json, vfm::Json>(
         slots, [&] { return next(reader); }, [&](vfm::Json& item) { return work(item); },
         [&](vfm::Json& item) {
-          if (stamp_) item["at"] = clock_seconds();
+          if (stamp_) item["at"] = vfm::clock_seconds();
           for (int i = 0; i < fan_out_; ++i)
             context.manifest.write(item);
           context.progress.add();
@@ -93,7 +87,7 @@ class MadeStage : public vfm::cli::Tool {
   }
 
   vfm::Json work(vfm::Json& item) {
-    const double begin = clock_seconds();
+    const double begin = vfm::clock_seconds();
     const double takes = item.at("takes").get<double>();
     if (has_cards_) {
       const std::string card = cards_.work(takes);
@@ -102,16 +96,15 @@ class MadeStage : public vfm::cli::Tool {
       std::this_thread::sleep_for(std::chrono::duration<double>(takes));
     }
     item.erase("takes");
-    const std::string line = fmt::format("{:.6f} 1\n{:.6f} -1\n", begin, clock_seconds());
-    if (log_fd_ >= 0 && ::write(log_fd_, line.data(), line.size()) < 0)
-      vfm::fail("cannot write '{}'", log_);
+    log_.write(fmt::format("{:.6f} 1\n{:.6f} -1\n", begin, vfm::clock_seconds()));
     return std::move(item);
   }
 
-  std::string log_;
+  std::string log_path_;
+  vfm::MadeLog log_;
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;
-  int fan_out_ = 1, log_fd_ = -1;
+  int fan_out_ = 1;
   bool unlike_ = false, stamp_ = false, few_ = false, name_card_ = false, has_cards_ = false;
   std::uint64_t number_ = 0;
   vfm::MadeCards cards_;

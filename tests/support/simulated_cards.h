@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -20,6 +19,7 @@
 
 #include "base/card_averages.h"
 #include "base/card_rule.h"
+#include "support/simulated_stages.h"
 
 namespace vfm {
 
@@ -51,18 +51,11 @@ struct SimulatedCards {
     double from, to;
     std::int64_t source = 0;
   };
-  struct Result {
-    std::vector<double> times;  ///< at which the last stage's records came
-    std::vector<Span> models;   ///< from when they are loaded until they begin to unload
+  struct Result : SimulatedTimes {
+    std::vector<Span> models;  ///< from when they are loaded until they begin to unload
     std::vector<Span> items;
     bool memory_kept = true;  ///< by each plan, and at each load
     int loads() const { return static_cast<int>(models.size()); }
-    double end() const { return times.empty() ? 0 : times.back(); }
-    /// Records a second in [from, to).
-    double rate(double from, double to) const {
-      const auto in = [&](double t) { return std::lower_bound(times.begin(), times.end(), t); };
-      return static_cast<double>(in(to)-in(from)) / (to - from);
-    }
     /// Of the time in [from, to) that cards have a stage's model: the share in which they have an
     /// item, of whichever stage.
     double share_busy(std::size_t stage, double from, double to) const;
@@ -70,12 +63,7 @@ struct SimulatedCards {
   Result run() const;
 };
 
-namespace card_simulation {
-
-struct Item {
-  std::int64_t number, source;
-  enum { waits, runs, ready } state = waits;
-};
+namespace simulation {
 
 struct Event {
   double at;
@@ -85,25 +73,24 @@ struct Event {
   bool operator>(const Event& other) const { return at > other.at; }
 };
 
-struct StageState {
+struct CardProgram : Program {
   CardSet loading = 0, loaded = 0, unloading = 0, on = 0, wanted = 0;
-  int waiting = 0, running = 0;
-  std::int64_t taken = 0;
-  std::deque<std::int64_t> input;  // the source of each record
-  std::deque<Item> window;
-  int writing = 0;  // records of the item that is handed on
-  std::int64_t writing_source = 0;
   CardCounts counts;
   CardAverages averages;
   double since[kMostCards] = {}, waits_since = 0, idle_since = 0, had_card = -1;
   CardItem last;
 };
 
-class Run {
+class CardRun {
  public:
-  explicit Run(const SimulatedCards& pipe) : pipe_(pipe), states_(pipe.stages.size()) {
+  explicit CardRun(const SimulatedCards& pipe) : pipe_(pipe), states_(pipe.stages.size()) {
     for (const SimulatedCards::Card& card : pipe.cards)
       places_.push_back({card.memory, 1});
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      states_[s].fan_out = pipe.stages[s].fan_out;
+      states_[s].threads = pipe.stages[s].threads;
+      states_[s].most = 2 * static_cast<std::size_t>(states_[s].threads);
+    }
     for (std::size_t s = 0; s < pipe.split.size(); ++s) {
       states_[s].loaded = states_[s].wanted = pipe.split[s];
       for (std::size_t c = 0; c < places_.size(); ++c)
@@ -129,7 +116,7 @@ class Run {
 
   bool done() const {
     return states_[0].taken == pipe_.items &&
-           std::all_of(states_.begin(), states_.end(), [](const StageState& s) {
+           std::all_of(states_.begin(), states_.end(), [](const CardProgram& s) {
              return s.window.empty() && s.input.empty() && s.writing == 0;
            });
   }
@@ -138,7 +125,7 @@ class Run {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t s = 0; s < states_.size(); ++s)
-        moved = hand_on(s) || take(s) || moved;
+        moved = move_on(s) || moved;
       moved = begin_items() || moved;
     }
     if (!pipe_.split.empty()) return;
@@ -148,10 +135,10 @@ class Run {
   }
 
   void happen(const Event& event) {
-    StageState& stage = states_[event.stage];
+    CardProgram& stage = states_[event.stage];
     const CardSet bit = card_bit(static_cast<int>(event.card));
     if (event.what == Event::item) {
-      --stage.running;
+      stage.end(event.number);
       stage.on &= ~bit;
       stage.counts.busy[event.card] += now_ - stage.since[event.card];
       stage.counts.items[event.card] += 1;
@@ -159,7 +146,6 @@ class Run {
       if (stage.last.seconds > 0) stage.counts.squares += compare_items(stage.last, ended, places_);
       stage.last = ended;
       stage.idle_since = now_;
-      find(stage, event.number).state = Item::ready;
     } else if (event.what == Event::load) {
       stage.loading &= ~bit;
       stage.loaded |= bit;
@@ -179,7 +165,7 @@ class Run {
     std::vector<const CardAverages*> averages;
     bool starved = false;
     for (std::size_t s = 0; s < states_.size(); ++s) {
-      StageState& stage = states_[s];
+      CardProgram& stage = states_[s];
       CardCounts counts = stage.counts;
       for (std::size_t c = 0; c < places_.size(); ++c)
         if (has(stage.on, c)) counts.busy[c] += now_ - stage.since[c];
@@ -188,7 +174,7 @@ class Run {
       averages.push_back(&stage.averages);
     }
     for (std::size_t s = 0; s < states_.size(); ++s) {
-      const StageState& stage = states_[s];
+      const CardProgram& stage = states_[s];
       CardStage& out = stages.emplace_back();
       out.place = static_cast<int>(s);
       out.memory = pipe_.stages[s].memory;
@@ -206,13 +192,13 @@ class Run {
     for (std::size_t s = 0; s < states_.size(); ++s)
       states_[s].wanted = wanted[s];
     for (std::size_t c = 0; c < places_.size(); ++c)
-      if (memory_of(c, [&](const StageState& stage) { return stage.wanted; }) >
+      if (memory_of(c, [&](const CardProgram& stage) { return stage.wanted; }) >
           pipe_.cards[c].memory)
         result_.memory_kept = false;
   }
 
   void load_or_unload(std::size_t s, std::size_t c) {
-    StageState& stage = states_[s];
+    CardProgram& stage = states_[s];
     const CardSet bit = card_bit(static_cast<int>(c));
     if ((stage.loaded & ~stage.on & ~stage.wanted & bit) != 0) {
       stage.loaded &= ~bit;
@@ -224,7 +210,7 @@ class Run {
     const CardSet all = stage.loading | stage.loaded | stage.unloading;
     if ((stage.wanted & ~all & bit) == 0 || stage.waiting == 0) return;
     const std::int64_t used = memory_of(
-        c, [](const StageState& state) { return state.loading | state.loaded | state.unloading; });
+        c, [](const CardProgram& state) { return state.loading | state.loaded | state.unloading; });
     if (used + pipe_.stages[s].memory > pipe_.cards[c].memory) return;
     stage.loading |= bit;
     events_.push({now_ + pipe_.stages[s].load_seconds, Event::load, s, c});
@@ -242,55 +228,18 @@ class Run {
     result_.models.push_back({stage, card, now_, 1e12});
   }
 
-  static Item& find(StageState& stage, std::int64_t number) {
-    return stage.window[static_cast<std::size_t>(number - stage.window.front().number)];
-  }
-
-  bool hand_on(std::size_t s) {
-    StageState& stage = states_[s];
-    bool moved = false;
-    for (;;) {
-      while (stage.writing > 0) {
-        if (s + 1 == states_.size()) {
-          result_.times.push_back(now_);
-        } else {
-          if (states_[s + 1].input.size() >= pipe_.pipe_records) return moved;
-          states_[s + 1].input.push_back(stage.writing_source);
-        }
-        --stage.writing;
-        moved = true;
-      }
-      if (stage.window.empty() || stage.window.front().state != Item::ready) return moved;
-      stage.writing = pipe_.stages[s].fan_out;
-      stage.writing_source = stage.window.front().source;
-      stage.window.pop_front();
-      moved = true;
-    }
-  }
-
-  bool take(std::size_t s) {
-    StageState& stage = states_[s];
-    const int threads = pipe_.stages[s].threads;
-    bool moved = false;
-    while (stage.waiting + stage.running < threads &&
-           stage.window.size() < 2 * static_cast<std::size_t>(threads)) {
-      std::int64_t source = stage.taken;
-      if (s == 0 ? stage.taken == pipe_.items : stage.input.empty()) return moved;
-      if (s > 0) {
-        source = stage.input.front();
-        stage.input.pop_front();
-      }
-      stage.window.push_back({stage.taken++, source});
-      if (stage.waiting++ == 0) stage.waits_since = now_;
-      moved = true;
-    }
+  bool move_on(std::size_t s) {
+    const bool waited = states_[s].waiting > 0;
+    const bool moved = simulation::move_on(states_, s, pipe_.pipe_records, pipe_.items,
+                                           [this](auto) { result_.times.push_back(now_); });
+    if (!waited && states_[s].waiting > 0) states_[s].waits_since = now_;
     return moved;
   }
 
   bool begin_items() {
     bool moved = false;
     CardSet free = card_bit(static_cast<int>(places_.size())) - 1;
-    for (const StageState& stage : states_)
+    for (const CardProgram& stage : states_)
       free &= ~stage.on;
     for (std::size_t s = states_.size(); s-- > 0;) {
       while (states_[s].waiting > 0) {
@@ -309,30 +258,27 @@ class Run {
   }
 
   void begin(std::size_t s, std::size_t card) {
-    StageState& stage = states_[s];
-    const auto first = std::find_if(stage.window.begin(), stage.window.end(),
-                                    [](const Item& item) { return item.state == Item::waits; });
-    first->state = Item::runs;
-    if (--stage.waiting == 0) stage.counts.short_of += now_ - stage.waits_since;
-    ++stage.running;
+    CardProgram& stage = states_[s];
+    const Item& item = stage.begin();
+    if (stage.waiting == 0) stage.counts.short_of += now_ - stage.waits_since;
     stage.on |= card_bit(static_cast<int>(card));
     stage.since[card] = now_;
     const double takes =
-        pipe_.stages[s].seconds(first->number, first->source) / pipe_.cards[card].speed;
-    result_.items.push_back({s, card, now_, now_ + takes, first->source});
-    events_.push({now_ + takes, Event::item, s, card, first->number});
+        pipe_.stages[s].seconds(item.number, item.source) / pipe_.cards[card].speed;
+    result_.items.push_back({s, card, now_, now_ + takes, item.source});
+    events_.push({now_ + takes, Event::item, s, card, item.number});
   }
 
   static constexpr double kSettle = 1;
   const SimulatedCards& pipe_;
-  std::vector<StageState> states_;
+  std::vector<CardProgram> states_;
   std::vector<CardPlace> places_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double now_ = 0, settled_ = 0;
   SimulatedCards::Result result_;
 };
 
-}  // namespace card_simulation
+}  // namespace simulation
 
 inline double SimulatedCards::Result::share_busy(std::size_t stage, double from, double to) const {
   double loaded = 0, busy = 0;
@@ -350,7 +296,7 @@ inline double SimulatedCards::Result::share_busy(std::size_t stage, double from,
 }
 
 inline SimulatedCards::Result SimulatedCards::run() const {
-  return card_simulation::Run(*this).run();
+  return simulation::CardRun(*this).run();
 }
 
 }  // namespace vfm

@@ -137,6 +137,31 @@ class CardHolder {
   pid_t pid_ = 0, worker_ = 0;
 };
 
+/// A thread that takes so many cards, has them at the same time, and gives them back.
+class Taker {
+ public:
+  explicit Taker(CardBoard& board, int cards = 1)
+      : thread_([=, this, &board] {
+          std::vector<CardBoard::Lease> leases;
+          for (int i = 0; i < cards; ++i)
+            leases.push_back(*board.take());
+          got_ = true;
+          for (const CardBoard::Lease& lease : leases)
+            board.give(lease);
+        }) {}
+  /// Whether it still has to wait for one after so long.
+  bool waits(int ms) const {
+    std::this_thread::sleep_for(milliseconds(ms));
+    return !got_;
+  }
+  /// Waits until it has had them.
+  void join() { thread_.join(); }
+
+ private:
+  std::atomic<bool> got_ = false;
+  std::thread thread_;
+};
+
 std::string card_warnings;  // of the log sink
 
 }  // namespace
@@ -149,17 +174,11 @@ TEST_CASE("the cards of one program: an item a card, and a model stays until no 
   REQUIRE((one && two));
   CHECK(one->card->name != two->card->name);
   CHECK(machine.loaded("stage") == 2);
-  std::atomic<bool> over = false, got = false;
-  std::thread third([&] {
-    const auto lease = board->take();
-    got = true;
-    board->give(*lease);
-  });
-  std::this_thread::sleep_for(milliseconds(120));
-  CHECK_FALSE(got);
+  Taker third(*board);
+  CHECK(third.waits(120));
   board->give(*one);
   third.join();
-  CHECK(got);
+  std::atomic<bool> over = false;
   const auto again = board->take();
   std::thread fourth([&] { CHECK_FALSE(board->take(&over)); });
   std::this_thread::sleep_for(milliseconds(120));
@@ -187,16 +206,10 @@ TEST_CASE("models of several stages are on one card where its memory allows, an 
   second->give(*second->take());
   CHECK((machine.loaded("first") == 1 && machine.loaded("second") == 1));
   const auto lease = first->take();
-  std::atomic<bool> got = false;
-  std::thread thread([&] {
-    const auto other = second->take();
-    got = true;
-    second->give(*other);
-  });
-  std::this_thread::sleep_for(milliseconds(120));
-  CHECK_FALSE(got);
+  Taker other(*second);
+  CHECK(other.waits(120));
   first->give(*lease);
-  thread.join();
+  other.join();
   CHECK(machine.loads() == 2);
   CHECK(machine.kept());
 }
@@ -207,17 +220,11 @@ TEST_CASE("where memory lacks, a stage that has nothing to do leaves its card to
   auto first = join_cards(machine, folder / "share", 1, 10, need_of("first", 6));
   auto second = join_cards(machine, folder / "share", 1, 10, need_of("second", 6));
   const auto lease = first->take();
-  std::atomic<bool> got = false;
-  std::thread thread([&] {
-    const auto other = second->take();
-    got = true;
-    second->give(*other);
-  });
-  std::this_thread::sleep_for(milliseconds(1300));
-  CHECK_FALSE(got);  // an item of the first is on it
+  Taker other(*second);
+  CHECK(other.waits(1300));  // an item of the first is on it
   CHECK(machine.loaded("first") == 1);
   first->give(*lease);
-  thread.join();
+  other.join();
   CHECK(machine.loaded("first") == 0);
   // It gets it at once where the other one says that no more comes.
   second->finished();
@@ -230,18 +237,10 @@ TEST_CASE("a program that is killed leaves its cards and its models' memory") {
   MadeMachine machine(10);
   CardHolder holder(folder / "share", 2, 10, true);
   auto board = join_cards(machine, folder / "share", 2, 10, need_of("stage", 6));
-  std::atomic<bool> got = false;
-  std::thread thread([&] {
-    const auto one = board->take();
-    const auto two = board->take();
-    got = true;
-    board->give(*one);
-    board->give(*two);
-  });
-  std::this_thread::sleep_for(milliseconds(200));
-  CHECK_FALSE(got);
+  Taker both(*board, 2);
+  CHECK(both.waits(200));
   holder.kill();
-  thread.join();
+  both.join();
   CHECK(machine.kept());
 }
 
@@ -252,15 +251,10 @@ TEST_CASE("the memory of a killed program counts as long as a worker of it lives
   auto board = join_cards(machine, folder / "share", 1, 10, need_of("stage", 6));
   CHECK(board->life() >= 0);
   holder.kill();
-  std::atomic<bool> got = false;
-  std::thread thread([&] {
-    board->give(*board->take());
-    got = true;
-  });
-  std::this_thread::sleep_for(milliseconds(300));
-  CHECK_FALSE(got);
+  Taker one(*board);
+  CHECK(one.waits(300));
   holder.kill_worker();
-  thread.join();
+  one.join();
   CHECK(machine.kept());
 }
 
@@ -349,51 +343,11 @@ TEST_CASE("a card that fails is left out by name; where none is left, that is an
   set_log_sink(nullptr, LogLevel::warning);
 }
 
-TEST_CASE("decoding has sessions beside models, and their memory is kept from these") {
-  const TemporaryFolder folder;
-  MadeMachine machine(10);
-  std::vector<Card> cards = cards_of(2, 10);
-  cards[1].kinds |= card_flag(CardKind::decode);
-  cards[1].sessions = 2;
-  CardBoard decoder(folder / "share", cards,
-                    {.stage = "decoder", .kind = CardKind::decode, .memory = 2}, {});
-  CHECK(decoder.cards().size() == 1);
-  const auto model = std::make_unique<CardBoard>(folder / "share", cards, need_of("model", 7),
-                                                 machine.actions(need_of("model", 7)));
-  const auto one = decoder.take(), two = decoder.take();
-  CHECK((one->card->name == "card 1" && two->card->name == "card 1"));
-  std::atomic<bool> got = false, over = false;
-  std::thread third([&] {
-    const auto lease = decoder.take();
-    got = true;
-    decoder.give(*lease);
-  });
-  std::this_thread::sleep_for(milliseconds(120));
-  CHECK_FALSE(got);
-  decoder.give(*one);
-  third.join();
-  // 10 - 2 * 2 is too little for the model, whether sessions are in use or not.
-  const auto lease = model->take();
-  CHECK(lease->card->name == "card 0");
-  std::thread timer([&] {
-    std::this_thread::sleep_for(milliseconds(200));
-    over = true;
-  });
-  CHECK_FALSE(model->take(&over));
-  timer.join();
-  model->give(*lease);
-  decoder.give(*two);
-}
-
 TEST_CASE("cards that cannot be used are refused before any work") {
   const CardNeed need = need_of("stage", 20);
   CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no card for stage"));
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
                     Catch::Contains("needs 20 bytes") && Catch::Contains("10 at most"));
-  CardNeed encodes = need;
-  encodes.kind = CardKind::encode;
-  CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
-                    Catch::Contains("none of the cards can encode"));
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));
