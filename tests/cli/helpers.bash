@@ -86,6 +86,13 @@ make_shots() {
     -filter_complex "[0][1][2]concat=n=3:v=1" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
 }
 
+# clip_model FOLDER: a small CLIP that sees and reads.
+clip_model() {
+  local golden=$VFM_ROOT/tests/golden
+  cp -r "$golden/sentences/clip" "$1"
+  sed 's/24/8/g' "$golden/picture_encoders/clip/preprocessor_config.json" >"$1/preprocessor_config.json"
+}
+
 # media_folder: for a setup_file. $MEDIA, a folder with shots.mp4 (make_shots), is made and is the current one then.
 media_folder() {
   export MEDIA="$BATS_FILE_TMPDIR/media"
