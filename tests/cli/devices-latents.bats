@@ -142,10 +142,7 @@ same_clips() {
   vfm-generate "${slow[@]}" --device cpu -j1 -o one <lines >one.jsonl
   vfm-generate "${slow[@]}" --devices cpu,cpu -o two <lines >two.jsonl 2>err 3>&- &
   generating=$!
-  for _ in $(seq 600); do
-    if compgen -G 'two/*.state*' >/dev/null; then break; fi
-    sleep 0.02
-  done
+  await compgen -G 'two/*.state*'
   kill -KILL "$(await_worker "$generating")"
   status=0
   wait "$generating" || status=$?

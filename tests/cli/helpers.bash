@@ -69,6 +69,16 @@ fails() {
   [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
 }
 
+# await COMMAND...: again and again until it succeeds; fails after a minute.
+await() {
+  for _ in $(seq 3000); do
+    ! "$@" >/dev/null 2>&1 || return 0
+    sleep 0.02
+  done
+  echo "in a minute this did not come true: $*"
+  return 1
+}
+
 # quiet_ffmpeg ARGS...: ffmpeg that speaks only of errors and asks nothing.
 quiet_ffmpeg() { ffmpeg -nostdin -loglevel error -y "$@"; }
 

@@ -7,13 +7,7 @@ workers_of() { pgrep -P "$1" -f -- --serve-card || true; }
 
 # await_worker PID: the number of one of its workers, which is there soon.
 await_worker() {
-  local worker
-  for _ in $(seq 600); do
-    worker=$(workers_of "$1" | head -1)
-    [ -z "$worker" ] || { echo "$worker"; return; }
-    sleep 0.02
-  done
-  return 1
+  await pgrep -P "$1" -f -- --serve-card && workers_of "$1" | head -1
 }
 
 # dies_at N COMMAND...: each worker of the command dies as it waits for the N-th thing that it is told: the 1st is what to
