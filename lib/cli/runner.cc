@@ -151,9 +151,9 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
 void check_names(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
-    // CLI11 puts checks behind the word.
+    // CLI11 puts checks behind the word. A SOURCE may be model:DIR.
     if (type.find("DIR") == std::string::npos && !type.starts_with("FILE") &&
-        !type.starts_with("RUN"))
+        !type.starts_with("PATH") && !type.starts_with("RUN") && !type.starts_with("SOURCE"))
       continue;
     for (const std::string& name : option->results())
       if (!is_utf8(name)) fail_usage("{}: {}", option->get_name(), no_utf8_message(name));

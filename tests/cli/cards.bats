@@ -35,7 +35,8 @@ kept() {
   export VFM_SLOTS=16
   "$MADE" long.jsonl -j4 --share share --cards $CARDS --stage killed --model 10 --card-log log.1 >/dev/null 2>&1 3>&- &
   local killed=$!
-  until [ -e log.1 ] && [ "$(grep -c 'item' log.1)" -eq 4 ]; do sleep 0.01; done
+  four_items() { [ "$(grep -c item log.1)" -eq 4 ]; }
+  await four_items
   "$MADE" short.jsonl -j8 --share share --cards $CARDS --stage next --model 10 --card-log log.2 >out 3>&- &
   sleep 0.3
   [ ! -s log.2 ]

@@ -4,6 +4,7 @@
 
 load helpers
 load small_clips
+load workers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -37,20 +38,6 @@ make_shards() {
 
 # pack ARG...: by a tokenizer with weights.
 pack() { vfm-pack "${weights[@]}" "$@"; }
-
-# workers_of PID: the numbers of its workers.
-workers_of() { pgrep -P "$1" -f -- --serve-card || true; }
-
-# await_workers PID COUNT: their numbers, when so many are there.
-await_workers() {
-  local found
-  for _ in $(seq 600); do
-    found=$(workers_of "$1")
-    [ "$(wc -w <<<"$found")" -lt "$2" ] || { echo "$found"; return; }
-    sleep 0.02
-  done
-  return 1
-}
 
 @test "vfm-pack: latents and errors of one worker, of two, and of one device are the same bytes" {
   make_shards a b
@@ -87,8 +74,7 @@ await_workers() {
   packing=$!
   exec 7>list
   echo a.tar >&7
-  worker=$(await_workers "$packing" 1 | head -1)
-  kill -KILL "$worker"
+  kill -KILL "$(await_worker "$packing")"
   printf '%s\n' b.tar d.tar >&7
   exec 7>&-
   status=0
@@ -97,20 +83,12 @@ await_workers() {
   [ "$status" -eq 1 ]
   grep -q "cpu [01].*is left out" err
   diff -r here there
-  # On the last card: killed as it starts the run ends, later another one is started. The same command goes on.
+  # On the last card: one that dies as it begins ends the run, later another one is started. The same command goes on.
   rm -rf there
-  exec 7<>list
-  vfm-pack "${weights[@]}" --devices cpu -o there - <list >out.jsonl 2>err 3>&- 7>&- &
-  packing=$!
-  echo a.tar >&7
-  kill -KILL "$(await_workers "$packing" 1)"
-  echo b.tar >&7
-  exec 7>&-
-  status=0
-  wait "$packing" || status=$?
-  cat err
-  grep -q "cpu 0.*SIGKILL" err
-  if grep -q "is started again" err; then [ "$status" -eq 0 ]; else [ "$status" -eq 1 ]; fi
+  fails 1 dies_at 1 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar
+  grep -q "^vfm-pack: no card is left for vfm-pack: 'cpu 0': .*SIGKILL" err
+  dies_at 4 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar >/dev/null 2>err
+  grep -q "the worker on cpu 0 is started again" err
   pack --devices cpu -o there a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
   diff -r here there
 }
@@ -164,12 +142,8 @@ same_clips() {
   vfm-generate "${slow[@]}" --device cpu -j1 -o one <lines >one.jsonl
   vfm-generate "${slow[@]}" --devices cpu,cpu -o two <lines >two.jsonl 2>err 3>&- &
   generating=$!
-  for _ in $(seq 600); do
-    if compgen -G 'two/*.state*' >/dev/null; then break; fi
-    sleep 0.02
-  done
-  worker=$(await_workers "$generating" 1 | head -1)
-  kill -KILL "$worker"
+  await compgen -G 'two/*.state*'
+  kill -KILL "$(await_worker "$generating")"
   status=0
   wait "$generating" || status=$?
   cat err two/errors.jsonl || true

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 load small_clips
+load workers
 bats_require_minimum_version 1.5.0
 
 setup_file() { make_small_clips; }
@@ -15,12 +16,7 @@ setup() {
 make_shards() {
   local name
   for name in "$@"; do
-    mkdir "src-$name"
-    for key in c1 c2 c3; do
-      cp "$CLIPS/$key".* "src-$name/"
-      echo "A $name square, $key." >"src-$name/$key.txt"
-    done
-    pack_clips "$name"
+    clip_shard "$name" "c1=A $name square, c1." "c2=A $name square, c2." "c3=A $name square, c3."
   done
 }
 
@@ -29,20 +25,6 @@ embed() { vfm-embed --video "$golden/picture_encoders/siglip" --text "$golden/se
 
 # same_columns DIR DIR: but for the folder's name.
 same_columns() { [ "$(column_hashes "$1")" = "$(column_hashes "$2")" ]; }
-
-# workers_of PID: the numbers of its workers.
-workers_of() { pgrep -P "$1" -f -- --serve-card || true; }
-
-# await_worker PID: the number of one of its workers, which is there soon.
-await_worker() {
-  local worker
-  for _ in $(seq 400); do
-    worker=$(workers_of "$1" | head -1)
-    [ -z "$worker" ] || { echo "$worker"; return; }
-    sleep 0.02
-  done
-  return 1
-}
 
 # gone PID...: all have ended, or do so within a few seconds.
 gone() {
@@ -86,8 +68,7 @@ begin_embed() {
 
 @test "scores of clips by models in workers are those of one device" {
   make_shards a b
-  cp -r "$golden/sentences/clip" model
-  sed 's/24/8/g' "$golden/picture_encoders/clip/preprocessor_config.json" >model/preprocessor_config.json
+  clip_model model
   for device in --device=cpu --devices=cpu,cpu; do
     vfm-embed --video model --text none --text-image --concept fox='a photo of a fox' --windows 1 $device \
       -o "out$device" a.tar b.tar >/dev/null
@@ -113,20 +94,31 @@ begin_embed() {
 @test "when no worker can live the run ends, and says so" {
   make_shards a
   local by=(--video "$golden/picture_encoders/siglip" --text none)
-  vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar >/dev/null 2>err 3>&- &
-  embedding=$!
-  while [ -e "/proc/$embedding" ] && ! grep -q '^State:.Z' "/proc/$embedding/status"; do
-    for worker in $(workers_of "$embedding"); do kill -STOP "$worker"; kill -KILL "$worker"; done 2>/dev/null
-  done
-  local got=0
-  wait "$embedding" || got=$?
-  # One that was quicker than we are has done all of the work.
-  [ "$got" -ne 0 ] || skip "the work was done before a worker was found"
-  [ "$got" -eq 1 ]
-  tail -1 err | grep -qE "^vfm-embed: .*(no card is left|two workers died at it)"
+  fails 1 dies_at 1 vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar
+  [ "$(grep -c "is left out for vfm-embed from now on: its worker has died of SIGKILL" err)" -eq 2 ]
+  grep -q "^vfm-embed: no card is left for vfm-embed: .*'cpu 0': .*SIGKILL" err
+  [ "$(tail -1 out.txt | jq -r .kind)" != end ]
   [ ! -e killed/a.embed.tar ]
   # Once more it is done.
   vfm-embed "${by[@]}" --devices cpu -o killed a.tar >/dev/null
+}
+
+@test "what two workers die of is given up, with its own error, and the run goes on to its end" {
+  make_shards a b
+  local by=(--video "$golden/picture_encoders/siglip" --text none)
+  fails 1 dies_at 2 vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar b.tar
+  [ "$(grep -c "is left out" err)" -le 1 ]
+  grep -q "is started again" err
+  [ "$(tail -1 out.txt | jq -c '[.kind, .status]')" = '["end",1]' ]
+  [ "$(jq -r '[.input, .code] | join(" ")' killed/embed-errors.jsonl | sort -u)" = $'a.tar crash\nb.tar crash' ]
+  grep -q "two workers died at it" killed/embed-errors.jsonl
+  # The same command makes what a run without such deaths makes; so does one whose only worker dies once in a while.
+  vfm-embed "${by[@]}" --devices cpu,cpu -o killed a.tar b.tar >/dev/null
+  vfm-embed "${by[@]}" --device cpu -o here a.tar b.tar >/dev/null
+  same_columns here killed
+  dies_at 3 vfm-embed "${by[@]}" --devices cpu -j2 -o again a.tar b.tar >/dev/null 2>err
+  grep -q "the worker on cpu 0 is started again" err
+  same_columns here again
 }
 
 @test "Ctrl-C ends a program with its workers, and kill -9 of it leaves none" {
@@ -182,8 +174,7 @@ begin_embed() {
 @test "scores of captions by models in workers are those of one device" {
   make_shards a b
   cp -r "$golden/qwen/untied" model
-  cp -r "$golden/sentences/clip" clip
-  sed 's/24/8/g' "$golden/picture_encoders/clip/preprocessor_config.json" >clip/preprocessor_config.json
+  clip_model clip
   for device in --device=cpu --devices=cpu,cpu; do
     vfm-caption --score --score-model model --score-clip clip --frame-tokens 4 $device -o "out$device" a.tar b.tar >/dev/null
   done

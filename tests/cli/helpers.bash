@@ -69,6 +69,16 @@ fails() {
   [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
 }
 
+# await COMMAND...: again and again until it succeeds; fails after a minute.
+await() {
+  for _ in $(seq 3000); do
+    ! "$@" >/dev/null 2>&1 || return 0
+    sleep 0.02
+  done
+  echo "in a minute this did not come true: $*"
+  return 1
+}
+
 # quiet_ffmpeg ARGS...: ffmpeg that speaks only of errors and asks nothing.
 quiet_ffmpeg() { ffmpeg -nostdin -loglevel error -y "$@"; }
 
@@ -84,6 +94,13 @@ make_shots() {
     -f lavfi -i "testsrc2=size=96x64:rate=12:duration=1.5" \
     -f lavfi -i "color=blue:size=96x64:rate=12:duration=1.5" \
     -filter_complex "[0][1][2]concat=n=3:v=1" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
+}
+
+# clip_model FOLDER: a small CLIP that sees and reads.
+clip_model() {
+  local golden=$VFM_ROOT/tests/golden
+  cp -r "$golden/sentences/clip" "$1"
+  sed 's/24/8/g' "$golden/picture_encoders/clip/preprocessor_config.json" >"$1/preprocessor_config.json"
 }
 
 # media_folder: for a setup_file. $MEDIA, a folder with shots.mp4 (make_shots), is made and is the current one then.

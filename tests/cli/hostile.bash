@@ -25,7 +25,7 @@ damaged_media() {
   rm -rf damaged clips
   "$here/mutate" seeds damaged "$first" "$count"
   find damaged -type f | sort >asked
-  endures clips vfm-clip -j2 --timeout 20s --max-pixels 1M --preset ultrafast --no-stitch -o clips "$@" - <asked || return 1
+  endures clips vfm-clip -j8 --timeout 20s --max-pixels 1M --preset ultrafast --no-stitch -o clips "$@" - <asked || return 1
   jq -se "$known_codes and all(.code != \"other\")" clips/errors.jsonl >codes || { cat clips/errors.jsonl; return 1; }
   sort -u <(jq -r .input clips/errors.jsonl) <(jq -r '.source // empty, (.sources // [])[]' clips.out) \
     <(sed -nE "s/^vfm-clip: '(.*)' has the same contents as .*/\1/p" clips.err) >told

@@ -93,9 +93,9 @@ isolates() {
 @test "a signal ends a run in which a decoder hangs" {
   local pid got=0
   env LD_PRELOAD="$PWD/misbehave.so" vfm-clip -vv -j1 --timeout 0 -o probe wide.mp4 >m
-  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip -j1 -o out asleep.mp4 >m 3>&- &
+  env LD_PRELOAD="$PWD/misbehave.so" HANGS="$PWD/hangs" vfm-clip -j1 -o out asleep.mp4 >m 3>&- &
   pid=$!
-  sleep 0.7
+  await test -e hangs
   kill -TERM $pid
   wait $pid || got=$?
   [ "$got" -eq 143 ]

@@ -167,4 +167,13 @@ END
     [ "$status" -eq 2 ]
     [[ "$stderr" = *"--out"*": the name 'caf\\xE9' is not in UTF-8"* ]]
   done
+  # So is one in a value that says more.
+  refused() {
+    run --separate-stderr "$@"
+    echo "$1: $status $stderr"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" = *"caf\\xE9"*"' is not in UTF-8"* ]]
+  }
+  refused vfm-caption --from "model:$bad" x.tar
+  refused vfm-generate --model x --lora "$bad:0.5" -o y prompt
 }

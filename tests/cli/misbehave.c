@@ -2,7 +2,7 @@
 // coded picture: 98 hangs asleep, 100 hangs busy, 102 reads where nothing is, 104 takes memory without end, 106 opens a
 // file and an address, and dies where either works, 108 of a process of its own counts on that it gets on, and does
 // not, 110 hangs asleep after 60000 ticks, 112 of a process of its own answers its parent with an error of no known kind.
-// Pictures of other widths are decoded as ever.
+// Pictures of other widths are decoded as ever. Who hangs asleep makes the file $HANGS before.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,8 +40,10 @@ static void misbehave(int width, const AVPacket* packet) {
   if (width == 112) lies = 1;
   while (width == 108 && shared) ++*shared;
   volatile int* nowhere = NULL;
-  if (width == 98 || (width == 110 && packet && packet->pts > 60000))
+  if (width == 98 || (width == 110 && packet && packet->pts > 60000)) {
+    if (getenv("HANGS")) close(open(getenv("HANGS"), O_WRONLY | O_CREAT, 0644));
     for (;;) pause();
+  }
   if (width == 100)
     for (volatile int i = 0;; ++i) {
     }

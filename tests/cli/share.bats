@@ -56,12 +56,12 @@ pipe() {
   export VFM_SLOTS=2
   "$MADE" long.jsonl --share slots >long.out 3>&- &
   local stopped=$!
-  until grep -q made slots; do sleep 0.01; done
+  await grep made slots
   sleep 0.3
   kill -STOP "$stopped"
   "$MADE" short.jsonl --share slots --share-report page.html --progress >short.out 2>said 3>&- &
   local waits=$!
-  until grep -q 'kill -CONT' said; do sleep 0.1; done
+  await grep 'kill -CONT' said
   kill -CONT "$stopped"
   wait "$stopped"
   wait "$waits"

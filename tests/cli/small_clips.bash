@@ -30,3 +30,15 @@ refused_first() {
 pack_clips() {
   tar --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 -C "src-$1" -cf "$1.tar" .
 }
+
+# clip_shard NAME KEY[=CAPTION]...: NAME.tar of those clips and pictures, with the captions of those that have one.
+clip_shard() {
+  local one key
+  mkdir "src-$1"
+  for one in "${@:2}"; do
+    key=${one%%=*}
+    cp "$CLIPS/$key".* "src-$1/"
+    [ "$key" = "$one" ] || printf %s "${one#*=}" >"src-$1/$key.txt"
+  done
+  pack_clips "$1"
+}

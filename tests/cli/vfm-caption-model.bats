@@ -13,16 +13,8 @@ setup() {
 # ask ARG...: with small frames and short texts.
 ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens "${MOST:-6}" "$@"; }
 
-# make_shard NAME KEY...: NAME.tar with those of the clips.
-make_shard() {
-  local key
-  mkdir "src-$1"
-  for key in "${@:2}"; do cp "$CLIPS/$key".* "src-$1/"; done
-  pack_clips "$1"
-}
-
 @test "a model captions clips and pictures, and the json says which model it was" {
-  make_shard a c1 c2 c3
+  clip_shard a c1 c2 c3
   run --separate-stderr ask a.tar
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
@@ -59,7 +51,7 @@ make_shard() {
 
 @test "llama.cpp's files beside those of Hugging Face are a model, and its captions those of their numbers" {
   local golden=$VFM_ROOT/tests/golden/gguf
-  make_shard a c1 c2 c3
+  clip_shard a c1 c2 c3
   rm model/*.safetensors model/model.safetensors.index.json
   cp "$golden"/model/* model/
   ask -j1 a.tar >/dev/null
@@ -99,9 +91,9 @@ make_shard() {
 }
 
 @test "captions do not depend on -j or on what else is captioned, and are kept by a second run" {
-  make_shard a c1 c2 c3
-  make_shard b c2
-  make_shard c c3 c1
+  clip_shard a c1 c2 c3
+  clip_shard b c2
+  clip_shard c c3 c1
   ask -j1 -o one a.tar b.tar c.tar >one.jsonl
   ask -j2 -o two c.tar b.tar a.tar >two.jsonl
   for shard in a b c; do cmp "one/$shard.caption.tar" "two/$shard.caption.tar"; done
@@ -127,7 +119,7 @@ make_shard() {
 }
 
 @test "a long clip is asked about window by window" {
-  make_shard a c1 c2
+  clip_shard a c1 c2
   ask --window 16 --fps 4 a.tar >/dev/null
   [ "$(field a.caption.tar c1 '.caption_windows | length')" -eq 2 ]
   [ "$(field a.caption.tar c1 '.caption_windows[] | [.start, .end] | join("-")' | paste -sd' ')" = "0-1.333333 1.333333-3" ]
@@ -138,7 +130,7 @@ make_shard() {
 }
 
 @test "further questions are answered beside the caption, of each window, and change nothing of it" {
-  make_shard a c1 c2
+  clip_shard a c1 c2
   ask --window 16 -o alone a.tar >/dev/null
   ask --window 16 --also short="Say it in ten words." a.tar >out.jsonl
   [ "$(field a.caption.tar c1 .caption)" = "$(field alone/a.caption.tar c1 .caption)" ]
@@ -157,7 +149,7 @@ make_shard() {
 }
 
 @test "an answer that does not fit its schema costs its field, and is drawn again with other numbers" {
-  make_shard a c1 c2
+  clip_shard a c1 c2
   echo '{"type":"object"}' >schema.json
   run --separate-stderr ask --also facts="Which colours?" --schema facts=schema.json a.tar
   [ "$status" -eq 1 ]
@@ -169,7 +161,7 @@ make_shard() {
 }
 
 @test "what is drawn is drawn again by the same seed alone" {
-  make_shard a c1
+  clip_shard a c1
   for out in first again; do ask --temperature 1.5 --top-p 0.95 --seed 3 -o "$out" a.tar >/dev/null; done
   cmp first/a.caption.tar again/a.caption.tar
   ask --temperature 1.5 --top-p 0.95 --seed 4 -o other a.tar >/dev/null
@@ -178,7 +170,7 @@ make_shard() {
 }
 
 @test "a dry run tells what the model needs and does for a clip" {
-  make_shard a c1
+  clip_shard a c1
   run --separate-stderr ask --dry-run a.tar
   [ "$status" -eq 0 ]
   jq -e '.model | .clips == 1 and .together == 8 and .text_tokens == 6
@@ -198,7 +190,7 @@ make_shard() {
 }
 
 @test "a clip that cannot be asked about costs itself, and the next source is asked" {
-  make_shard good c1 c2 c3
+  clip_shard good c1 c2 c3
   ask good.tar >/dev/null
   head -c 600 "$CLIPS/c2.mp4" >src-good/c2.mp4
   quiet_ffmpeg -f lavfi -i "color=red:size=8x2000" -frames:v 1 src-good/c4.png
@@ -216,7 +208,7 @@ make_shard() {
 }
 
 @test "a prompt and a text that the model has no room for are an error of the clip" {
-  make_shard a c1
+  clip_shard a c1
   sed -i 's/"max_position_embeddings": 32768/"max_position_embeddings": 60/' model/config.json
   run --separate-stderr ask a.tar
   [ "$status" -eq 1 ]
@@ -232,7 +224,7 @@ refused() {
 }
 
 @test "folders that are no such model are refused before any work" {
-  make_shard a c2
+  clip_shard a c2
   FROM=model:nowhere refused "no such model folder: 'nowhere'"
   FROM="model:$VFM_ROOT/tests/golden/picture_encoders/clip" refused "holds a model of type clip"
   FROM=model:model,model:other refused "names two models"
@@ -255,7 +247,7 @@ refused() {
 }
 
 @test "options of models without a model, and values that cannot be, are refused" {
-  make_shard a c2
+  clip_shard a c2
   run --separate-stderr vfm-caption --prompt x a.tar
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"--prompt and --prompt-file ask a model: name one"* ]]
@@ -276,7 +268,7 @@ refused() {
 }
 
 @test "a GPU that is asked for and not there is an error before any work, and --device is about a model" {
-  make_shard a c1
+  clip_shard a c1
   if vfm-train --version | grep -q 'no usable GPU\|without CUDA'; then
     run --separate-stderr ask --device cuda a.tar
     [ "$status" -eq 2 ]

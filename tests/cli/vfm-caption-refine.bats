@@ -63,9 +63,7 @@ captioned() {
 }
 
 @test "what a model that sees says is refined, too, and both say whether they were cut" {
-  mkdir src-a
-  cp "$CLIPS"/c[12].mp4 src-a
-  pack_clips a
+  clip_shard a c1 c2
   see=(--from "model:$VFM_ROOT/tests/golden/qwen/untied" --frame-tokens 4 --max-tokens 6)
   vfm-caption "${see[@]}" -o seen a.tar >/dev/null
   vfm-caption "${see[@]}" --refine words --also short="Short?" --max-characters 3 a.tar >out.jsonl

@@ -9,21 +9,13 @@ setup_file() { make_small_clips; }
 setup() {
   setup_tools
   cp -r "$VFM_ROOT/tests/golden/qwen/untied" model
-  cp -r "$VFM_ROOT/tests/golden/sentences/clip" clip
-  sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" >clip/preprocessor_config.json
+  clip_model clip
 }
 score() { vfm-caption --score --score-model model --score-clip clip --frame-tokens 4 "$@"; }
 
 # make_shard NAME KEY=CAPTION...: NAME.tar and NAME.caption.tar.
 make_shard() {
-  local one key
-  mkdir "src-$1"
-  for one in "${@:2}"; do
-    key=${one%%=*}
-    cp "$CLIPS/$key".* "src-$1/"
-    printf %s "${one#*=}" >"src-$1/$key.txt"
-  done
-  pack_clips "$1"
+  clip_shard "$@"
   vfm-caption --from existing:member "$1.tar" >/dev/null
 }
 

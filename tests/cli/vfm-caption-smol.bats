@@ -9,9 +9,7 @@ setup_file() { make_small_clips; }
 setup() {
   setup_tools
   cp -r "$VFM_ROOT/tests/golden/smolvlm/smolvlm" model
-  mkdir src-a
-  cp "$CLIPS"/* src-a/
-  pack_clips a
+  clip_shard a c1 c2 c3
 }
 ask() { vfm-caption --from "model:${MODEL:-model}" --max-tokens 6 "$@"; }
 
@@ -30,9 +28,7 @@ ask() { vfm-caption --from "model:${MODEL:-model}" --max-tokens 6 "$@"; }
   [ "$(field one/a.caption.tar c1 '.caption_model | [.fps, .input.tile, .input.video.frames] | join(" ")')" = "1 16 6" ]
   run --separate-stderr ask -v -o one a.tar
   [[ "$stderr" == *"'one/a.caption.tar' is there already"* ]]
-  mkdir src-c
-  cp "$CLIPS/c2.mp4" src-c/
-  pack_clips c
+  clip_shard c c2
   ask --fps 1 c.tar >/dev/null
   [ "$(field c.caption.tar c2 .caption)" = "$(field one/a.caption.tar c2 .caption)" ]
   ask --fps 4 -o more c.tar >/dev/null

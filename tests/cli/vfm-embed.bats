@@ -230,7 +230,7 @@ END
   three a
   rm a.caption.tar
   make_shard b "br=red=a red fox"
-  both_towers
+  clip_model model
   vfm-embed --video model --device cpu a.tar >embedded.jsonl
   vfm-embed --video model --text model --device cpu b.tar
   run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
@@ -259,16 +259,10 @@ END
   [[ "$stderr" == *"holds another model now"* ]]
 }
 
-# both_towers: model, a CLIP with both towers, its tokenizer and preprocessing.
-both_towers() {
-  cp -r "$VFM_ROOT/tests/golden/sentences/clip" model
-  sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" >model/preprocessor_config.json
-}
-
 @test "clips are scored by a head, by their captions and by prompts, and filtered by the scores" {
   three a
   three b
-  both_towers
+  clip_model model
   heads="$VFM_ROOT/tests/golden/aesthetic_heads"
   scored=(vfm-embed --video model --video-frames 1 --text model --device cpu --text-image
     --concept fox='a red fox' --concept same_as_r='a red square' --aesthetic)
@@ -323,7 +317,7 @@ END
 
 @test "scores that cannot be are refused before any work; one bad sample costs its own" {
   three a
-  both_towers
+  clip_model model
   heads="$VFM_ROOT/tests/golden/aesthetic_heads"
   refused() {
     run --separate-stderr vfm-embed "${@:2}" --device cpu a.tar
@@ -383,7 +377,7 @@ END
 
 @test "texts whose vectors are no numbers are errors: a query, a prompt, captions" {
   three a
-  both_towers
+  clip_model model
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan text_model.final_layer_norm.weight
   vfm-embed --video model --text none --device cpu a.tar >/dev/null
   run --separate-stderr vfm-embed --search 'a red square' a.tar
