@@ -15,7 +15,7 @@ void count_left_behind() {
   if (++g_left <= kMostLeftBehind) return;
   end_run(
       format("more than {} decodings hang, which this program can neither end nor carry on with; "
-             "give the same command with --isolate, which ends each alone",
+             "with --isolate, in programs that have it, each ends alone",
              kMostLeftBehind));
 }
 

@@ -285,8 +285,9 @@ int run(int argc, char** argv, Tool& tool) {
   wait_politely();
   const int status = run_tool(tool, common, stream_id(tool, app));
   if (const int left = left_behind(); left > 0) {
-    log_warning("{} decodings hang in FFmpeg and end with this program; --isolate ends each alone",
-                left);
+    const bool isolates = app.get_option_no_throw("--isolate") != nullptr;
+    log_warning("{} decodings hang in FFmpeg and end with this program{}", left,
+                isolates ? "; --isolate ends each alone" : "");
     std::fflush(stdout);
     ::_exit(status);  // what they still use must stay
   }

@@ -81,7 +81,7 @@ isolates() {
   bad vfm-clip -j18 --timeout 1s -o out n*.mp4 wide.mp4
   echo "$stderr"
   [ "$status" -eq 1 ]
-  [[ "$stderr" = *"more than 16 decodings hang, "*"give the same command with --isolate, which ends each alone"* ]]
+  [[ "$stderr" = *"more than 16 decodings hang, "*"with --isolate, in programs that have it, each ends alone"* ]]
   [[ "$output" != *'"kind":"end"'* ]]
   # It is a run that did not end: the same command goes on.
   vfm-clip -o out n*.mp4 wide.mp4 >m

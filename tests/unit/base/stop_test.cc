@@ -70,7 +70,7 @@ TEST_CASE("one more that hangs than a program carries ends the run, and the firs
   CHECK_THROWS_AS(check_stop(), Stopped);
   CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);
   CHECK_THAT(run_end_message(), Catch::Contains("more than 16 decodings hang") &&
-                                    Catch::Contains("give the same command with --isolate"));
+                                    Catch::Contains("with --isolate, in programs that have it"));
   while (left_behind() > 0)
     count_returned();
   CHECK(run_ends());
