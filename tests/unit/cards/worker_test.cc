@@ -39,8 +39,6 @@ class Obedient final : public Service {
  public:
   explicit Obedient(const Parcel& open) : open_(open.words) {}
 
-  Parcel opened() const override { return {"", open_, {}}; }
-
   Parcel answer(const Parcel& request) override {
     ++asked_;
     const std::string& what = request.name;
@@ -62,6 +60,7 @@ class Obedient final : public Service {
     if (what == "lie about kind") say_raw({.say = static_cast<Say>(99)});
     if (what == "say nothing whole") (void)!::write(3, "x", 1);
     Parcel answer = request;
+    answer.words["open"] = open_;
     answer.words["process"] = ::getpid();
     answer.words["asked"] = asked_;
     answer.words["gpus"] = ::getenv("CUDA_VISIBLE_DEVICES");
@@ -111,11 +110,11 @@ void keep_line(LogLevel, std::string_view line) {
 
 TEST_CASE("a worker opens its service and answers, with its errors as they are there") {
   Worker worker(kCard, kPlan);
-  CHECK(worker.opened().words == Json{{"x", 7}});
   for (const std::size_t bytes : {0u, 5u, 9u << 20}) {
     const std::string text(bytes, 'y');
     const Parcel answer = worker.ask({"", Json::object(), {bytes_tensor(text)}});
     CHECK(text_of(answer.tensors.at(0)) == text);
+    CHECK(answer.words["open"] == Json{{"x", 7}});
     CHECK(answer.words["gpus"] == "");
     CHECK(answer.words["process"] != ::getpid());
   }
