@@ -23,6 +23,7 @@
 #include "cards/service.h"
 #include "cards/wire.h"
 #include "cards/worker_pool.h"
+#include "support/usage_error.h"
 #include "tensor/device.h"
 
 using namespace vfm;
@@ -241,6 +242,20 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
   }
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(answered == 40);
+}
+
+TEST_CASE("a pool whose workers cannot be opened tells the user's error as it is") {
+  set_log_sink(keep_line, LogLevel::error);
+  WorkerPlan plan = kPlan;
+  plan.open.words = {{"refuse", true}};
+  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, plan);
+  CHECK(usage_error([&] { pool.open(); }) == "no such folder");
+  // Of no request: it is no fault of an input.
+  CHECK_THROWS_WITH(pool.ask({}), Catch::Contains("no card is left for test"));
+  set_log_sink(nullptr, LogLevel::warning);
+  WorkerPool good("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  good.open();
+  CHECK(good.ask({"", Json::object(), {}}).words["asked"] == 1);
 }
 
 TEST_CASE("a card whose workers die at each request is left out after some") {
