@@ -24,26 +24,34 @@ struct DevicesOptions {
     option->type_name("all|0,2|cpu")->delimiter(',')->allow_extra_args(false);
     option->excludes(app.get_option("--device"));
   }
+  /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
+  /// there.
+  const std::vector<Card>& cards() {
+    if (found_.empty() && !devices.empty()) found_ = cards::find_cards(devices);
+    return found_;
+  }
+
+ private:
+  std::vector<Card> found_;
 };
 
 }  // namespace vfm::cli
 
 /// The numbers of their GPUs, for media::choose_hardware(); without --devices, and of cpu, the
-/// first. Throws Error{usage} for cards that are not there.
-inline std::vector<int> decoding_gpus(const vfm::cli::DevicesOptions& options,
+/// first. Throws what DevicesOptions::cards() throws.
+inline std::vector<int> decoding_gpus(vfm::cli::DevicesOptions& options,
                                       const vfm::cli::HwaccelOptions& hwaccel) {
   std::vector<int> gpus;
-  if (!options.devices.empty() && hwaccel.hwaccel != "none")
-    for (const vfm::Card& card : vfm::cards::find_cards(options.devices))
+  if (hwaccel.hwaccel != "none")
+    for (const vfm::Card& card : options.cards())
       if (card.index >= 0) gpus.push_back(card.index);
   return gpus.empty() ? std::vector<int>{0} : gpus;
 }
 
-/// Null where --devices is not given. Throws Error{usage} for cards that are not there.
-inline std::unique_ptr<vfm::cards::StageModels> workers_of(const vfm::cli::DevicesOptions& options,
+/// Null where --devices is not given. Throws what DevicesOptions::cards() throws.
+inline std::unique_ptr<vfm::cards::StageModels> workers_of(vfm::cli::DevicesOptions& options,
                                                            const vfm::cli::JobOptions& jobs,
                                                            const std::string& program) {
   if (options.devices.empty()) return nullptr;
-  return std::make_unique<vfm::cards::StageModels>(vfm::cards::find_cards(options.devices),
-                                                   jobs.share, program);
+  return std::make_unique<vfm::cards::StageModels>(options.cards(), jobs.share, program);
 }

@@ -93,7 +93,7 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
   const vfm::Json cost = vfm::generate::generation_cost(job);
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
                                          cost.at("memory_bytes").at("peak").get<std::int64_t>());
-  workers.start();
+  workers.open();
   vfm::Slots slots = context.slots(jobs, together);
   return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);
 }

@@ -29,7 +29,7 @@ enum class Cause {
   decode,     ///< nothing in it can be decoded
   limit,      ///< it is larger than a limit allows
   timeout,    ///< nothing came, or nothing was decoded, for too long
-  crash,      ///< what decoded it in a process of its own died
+  crash,      ///< what decoded or computed it in a process of its own died
   memory,     ///< it needs more memory than there is, or than is allowed
   line,       ///< of a list: no record and no path
   missing,    ///< something that it must have is not there

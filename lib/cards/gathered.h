@@ -2,10 +2,12 @@
 //
 // There is no thread of its own. As many of those that ask as there are cards wait for a worker
 // each; whoever gets one takes what waits by then, in the order in which it came, and asks for all
-// of it. The others wait until their own is done. Thread-safety: any thread.
+// of it. The others wait until their own is done. What workers have died of (Error{crash}) is asked
+// once more, each call alone, so that only the one at fault fails. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -13,6 +15,8 @@
 #include <functional>
 #include <mutex>
 #include <vector>
+
+#include "base/error.h"
 
 namespace vfm::cards {
 
@@ -38,14 +42,20 @@ class Gathered {
       lock.unlock();
       std::vector<Entry*> took;
       std::exception_ptr error;
+      bool apart = false;
       try {
         lead([&] { return take(took); });
+      } catch (const Error& crash) {
+        error = std::current_exception();
+        apart = crash.cause() == Cause::crash && took.size() > 1;
       } catch (...) {
         error = std::current_exception();
       }
       lock.lock();
       --leading_;
-      if (error && took.empty() && !own.taken) {
+      if (apart) {
+        return_apart(took);
+      } else if (error && took.empty() && !own.taken) {
         std::erase(waiting_, &own);
         took.push_back(&own);
       }
@@ -79,6 +89,15 @@ class Gathered {
       calls.push_back(entry->call);
     }
     return calls;
+  }
+
+  /// Under the lock. They come first again, each so heavy that it goes alone.
+  void return_apart(std::vector<Entry*>& took) {
+    for (; !took.empty(); took.pop_back()) {
+      took.back()->taken = false;
+      took.back()->weight = std::max(took.back()->weight, most_);
+      waiting_.push_front(took.back());
+    }
   }
 
   const std::size_t leaders_, most_;

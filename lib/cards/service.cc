@@ -101,7 +101,7 @@ class Server {
     if (service_) return service_->answer(request);
     if (request.name == kGpuList) {
       service_ = std::make_unique<GpuList>();
-      return service_->opened();
+      return {};
     }
     const auto found = services_.find(request.name);
     if (found == services_.end()) fail("a worker of this program is no '{}'", request.name);
@@ -113,7 +113,7 @@ class Server {
       throw GpuError(format("cannot use the GPU: {}", why_no_gpu()));
     request.words = Json(request.words.at("open"));
     service_ = found->second(request, device);
-    return service_->opened();
+    return {};
   }
 
   const int channel_;

@@ -22,8 +22,6 @@ namespace vfm::cards {
 class Service {
  public:
   virtual ~Service() = default;
-  /// What whoever opened it is told first.
-  virtual Parcel opened() const { return {}; }
   /// The answer. The request's tensors are views that are good until it returns; the answer's may
   /// be views of those. An Error is told to whoever asks, and the next request may come; an Error
   /// of kind device (GpuError) ends the use of this worker. Stopped, after end_run()

@@ -59,7 +59,6 @@ struct StageModels::State {
   std::vector<Card> cards;
   std::string share, stage;
   Parcel open = {"", {{"services", Json::array()}}, {}};
-  std::size_t services = 0;
   std::int64_t memory = 0;
   std::mutex mutex;  // guards the making of `pool`
   std::unique_ptr<WorkerPool> pool;
@@ -93,15 +92,20 @@ std::size_t StageModels::together() const {
 
 std::size_t StageModels::add(const std::string& service, Parcel open, std::int64_t memory) {
   if (state_->pool) fail("a model is added to workers that are at work");
-  state_->open.words["services"].push_back(
+  Json& services = state_->open.words["services"];
+  services.push_back(
       {{"service", service}, {"words", open.words}, {"tensors", open.tensors.size()}});
   state_->open.tensors.insert(state_->open.tensors.end(), open.tensors.begin(), open.tensors.end());
   state_->memory += memory;
-  return state_->services++;
+  return services.size() - 1;
 }
 
 void StageModels::start() {
   state_->started();
+}
+
+void StageModels::open() {
+  state_->started().open();
 }
 
 Parcel StageModels::ask(std::size_t number, Parcel request) {

@@ -45,6 +45,9 @@ class StageModels {
   /// All have been added: who knows that before there is a request finds out by this whether the
   /// cards will do. Throws what CardBoard's constructor throws.
   void start();
+  /// start(), and waits until a worker has them: what is wrong with one shows before any work.
+  /// Throws what WorkerPool::open() throws, too.
+  void open();
   /// Of the service of that number, what WorkerPool::ask() returns and throws.
   Parcel ask(std::size_t number, Parcel request);
   /// What WorkerPool::ask_late() returns and throws.

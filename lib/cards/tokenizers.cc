@@ -64,6 +64,7 @@ Parcel facts_of(const models::VideoTokenizer& tokenizer) {
 class WorkersTokenizer final : public models::VideoTokenizer {
  public:
   WorkersTokenizer(StageModels& models, std::size_t number) : models_(models), number_(number) {
+    models_.open();
     const Json facts = models_.ask(number_, {"facts", Json::object(), {}}).words;
     name_ = need_string(facts, "name", kWhat);
     channels_ = whole(facts, "channels");

@@ -28,7 +28,7 @@ std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device);
 
 /// Of the service of `number`, which TokenizerService answers: the last that was added, as a worker
 /// is started and asked what it has. No weights are read here. `models` must outlive it. Throws
-/// what a worker does that cannot open it, and Stopped.
+/// what StageModels::open() and ask() throw.
 std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models,
                                                              std::size_t number);
 

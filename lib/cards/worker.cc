@@ -95,7 +95,7 @@ Worker::Worker(const Card& card, const WorkerPlan& plan)
                   {"log", static_cast<int>(log_level())},
                   {"open", plan.open.words}},
                  plan.open.tensors};
-    opened_ = exchange(first, true);
+    exchange(first, true);
   } catch (...) {
     end();
     throw;
@@ -159,7 +159,8 @@ Parcel Worker::hear() {
     pollfd event{s.channel.get(), POLLIN, 0};
     const int ready = ::poll(&event, 1, kLookForStop);
     check_stop();
-    if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a worker");
+    // Its answer would else be taken for that of the next request.
+    if (ready < 0 && errno != EINTR) lose("cannot wait for its worker: " + errno_text(errno));
     if (ready <= 0) continue;
     Word word;
     std::string text;

@@ -50,8 +50,6 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// What the service told when it was open.
-  const Parcel& opened() const { return opened_; }
   /// Throws the Error of the service, as it threw it there: kind (GpuError is one of kind device),
   /// cause and text; WorkerLost; Stopped, after which it is lost, too.
   Parcel ask(const Parcel& request);
@@ -68,7 +66,6 @@ class Worker {
 
   std::string name_;
   std::unique_ptr<State> state_;
-  Parcel opened_;
 };
 
 }  // namespace vfm::cards

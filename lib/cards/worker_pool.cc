@@ -2,6 +2,7 @@
 #include "cards/worker_pool.h"
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -33,7 +34,14 @@ struct WorkerPool::State {
 
   void load(const Card& card) {
     log_info("starts a worker on {}", card.name);
-    std::unique_ptr<Worker> worker = std::make_unique<Worker>(card, plan);
+    std::unique_ptr<Worker> worker;
+    try {
+      worker = std::make_unique<Worker>(card, plan);
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      if (error.kind() == ErrorKind::usage && !refusal) refusal = std::current_exception();
+      throw;
+    }
     const std::lock_guard lock(mutex);
     workers[card.name] = std::move(worker);
   }
@@ -60,6 +68,15 @@ struct WorkerPool::State {
     return true;
   }
 
+  /// A worker that has died at a request. `gives_up`: the request is at fault, which this throws.
+  void bury(const CardBoard::Lease& lease, const std::string& why, bool gives_up) {
+    const bool keeps = gives_up && ++given_up <= kMostGivenUp;
+    if (keeps || !leave_out(lease, why, !gives_up)) restart(lease, why);
+    if (gives_up)
+      fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", lease.card->name,
+              why);
+  }
+
   /// Starts another worker in the place of a lost one, and gives its card back; leaves that out
   /// where none can be started.
   void restart(const CardBoard::Lease& lease, const std::string& why) {
@@ -82,12 +99,38 @@ struct WorkerPool::State {
     return *workers.at(card.name);
   }
 
+  /// Has `work` done with a worker, and again with another one if that is lost.
+  void with_worker(const std::function<void(Worker&)>& work) {
+    for (int deaths = 0;;) {
+      const CardBoard::Lease lease = *board.take();
+      try {
+        work(of(*lease.card));
+        given_up = 0;
+        return board.give(lease);
+      } catch (const WorkerLost& lost) {
+        bury(lease, lost.what(), ++deaths == kMostDeaths);
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::device) {
+          leave_out(lease, error.what(), false);
+          continue;
+        }
+        given_up = 0;
+        board.give(lease);
+        throw;
+      } catch (...) {
+        board.give(lease);
+        throw;
+      }
+    }
+  }
+
   WorkerPlan plan;
   std::atomic<int> given_up{0};  // requests since the last answer
   std::mutex leaving;            // one at a time
-  std::mutex mutex;              // guards the map, not the workers
+  std::mutex mutex;              // guards these two, not the workers
   std::map<std::string, std::unique_ptr<Worker>> workers;
-  CardBoard board;  // last: it calls back until it is gone
+  std::exception_ptr refusal = nullptr;  // the first Error{usage} of opening
+  CardBoard board;                       // last: it calls back until it is gone
 };
 
 WorkerPool::WorkerPool(const std::string& share, std::vector<Card> cards, CardNeed need,
@@ -98,59 +141,35 @@ WorkerPool::~WorkerPool() {
   finished();
 }
 
+void WorkerPool::open() {
+  State& s = *state_;
+  try {
+    s.board.give(*s.board.take());
+  } catch (const Error&) {
+    const std::lock_guard lock(s.mutex);
+    if (s.refusal) std::rethrow_exception(s.refusal);
+    throw;
+  }
+}
+
 Parcel WorkerPool::ask(const Parcel& request) {
   Parcel answer;
-  with_worker([&](Worker& worker) { answer = worker.ask(request); });
+  state_->with_worker([&](Worker& worker) { answer = worker.ask(request); });
   return answer;
 }
 
 std::optional<Parcel> WorkerPool::ask_late(const std::function<std::optional<Parcel>()>& make) {
   std::optional<Parcel> request, answer;
   bool made = false;
-  with_worker([&](Worker& worker) {
+  state_->with_worker([&](Worker& worker) {
     if (!std::exchange(made, true)) request = make();
     if (request) answer = worker.ask(*request);
   });
   return answer;
 }
 
-void WorkerPool::with_worker(const std::function<void(Worker&)>& work) {
-  int deaths = 0;
-  for (;;) {
-    const std::optional<CardBoard::Lease> lease = state_->board.take();
-    const std::string& card = lease->card->name;
-    std::string why;
-    bool died = false;
-    try {
-      work(state_->of(*lease->card));
-      state_->given_up = 0;
-    } catch (const WorkerLost& lost) {
-      why = lost.what();
-      died = true;
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) {
-        state_->board.give(*lease);
-        throw;
-      }
-      why = error.what();
-    } catch (...) {
-      state_->board.give(*lease);
-      throw;
-    }
-    if (why.empty()) return state_->board.give(*lease);
-    const bool give_up = died && ++deaths == kMostDeaths;
-    const bool keeps = give_up && ++state_->given_up <= kMostGivenUp;
-    if (keeps || !state_->leave_out(*lease, why, died && !give_up)) state_->restart(*lease, why);
-    if (give_up) fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", card, why);
-  }
-}
-
 void WorkerPool::finished() noexcept {
   state_->board.finished();
-}
-
-const std::vector<Card>& WorkerPool::cards() const {
-  return state_->board.cards();
 }
 
 }  // namespace vfm::cards

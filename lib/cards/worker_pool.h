@@ -33,19 +33,17 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  /// Waits until there is a worker, before the first request. Where none can be started throws, if
+  /// that is the user's fault, the Error{usage} of opening; else what ask() throws.
+  void open();
   /// Throws the Error that the service throws of this request; Error{crash} when two workers have
   /// died at it; Error{device} when no card is left, with the reasons; Stopped.
   Parcel ask(const Parcel& request);
   /// The same of a request that `make` makes once there is a worker for it; nothing, where it has
   /// none to make any more. Called once.
   std::optional<Parcel> ask_late(const std::function<std::optional<Parcel>()>& make);
-  /// Several requests of the same worker, as where that keeps something between them: `work` gets
-  /// it, and is called again with another one if it is lost. What it has done then must not count.
-  void with_worker(const std::function<void(Worker&)>& work);
   /// No more requests come: others may have the cards.
   void finished() noexcept;
-  /// That this stage may use.
-  const std::vector<Card>& cards() const;
 
  private:
   struct State;

@@ -11,13 +11,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/pipe_board.h"
 #include "base/units.h"
 #include "cli/runner.h"
 #include "io/manifest.h"
+#include "report/html.h"
 
 namespace vfm::cli {
 namespace {
@@ -46,13 +46,12 @@ CLI::Option* add_unit_option(CLI::App& app, const std::string& names, Value& val
 /// Whether something is there that no tool wrote as a page: a video, say, that was meant as an
 /// input.
 bool holds_other_than_page(const std::string& file) {
-  constexpr std::string_view kBegin = "<!DOCTYPE html>";  // of report::Page
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return false;
-  std::string begin(kBegin.size(), '\0');
+  std::string begin(report::kPageBegin.size(), '\0');
   std::ifstream stream(file, std::ios::binary);
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return stream.gcount() > 0 && begin != kBegin;
+  return stream.gcount() > 0 && begin != report::kPageBegin;
 }
 
 /// An option of a page to write.

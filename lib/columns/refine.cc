@@ -33,7 +33,8 @@ void Refiner::refine(const std::string& key, const std::string& name, Caption& c
     count_cut(notes, answer.cut ? 1 : 0);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::device) throw;
-    notes.errors.push_back({name, fmt::format("its caption is not refined: {}", error.what())});
+    notes.errors.emplace_back(name, fmt::format("its caption is not refined: {}", error.what()),
+                              error.cause());
   }
 }
 

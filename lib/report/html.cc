@@ -173,11 +173,11 @@ void Page::charts(const std::vector<std::pair<std::string, std::string>>& charts
 std::string Page::html() const {
   const std::string title = escape_html(title_);
   return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "{}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}</main>\n"
       "</body>\n</html>\n",
-      title, kStyle, style_, title, body_);
+      kPageBegin, title, kStyle, style_, title, body_);
 }
 
 void make_page_folder(const std::string& path) {

@@ -13,6 +13,9 @@
 
 namespace vfm::report {
 
+/// What each page begins with.
+inline constexpr std::string_view kPageBegin = "<!DOCTYPE html>";
+
 struct Series {
   std::string name;
   std::vector<double> x, y;

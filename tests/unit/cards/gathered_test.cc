@@ -6,7 +6,10 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <thread>
+
+#include "base/error.h"
 
 using namespace vfm::cards;
 
@@ -80,4 +83,31 @@ TEST_CASE("an error is that of all that were asked together, and of nobody else"
   CHECK_THROWS_AS(gathered.run(own, 1, [](const auto&) { throw std::logic_error("no worker"); }),
                   std::logic_error);
   gathered.run(own, 1, [](const auto& take) { CHECK(take().size() == 1); });
+}
+
+TEST_CASE("what workers died of is told of the call at fault alone") {
+  Gathered<Call> gathered(1, 8);
+  std::atomic<int> failed{0}, done{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      Call own{t};
+      try {
+        gathered.run(own, 1, [&](const auto& take) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          const std::vector<Call*> calls = take();
+          for (Call* const call : calls)
+            if (call->asked == 3) vfm::fail_as(vfm::Cause::crash, "{} at once", calls.size());
+        });
+        ++done;
+      } catch (const vfm::Error& error) {
+        ++failed;
+        if (t != 3 || error.what() != std::string("1 at once")) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(failed == 1);
+  CHECK(done == 5);
+  CHECK(wrong == 0);
 }

@@ -23,6 +23,7 @@
 #include "cards/service.h"
 #include "cards/wire.h"
 #include "cards/worker_pool.h"
+#include "support/usage_error.h"
 #include "tensor/device.h"
 
 using namespace vfm;
@@ -38,8 +39,6 @@ void say_raw(const Word& word) {
 class Obedient final : public Service {
  public:
   explicit Obedient(const Parcel& open) : open_(open.words) {}
-
-  Parcel opened() const override { return {"", open_, {}}; }
 
   Parcel answer(const Parcel& request) override {
     ++asked_;
@@ -62,6 +61,7 @@ class Obedient final : public Service {
     if (what == "lie about kind") say_raw({.say = static_cast<Say>(99)});
     if (what == "say nothing whole") (void)!::write(3, "x", 1);
     Parcel answer = request;
+    answer.words["open"] = open_;
     answer.words["process"] = ::getpid();
     answer.words["asked"] = asked_;
     answer.words["gpus"] = ::getenv("CUDA_VISIBLE_DEVICES");
@@ -111,11 +111,11 @@ void keep_line(LogLevel, std::string_view line) {
 
 TEST_CASE("a worker opens its service and answers, with its errors as they are there") {
   Worker worker(kCard, kPlan);
-  CHECK(worker.opened().words == Json{{"x", 7}});
   for (const std::size_t bytes : {0u, 5u, 9u << 20}) {
     const std::string text(bytes, 'y');
     const Parcel answer = worker.ask({"", Json::object(), {bytes_tensor(text)}});
     CHECK(text_of(answer.tensors.at(0)) == text);
+    CHECK(answer.words["open"] == Json{{"x", 7}});
     CHECK(answer.words["gpus"] == "");
     CHECK(answer.words["process"] != ::getpid());
   }
@@ -242,6 +242,20 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
   }
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(answered == 40);
+}
+
+TEST_CASE("a pool whose workers cannot be opened tells the user's error as it is") {
+  set_log_sink(keep_line, LogLevel::error);
+  WorkerPlan plan = kPlan;
+  plan.open.words = {{"refuse", true}};
+  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, plan);
+  CHECK(usage_error([&] { pool.open(); }) == "no such folder");
+  // Of no request: it is no fault of an input.
+  CHECK_THROWS_WITH(pool.ask({}), Catch::Contains("no card is left for test"));
+  set_log_sink(nullptr, LogLevel::warning);
+  WorkerPool good("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  good.open();
+  CHECK(good.ask({"", Json::object(), {}}).words["asked"] == 1);
 }
 
 TEST_CASE("a card whose workers die at each request is left out after some") {
