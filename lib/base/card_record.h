@@ -21,12 +21,12 @@ namespace vfm {
 
 inline constexpr std::size_t kCardRecords = 63;
 inline constexpr std::size_t kCardName = 64;
-inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 1";
+inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 2";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
-/// One program.
-struct alignas(8192) CardRecord {
+/// One program. Aligned as the file is mapped, to a page.
+struct alignas(4096) CardRecord {
   char stage[32];
   std::int64_t pid;
   std::uint64_t input, output;  // as base/pipe_places.h
@@ -60,7 +60,7 @@ struct CardEntry {
 };
 
 struct CardFile {
-  struct alignas(8192) Head : SharedHead {
+  struct alignas(4096) Head : SharedHead {
     std::int32_t cards;                // that are known
     std::atomic<std::uint32_t> takes;  // of cards for items, by all programs
     double looked, changed;            // when was planned last, and a model was last loaded
