@@ -1,14 +1,16 @@
 #!/bin/sh
 # vfm-clip --encode smart against full encoding: processor seconds of both, beyond those of decoding and measuring, on a
-# drawn 1080p video with a key frame a second, in clips of 20 s that begin between two key frames.
-# Usage: tests/bench/smart.sh [BUILD_DIR [SECONDS]]
-# SECONDS (default 600) is the length of the video. With the default about twenty-five minutes on two cores, and 2 GB in
+# drawn 1080p video with a key frame a second, in clips that begin between two key frames.
+# Usage: tests/bench/smart.sh [BUILD_DIR [SECONDS [CLIP_SECONDS]]]
+# SECONDS (default 600) is the length of the video, CLIP_SECONDS (default 20) that of a clip: of shorter ones more is
+# encoded, so that what this costs is a larger difference of two runs. With the default about twenty-five minutes on two cores, and 2 GB in
 # TMPDIR. Processor seconds, so what runs beside it changes little.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(realpath "${1:-$root/build}")
 seconds=${2:-600}
+length=${3:-20}
 clip=$build/tools/vfm-clip
 [ -x "$clip" ] || { echo "there is no $clip: build it first" >&2; exit 1; }
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/vfm-bench-XXXXXX")
@@ -21,10 +23,10 @@ ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=1920x1080:rate=30:
   keyint=30:min-keyint=30:scenecut=0 piece.mp4
 ffmpeg -nostdin -loglevel error -y -stream_loop -1 -i piece.mp4 -t "$seconds" -c copy video.mp4
 
-# spans FROM: of 20 s each, the first from FROM on.
+# spans FROM: of a clip's length each, the first from FROM on.
 spans() {
-  awk -v from="$1" -v most="$seconds" \
-    'BEGIN { for (t = from; t + 20 <= most; t += 20) printf "{\"begin\":%s,\"end\":%s}\n", t, t + 20 }' >"spans-$1.jsonl"
+  awk -v from="$1" -v most="$seconds" -v n="$length" \
+    'BEGIN { for (t = from; t + n <= most; t += n) printf "{\"begin\":%s,\"end\":%s}\n", t, t + n }' >"spans-$1.jsonl"
 }
 spans 0 && spans 0.5
 
@@ -46,7 +48,7 @@ smart=$(timed smart --spans spans-0.5.jsonl --encode smart)
 base=$(timed base --spans spans-0.jsonl --encode smart)
 /usr/bin/time -o time -f '%U %S' ffmpeg -nostdin -loglevel error -i video.mp4 -map 0:v -c copy -f null - >/dev/null
 copy=$(awk '{ print $1 + $2 }' time)
-echo "$seconds s of 1080p, 30 frames a second, a key frame a second; clips of 20 s, -j1; processor seconds"
+echo "$seconds s of 1080p, 30 frames a second, a key frame a second; clips of $length s, -j1; processor seconds"
 echo "$full $smart $base $copy $(share smart) $(share base)" | awk '{
   printf "full encoding                   %8.1f\n", $1
   printf "smart, between key frames       %8.1f   %s %% of the frames encoded\n", $2, $5
