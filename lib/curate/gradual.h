@@ -61,6 +61,8 @@ class GradualDetector {
   /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do;
   /// not if one of them is no more or not yet known (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
+  /// Whether the scene before a change is the one after it, by its edges (same_view.h).
+  bool one_view(const GradualChange& change) const;
 
  private:
   static constexpr int kCells = 256 + 64 + 64;

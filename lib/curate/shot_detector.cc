@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "curate/same_view.h"
 
 namespace vfm::curate {
 namespace {
@@ -175,9 +176,25 @@ bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k)
                   histogram_difference(before, ring_[slot(f)])) > kOthers;
 }
 
+/// Whether frame f shows the edges of the one before it: in another light, with something on top, or
+/// from a camera that swings. Of one that swings farther in a frame than motion is looked for, the
+/// frames around move as well; else the view has changed at once.
+bool ShotDetector::one_view(std::int64_t f) const {
+  constexpr int kFar = 8;  // cells
+  const FrameFeatures &before = ring_[slot(f - 1)], &here = ring_[slot(f)];
+  const SharedEdges edges =
+      shared_edges(before.picture, here.picture, join(before.area, here.area));
+  if (!edges.most()) return false;
+  if (std::max(std::abs(edges.right), std::abs(edges.down)) <= kFar) return true;
+  const float least = 0.25f * scores_[slot(f)].difference;
+  return f > 1 && f + 1 < frames_ && scores_[slot(f - 1)].difference > least &&
+         scores_[slot(f + 1)].difference > least;
+}
+
 /// Whether frame f begins or ends a flash, a glitch, something that flew past: the scene before it
 /// is back soon, or the scene after it was there shortly before.
 bool ShotDetector::interrupts(std::int64_t f) const {
+  if (one_view(f)) return true;
   for (int n = 1; n <= kReturn; ++n) {
     if (same_around(f - 1, f, f + n)) return true;
     for (int later = 0; later < 3; ++later)
@@ -199,7 +216,8 @@ void ShotDetector::judge_cut(std::int64_t f) {
 
 void ShotDetector::collect_gradual() {
   for (const GradualChange& g : gradual_.take())
-    if (!(g.soft || g.uniform) || !interrupts(g)) changes_.push_back(g);
+    if (g.soft || g.uniform ? !interrupts(g) : !gradual_.one_view(g))
+      changes_.push_back(g);
   std::sort(changes_.begin(), changes_.end(),
             [](const GradualChange& a, const GradualChange& b) { return a.end < b.end; });
 }
@@ -208,6 +226,7 @@ void ShotDetector::collect_gradual() {
 /// are compared, where there is something to see.
 bool ShotDetector::interrupts(const GradualChange& g) const {
   if (g.begin - g.end > kReturn) return false;
+  if (gradual_.one_view(g)) return true;
   for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
     const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
     if (before < 0 || before <= frames_ - kRing) return false;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/same_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace vfm::curate {
+namespace {
+
+constexpr int kHalfSide = kLumaSide / 2;
+constexpr int kParts = 4;                     // a side
+constexpr int kPart = kLumaSide / kParts;     // cells a side
+constexpr int kNear = 3;                      // cells by which a part may move otherwise than all
+
+template <int kSide>
+using Edges = std::array<std::int16_t, static_cast<std::size_t>(kSide) * kSide>;
+
+/// What a cell differs from its four neighbours by, times four; none at the border of the area.
+template <int kSide>
+void find_edges(const std::uint8_t* p, const ActiveArea& area, Edges<kSide>& out) {
+  constexpr int kShrink = kLumaSide / kSide;
+  out.fill(0);
+  for (int y = area.top / kShrink + 1; y < area.bottom / kShrink - 1; ++y)
+    for (int i = y * kSide + area.left / kShrink + 1; i < y * kSide + area.right / kShrink - 1; ++i)
+      out[i] = static_cast<std::int16_t>(4 * p[i] - p[i - 1] - p[i + 1] - p[i - kSide] -
+                                         p[i + kSide]);
+}
+
+struct Shift {
+  int x = 0, y = 0;
+};
+
+struct Products {
+  float aa = 0, bb = 0, ab = 0, n = 0;
+  float correlation(float floor) const { return ab / std::sqrt((aa + floor * n) * (bb + floor * n)); }
+};
+
+/// Sums over the box [left, right) x [top, bottom) of b, and what of `a` moved there.
+template <int kSide>
+Products products(const Edges<kSide>& a, const Edges<kSide>& b, int left, int top, int right,
+                  int bottom, Shift s) {
+  left = std::max({left, s.x, 0}), right = std::min({right, kSide + s.x, kSide});
+  top = std::max({top, s.y, 0}), bottom = std::min({bottom, kSide + s.y, kSide});
+  Products out;
+  if (left >= right || top >= bottom) return out;
+  for (int y = top; y < bottom; ++y) {
+    const std::int16_t* p = a.data() + (y - s.y) * kSide - s.x;
+    const std::int16_t* q = b.data() + y * kSide;
+    std::int32_t aa = 0, bb = 0, ab = 0;  // a row of 64 squares of at most 1020
+    for (int x = left; x < right; ++x)
+      aa += p[x] * p[x], bb += q[x] * q[x], ab += p[x] * q[x];
+    out.aa += static_cast<float>(aa), out.bb += static_cast<float>(bb);
+    out.ab += static_cast<float>(ab);
+  }
+  out.n = static_cast<float>((right - left) * (bottom - top));
+  return out;
+}
+
+constexpr float kFloor = 16;  // square of what is noise in an edge
+
+/// By how much all moved, searched on pictures of half the side: up to half of the picture.
+Shift whole_shift(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+  std::array<std::uint8_t, kChromaCells> p, q;
+  halve_luma(a, p), halve_luma(b, q);
+  Edges<kHalfSide> ea, eb;
+  find_edges<kHalfSide>(p.data(), area, ea), find_edges<kHalfSide>(q.data(), area, eb);
+  Shift best;
+  float most = -1;
+  constexpr int kReach = kHalfSide / 2;
+  for (int y = -kReach; y <= kReach; ++y) {
+    for (int x = -kReach; x <= kReach; ++x) {
+      const Products s = products<kHalfSide>(ea, eb, 0, 0, kHalfSide, kHalfSide, {x, y});
+      const float c = s.correlation(kFloor);
+      if (c > most) most = c, best = {2 * x, 2 * y};
+    }
+  }
+  return best;
+}
+
+/// Whether the edges of one part of `b` are in `a`, moved by about `whole`.
+struct Part {
+  bool edged = false, same = false;
+  Products products;  // if they are the same
+};
+Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int column, int row,
+                  Shift whole) {
+  constexpr float kEdged = 16, kSame = 0.5f, kPlaced = 0.2f;
+  const auto moved = [&](int x, int y) {
+    return products<kLumaSide>(a, b, column * kPart, row * kPart, (column + 1) * kPart,
+                               (row + 1) * kPart, {x, y});
+  };
+  Part part;
+  float best = -1;
+  Shift at;
+  for (int y = whole.y - kNear; y <= whole.y + kNear; ++y) {
+    for (int x = whole.x - kNear; x <= whole.x + kNear; ++x) {
+      const Products s = moved(x, y);
+      if (s.n < kPart * kPart / 2 || std::max(s.aa, s.bb) < kEdged * s.n) continue;
+      part.edged = true;
+      if (const float c = s.correlation(kFloor / 4); c > best)
+        best = c, at = {x, y}, part.products = s;
+    }
+  }
+  if (best < kSame) return part;
+  // Along a straight edge all places are alike: the seam of a split screen, a frame, the edge of a
+  // table is in many scenes.
+  float along = -1;
+  for (const int d : {-kNear - 1, kNear + 1})
+    along = std::max({along, moved(at.x + d, at.y).correlation(kFloor / 4),
+                      moved(at.x, at.y + d).correlation(kFloor / 4)});
+  part.edged = part.same = best > along + kPlaced;
+  return part;
+}
+
+}  // namespace
+
+SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+  constexpr int kFew = 3;
+  Edges<kLumaSide> ea, eb;
+  find_edges<kLumaSide>(a.y.data(), area, ea), find_edges<kLumaSide>(b.y.data(), area, eb);
+  const Shift whole = whole_shift(a, b, area);
+  int edged = 0, same = 0;
+  float first = 0, second = 0;
+  for (int i = 0; i < kParts * kParts; ++i) {
+    const Part part = compare_part(ea, eb, i % kParts, i / kParts, whole);
+    edged += part.edged;
+    if (part.same) ++same, first += part.products.aa, second += part.products.bb;
+  }
+  SharedEdges out{0, whole.x, whole.y, 1};
+  if (edged < kFew || same == 0) return out;
+  out.share = static_cast<float>(same) / static_cast<float>(edged);
+  out.strength = std::sqrt(second / std::max(first, 1.f));
+  return out;
+}
+
+}  // namespace vfm::curate
