@@ -210,7 +210,7 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
   if (g.begin - g.end > kReturn) return false;
   for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
     const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
-    if (before < 0 || before <= frames_ - kRing) return false;
+    if (before < std::max<std::int64_t>(0, frames_ - kRing)) break;
     if (structure_difference(ring_[slot(before)], ring_[slot(after)]) < kSame) return true;
   }
   // The light may be brightest in the midst of a flash: the frames next to it can be of it, too.

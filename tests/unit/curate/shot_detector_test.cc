@@ -223,6 +223,23 @@ TEST_CASE("a flash over a scene that is another picture in each frame is no cut"
   CHECK(frames_of(detect(cuts)) == Frames{30, 50});
 }
 
+TEST_CASE("a flash that fades in over such a scene is none in the first frames of a video either") {
+  // Of a fade, frames up to eight away are compared, and here there are not as many.
+  const Texture ground(1);
+  for (const int flash : {7, 8}) {
+    Video video;
+    for (int i = 0; i < 60; ++i) {
+      const Texture snow(1000 + static_cast<std::uint64_t>(i), 6);
+      const double share = i == flash - 2 ? 0.4 : i == flash - 1 ? 0.8 : i == flash ? 1 : 0;
+      video.push_back(draw([&](int x, int y) {
+        return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.5), {255, 128, 128},
+                            share);
+      }));
+    }
+    CHECK(text_of(detect(video)) == "");
+  }
+}
+
 TEST_CASE("a few foreign frames are an interruption, many a shot") {
   for (const auto& [foreign, cuts] : {std::pair{1, 0}, {5, 0}, {20, 2}}) {
     Video video;
