@@ -103,6 +103,23 @@ std::uint32_t sum_of_differences(const std::array<std::uint8_t, kCells>& a,
   return sum;
 }
 
+/// Mean absolute difference of a plane's means over 4 x 4 cells.
+template <int kSide>
+float difference_of_means(const std::uint8_t* a, const std::uint8_t* b) {
+  int sum = 0;
+  for (int top = 0; top < kSide; top += 4) {
+    for (int left = 0; left < kSide; left += 4) {
+      int part = 0;
+      for (int i = 0; i < 16; ++i) {
+        const int at = (top + i / 4) * kSide + left + i % 4;
+        part += int{a[at]} - int{b[at]};
+      }
+      sum += std::abs(part);
+    }
+  }
+  return static_cast<float>(sum) / (kSide * kSide);
+}
+
 }  // namespace
 
 void compute_features(const media::Frame& frame, FrameFeatures& out) {
@@ -156,6 +173,12 @@ float plain_difference(const SmallPicture& a, const SmallPicture& b) {
   const double luma = static_cast<double>(sum_of_differences(a.y, b.y)) / kLumaCells;
   const double chroma = sum_of_differences(a.u, b.u) + sum_of_differences(a.v, b.v);
   return static_cast<float>(luma + chroma / kChromaCells);
+}
+
+float coarse_difference(const SmallPicture& a, const SmallPicture& b) {
+  return difference_of_means<kLumaSide>(a.y.data(), b.y.data()) +
+         difference_of_means<kChromaSide>(a.u.data(), b.u.data()) +
+         difference_of_means<kChromaSide>(a.v.data(), b.v.data());
 }
 
 }  // namespace vfm::curate

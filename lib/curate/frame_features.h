@@ -50,5 +50,7 @@ float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float
 
 /// Mean absolute difference of all cells, luma plus chroma, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);
+/// The same of means over 4 x 4 cells, in which grain counts a quarter.
+float coarse_difference(const SmallPicture& a, const SmallPicture& b);
 
 }  // namespace vfm::curate

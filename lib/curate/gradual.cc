@@ -264,6 +264,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
                                                                       std::int64_t b) const {
   constexpr int kShortest = 6;
   constexpr float kClear = 0.6f, kAgree = 0.8f, kLeast = 0.8f, kChanged = 0.6f;
+  constexpr float kVotes = 0.6f;  // four of five cells
   if (b - a < kShortest) return std::nullopt;
   const Tiny &first = at(a), &last = at(b);
   if (first.uniform || last.uniform) return std::nullopt;
@@ -277,7 +278,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
     if (now.clearness < kClear || now.changed < kChanged) return std::nullopt;
     if (!way) way = wipe_edge(now, share).way;
     const float agreement = wipe_agreement(now, *way, share);
-    if (agreement < kAgree) return std::nullopt;
+    if (agreement < kAgree || wipe_votes(now, *way, share) < kVotes) return std::nullopt;
     quality += 0.2f * agreement * std::min(1.f, 1.3f * now.clearness);
   }
   if ((1 - quality) * strictness_ > 1 - kLeast || !ends_hold(a, b) || moves(a, b) ||
@@ -359,12 +360,11 @@ void GradualDetector::search_dissolves(std::int64_t now) {
     if (!c) c = judge_wipe(a, b);
     if (!c) c = judge_statistics(a, b);
     if (!c) continue;
-    if (best_ && c->a >= best_->b) {
-      found_.push_back(best_->change);
-      best_ = c;
-    } else if (!best_ || c->quality > best_->quality) {
-      best_ = c;
-    }
+    const bool behind = best_ && c->a >= best_->b;
+    if (best_ && !behind && c->quality <= best_->quality) continue;
+    if (camera_passes(a, b)) continue;
+    if (behind) found_.push_back(best_->change);
+    best_ = c;
   }
   if (best_ && b > best_->b + 8 + (best_->b - best_->a) / 8) {
     found_.push_back(best_->change);

@@ -12,6 +12,9 @@
 // Where too much moves for that, mean and variance of the pictures still tell: those of a mixture
 // of unrelated pictures are known, whatever moves in them.
 //
+// A pan or zoom over something plain, as a sky, can look like either. But there one shift and zoom
+// of the whole picture explains how each sixth of the window becomes the next.
+//
 // Wipe: wipe.h tells it from the frames between two that hold.
 //
 // Constant memory: pictures of 16 x 16 cells for the last kGradualLag frames. Thread-safety: one
@@ -95,6 +98,7 @@ class GradualDetector {
   static float change(const Tiny& a, const Tiny& b);
   bool moves(std::int64_t a, std::int64_t b) const;
   bool enters(std::int64_t a, std::int64_t b) const;
+  bool camera_passes(std::int64_t a, std::int64_t b) const;
   float between(std::int64_t a, std::int64_t middle, std::int64_t b, float alpha) const;
   bool ends_hold(std::int64_t a, std::int64_t b) const;
   void search_dissolves(std::int64_t now);

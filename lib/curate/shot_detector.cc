@@ -16,6 +16,15 @@ constexpr int kReturn = 8;       // a picture that is back within these frames w
 constexpr int kBlast = 32;       // the same, if it comes back little by little
 constexpr float kStrong = 1.5f;  // times the threshold: no part of a mixture
 constexpr float kSame = 0.35f;   // structure_difference below which two pictures are of one scene
+constexpr float kAlike = 4;      // grey levels by which another picture differs at least
+
+/// Whether what differs is grain alone, as when a slow zoom over a grainy photograph rests for a
+/// while and then goes on by a pixel: the mean of sixteen cells that have nothing to do with each
+/// other differs by about a quarter of what each does. Of two pictures it is more than a half.
+bool only_grain_differs(const SmallPicture& a, const SmallPicture& b, float difference) {
+  constexpr float kGrain = 0.35f;
+  return coarse_difference(a, b) < std::min(kAlike, kGrain * difference);
+}
 
 /// What one pair of frames loses: half for structure, half for what motion cannot explain of the
 /// cells, relative to the pictures' contrast. Both are capped, so that a flash to white is no
@@ -206,10 +215,15 @@ bool ShotDetector::interrupts(std::int64_t f) const {
 void ShotDetector::judge_cut(std::int64_t f) {
   const float score = spike(f);
   using Verdict = Judgement::Verdict;
-  const Verdict verdict = score < threshold_                ? Verdict::below
-                          : scores_[slot(f)].difference < 4 ? Verdict::alike
-                          : interrupts(f)                   ? Verdict::interrupts
-                                                            : Verdict::cut;
+  const float difference = scores_[slot(f)].difference;
+  const auto alike = [&] {
+    return difference < kAlike ||
+           only_grain_differs(ring_[slot(f - 1)].picture, ring_[slot(f)].picture, difference);
+  };
+  const Verdict verdict = score < threshold_ ? Verdict::below
+                          : alike()          ? Verdict::alike
+                          : interrupts(f)    ? Verdict::interrupts
+                                             : Verdict::cut;
   if (options_.explain) judgements_.push_back({f, score, verdict});
   if (verdict == Verdict::cut) cuts_.push_back({ChangeType::cut, f, f, f, score});
 }
@@ -229,7 +243,7 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
   if (gradual_.one_view(g)) return true;
   for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
     const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
-    if (before < 0 || before <= frames_ - kRing) return false;
+    if (before < std::max<std::int64_t>(0, frames_ - kRing)) break;
     if (structure_difference(ring_[slot(before)], ring_[slot(after)]) < kSame) return true;
   }
   // The light may be brightest in the midst of a flash: the frames next to it can be of it, too.

@@ -16,7 +16,7 @@ WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
     new_away[i] = std::abs(int{now[i]} - int{after[i]});
     way[i] = std::abs(int{after[i]} - int{before[i]});
   }
-  std::array<std::int32_t, kWipeSteps> columns{}, rows{};
+  std::array<std::int32_t, kWipeSteps> columns{}, rows{}, column_votes{}, row_votes{};
   std::int32_t sum = 0, apart = 0, changed = 0;
   for (int y = 0; y < kWipeSteps; ++y) {
     for (int x = 0; x < kWipeSteps; ++x) {
@@ -28,37 +28,53 @@ WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
       rows[y] += is_new;
       sum += std::abs(is_new);
       apart += std::max(from_old, from_new);
-      changed += way[luma] + way[u] + way[v] > kOther;
+      const std::int32_t differs = way[luma] + way[u] + way[v] > kOther;
+      changed += differs;
+      const std::int32_t vote = is_new > 0 ? differs : -differs;
+      column_votes[x] += vote;
+      row_votes[y] += vote;
     }
   }
   WipeFrame out;
   out.clearness = static_cast<float>(sum) / static_cast<float>(std::max(apart, 1));
   out.changed = static_cast<float>(changed) / (kWipeSteps * kWipeSteps);
-  const auto fill = [&](const auto& lines, WipeWay forth, WipeWay back) {
+  const auto fill = [](auto& agreement, const auto& lines, int most, WipeWay forth, WipeWay back) {
     std::int32_t behind = 0, all = 0;
     for (const std::int32_t line : lines)
       all += line;
-    const float scale = 1 / static_cast<float>(std::max(sum, 1));
+    const float scale = 1 / static_cast<float>(std::max(most, 1));
     for (int k = 0; k <= kWipeSteps; ++k) {
-      const float agreement = scale * static_cast<float>(2 * behind - all);
-      out.agreement[static_cast<std::size_t>(forth)][k] = agreement;
-      out.agreement[static_cast<std::size_t>(back)][kWipeSteps - k] = -agreement;
+      const float agrees = scale * static_cast<float>(2 * behind - all);
+      agreement[static_cast<std::size_t>(forth)][k] = agrees;
+      agreement[static_cast<std::size_t>(back)][kWipeSteps - k] = -agrees;
       if (k < kWipeSteps) behind += lines[k];
     }
   };
-  fill(columns, WipeWay::right, WipeWay::left);
-  fill(rows, WipeWay::down, WipeWay::up);
+  fill(out.agreement, columns, sum, WipeWay::right, WipeWay::left);
+  fill(out.agreement, rows, sum, WipeWay::down, WipeWay::up);
+  fill(out.votes, column_votes, changed, WipeWay::right, WipeWay::left);
+  fill(out.votes, row_votes, changed, WipeWay::down, WipeWay::up);
   return out;
 }
 
-float wipe_agreement(const WipeFrame& frame, WipeWay way, float share) {
+namespace {
+
+/// The most, with an edge about where it would be.
+float best_about(const std::array<float, kWipeSteps + 1>& agreement, float share) {
   constexpr float kUneven = 0.15f;  // of the way: edges need not go quite evenly
   const int from = std::max(0, static_cast<int>(std::ceil(kWipeSteps * (share - kUneven))));
   const int to = std::min(kWipeSteps, static_cast<int>(kWipeSteps * (share + kUneven)));
-  float best = -1;
-  for (int k = from; k <= to; ++k)
-    best = std::max(best, frame.agreement[static_cast<std::size_t>(way)][k]);
-  return best;
+  return *std::max_element(agreement.begin() + from, agreement.begin() + to + 1);
+}
+
+}  // namespace
+
+float wipe_agreement(const WipeFrame& frame, WipeWay way, float share) {
+  return best_about(frame.agreement[static_cast<std::size_t>(way)], share);
+}
+
+float wipe_votes(const WipeFrame& frame, WipeWay way, float share) {
+  return best_about(frame.votes[static_cast<std::size_t>(way)], share);
 }
 
 WipeEdge wipe_edge(const WipeFrame& frame, float share) {

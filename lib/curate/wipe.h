@@ -23,6 +23,9 @@ struct WipeFrame {
   /// For an edge that has gone k of 16 cells, whether the cells behind it look like `after` and the
   /// others like `before`: 1 all, 0 as many as not, by how much they differ; below 0 the reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
+  /// The same, but each cell in which `before` and `after` differ counts as much as any other: when
+  /// a camera comes from something dark to something light, a few cells outweigh all the rest.
+  std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
   /// How clearly cells look like one of the two: 1 exactly, 0 as much like the other.
   float clearness = 0;
   /// Share of the cells in which `before` and `after` differ. A title that comes changes few.
@@ -37,8 +40,9 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// The same for a given way.
+/// The same for a given way, by `agreement` and by `votes`.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
+float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
 /// Whether both pictures go along with the edge, as when a camera swings from a dark wall to a
 /// light one: shifted, they explain `now` better than where they stand.

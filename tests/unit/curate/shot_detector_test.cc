@@ -223,6 +223,23 @@ TEST_CASE("a flash over a scene that is another picture in each frame is no cut"
   CHECK(frames_of(detect(cuts)) == Frames{30, 50});
 }
 
+TEST_CASE("a flash that fades in over such a scene is none in the first frames of a video either") {
+  // Of a fade, frames up to eight away are compared, and here there are not as many.
+  const Texture ground(1);
+  for (const int flash : {7, 8}) {
+    Video video;
+    for (int i = 0; i < 60; ++i) {
+      const Texture snow(1000 + static_cast<std::uint64_t>(i), 6);
+      const double share = i == flash - 2 ? 0.4 : i == flash - 1 ? 0.8 : i == flash ? 1 : 0;
+      video.push_back(draw([&](int x, int y) {
+        return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.5), {255, 128, 128},
+                            share);
+      }));
+    }
+    CHECK(text_of(detect(video)) == "");
+  }
+}
+
 TEST_CASE("a few foreign frames are an interruption, many a shot") {
   for (const auto& [foreign, cuts] : {std::pair{1, 0}, {5, 0}, {20, 2}}) {
     Video video;
@@ -439,6 +456,69 @@ TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a chan
   for (int i = 62; i < 120; ++i)
     parts.push_back(draw(other.shifted(0.2 * i, 0)));
   CHECK(frames_of(detect(parts)) == Frames{50, 62});
+}
+
+TEST_CASE("a pan over a sky of little contrast is no dissolve, a mixture of two skies is one") {
+  constexpr double kContrast = 0.35;
+  const auto sky = [](const Texture& clouds, double x, double y) {
+    const Yuv c = clouds.at(x, y);
+    return Yuv{80 + kContrast * c.y, 150 + kContrast * c.u, 100 + kContrast * c.v};
+  };
+  for (const std::uint64_t seed : {9, 11, 13}) {
+    const Texture clouds(seed, 90, {0, 0, 0}), others(seed + 100, 90, {0, 0, 0});
+    Video pan, dissolve;
+    for (int i = 0; i < 90; ++i) {
+      const double along = 1.5 * i, down = 0.3 * along;
+      pan.push_back(draw([&](int x, int y) { return sky(clouds, x + along, y + down); }));
+      const double share = std::clamp((i - 35) / 21.0, 0.0, 1.0);
+      dissolve.push_back(draw([&](int x, int y) {
+        return drawing::mix(sky(clouds, x + 0.2 * i, y), sky(others, x + 0.2 * i, y), share);
+      }));
+    }
+    INFO("seed " << seed);
+    CHECK(text_of(detect(pan)) == "");
+    const auto changes = detect(dissolve);
+    REQUIRE(changes.size() == 1);
+    CHECK(changes[0].type == ChangeType::dissolve);
+  }
+}
+
+TEST_CASE("a camera that comes from a grainy wall to something bright is no wipe") {
+  // The bright part differs most; but where an edge would have passed, the wall is as it was.
+  std::vector<float> grains(400 * 64);
+  vfm::Random(3, vfm::Purpose::test).fill_uniform(grains);
+  for (const double grain : {10, 20}) {
+    Video video;
+    for (int i = 0; i < 90; ++i)
+      video.push_back(draw([&](int x, int y) {
+        const int at = static_cast<int>(std::lround(x + 0.7 * i));
+        if (at > 140) return Yuv{250, 128, 128};
+        const double light = 90 + grain * grains[static_cast<std::size_t>(400 * y + at)];
+        return Yuv{light, 150 + 0.2 * at, 180 - 0.2 * at};
+      }));
+    CHECK(text_of(detect(video)) == "");
+  }
+}
+
+TEST_CASE("grain that moves by a pixel after a while is no cut, another wall is") {
+  std::vector<float> grains(400 * 64);
+  vfm::Random(3, vfm::Purpose::test).fill_uniform(grains);
+  const auto add = [&](Video& video, std::uint64_t seed, int shift) {
+    const Texture wall(seed, 40, {0, 0, 0});
+    const Frame frame = draw([&](int x, int y) {
+      const Yuv c = wall.at(x + shift, y);
+      const double grain = 40 * grains[static_cast<std::size_t>(400 * y + x + shift)];
+      return Yuv{90 + 0.1 * c.y + grain, 128 + 0.1 * c.u, 128 + 0.1 * c.v};
+    });
+    video.insert(video.end(), 30, frame);
+  };
+  Video zoom, cut;
+  for (const int shift : {0, 1, 3})
+    add(zoom, 1, shift);
+  add(cut, 1, 0);
+  add(cut, 2, 200);
+  CHECK(text_of(detect(zoom)) == "");
+  CHECK(frames_of(detect(cut)) == Frames{30});
 }
 
 TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
