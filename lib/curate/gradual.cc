@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "curate/same_view.h"
-
 namespace vfm::curate {
 namespace {
 
@@ -100,29 +98,6 @@ float GradualDetector::change(const Tiny& a, const Tiny& b) {
   for (int i = 256; i < kCells; ++i)
     chroma += std::abs(a.cells[i] - b.cells[i]);
   return luma / 256 + chroma / 128;
-}
-
-bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const {
-  const auto [first, last] = std::minmax({i, k, away});
-  if (first < std::max<std::int64_t>(0, frames_ - kRing) || last >= frames_) return false;
-  return correlation(at(i), at(k)) > 0.65f && change(at(i), at(k)) < 0.5f * change(at(i), at(away));
-}
-
-/// The frames next to it may show the same edges as both are mixtures of two shots; but then those
-/// of one are stronger. So well before and after it, too, as a change can be longer than was found;
-/// and still earlier: what looks like a change can be the end of an explosion.
-bool GradualDetector::one_view(const GradualChange& g) const {
-  const auto shared = [&](std::int64_t i, std::int64_t k) {
-    if (i < std::max<std::int64_t>(0, frames_ - kRing)) return SharedEdges{};
-    const SmallPicture &a = at(i).picture, &b = at(std::min(k, frames_ - 1)).picture;
-    return shared_edges(a, b, join(active_area(a), active_area(b)));
-  };
-  const SharedEdges next = shared(g.end - 1, g.begin);
-  if (next.most() && std::abs(std::log(next.strength)) < std::log(1.5f)) return true;
-  const std::int64_t away = 2 + (g.begin - g.end) / 2;
-  for (int earlier = 0; earlier <= 8; earlier += 4)
-    if (shared(g.end - 1 - away - earlier, g.begin + away).most()) return true;
-  return false;
 }
 
 /// Whether motion from frame to frame explains how the picture at a became the one at b.

@@ -61,7 +61,8 @@ class GradualDetector {
   std::vector<GradualChange> take();
   /// The first frame of the run of one colour that the video is in now, if a fade led into it.
   std::optional<std::int64_t> open_fade() const;
-  /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do;
+  /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do,
+  /// or have the same colours, which `away` has not;
   /// not if one of them is no more or not yet known (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
   /// Whether the scene before a change is the one after it, by its edges (same_view.h).
@@ -96,6 +97,7 @@ class GradualDetector {
   std::optional<Candidate> judge_wipe(std::int64_t a, std::int64_t b) const;
   std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;
   static float change(const Tiny& a, const Tiny& b);
+  bool same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const;
   bool moves(std::int64_t a, std::int64_t b) const;
   bool enters(std::int64_t a, std::int64_t b) const;
   bool camera_passes(std::int64_t a, std::int64_t b) const;

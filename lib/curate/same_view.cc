@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace vfm::curate {
 namespace {
@@ -85,7 +86,7 @@ struct Part {
 };
 Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int column, int row,
                   Shift whole) {
-  constexpr float kEdged = 16, kSame = 0.5f, kPlaced = 0.2f;
+  constexpr float kEdged = 16, kAlike = 0.5f, kPlaced = 0.2f;
   const auto moved = [&](int x, int y) {
     return products<kLumaSide>(a, b, column * kPart, row * kPart, (column + 1) * kPart,
                                (row + 1) * kPart, {x, y});
@@ -102,7 +103,7 @@ Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int colu
         best = c, at = {x, y}, part.products = s;
     }
   }
-  if (best < kSame) return part;
+  if (best < kAlike) return part;
   // Along a straight edge all places are alike: the seam of a split screen, a frame, the edge of a
   // table is in many scenes.
   float along = -1;
@@ -111,6 +112,42 @@ Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int colu
                       moved(at.x, at.y + d).correlation(kFloor / 4)});
   part.edged = part.same = best > along + kPlaced;
   return part;
+}
+
+/// Sums over the luma cells of an area of two pictures.
+struct Sums {
+  double n = 0, a = 0, b = 0, aa = 0, bb = 0, apart = 0;
+};
+Sums sums(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+  std::uint32_t sa = 0, sb = 0, saa = 0, sbb = 0, apart = 0;  // 4096 * 255^2 < 2^32
+  for (int y = area.top; y < area.bottom; ++y) {
+    for (int i = y * kLumaSide + area.left; i < y * kLumaSide + area.right; ++i) {
+      const std::uint32_t p = a.y[i], q = b.y[i];
+      sa += p, sb += q, saa += p * p, sbb += q * q, apart += p > q ? p - q : q - p;
+    }
+  }
+  const double n = static_cast<double>(area.right - area.left) * (area.bottom - area.top);
+  return {n, 1.0 * sa, 1.0 * sb, 1.0 * saa, 1.0 * sbb, 1.0 * apart};
+}
+
+/// The smallest box around the cells that changed at least a quarter as much as the most changed
+/// one, with the cells next to it, which are in part of it.
+ActiveArea changed_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+  constexpr int kQuarter = 4;
+  const auto change = [&](int x, int y) {
+    const int i = y * kLumaSide + x;
+    return std::abs(int{a.y[i]} - int{b.y[i]});
+  };
+  int most = 0;
+  for (int y = area.top; y < area.bottom; ++y)
+    for (int x = area.left; x < area.right; ++x)
+      most = std::max(most, change(x, y));
+  ActiveArea box{area.right, area.bottom, area.left, area.top};
+  for (int y = area.top; y < area.bottom; ++y)
+    for (int x = area.left; x < area.right; ++x)
+      if (kQuarter * change(x, y) >= most) box = join(box, {x, y, x + 1, y + 1});
+  return {std::max(box.left - 1, area.left), std::max(box.top - 1, area.top),
+          std::min(box.right + 1, area.right), std::min(box.bottom + 1, area.bottom)};
 }
 
 }  // namespace
@@ -132,6 +169,21 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
   out.share = static_cast<float>(same) / static_cast<float>(edged);
   out.strength = std::sqrt(second / std::max(first, 1.f));
   return out;
+}
+
+bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+  constexpr double kMost = 1 / 3.0;   // of the picture
+  constexpr double kSeen = 1.5;       // standard deviation of luma that is something to see
+  constexpr double kUnchanged = 0.4;  // difference of cells that are the same, in deviations
+  const Sums all = sums(a, b, area), box = sums(a, b, changed_box(a, b, area));
+  if (box.n > kMost * all.n) return false;
+  const double n = all.n - box.n;
+  const auto deviation = [n](double sum, double squares) {
+    return std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n)));
+  };
+  const double seen = std::min(deviation(all.a - box.a, all.aa - box.aa),
+                               deviation(all.b - box.b, all.bb - box.bb));
+  return seen > kSeen && (all.apart - box.apart) / n < kUnchanged * seen;
 }
 
 }  // namespace vfm::curate

@@ -25,4 +25,9 @@ struct SharedEdges {
 /// `area`: what is inside black bars of both; their edges are no scene's.
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
+/// Whether the pictures differ in one box alone, of at most a third of them, as when a title or a
+/// lower third comes or goes over a soft ground: around it they are the same, and there is something
+/// to see there. A ground of one colour does not say that two pictures are of one view.
+bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
+
 }  // namespace vfm::curate

@@ -191,8 +191,9 @@ bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k)
 bool ShotDetector::one_view(std::int64_t f) const {
   constexpr int kFar = 8;  // cells
   const FrameFeatures &before = ring_[slot(f - 1)], &here = ring_[slot(f)];
-  const SharedEdges edges =
-      shared_edges(before.picture, here.picture, join(before.area, here.area));
+  const ActiveArea area = join(before.area, here.area);
+  if (differ_in_box(before.picture, here.picture, area)) return true;
+  const SharedEdges edges = shared_edges(before.picture, here.picture, area);
   if (!edges.most()) return false;
   if (std::max(std::abs(edges.right), std::abs(edges.down)) <= kFar) return true;
   const float least = 0.25f * scores_[slot(f)].difference;
