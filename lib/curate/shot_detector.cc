@@ -214,7 +214,9 @@ bool ShotDetector::interrupts(std::int64_t f) const {
 }
 
 void ShotDetector::judge_cut(std::int64_t f) {
-  const float score = spike(f);
+  const float standing_out = spike(f);
+  const bool restless = standing_out < threshold_ && begins_restless(f);
+  const float score = restless ? scores_[slot(f)].combined : standing_out;
   using Verdict = Judgement::Verdict;
   const float difference = scores_[slot(f)].difference;
   const auto alike = [&] {

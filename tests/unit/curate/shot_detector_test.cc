@@ -240,6 +240,27 @@ TEST_CASE("a flash that fades in over such a scene is none in the first frames o
   }
 }
 
+TEST_CASE("where each frame is another picture, a cut is told by colours, and a title is none") {
+  const auto add_crowd = [](Video& video, Yuv base, bool title) {
+    for (int i = 0; i < 30; ++i) {
+      const Texture crowd(1000 + video.size(), 5, base);
+      video.push_back(draw([&](int x, int y) {
+        if (title && y >= 36 && y < 58 && x > 6 && x < 60) return Yuv{40, 200, 100};
+        const Yuv c = crowd.at(x, y);
+        return base.u == 128 ? Yuv{c.y, 128, 128} : c;
+      }));
+    }
+  };
+  const Yuv one{40, 78, 78}, other{0, 100, 60}, grey{40, 128, 128};
+  Video cuts, title;
+  for (const Yuv base : {one, other, one})
+    add_crowd(cuts, base, false);
+  CHECK(frames_of(detect(cuts)) == Frames{30, 60});
+  for (const bool shown : {true, false, false})
+    add_crowd(title, grey, shown);
+  CHECK(text_of(detect(title)) == "");
+}
+
 TEST_CASE("a few foreign frames are an interruption, many a shot") {
   for (const auto& [foreign, cuts] : {std::pair{1, 0}, {5, 0}, {20, 2}}) {
     Video video;
