@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/slots.h"
 #include "cards/find_cards.h"
 #include "cards/stage_models.h"
 #include "cli/options.h"
@@ -46,6 +47,11 @@ inline std::vector<int> decoding_gpus(vfm::cli::DevicesOptions& options,
     for (const vfm::Card& card : options.cards())
       if (card.index >= 0) gpus.push_back(card.index);
   return gpus.empty() ? std::vector<int>{0} : gpus;
+}
+
+/// While items wait for cards, as many more are under way: so all cards are busy at any -j.
+inline void await_workers(vfm::Slots& slots, const vfm::cards::StageModels* workers) {
+  if (workers) slots.add_away(static_cast<int>(workers->together()));
 }
 
 /// Null where --devices is not given. Throws what DevicesOptions::cards() throws.

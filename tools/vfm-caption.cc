@@ -127,6 +127,8 @@ class CaptionTool : public vfm::cli::Tool {
                                                     decoding_gpus(devices_, columns_.hwaccel));
     vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
+    // Samples of a shard wait for cards together; at its end those of the next one do.
+    if (workers_) slots.add_away(1);
     if (dry_run_) {
       options_.report.clear();
       vfm::columns::CaptionCosts costs;
@@ -146,6 +148,7 @@ class CaptionTool : public vfm::cli::Tool {
 
  private:
   long score(vfm::Slots& slots, vfm::cli::Context& context) {
+    await_workers(slots, workers_.get());
     vfm::columns::ScoreOptions options = score_.options(options_);
     vfm::columns::ScoreCosts costs;
     if (dry_run_) options.costs = &costs;

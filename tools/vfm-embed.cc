@@ -173,6 +173,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
     choose_encoders();
+    await_workers(slots, workers_.get());
     if (dry_run_) {
       return tell_shard_estimate(embed_.inputs, embed_.directory, slots.threads(),
                                  [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {

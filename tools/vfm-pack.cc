@@ -140,6 +140,7 @@ class PackTool : public vfm::cli::Tool {
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots = context.slots(jobs_);
+    await_workers(slots, workers_.get());
     if (dry_run_) {
       options_.report.clear();
       return tell_shard_estimate(options_.inputs, options_.output, slots.threads(),

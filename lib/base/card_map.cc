@@ -165,6 +165,17 @@ std::int64_t CardMap::loaded_memory(int card) const {
   return memory;
 }
 
+std::vector<std::string> CardMap::names_on(int card) const {
+  std::vector<std::string> names;
+  for (const CardRecord& record : file().records)
+    if (counts(record) && record.model[static_cast<std::size_t>(card)] != CardModel::none)
+      names.push_back(vfm::format(
+          "{} (process {})",
+          std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
+          record.pid));
+  return names;
+}
+
 std::vector<CardClaim> CardMap::claims() const {
   std::vector<CardClaim> all(kCardRecords);
   for (std::size_t i = 0; i < kCardRecords; ++i) {

@@ -57,6 +57,8 @@ class CardMap {
   /// Bytes of a card that models may have, and those that they have.
   std::int64_t memory(int card) const;
   std::int64_t loaded_memory(int card) const;
+  /// Whose models these are: "vfm-embed (process 4711)".
+  std::vector<std::string> names_on(int card) const;
   /// With items that are under way.
   CardCounts counts_now(const CardRecord& record, double now) const;
   /// What the rule for items knows of each record.
