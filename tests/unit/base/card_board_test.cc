@@ -348,6 +348,14 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no card for stage"));
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
                     Catch::Contains("needs 20 bytes") && Catch::Contains("10 at most"));
+  CardNeed encodes = need;
+  encodes.kind = CardKind::encode;
+  CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
+                    Catch::Contains("none of the cards can encode"));
+  auto some = cards_of(2, 30);
+  some[1].sessions = 2;
+  CHECK_THROWS_WITH(CardBoard("", some, encodes, {}),
+                    Catch::Contains(vfm::format("needs {} bytes", 20 + 2 * kSessionBytes)));
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));
