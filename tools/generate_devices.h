@@ -93,6 +93,10 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
   const vfm::Json cost = vfm::generate::generation_cost(job);
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
                                          cost.at("memory_bytes").at("peak").get<std::int64_t>());
+  const bool encodes = !job.latents_only && workers.device() == vfm::Device::cuda;
+  if (encodes && vfm::media::encodes_on_gpu(job.encoder.empty() ? vfm::media::default_encoder()
+                                                                : job.encoder))
+    workers.add_sessions(vfm::CardKind::encode);
   workers.open();
   vfm::Slots slots = context.slots(jobs, together);
   return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);

@@ -122,9 +122,8 @@ class CaptionTool : public vfm::cli::Tool {
     options_.limits.member = columns_.member.bytes;
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
+    options_.hardware = engines_.decoder(columns_.hwaccel);
     set_model_options();
-    options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel,
-                                                    decoding_gpus(devices_, columns_.hwaccel));
     vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
     // Samples of a shard wait for cards together; at its end those of the next one do.
@@ -378,6 +377,7 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, columns_.jobs, "vfm-caption"};
   std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   vfm::columns::CaptionOptions options_;
   CaptionScoreOptions score_;

@@ -126,8 +126,10 @@ class ClipTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.report = report_.path;
     options_.explain = explain_.path;
-    options_.hardware =
-        vfm::media::choose_hardware(hwaccel_.hwaccel, decoding_gpus(devices_, hwaccel_));
+    options_.hardware = engines_.decoder(hwaccel_);
+    // A clip that waits for a session would wait for clips that nobody encodes on.
+    if (!unique_ && !shots_only_ && engines_.encode(options_.recipe.encoder))
+      options_.ahead_bytes = 0;
     if (!unique_ && !stitch_model_.empty()) open_stitch_model();
     if (!unique_) shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
@@ -209,9 +211,11 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-sound on");
     const std::vector<std::string>& devices = devices_.devices;
     const bool gpus = !devices.empty() && devices.front() != "cpu";
-    if (stitch_model_.empty() && !devices.empty() && (!gpus || hwaccel_.hwaccel == "none"))
+    const bool engines =
+        hwaccel_.hwaccel != "none" || vfm::media::encodes_on_gpu(options_.recipe.encoder);
+    if (stitch_model_.empty() && !devices.empty() && !(gpus && engines))
       vfm::fail_usage("--devices has no work: give --stitch-model{}",
-                      gpus ? ", or --hwaccel cuda" : "");
+                      gpus ? ", --hwaccel cuda, or --encoder h264_nvenc" : "");
     if (stitch_model_.empty()) return;
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)
@@ -383,6 +387,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::DeviceOptions device_;
   std::string stitch_model_, stitch_sound_ = "off", compute_ = "auto";
   vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
   std::unique_ptr<vfm::cards::StageModels> workers_;      // of these
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;

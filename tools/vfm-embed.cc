@@ -157,8 +157,7 @@ class EmbedTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     columns_.input_limits.apply();
     vfm::media::begin_isolation();
-    embed_.hardware = search_.hardware = vfm::media::choose_hardware(
-        columns_.hwaccel.hwaccel, decoding_gpus(devices_, columns_.hwaccel));
+    embed_.hardware = search_.hardware = engines_.decoder(columns_.hwaccel);
     embed_.limits.member = search_.limits.member = columns_.member.bytes;
     vfm::Slots slots = context.slots(columns_.jobs);
     if (index_option_->count() > 0) return run_index(slots, context);
@@ -223,6 +222,7 @@ class EmbedTool : public vfm::cli::Tool {
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;
   vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, columns_.jobs, "vfm-embed"};
   std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   std::string compute_ = "auto";
   const CLI::App* app_ = nullptr;

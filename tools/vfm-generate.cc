@@ -152,6 +152,7 @@ class GenerateTool : public vfm::cli::Tool {
                       : vfm::dist::rank_device(device_.device, launch.local_rank,
                                                launch.local_ranks, launch.shown_gpu);
     settle(context.cache);
+    if (launch.ranks == 1 && !dry_run_ && !job_.latents_only) engines_.encode(job_.encoder);
     if (dry_run_) {
       const vfm::Json cost = vfm::generate::generation_cost(job_);
       vfm::cli::print(vfm::dump_json(cost) + "\n");
@@ -373,6 +374,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-generate"};
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ComputeOptions compute_;
   std::vector<const CLI::Option*> of_latents_;

@@ -133,7 +133,7 @@ class PackTool : public vfm::cli::Tool {
     if (workers_ && options_.device == vfm::Device::cuda)
       options_.hwaccel = hwaccel_.hwaccel;
     else
-      options_.clip.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
+      options_.clip.hardware = engines_.decoder(hwaccel_);
     options_.output = output_.directory;
     options_.force = output_.force;
     options_.limits.member = member_.bytes;
@@ -223,6 +223,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-pack"};
   std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;

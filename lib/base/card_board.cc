@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
-#include <cstddef>
 #include <exception>
 #include <functional>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <string_view>
-#include <thread>
 #include <utility>
 
-#include "base/card_map.h"
+#include "base/card_board_state.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -30,24 +26,40 @@ std::string memory_text(std::int64_t bytes) {
   return format_bytes(static_cast<double>(std::max<std::int64_t>(bytes, 0)));
 }
 
-/// Those that have the memory; of each that has not the log tells. Throws where none has.
+/// What it must have of a card: a model, or what sessions stand on, with all of these.
+std::int64_t least_memory(const Card& card, const CardNeed& need) {
+  return need.memory + (need.kind == CardKind::compute ? 0 : card.sessions * kSessionBytes);
+}
+
+/// Those that have the memory, and sessions where these are needed; of each that lacks memory the
+/// log tells. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   if (cards.empty()) fail_usage("there is no card for {}; name some with --devices", need.stage);
-  std::int64_t most = 0;
+  std::int64_t least = 0, most = 0;
+  bool any = false;
   const auto unfit = [&](const Card& card) {
+    if (need.kind != CardKind::compute && card.sessions == 0) return true;
+    any = true;
+    least = std::max(least, least_memory(card, need));
     most = std::max(most, card.memory);
-    return card.memory < need.memory;
+    return card.memory < least_memory(card, need);
   };
   const auto end = std::stable_partition(cards.begin(), cards.end(), std::not_fn(unfit));
+  if (!any)
+    fail_usage("none of the cards can {}, which {} needs",
+               need.kind == CardKind::decode ? "decode" : "encode", need.stage);
   if (end == cards.begin())
     fail_usage(
-        "{} needs {} of a card's memory for its models and their work, and the cards have {} at "
-        "most; name a card that has more with --devices, or take smaller models, or clips, or "
-        "pictures",
-        need.stage, memory_text(need.memory), memory_text(most));
+        "{} needs {} of a card's memory for {}, and the cards have {} at most; name a card that "
+        "has more with --devices{}",
+        need.stage, memory_text(least),
+        need.kind == CardKind::compute ? "its models and their work" : "its sessions",
+        memory_text(most),
+        need.kind == CardKind::compute ? ", or take smaller models, or clips, or pictures" : "");
   for (auto card = end; card != cards.end(); ++card)
-    log_warning("card '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
-                need.stage, memory_text(need.memory), memory_text(card->memory));
+    if (card->memory < least_memory(*card, need))
+      log_warning("card '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
+                  need.stage, memory_text(least_memory(*card, need)), memory_text(card->memory));
   cards.erase(end, cards.end());
   for (std::size_t i = 0; i < cards.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
@@ -57,50 +69,15 @@ std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
 
 }  // namespace
 
-struct CardBoard::State {
-  State(const std::string& share, std::vector<Card> given, CardNeed what, Actions acts)
-      : need(std::move(what)),
-        actions(std::move(acts)),
-        cards(fitting(std::move(given), need)),
-        map(share) {
-    map.join(cards, need);
-    keeper = std::thread([this] { keep(); });
-  }
-
-  Taken take(bool out_of_turn, std::size_t& taken);
-  int choose(bool out_of_turn, bool& left) const;
-  void give(std::size_t which);
-  void leave_out(std::size_t which, const std::string& why, bool item);
-  void keep();
-  bool act();
-  void begin(std::size_t which, CardModel state);
-  void load(std::size_t which);
-  void unload(std::size_t which);
-  void end_thread(std::size_t which);
-  std::string reasons();
-  std::string lack_of_memory();
-
-  const CardNeed need;
-  const Actions actions;
-  const std::vector<Card> cards;
-  CardMap map;
-  // Under the file's lock, as the own record:
-  bool leaving = false;
-  std::map<std::size_t, std::thread> acting;  // by card
-  std::vector<std::thread> ended;
-  std::vector<std::string> failures;
-  double lacks_since = 0;  // memory, that items wait for; 0: they do not
-  bool lack_told = false;
-  std::thread keeper;
-
-  CardRecord& own() const { return map.own(); }
-  int place(std::size_t which) const { return map.places()[which]; }
-  std::size_t at(std::size_t which) const { return static_cast<std::size_t>(place(which)); }
-  CardSet bit(std::size_t which) const { return card_bit(place(which)); }
-  std::size_t which(const Lease& lease) const {
-    return static_cast<std::size_t>(lease.card - cards.data());
-  }
-};
+CardBoard::State::State(const std::string& share, std::vector<Card> given, CardNeed what,
+                        Actions acts)
+    : need(std::move(what)),
+      actions(std::move(acts)),
+      cards(fitting(std::move(given), need)),
+      map(share) {
+  map.join(cards, need);
+  keeper = std::thread([this] { keep(); });
+}
 
 CardBoard::CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need,
                      Actions actions)
@@ -132,85 +109,44 @@ int CardBoard::life() const {
   return state_->map.life();
 }
 
-std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
-  State& s = *state_;
-  const auto count = [&](int by) {
-    const CardMap::Locked lock(s.map);
-    CardRecord& own = s.own();
-    const double now = card_clock();
-    if (own.waiting == 0) own.waits_since = now;
-    own.waiting += by;
-    if (by > 0) own.finished = 0;
-    if (own.waiting == 0) own.counts.short_of += now - own.waits_since;
-    if (by > 0) call(own.call_keeper, INT_MAX);
-  };
-  std::size_t which = 0;
-  const bool taken = take_in_turn(s.own().call_items, s.map.file().head.takes, over, count,
-                                  [&](bool out_of_turn) { return s.take(out_of_turn, which); });
-  return taken ? std::optional(Lease{&s.cards[which]}) : std::nullopt;
-}
-
-Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
-  const CardMap::Locked lock(map);
-  CardRecord& record = own();
-  if ((record.may & ~record.left_out) == 0)
-    throw Error(vfm::format("no card is left for {}: {}", need.stage, reasons()),
-                ErrorKind::device);
-  bool left = false;
-  const int card = choose(out_of_turn, left);
-  if (card < 0) return left ? Taken::left : Taken::no;
-  taken = static_cast<std::size_t>(std::find(map.places().begin(), map.places().end(), card) -
-                                   map.places().begin());
-  const double now = card_clock();
-  if (--record.waiting == 0) record.counts.short_of += now - record.waits_since;
-  record.busy |= bit(taken);
-  record.since[at(taken)] = now;
-  ++map.file().head.takes;
-  return Taken::yes;
-}
-
-/// A card for an item, as the file numbers it; -1: none.
-int CardBoard::State::choose(bool out_of_turn, bool& left) const {
-  std::vector<CardClaim> claims = map.claims();
-  if (out_of_turn)
-    for (std::size_t i = 0; i < claims.size(); ++i)
-      if (i != map.own_index()) claims[i].waiting = 0;
-  return card_for_item(claims, map.own_index(), map.free(), map.card_places(), &left);
-}
-
 /// The item is no longer there; under the lock.
-void CardBoard::State::give(std::size_t which) {
+void CardBoard::State::give(std::size_t which, int sessions) {
   CardRecord& record = own();
   const double now = card_clock();
-  const CardItem item{place(which), now - record.since[at(which)]};
-  record.busy &= ~bit(which);
-  record.counts.busy[at(which)] += item.seconds;
+  // Of sessions, which are alike for this, their mean begin.
+  const double since = record.since[at(which)] / record.items[at(which)];
+  record.items[at(which)] -= sessions;
+  record.since[at(which)] = record.items[at(which)] * since;
+  record.counts.busy[at(which)] += sessions * (now - since);
   record.counts.items[at(which)] += 1;
   record.last_item = now;
-  std::vector<CardPlace> places = map.card_places();
-  if (record.last.seconds > 0) record.counts.squares += compare_items(record.last, item, places);
-  record.last = item;
-  for (std::size_t c = 0; c < places.size(); ++c)
-    map.file().head.speed[c] = places[c].speed;
-  if ((record.wanted & bit(which)) == 0) call(record.call_keeper, INT_MAX);
+  if (computes()) {
+    const CardItem item{place(which), now - since};
+    std::vector<CardPlace> places = map.card_places();
+    if (record.last.seconds > 0) record.counts.squares += compare_items(record.last, item, places);
+    record.last = item;
+    for (std::size_t c = 0; c < places.size(); ++c)
+      map.file().head.speed[c] = places[c].speed;
+    if ((record.wanted & bit(which)) == 0) call(record.call_keeper, INT_MAX);
+  }
   map.call_for(place(which));
 }
 
 void CardBoard::give(const Lease& lease) noexcept {
   const CardMap::Locked lock(state_->map);
-  state_->give(state_->which(lease));
+  state_->give(state_->which(lease), lease.sessions);
 }
 
 void CardBoard::fail(const Lease& lease, const std::string& why) {
-  state_->leave_out(state_->which(lease), why, true);
+  state_->leave_out(state_->which(lease), why, &lease);
 }
 
-/// `item`: one is on it, which is given up.
-void CardBoard::State::leave_out(std::size_t which, const std::string& why, bool item) {
+/// `item`: what is on it is given up.
+void CardBoard::State::leave_out(std::size_t which, const std::string& why, const Lease* item) {
   {
     const CardMap::Locked lock(map);
     CardRecord& record = own();
-    if (item) give(which);
+    if (item) give(which, item->sessions);
     if ((record.left_out & bit(which)) != 0) return;
     record.left_out |= bit(which);
     record.wanted &= ~bit(which);
@@ -269,14 +205,14 @@ std::string CardBoard::State::lack_of_memory() {
   const bool none = std::all_of(record.model.begin(), record.model.end(),
                                 [](CardModel model) { return model == CardModel::none; });
   const double now = card_clock();
-  const bool lacks = record.waiting > 0 && none && !leaving;
+  const bool lacks = computes() && record.waiting > 0 && none && !leaving;
   if (!lacks || lacks_since == 0) lacks_since = lacks ? now : 0;
   if (!lacks || lack_told || now - lacks_since < kUntilTold) return {};
   lack_told = true;
   std::size_t best = 0;
   std::int64_t most = std::numeric_limits<std::int64_t>::min();
   for (std::size_t i = 0; i < cards.size(); ++i) {
-    const std::int64_t free = map.memory(place(i)) - map.loaded_memory(place(i));
+    const std::int64_t free = map.model_memory(place(i)) - map.loaded_memory(place(i));
     if ((record.left_out & bit(i)) == 0 && free > most) best = i, most = free;
   }
   std::string others;
@@ -291,14 +227,14 @@ std::string CardBoard::State::lack_of_memory() {
 /// Begins what is to be done to models. True: nothing is, nor will be.
 bool CardBoard::State::act() {
   const CardRecord& record = own();
-  for (std::size_t i = 0; i < cards.size(); ++i) {
+  for (std::size_t i = 0; i < cards.size() && computes(); ++i) {
     const CardModel model = record.model[at(i)];
     const bool wanted = (record.wanted & bit(i)) != 0;
-    if (model == CardModel::loaded && !wanted && ((record.busy & bit(i)) == 0 || leaving)) {
+    if (model == CardModel::loaded && !wanted && (record.items[at(i)] == 0 || leaving)) {
       begin(i, CardModel::unloading);
     } else if (model == CardModel::none && wanted && record.waiting > 0 && !leaving &&
                stop_signal() == 0 && acting.count(i) == 0 &&
-               map.loaded_memory(place(i)) + need.memory <= map.memory(place(i))) {
+               map.loaded_memory(place(i)) + need.memory <= map.model_memory(place(i))) {
       begin(i, CardModel::loading);
     }
   }
@@ -326,7 +262,7 @@ void CardBoard::State::load(std::size_t which) {
   } catch (const std::exception& error) {
     why = error.what();
   }
-  if (!why.empty()) leave_out(which, why, false);
+  if (!why.empty()) leave_out(which, why, nullptr);
   const CardMap::Locked lock(map);
   CardRecord& record = own();
   if (why.empty() && !stopped) {

@@ -5,7 +5,10 @@
 // while its stage has work, and models of several stages are loaded on one card where its memory
 // allows. Nothing is loaded where memory lacks. Who gets which card: base/card_rule.h. The board
 // calls the stage's `load` and `unload` for that, so no item is held up by a load while other cards
-// are free: take() gives only cards on which the model is loaded.
+// are free: take() gives only cards on which the model is loaded. Decoding and encoding have no
+// model: an item has some of the card's sessions, beside whatever model computes there. Memory for
+// all sessions is kept from models that are to be loaded as long as there is a program that decodes
+// or encodes on the card. Which sessions a decoder or an encoder takes: base/engine_sessions.h.
 //
 // State lies in FILE.cards beside the FILE of --share (base/pipe_board.h), and lives as slots do: a
 // record belongs to one program, which holds a lock that the kernel frees however the program ends.
@@ -16,8 +19,9 @@
 // 50 ms, and others are planned around models that it does not unload. Without --share the cards
 // are this program's alone.
 //
-// The file is for up to 64 cards and 63 programs at a time. Programs must say the same
-// memory of a card; where they do not, the least counts.
+// The file is for up to 64 cards and 63 programs at a time, of which one with sessions counts once
+// more for each kind of them. Programs must say the same memory and sessions of a card; where they
+// do not, the least counts.
 // Thread-safety: any thread. `load` and `unload` are called from threads of the board, for several
 // cards at once, for one card one at a time, and not while an item of this program is on it.
 // SPDX-License-Identifier: Apache-2.0
@@ -33,16 +37,32 @@
 
 namespace vfm {
 
+/// What an item has of a card: the whole of it, for a model, or sessions of a video engine.
+enum class CardKind { compute, decode, encode };
+/// A flag of CardNeed::beside.
+constexpr unsigned card_flag(CardKind kind) {
+  return 1u << static_cast<unsigned>(kind);
+}
+/// Of a card's memory, that a session has.
+inline constexpr std::int64_t kSessionBytes = std::int64_t{160} << 20;
+
 struct Card {
   int index = 0;            ///< as CUDA numbers it; -1 - i: the i-th "cpu" of --devices
   std::string name;         ///< that no other card of the machine has: "GPU-5e6b...", "cpu 0"
-  std::int64_t memory = 0;  ///< bytes that models may have, of all programs together
+  std::int64_t memory = 0;  ///< bytes that models and sessions may have, of all programs together
+  int sessions = 0;         ///< of decoding, or of encoding, whichever is needed, likewise
 };
 
 /// Of a stage.
 struct CardNeed {
-  std::string stage;        ///< "vfm-embed"
-  std::int64_t memory = 0;  ///< bytes of a loaded model and its work
+  std::string stage;  ///< "vfm-embed"
+  CardKind kind = CardKind::compute;
+  /// Bytes of a loaded model and its work; of a program with sessions what it has itself on each of
+  /// its cards as long as it is there (its CUDA context).
+  std::int64_t memory = 0;
+  /// Of a model: kinds of which an item has a session, too, whose memory is in `memory`. It waits
+  /// for none, so the others have one session less meanwhile, as soon as they give one back.
+  unsigned beside = 0;
   /// Descriptors of the program's input and output, from which its place in the pipe follows.
   int input = 0, output = 1;
 };
@@ -59,11 +79,13 @@ class CardBoard {
   /// What take() gives: until give() or fail() the card is this item's.
   struct Lease {
     const Card* card = nullptr;  ///< of the board's own, which stays
+    int sessions = 1;            ///< of it
   };
 
   /// Joins, or makes `share`.cards; `share` empty: none. Cards that have less memory than is
-  /// needed are not used, with a warning. Throws Error{usage} where the file cannot be used, where
-  /// there is no card, or none that has the memory, which it says.
+  /// needed are not used, with a warning; nor those that have no sessions where these are needed.
+  /// Throws Error{usage} where the file cannot be used, where there is no card, or none that has
+  /// the memory or the sessions, which it says.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
   /// Leaves, after finished() and the unloads that go with it. No lease may be out.
   ~CardBoard();
@@ -76,6 +98,9 @@ class CardBoard {
   /// as many threads should wait as there are cards, or more. Empty where `over` becomes true
   /// first. Throws Stopped; Error{device} when no card is left, with the reasons.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
+  /// So many sessions of the card that has most of them free. Empty where none has so many: now,
+  /// or, with `wait`, for as long as the models stay that are loaded. Throws what take() throws.
+  std::optional<Lease> take_sessions(int count, bool wait);
   /// The item is done.
   void give(const Lease& lease) noexcept;
   /// The card has failed, and nothing of this stage is on it any more: it is left out for this

@@ -20,6 +20,14 @@ constexpr double kSettles = 1;  // after a load, until what it did is seen
 constexpr double kAnswers = 1;  // a program that did not look for so long is not counted on
 constexpr double kUnloads = 5;  // a model that was to go for so long stays
 
+constexpr CardKind kSessionKinds[] = {CardKind::decode, CardKind::encode};
+
+bool is_of(const CardRecord& record, CardKind kind) {
+  return record.kind == static_cast<std::int32_t>(kind);
+}
+bool is_compute(const CardRecord& record) {
+  return is_of(record, CardKind::compute);
+}
 bool counts(const CardRecord& record) {
   return record.used != 0 && record.gone == 0;
 }
@@ -82,7 +90,7 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
     file().head.looked = file().head.changed = 0;
   }
   for (const Card& card : cards)
-    add_card(card);
+    add_card(card, need.kind);
   if (best == kCardRecords || !shared_.live(best, true))
     fail_usage("{} programs share cards, as many as can; name another file with --share",
                kCardRecords);
@@ -95,6 +103,8 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
   record.input = pipe_name(need.input);
   record.output = pipe_name(need.output);
   record.memory = need.memory;
+  record.kind = static_cast<std::int32_t>(need.kind);
+  record.beside = need.beside;
   record.joined = record.beat = record.last_item = card_clock();
   for (const int place : places_)
     record.may |= card_bit(place);
@@ -103,7 +113,7 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
 }
 
 /// Finds it by its name, or adds it.
-void CardMap::add_card(const Card& card) {
+void CardMap::add_card(const Card& card, CardKind kind) {
   CardFile::Head& head = file().head;
   const std::size_t known = cards();
   const auto is = [&](const CardEntry& entry) {
@@ -112,17 +122,19 @@ void CardMap::add_card(const Card& card) {
   const auto end = head.card.begin() + static_cast<std::ptrdiff_t>(known);
   const auto at = std::find_if(head.card.begin(), end, is);
   places_.push_back(static_cast<int>(at - head.card.begin()));
-  if (at != end) {
-    at->memory = std::min(at->memory, card.memory);
-    return;
+  if (at == end) {
+    if (known == kMostCards)
+      fail_usage("programs that share cards name more than {}; name fewer with --devices",
+                 kMostCards);
+    set_name(at->name, card.name);
+    at->memory = card.memory;
+    at->sessions = {};
+    head.speed[known] = 1;
+    head.cards = static_cast<std::int32_t>(known + 1);
   }
-  if (known == kMostCards)
-    fail_usage("programs that share cards name more than {}; name fewer with --devices",
-               kMostCards);
-  set_name(at->name, card.name);
-  at->memory = card.memory;
-  head.speed[known] = 1;
-  head.cards = static_cast<std::int32_t>(known + 1);
+  at->memory = std::min(at->memory, card.memory);
+  std::int32_t& sessions = at->sessions[static_cast<std::size_t>(kind)];
+  sessions = sessions == 0 ? card.sessions : std::min(sessions, card.sessions);
 }
 
 void CardMap::leave() {
@@ -149,12 +161,31 @@ bool CardMap::answers(const CardRecord& record) const {
 CardSet CardMap::free() const {
   CardSet set = ~CardSet{0};
   for (const CardRecord& record : file().records)
-    if (counts(record)) set &= ~record.busy;
+    if (counts(record) && is_compute(record))
+      set &= ~cards_where([&](std::size_t c) { return record.items[c] > 0; });
   return set;
 }
 
-std::int64_t CardMap::memory(int card) const {
-  return file().head.card[static_cast<std::size_t>(card)].memory;
+/// Of programs with sessions, which all of these have to themselves.
+std::int64_t CardMap::program_memory(int card) const {
+  std::int64_t memory = 0;
+  for (const CardRecord& record : file().records)
+    if (counts(record) && !is_compute(record) && (record.may & card_bit(card)) != 0)
+      memory += record.memory;
+  return memory;
+}
+
+std::int64_t CardMap::model_memory(int card) const {
+  const CardEntry& entry = file().head.card[static_cast<std::size_t>(card)];
+  std::int64_t memory = entry.memory - program_memory(card);
+  for (const CardKind kind : kSessionKinds) {
+    const auto takes = [&](const CardRecord& record) {
+      return counts(record) && is_of(record, kind) && (record.may & card_bit(card)) != 0;
+    };
+    if (std::any_of(std::begin(file().records), std::end(file().records), takes))
+      memory -= entry.sessions[static_cast<std::size_t>(kind)] * kSessionBytes;
+  }
+  return memory;
 }
 
 std::int64_t CardMap::loaded_memory(int card) const {
@@ -169,20 +200,48 @@ std::vector<std::string> CardMap::names_on(int card) const {
   std::vector<std::string> names;
   for (const CardRecord& record : file().records)
     if (counts(record) && record.model[static_cast<std::size_t>(card)] != CardModel::none)
-      names.push_back(vfm::format(
-          "{} (process {})",
-          std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
-          record.pid));
+      names.push_back(
+          vfm::format("{} (process {})",
+                      std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
+                      record.pid));
   return names;
 }
 
-std::vector<CardClaim> CardMap::claims() const {
+/// Those whose memory is no model's.
+int CardMap::sessions_used(int card, CardKind kind) const {
+  int used = 0;
+  for (const CardRecord& record : file().records)
+    if (counts(record) && is_of(record, kind)) used += record.items[static_cast<std::size_t>(card)];
+  return used;
+}
+
+std::int64_t CardMap::session_memory(int card) const {
+  std::int64_t memory = program_memory(card);
+  for (const CardKind kind : kSessionKinds)
+    memory += sessions_used(card, kind) * kSessionBytes;
+  return memory;
+}
+
+int CardMap::free_sessions(int card, CardKind kind, bool ever) const {
+  const auto at = static_cast<std::size_t>(card);
+  const CardEntry& entry = file().head.card[at];
+  std::int64_t sessions = entry.sessions[static_cast<std::size_t>(kind)];
+  if (!ever) sessions -= sessions_used(card, kind);
+  for (const CardRecord& record : file().records)
+    if (!ever && counts(record) && (record.beside & card_flag(kind)) != 0 && record.items[at] > 0)
+      --sessions;
+  const std::int64_t memory =
+      entry.memory - loaded_memory(card) - (ever ? program_memory(card) : session_memory(card));
+  return static_cast<int>(std::max<std::int64_t>(0, std::min(sessions, memory / kSessionBytes)));
+}
+
+std::vector<CardClaim> CardMap::claims(CardKind kind) const {
   std::vector<CardClaim> all(kCardRecords);
   for (std::size_t i = 0; i < kCardRecords; ++i) {
     const CardRecord& record = file().records[i];
-    if (!answers(record)) continue;
-    const CardSet ready =
-        record.may & ~record.left_out & record.wanted & cards_with(record, CardModel::loaded);
+    if (!answers(record) || !is_of(record, kind)) continue;
+    CardSet ready = record.may & ~record.left_out;
+    if (kind == CardKind::compute) ready &= record.wanted & cards_with(record, CardModel::loaded);
     all[i] = {record.place, record.waiting, ready};
   }
   return all;
@@ -191,14 +250,14 @@ std::vector<CardClaim> CardMap::claims() const {
 std::vector<CardPlace> CardMap::card_places() const {
   std::vector<CardPlace> all;
   for (std::size_t c = 0; c < cards(); ++c)
-    all.push_back({memory(static_cast<int>(c)), file().head.speed[c]});
+    all.push_back({model_memory(static_cast<int>(c)), file().head.speed[c]});
   return all;
 }
 
 CardCounts CardMap::counts_now(const CardRecord& record, double now) const {
   CardCounts sums = record.counts;
   for (std::size_t c = 0; c < kMostCards; ++c)
-    if ((record.busy & card_bit(static_cast<int>(c))) != 0) sums.busy[c] += now - record.since[c];
+    if (record.items[c] > 0) sums.busy[c] += record.items[c] * now - record.since[c];
   if (record.waiting > 0) sums.short_of += now - record.waits_since;
   return sums;
 }
@@ -224,7 +283,9 @@ CardStage CardMap::stage_of(const CardRecord& record, double now) const {
   stage.fixed = cards_with(record, CardModel::loading) | stays;
   stage.waiting = record.waiting;
   stage.known = record.load_seconds > 0;
-  stage.idle = record.waiting > 0 || record.busy != 0 ? 0 : now - record.last_item;
+  const bool works = record.waiting > 0 || std::any_of(record.items.begin(), record.items.end(),
+                                                       [](int items) { return items > 0; });
+  stage.idle = works ? 0 : now - record.last_item;
   return stage;
 }
 
@@ -235,7 +296,7 @@ void CardMap::plan() {
   bool starved = false;
   for (std::size_t i = 0; i < kCardRecords; ++i) {
     const CardRecord& record = file().records[i];
-    if (!counts(record)) continue;
+    if (!counts(record) || !is_compute(record)) continue;
     records.push_back(i);
     starved = starved || (answers(record) && record.waiting > 0 && record.wanted == 0);
   }
@@ -266,13 +327,16 @@ void CardMap::plan() {
 }
 
 void CardMap::call_for(int card) {
-  const std::vector<CardClaim> all = claims();
+  const std::vector<CardClaim> all = claims(CardKind::compute);
   std::size_t latest = kCardRecords;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].waiting > 0 && (all[i].ready & card_bit(card)) != 0 &&
         (latest == kCardRecords || all[i].place > all[latest].place))
       latest = i;
   if (latest != kCardRecords) call(file().records[latest].call_items, 1);
+  // Those who wait for sessions, of whatever card.
+  for (CardRecord& record : file().records)
+    if (counts(record) && !is_compute(record) && record.waiting > 0) call(record.call_items, 1);
 }
 
 }  // namespace vfm

@@ -52,17 +52,22 @@ class CardMap {
   /// to do every 50 ms within the last second.
   bool answers(const CardRecord& record) const;
 
-  /// The cards on which no item is.
+  /// The cards on which no item of a model is.
   CardSet free() const;
-  /// Bytes of a card that models may have, and those that they have.
-  std::int64_t memory(int card) const;
+  /// Bytes of a card that models may have beside sessions, and those that models have.
+  std::int64_t model_memory(int card) const;
   std::int64_t loaded_memory(int card) const;
   /// Whose models these are: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int card) const;
+  /// Bytes that sessions have, those in use, and programs with sessions themselves.
+  std::int64_t session_memory(int card) const;
+  /// Sessions of a kind that are free on a card; `ever`: that would be if none was in use. Models
+  /// that were loaded before a program with sessions came may leave memory for some alone.
+  int free_sessions(int card, CardKind kind, bool ever) const;
   /// With items that are under way.
   CardCounts counts_now(const CardRecord& record, double now) const;
-  /// What the rule for items knows of each record.
-  std::vector<CardClaim> claims() const;
+  /// What the rule for items knows of each record; of those of another kind nothing.
+  std::vector<CardClaim> claims(CardKind kind) const;
   std::vector<CardPlace> card_places() const;
 
   /// Brings the averages up to now, and plans where models are to be, once a quarter of a second;
@@ -72,7 +77,9 @@ class CardMap {
   void call_for(int card);
 
  private:
-  void add_card(const Card& card);
+  void add_card(const Card& card, CardKind kind);
+  std::int64_t program_memory(int card) const;
+  int sessions_used(int card, CardKind kind) const;
   CardStage stage_of(const CardRecord& record, double now) const;
 
   SharedFile shared_;

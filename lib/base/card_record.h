@@ -21,16 +21,18 @@ namespace vfm {
 
 inline constexpr std::size_t kCardRecords = 63;
 inline constexpr std::size_t kCardName = 64;
-inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 2";
+inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 3";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
-/// One program. Aligned as the file is mapped, to a page.
+/// One program, or one kind of session that it takes. Aligned as the file is mapped, to a page.
 struct alignas(4096) CardRecord {
   char stage[32];
   std::int64_t pid;
   std::uint64_t input, output;  // as base/pipe_places.h
   std::int64_t memory;          // CardNeed::memory
+  std::int32_t kind;            // CardKind
+  std::uint32_t beside;         // CardNeed::beside
   std::int32_t place;           // others write it
   std::uint32_t used;           // a program has it, or had it: what follows holds
   std::uint32_t gone;           // that program has ended; others write it
@@ -46,17 +48,18 @@ struct alignas(4096) CardRecord {
   CardSet left_out;     // of these, that failed
   CardSet wanted;       // where its model is to be; others write it
   std::array<CardModel, kMostCards> model;
-  CardSet busy;                             // where an item of it is
-  std::array<double, kMostCards> since;     // the item
-  std::array<double, kMostCards> unwanted;  // since when; others write it
-  CardCounts counts;                        // without items under way
-  CardAverages averages;                    // others write it
+  std::array<std::int32_t, kMostCards> items;  // on the card; or sessions that it has there
+  std::array<double, kMostCards> since;        // the item; of sessions: sum of their begins
+  std::array<double, kMostCards> unwanted;     // since when; others write it
+  CardCounts counts;                           // without items under way
+  CardAverages averages;                       // others write it
 };
 
 /// Of one card.
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
+  std::array<std::int32_t, 3> sessions;  // by CardKind; 0: no program has said
 };
 
 struct CardFile {

@@ -17,20 +17,27 @@ std::string card_text(const char (&from)[N]) {
   return {from, ::strnlen(from, N)};
 }
 
+const char* kind_name(std::int32_t kind) {
+  const auto is = [kind](CardKind other) { return kind == static_cast<std::int32_t>(other); };
+  return is(CardKind::compute) ? "compute" : is(CardKind::decode) ? "decode" : "encode";
+}
+
 CardStageState read_stage(const CardMap& map, const CardRecord& record,
                           const std::vector<CardState>& cards) {
-  CardStageState state{.stage = card_text(record.stage)};
+  CardStageState state{.stage = card_text(record.stage), .kind = kind_name(record.kind)};
   state.pid = record.pid;
-  const bool alive = record.gone == 0;
-  state.waiting = alive ? record.waiting : 0;
-  const CardCounts counts = alive ? map.counts_now(record, card_clock()) : record.counts;
+  state.alive = record.gone == 0;
+  state.waiting = state.alive ? record.waiting : 0;
+  const CardCounts counts = state.alive ? map.counts_now(record, card_clock()) : record.counts;
   state.short_seconds = counts.short_of;
   for (std::size_t c = 0; c < cards.size(); ++c) {
     const CardSet bit = card_bit(static_cast<int>(c));
     state.busy_seconds += counts.busy[c];
     state.items += static_cast<std::int64_t>(counts.items[c]);
+    if ((record.may & bit) != 0) ++state.cards;
     if ((record.left_out & bit) != 0) state.left_out.push_back(cards[c].name);
-    if (!alive) continue;
+    if (!state.alive) continue;
+    state.held += record.items[c];
     if (record.model[c] == CardModel::loaded)
       state.loaded.push_back(cards[c].name);
     else if (record.model[c] != CardModel::none)
@@ -61,8 +68,9 @@ CardStates CardWatch::look() {
   map_->end_dead();
   for (std::size_t c = 0; c < map_->cards(); ++c) {
     const CardEntry& entry = map_->file().head.card[c];
-    states.cards.push_back(
-        {card_text(entry.name), entry.memory, map_->loaded_memory(static_cast<int>(c))});
+    const int card = static_cast<int>(c);
+    states.cards.push_back({card_text(entry.name), entry.memory,
+                            map_->loaded_memory(card) + map_->session_memory(card)});
   }
   std::vector<std::pair<int, CardStageState>> found;
   for (const CardRecord& record : map_->file().records)

@@ -60,14 +60,16 @@ struct StageModels::State {
   std::string share, stage;
   Parcel open = {"", {{"services", Json::array()}}, {}};
   std::int64_t memory = 0;
+  unsigned beside = 0;
   std::mutex mutex;  // guards the making of `pool`
   std::unique_ptr<WorkerPool> pool;
 
   WorkerPool& started() {
     const std::lock_guard lock(mutex);
     if (!pool)
-      pool = std::make_unique<WorkerPool>(share, cards, CardNeed{.stage = stage, .memory = memory},
-                                          WorkerPlan{.service = kStageService, .open = open});
+      pool = std::make_unique<WorkerPool>(
+          share, cards, CardNeed{.stage = stage, .memory = memory, .beside = beside},
+          WorkerPlan{.service = kStageService, .open = open});
     return *pool;
   }
 };
@@ -98,6 +100,11 @@ std::size_t StageModels::add(const std::string& service, Parcel open, std::int64
   state_->open.tensors.insert(state_->open.tensors.end(), open.tensors.begin(), open.tensors.end());
   state_->memory += memory;
   return services.size() - 1;
+}
+
+void StageModels::add_sessions(CardKind kind) {
+  state_->beside |= card_flag(kind);
+  state_->memory += kOwnSessions * kSessionBytes;
 }
 
 void StageModels::start() {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/card_board.h"
+#include "base/engine_sessions.h"
 #include "cards/parcel.h"
 #include "cards/service.h"
 #include "tensor/tensor.h"
@@ -42,6 +43,10 @@ class StageModels {
   /// A service that each worker opens: its name, and with what. `memory`: what it is predicted to
   /// take of a card, model and work. Returns its number.
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
+  /// The services decode, or encode, on the card of their worker, with kOwnSessions that it has for
+  /// itself (base/engine_sessions.h): their memory is added, and while the card has an item others
+  /// have one session less there. Before the first request.
+  void add_sessions(CardKind kind);
   /// All have been added: who knows that before there is a request finds out by this whether the
   /// cards will do. Throws what CardBoard's constructor throws.
   void start();

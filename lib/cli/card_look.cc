@@ -23,24 +23,27 @@ std::string join_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::optional<CardLook> cards_between(const CardStates& before, const CardStates& after,
-                                      double seconds, std::int64_t pid) {
-  const auto of = [pid](const CardStates& states) {
-    return std::find_if(states.stages.begin(), states.stages.end(),
-                        [pid](const CardStageState& state) { return state.pid == pid; });
-  };
-  const auto now = of(after), then = of(before);
-  if (now == after.stages.end() || seconds <= 0) return std::nullopt;
-  const CardStageState old = then == before.stages.end() ? CardStageState() : *then;
-  return CardLook{*now, std::max(0.0, (now->busy_seconds - old.busy_seconds) / seconds),
-                  std::clamp((now->short_seconds - old.short_seconds) / seconds, 0.0, 1.0)};
+std::vector<CardLook> cards_between(const CardStates& before, const CardStates& after,
+                                    double seconds, std::int64_t pid) {
+  std::vector<CardLook> looks;
+  for (const CardStageState& state : after.stages) {
+    if (state.pid != pid || seconds <= 0) continue;
+    CardStageState old;
+    for (const CardStageState& other : before.stages)
+      if (other.pid == pid && other.stage == state.stage && other.kind == state.kind) old = other;
+    CardLook& look = looks.emplace_back();
+    look.state = state;
+    look.busy = std::max(0.0, (state.busy_seconds - old.busy_seconds) / seconds);
+    look.short_of = std::clamp((state.short_seconds - old.short_seconds) / seconds, 0.0, 1.0);
+  }
+  return looks;
 }
 
 std::string card_text(const CardLook& look) {
   const CardStageState& state = look.state;
   std::string text = fmt::format("{:.1f}", look.busy);
   if (!state.loaded.empty()) text += fmt::format(" of {}", state.loaded.size());
-  text += " cards";
+  text += state.kind == "compute" ? " cards" : fmt::format(" {} sessions", harmless(state.kind));
   if (!state.loading.empty()) text += fmt::format(", {} changing", state.loading.size());
   if (state.waiting > 0) {
     text += fmt::format(", {} waiting", state.waiting);
@@ -57,7 +60,8 @@ bool waits_for_cards(const CardLook& look) {
 
 bool is_short_of_cards(const CardLook& look) {
   const int loaded = static_cast<int>(look.state.loaded.size());
-  return waits_for_cards(look) && all_cards_busy(look.busy, loaded);
+  return waits_for_cards(look) &&
+         (look.state.kind == "compute" ? all_cards_busy(look.busy, loaded) : look.busy > 0);
 }
 
 bool all_cards_busy(double busy, int cards) {
@@ -88,13 +92,15 @@ std::vector<std::vector<std::string>> card_rows(const CardStates& states) {
 }
 
 std::vector<std::string> card_stage_columns() {
-  return {"program", "items", "cards busy, mean", "without one", "waiting", "model on", "left out"};
+  return {"program",     "needs cards to", "items",    "cards busy, mean",
+          "without one", "waiting",        "model on", "left out"};
 }
 
 std::vector<std::string> card_stage_row(const std::string& name, const CardStageState& state,
                                         double seconds) {
   seconds = std::max(seconds, 1e-9);
   return {name,
+          state.kind,
           fmt::format("{}", state.items),
           fmt::format("{:.2f}", state.busy_seconds / seconds),
           fmt::format("{:.0f} %", 100 * std::min(1.0, state.short_seconds / seconds)),

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,19 +13,19 @@
 
 namespace vfm::cli {
 
-/// What a program did with cards between two looks.
+/// What a program did with one kind of cards between two looks.
 struct CardLook {
   CardStageState state;  ///< at the second one
-  double busy = 0;       ///< cards with an item of it, on average
+  double busy = 0;       ///< cards or sessions with an item of it, on average
   double short_of = 0;   ///< share of the time in which an item of it had none, 0 to 1
 };
 
-/// Of the program `pid`; empty where it has none. Of one that is new since `before` all that it did
-/// counts.
-std::optional<CardLook> cards_between(const CardStates& before, const CardStates& after,
-                                      double seconds, std::int64_t pid);
+/// Those of the program `pid`. Of one that is new since `before` all that it did counts.
+std::vector<CardLook> cards_between(const CardStates& before, const CardStates& after,
+                                    double seconds, std::int64_t pid);
 
-/// "2.9 of 3 cards, 4 waiting, card 'x' left out". Without control characters.
+/// "2.9 of 3 cards, 4 waiting, card 'x' left out"; "1.4 decode sessions". Without control
+/// characters.
 std::string card_text(const CardLook& look);
 
 /// Whether items waited for a card most of the time.

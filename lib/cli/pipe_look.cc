@@ -33,18 +33,23 @@ double held_up(const PipeLook& look, std::size_t stage) {
 Bottleneck short_of_cards(const PipeLook& look) {
   double all = 0;
   for (const StageLook& stage : look.stages)
-    if (stage.cards) all += stage.cards->busy;
+    for (const CardLook& cards : stage.cards)
+      if (cards.state.kind == "compute") all += cards.busy;
   const bool all_busy = all_cards_busy(all, look.cards);
   Bottleneck found;
   double most = 0;
-  for (std::size_t i = 0; i < look.stages.size(); ++i) {
-    const std::optional<CardLook>& cards = look.stages[i].cards;
-    if (!look.stages[i].state.alive || !cards || cards->busy <= most) continue;
-    if (!is_short_of_cards(*cards) && !(all_busy && waits_for_cards(*cards))) continue;
-    most = cards->busy;
-    found = {static_cast<int>(i),
-             fmt::format("has {:.1f} of the {} cards, and items wait for more", most, look.cards)};
-  }
+  for (std::size_t i = 0; i < look.stages.size(); ++i)
+    for (const CardLook& cards : look.stages[i].cards) {
+      const bool computes = cards.state.kind == "compute";
+      const bool is_short =
+          is_short_of_cards(cards) || (all_busy && computes && waits_for_cards(cards));
+      if (!look.stages[i].state.alive || !is_short || cards.busy <= most) continue;
+      most = cards.busy;
+      found = {static_cast<int>(i),
+               fmt::format("has {:.1f} {}, and items wait for more", most,
+                           computes ? fmt::format("of the {} cards", look.cards)
+                                    : harmless(cards.state.kind) + " sessions")};
+    }
   return found;
 }
 
@@ -102,7 +107,7 @@ Bottleneck find_bottleneck(const PipeLook& look) {
     return {most, fmt::format("has {:.1f} of the {:.1f} slots that make gave", first.slots, used)};
   if (first.slots >= kAll * first.state.most)
     return {most, fmt::format("has all {} slots that its -j allows{}", first.state.most,
-                              first.cards && waits_for_cards(*first.cards)
+                              std::any_of(first.cards.begin(), first.cards.end(), waits_for_cards)
                                   ? ", and its items wait for cards"
                                   : "")};
   if (held_up(look, static_cast<std::size_t>(least)) >= kMostly)
@@ -143,7 +148,8 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
         line +=
             fmt::format(", {} in the pipe", format_bytes(static_cast<double>(state.input_bytes)));
       if (state.stopped) line += ", stopped";
-      if (cards) line += "; " + card_text(*cards);
+      for (const CardLook& kind : cards)
+        line += "; " + card_text(kind);
     }
     lines.push_back(line);
   }

@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,13 +16,13 @@ namespace vfm::cli {
 
 /// What a program did between two looks.
 struct StageLook {
-  StageState state;                    ///< at the second one
-  double rate = 0;                     ///< units a second
-  double slots = 0;                    ///< that it had, on average
-  double waiting = 0;                  ///< threads that waited for a slot, on average
-  double input = 0;                    ///< share of the time that it waited for input, 0 to 1
-  double output = 0;                   ///< and for whoever reads its output
-  std::optional<CardLook> cards = {};  ///< empty: it has none
+  StageState state;                  ///< at the second one
+  double rate = 0;                   ///< units a second
+  double slots = 0;                  ///< that it had, on average
+  double waiting = 0;                ///< threads that waited for a slot, on average
+  double input = 0;                  ///< share of the time that it waited for input, 0 to 1
+  double output = 0;                 ///< and for whoever reads its output
+  std::vector<CardLook> cards = {};  ///< of each kind that it uses
 };
 
 struct PipeLook {

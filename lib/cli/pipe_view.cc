@@ -154,8 +154,12 @@ void PipeView::write_page() const {
         [](const StageLook& s) { return s.waiting; });
   if (!cards_.stages.empty()) {
     write_cards(page);
-    chart("cards", "Cards that each program kept busy.",
-          [](const StageLook& s) { return s.cards ? s.cards->busy : 0; });
+    chart("cards", "Cards that each program kept busy.", [](const StageLook& s) {
+      double busy = 0;
+      for (const CardLook& kind : s.cards)
+        if (kind.state.kind == "compute") busy += kind.busy;
+      return busy;
+    });
   }
   page.write(page_);
 }

@@ -147,6 +147,7 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
   SmartStart start = smart_start(recipe, decoder_.info());
   start.path = path_;
   start.decode = decode_;
+  start.decode.waits_for_session = false;
   start.decode.threads = 1;  // who encodes has one slot
   if (!start.reason.empty()) return start;
   try {

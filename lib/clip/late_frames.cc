@@ -30,7 +30,9 @@ void free_pixels(media::Frame& frame) {
 }
 
 LateFrames::LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds)
-    : path_(std::move(path)), decode_(decode), most_seconds_(most_seconds) {}
+    : path_(std::move(path)), decode_(decode), most_seconds_(most_seconds) {
+  decode_.waits_for_session = false;  // the video's own decoder has one
+}
 
 void LateFrames::spare(media::Frame& frame) {
   if (frame_bytes(frame) * curate::kShotLag > kMostWaiting) free_pixels(frame);
@@ -64,6 +66,7 @@ ClipFrames::ClipFrames(std::string path, const media::DecodeOptions& decode,
     : path_(std::move(path)), decode_(decode), picture_(std::move(picture)) {
   // Who encodes has one slot.
   decode_.threads = 1;
+  decode_.waits_for_session = false;
 }
 
 /// Goes on to the time of `freed`; false if there is no frame with just that time.

@@ -68,6 +68,9 @@ struct DecodeOptions {
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
   /// a time or, but for what hardware.h names, corrupt(). Null: software.
   const HardwareDecoder* hardware = nullptr;
+  /// With `hardware` that has sessions: waits for one as that says. False for who decodes on behalf
+  /// of a thread that may have one itself, and waits for him.
+  bool waits_for_session = true;
   /// What it can it leaves on its GPU: frames have Frame::card. Others come as ever.
   bool on_card = false;
   PictureMemory* memory = nullptr;  ///< of lib/media alone: where pictures go; null: FFmpeg's

@@ -34,6 +34,8 @@ struct Decoder::Here : Decoder::Body {
       : name_(from.name),
         borrowed_(from.loan),
         threads_(how.threads),
+        hardware_(how.hardware),
+        wait_(how.waits_for_session ? EngineSessions::Wait::yes : EngineSessions::Wait::no),
         state_(name_, [from, how] { return std::make_shared<State>(from, how); }),
         info_(state_.get()->info) {
     count();
@@ -53,6 +55,7 @@ struct Decoder::Here : Decoder::Body {
   bool seeks() const override { return seeks_; }
 
   bool next(Frame& frame) override {
+    take_session();
     std::optional<Frame> found = state_.call([](State& state) {
       Frame next;
       return state.fetch(next) ? std::optional<Frame>(std::move(next)) : std::nullopt;
@@ -65,6 +68,7 @@ struct Decoder::Here : Decoder::Body {
   }
 
   void seek(std::int64_t pts) override {
+    take_session();
     state_.call([pts](State& state) {
       state.seek(pts);
       return true;
@@ -73,6 +77,17 @@ struct Decoder::Here : Decoder::Body {
   }
 
  private:
+  /// Of the GPU that is to decode, for the first picture: who only asks for the info takes none.
+  /// Here, as work that is bounded may not wait for others.
+  void take_session() {
+    const HardwareDecoder* const hardware = std::exchange(hardware_, nullptr);
+    const std::int64_t bytes = hardware && state_.get() ? state_.get()->session_bytes : 0;
+    if (bytes == 0) return;
+    state_.call([session = hardware->sessions()->take(bytes, wait_)](State& state) {
+      state.decode_with(session);
+      return true;
+    });
+  }
   void count() {
     corrupt_ = state_.get()->corrupt + state_.get()->lost();
     seeks_ = state_.get()->seeks();
@@ -81,6 +96,8 @@ struct Decoder::Here : Decoder::Body {
   std::string name_;
   Borrowed borrowed_;
   int threads_;
+  const HardwareDecoder* hardware_;  // null: it has been asked for a session
+  EngineSessions::Wait wait_;
   Bounded<State> state_;
   StreamInfo info_;
   std::int64_t corrupt_ = 0;

@@ -151,13 +151,30 @@ void Decoder::State::open_codec() {
   if (watch.memory || watch.clean) place_pictures(codec.get());
   if (options.keyframes_only) codec->skip_frame = AVDISCARD_NONKEY;
   if (options.skip_loop_filter) codec->skip_loop_filter = AVDISCARD_ALL;
-  on_hardware = options.hardware && !careful && !options.keyframes_only &&
-                !options.skip_loop_filter && options.hardware->attach(*codec);
-  if (options.hardware && !on_hardware && !careful) note_software();
+  const bool may =
+      options.hardware && !careful && !options.keyframes_only && !options.skip_loop_filter;
+  const bool counted = may && options.hardware->sessions();
+  session_bytes = counted && !session ? options.hardware->session_bytes(*codec) : 0;
+  on_hardware =
+      may && (!counted || session) && options.hardware->attach(*codec, session ? session->gpu : 0);
+  if (!on_hardware) session.reset();
+  if (options.hardware && !on_hardware && !careful && session_bytes == 0) note_software();
   clear_libav_message();
   if (const int error = avcodec_open2(codec.get(), decoder, nullptr); error < 0)
     fail_as(error == AVERROR(ENOMEM) ? Cause::memory : Cause::decode, "cannot decode '{}': {}",
             source.name, libav_error_text(error));
+}
+
+// Before the first picture. Without one it is software's for good.
+void Decoder::State::decode_with(std::shared_ptr<EngineSessions::Session> given) {
+  session = std::move(given);
+  if (session) return open_codec();
+  static std::atomic<bool> said = false;
+  if (!said.exchange(true))
+    log_info("'{}' is decoded in software, and so are others for which no GPU has a session free",
+             source.name);
+  options.hardware = nullptr;
+  session_bytes = 0;
 }
 
 // Once for all files: it is no news of each that the hardware leaves it to software.

@@ -24,6 +24,7 @@ struct Decoder::State {
   void choose_stream();
   void open_codec();
   void note_software() const;
+  void decode_with(std::shared_ptr<EngineSessions::Session> given);
   void describe();
   void read_matrix(const std::uint8_t* data, std::size_t size);
   bool animated();
@@ -53,6 +54,10 @@ struct Decoder::State {
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
   CodecWatch watch;
+  /// That the codec decodes with; and what it would take to decode on hardware, before there is
+  /// one: 0 where it would not.
+  std::shared_ptr<EngineSessions::Session> session;
+  std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
   FrameImporter importer;

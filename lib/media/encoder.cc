@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "media/coded_units.h"
+#include "media/encode_sessions.h"
 #include "media/encoder_settings.h"
 #include "media/mux.h"
 
@@ -64,6 +65,7 @@ struct Encoder::State {
   void pass(PacketPtr packet);
   void keep(PacketPtr packet);
   void flush();
+  void close();
   std::int64_t final_duration() const;
 
   EncodeOptions options;
@@ -71,6 +73,7 @@ struct Encoder::State {
   const EncoderKind* kind = nullptr;
   int coded_width = 0, coded_height = 0;
 
+  std::shared_ptr<EngineSessions::Session> session;  // that the codec has, if it needs one
   CodecPtr codec;
   BsfPtr filter;  // null: packets are kept as they are
   FrameExporter exporter;
@@ -148,7 +151,9 @@ AvFramePtr Encoder::State::open(const Frame& first) {
   exporter = FrameExporter(like, format, coded_width, coded_height,
                            like.full_range ? Siting::center : Siting::left);
   AvFramePtr av = exporter.fit(first);
-  codec = open_encoder(*kind, options, coded_width, coded_height, format, like);
+  session = take_encode_session(*kind, coded_width, coded_height);
+  codec = open_encoder(*kind, options, coded_width, coded_height, format, like,
+                       session ? session->gpu : -1);
   video.hdr = like.hdr;
   open_container();
   return av;
@@ -250,6 +255,14 @@ void Encoder::State::flush() {
     fail("encoder '{}' gave {} pictures for {} frames", name, video.packets.size(), times.size());
 }
 
+// Others may have what it had. Those that are not on a GPU end with this.
+void Encoder::State::close() {
+  if (!session) return;
+  filter.reset();
+  codec.reset();
+  session.reset();
+}
+
 std::string Encoder::finish() {
   State& s = *state_;
   s.flush();
@@ -257,6 +270,7 @@ std::string Encoder::finish() {
   for (std::size_t i = 0; i + 1 < packets.size(); ++i)
     packets[i]->duration = s.times[i + 1] - s.times[i];
   packets.back()->duration = s.final_duration();
+  s.close();
   return mux_mp4(s.video, s.audio.data());
 }
 
@@ -268,6 +282,7 @@ CodedVideo Encoder::finish_piece() {
   for (const PacketPtr& packet : data->packets)
     packet->pts += s.first_pts;
   if (s.codec->codec_id == AV_CODEC_ID_HEVC) give_splice_id(*data);
+  s.close();
   return CodedVideo(std::move(data));
 }
 

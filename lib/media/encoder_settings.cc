@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "media/coded_units.h"
+#include "media/encode_sessions.h"
 #include "media/hdr_metadata.h"
 
 namespace vfm::media {
@@ -28,6 +29,9 @@ constexpr EncoderKind kKinds[] = {
     {"mpeg4", nullptr, nullptr, false, false, false, true, false},
     {"ffv1", nullptr, nullptr, false, false, true, false, false},
 };
+
+// Of a picture that all encoders take.
+constexpr int kTrialSide = 256;
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -148,7 +152,7 @@ const EncoderKind& encoder_kind(const std::string& name) {
 }
 
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width, int height,
-                      AVPixelFormat format, const Frame& like) {
+                      AVPixelFormat format, const Frame& like, int gpu) {
   init_libav();
   const AVCodec* encoder = avcodec_find_encoder_by_name(kind.name);
   CodecPtr codec(not_null(avcodec_alloc_context3(encoder)));
@@ -177,6 +181,7 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
   AVDictionary* dictionary = nullptr;
   set_quality(kind, o, codec.get(), &dictionary);
   set_hdr_metadata(kind, like.hdr, &dictionary);
+  if (gpu >= 0) av_dict_set_int(&dictionary, "gpu", gpu, 0);
   if (kind.preset_option)
     av_dict_set(&dictionary, kind.preset_option,
                 o.preset.empty() ? kind.default_preset : o.preset.c_str(), 0);
@@ -187,6 +192,20 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
     fail("cannot open encoder '{}' for {}x{}: {}", kind.name, width, height,
          libav_error_text(result));
   return codec;
+}
+
+std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
+                           int gpu) {
+  EncodeOptions options;
+  options.preset = preset;
+  options.time_base = {1, 25};
+  try {
+    open_encoder(kind, options, kTrialSide, kTrialSide,
+                 bit_depth == 10 ? AV_PIX_FMT_YUV420P10 : AV_PIX_FMT_YUV420P, Frame(), gpu);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
 }
 
 void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth) {
@@ -207,13 +226,9 @@ void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_d
       answer = fmt::format("encoder '{}' has no preset '{}' (ultrafast ... medium ... placebo)",
                            kind.name, preset);
     } else if (!kind.unclosable) {
-      EncodeOptions options;
-      options.preset = preset;
-      options.time_base = {1, 25};
-      Frame like;
       try {
-        open_encoder(kind, options, 256, 256,
-                     bit_depth == 10 ? AV_PIX_FMT_YUV420P10 : AV_PIX_FMT_YUV420P, like);
+        const auto session = take_encode_session(kind, kTrialSide, kTrialSide);
+        answer = why_not_opened(kind, preset, bit_depth, session ? session->gpu : -1);
       } catch (const Error& error) {
         answer = error.what();
       }

@@ -23,10 +23,14 @@ struct EncoderKind {
 /// known or not in this FFmpeg.
 const EncoderKind& encoder_kind(const std::string& name);
 
-/// Opens an encoder for pictures of this size and format. Throws Error{runtime} with FFmpeg's
-/// reason.
+/// Opens an encoder for pictures of this size and format; on that GPU (encodes_on_gpu()), -1: on
+/// one of FFmpeg's choice. Throws Error{runtime} with FFmpeg's reason.
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
-                      AVPixelFormat format, const Frame& like);
+                      AVPixelFormat format, const Frame& like, int gpu = -1);
+
+/// FFmpeg's reason against opening one with this preset, "": its own one; empty: it opens.
+std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
+                           int gpu = -1);
 
 /// Throws Error{usage} unless the encoder takes samples of `bit_depth` bits, and opens with this
 /// preset. Remembers the answer.

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <initializer_list>
 #include <map>
@@ -33,25 +32,41 @@ constexpr int kSmallestSide = 144;
 // Pictures beyond those that the codec needs: the frame that was given last, and the one that waits
 // for its successor (DecodeOptions::on_card).
 constexpr int kKeptPictures = 3;
+// Decoders for each engine at once: hardware.h.
+constexpr int kSessionsOfEngine = 4;
 
 /// A GPU, or why there is none. Never closed: the driver takes everything back at the end.
 struct Gpu {
   AVBufferRef* device = nullptr;
   std::string why;
+  int engines = 1;  // NVDEC's
 };
+
+/// What cuvidGetDecoderCaps() is asked and tells, as NVIDIA's Video Codec SDK documents
+/// CUVIDDECODECAPS: 88 bytes.
+struct DecoderCaps {
+  int codec = 4, chroma = 1;  // H.264, 4:2:0
+  unsigned depth_minus_8 = 0, reserved[3] = {};
+  unsigned char supported = 0, engines = 0;
+  unsigned short formats = 0;
+  unsigned rest[16] = {};
+};
+static_assert(sizeof(DecoderCaps) >= 88);
+
+template <class F>
+bool find_function(void* library, const char* name, F*& found) {
+  found = reinterpret_cast<F*>(dlsym(library, name));
+  return found != nullptr;
+}
 
 // The primary context of a GPU, which CUDA's runtime has, too: so both see each other's memory.
 // (FFmpeg's own option for that fails where the runtime was there first.) Null: `why` says why.
 CUcontext primary_context(void* driver, int number, std::string& why) {
-  const auto function = [&]<class F>(const char* name, F*& found) {
-    found = reinterpret_cast<F*>(dlsym(driver, name));
-    return found != nullptr;
-  };
   int (*init)(unsigned) = nullptr;
   int (*get)(int*, int) = nullptr;
   int (*retain)(CUcontext*, int) = nullptr;
-  if (!function("cuInit", init) || !function("cuDeviceGet", get) ||
-      !function("cuDevicePrimaryCtxRetain", retain)) {
+  if (!find_function(driver, "cuInit", init) || !find_function(driver, "cuDeviceGet", get) ||
+      !find_function(driver, "cuDevicePrimaryCtxRetain", retain)) {
     why = "the NVIDIA driver is too old";
     return nullptr;
   }
@@ -69,6 +84,22 @@ CUcontext primary_context(void* driver, int number, std::string& why) {
   return context;
 }
 
+// How many NVDEC engines the GPU has; 1 where the driver does not say.
+int count_engines(void* driver, void* video, CUcontext context) {
+  constexpr int kMost = 32;
+  int (*push)(CUcontext) = nullptr;
+  int (*pop)(CUcontext*) = nullptr;
+  int (*ask)(DecoderCaps*) = nullptr;
+  if (!find_function(driver, "cuCtxPushCurrent_v2", push) ||
+      !find_function(driver, "cuCtxPopCurrent_v2", pop) ||
+      !find_function(video, "cuvidGetDecoderCaps", ask) || push(context) != 0)
+    return 1;
+  DecoderCaps caps;
+  const bool told = ask(&caps) == 0 && caps.supported != 0;
+  pop(&context);
+  return told ? std::clamp<int>(caps.engines, 1, kMost) : 1;
+}
+
 Gpu open_gpu(int number) {
   Gpu gpu;
   init_libav();
@@ -79,12 +110,14 @@ Gpu open_gpu(int number) {
     gpu.why = "there is no NVIDIA driver (libcuda.so.1)";
     return gpu;
   }
-  if (!dlopen("libnvcuvid.so.1", RTLD_NOW)) {
+  void* const video = dlopen("libnvcuvid.so.1", RTLD_NOW);
+  if (!video) {
     gpu.why = "the NVIDIA driver lacks its part for video (libnvcuvid.so.1)";
     return gpu;
   }
   const CUcontext context = primary_context(driver, number, gpu.why);
   if (!context) return gpu;
+  gpu.engines = count_engines(driver, video, context);
   gpu.device = av_hwdevice_ctx_alloc(AV_HWDEVICE_TYPE_CUDA);
   if (!gpu.device) {
     gpu.why = "this FFmpeg is built without CUDA";
@@ -186,17 +219,19 @@ class NvdecPicture final : public CardPicture {
 
 class Nvdec final : public HardwareDecoder {
  public:
-  explicit Nvdec(const std::vector<int>& gpus) {
-    for (const int number : gpus)
-      gpus_.push_back(&gpu(number));
+  Nvdec(int first, EngineSessions* sessions) : first_(first), sessions_(sessions) {}
+
+  EngineSessions* sessions() const override { return sessions_; }
+  std::int64_t session_bytes(const AVCodecContext& codec) const override {
+    return nvdec_decodes_exactly(codec) ? nvdec_session_bytes(codec) : 0;
   }
 
-  bool attach(AVCodecContext& codec) const override {
+  bool attach(AVCodecContext& codec, int number) const override {
     if (!nvdec_decodes_exactly(codec)) return false;
     // FFmpeg's default get_format takes the hardware's format if there is a device, and software's
     // when the hardware does not want the stream: fetch() sees it.
-    const Gpu& gpu = *gpus_[next_++ % gpus_.size()];
-    codec.hw_device_ctx = not_null(av_buffer_ref(gpu.device));
+    const Gpu& used = gpu(sessions_ ? number : first_);
+    codec.hw_device_ctx = not_null(av_buffer_ref(used.device));
     codec.extra_hw_frames = kKeptPictures;
     // The engine works on its own; every thread would only hold a picture of its own there.
     codec.thread_count = 1;
@@ -216,8 +251,8 @@ class Nvdec final : public HardwareDecoder {
   }
 
  private:
-  std::vector<const Gpu*> gpus_;
-  mutable std::atomic<std::size_t> next_ = 0;  // of gpus_, for the next decoder
+  int first_;
+  EngineSessions* sessions_;
 };
 
 // Copies `count` samples that stand `step` apart; P010 has its ten bits at the top.
@@ -285,13 +320,47 @@ Frame in_system_memory(const Frame& frame) {
   return frame.card ? frame.card->fetch(frame) : frame;
 }
 
+namespace {
+
+std::int64_t to_64(int side) {
+  return (std::int64_t{side} + 63) / 64 * 64;
+}
+
+/// Pictures that a stream of a level of its standard may need at once, of this size.
+std::int64_t pictures_of(AVCodecID id, std::int64_t samples) {
+  constexpr std::int64_t kMacroblocks = 696'320, kSamples = 35'651'584;  // of the highest level
+  constexpr std::int64_t kMost = 16;
+  if (id == AV_CODEC_ID_VP9) return 8;
+  if (id == AV_CODEC_ID_H264)
+    return 2 * std::clamp<std::int64_t>(kMacroblocks / (samples / 256), 1, kMost);
+  const std::int64_t kept = samples <= kSamples / 4       ? kMost
+                            : samples <= kSamples / 2     ? 12
+                            : samples <= kSamples / 4 * 3 ? 8
+                                                          : 6;
+  return kept + 1;
+}
+
+}  // namespace
+
+std::int64_t nvdec_session_bytes(const AVCodecContext& codec) {
+  constexpr std::int64_t kDriver = std::int64_t{16} << 20;
+  constexpr int kFfmpeg = 2;
+  const std::int64_t samples = to_64(codec.width) * to_64(codec.height);
+  const std::int64_t bytes = samples * 3 / 2 * (codec.pix_fmt == AV_PIX_FMT_YUV420P10 ? 2 : 1);
+  return (pictures_of(codec.codec_id, samples) + kFfmpeg + kKeptPictures) * bytes + kDriver;
+}
+
 std::string why_no_hardware(int number) {
   return gpu(number).why;
 }
 
-const HardwareDecoder* choose_hardware(std::string_view name, const std::vector<int>& gpus) {
-  static std::mutex mutex;
-  static std::map<std::vector<int>, Nvdec> decoders;
+int decode_sessions_of(int number) {
+  return kSessionsOfEngine * gpu(number).engines;
+}
+
+std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
+                                                       const std::vector<int>& gpus,
+                                                       EngineSessions* sessions) {
   if (name == "none") return nullptr;
   if (name != "auto" && name != "cuda")
     fail_usage("--hwaccel: '{}' is none of none, auto and cuda", name);
@@ -303,8 +372,7 @@ const HardwareDecoder* choose_hardware(std::string_view name, const std::vector<
       log_info("decoding video on the GPU where it decodes exactly");
     else
       log_info("decoding video on {} GPUs where they decode exactly", gpus.size());
-    const std::lock_guard lock(mutex);
-    return &decoders.try_emplace(gpus, gpus).first->second;
+    return std::make_shared<Nvdec>(gpus.front(), sessions);
   }
   if (name == "cuda")
     fail_usage("--hwaccel cuda: this machine cannot decode video on a GPU: {}; leave it out", why);

@@ -14,9 +14,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/engine_sessions.h"
 
 namespace vfm::media {
 
@@ -27,10 +30,21 @@ class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 /// CUDA_VISIBLE_DEVICES leaves. Asks the driver once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
-/// What the option --hwaccel means: "none", "cuda", or "auto", which is cuda where it works. Null:
-/// software. Says with log_info which it is. Throws Error{usage} for another name, and, saying why,
-/// for "cuda" where it does not work. Of several `gpus` each decoder gets the next one in turn;
-/// pictures that stay on theirs (DecodeOptions::on_card) are for one alone. Thread-safe.
-const HardwareDecoder* choose_hardware(std::string_view name, const std::vector<int>& gpus = {0});
+/// How many decoders such a GPU is to have at once, of programs that share it: 4 for each of its
+/// NVDEC engines, which the driver tells, so that there is work for each while others wait for what
+/// they read and for who takes their pictures.
+int decode_sessions_of(int gpu);
+
+/// What the option --hwaccel means: "none", "cuda", or "auto", which is cuda where it works on all
+/// `gpus`. Null: software. Says with log_info which it is. Throws Error{usage} for another name,
+/// and, saying why, for "cuda" where it does not work. Thread-safe.
+///
+/// Without `sessions`, which must outlive it, the first of the GPUs decodes. With them a decoder
+/// takes some from its first picture on until it is destroyed, or goes on in software, and decodes
+/// on their GPU. Where it gets none it decodes in software. It waits for them, if they are to be
+/// waited for, in the calling thread.
+std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
+                                                       const std::vector<int>& gpus = {0},
+                                                       EngineSessions* sessions = nullptr);
 
 }  // namespace vfm::media

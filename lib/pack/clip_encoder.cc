@@ -82,7 +82,8 @@ class ClipService final : public cards::TokenizerService {
   ClipService(const cards::Parcel& open, Device device)
       : TokenizerService(open, device),
         scales_(device),
-        hardware_(media::choose_hardware(need_string(open.words, "hwaccel", kAsked))) {}
+        hardware_(
+            media::choose_hardware(need_string(open.words, "hwaccel", kAsked), {0}, &sessions_)) {}
 
   cards::Parcel answer(const cards::Parcel& request) override {
     if (request.name == "decodes") return {"", {{"decodes", hardware_ != nullptr}}, {}};
@@ -90,7 +91,7 @@ class ClipService final : public cards::TokenizerService {
     const OneThread one_thread;
     const Json& words = request.words;
     data::ClipOptions options = options_of(words);
-    options.hardware = hardware_;
+    options.hardware = hardware_.get();
     InputLimits limits = input_limits();
     limits.max_pixels = words.at("max_pixels").get<std::uint64_t>();
     limits.timeout = need_number(words, "timeout", kAsked);
@@ -118,7 +119,8 @@ class ClipService final : public cards::TokenizerService {
 
  private:
   CardScales scales_;
-  const media::HardwareDecoder* hardware_;
+  EngineSessions sessions_{kOwnSessions};
+  std::shared_ptr<const media::HardwareDecoder> hardware_;
 };
 
 class EncoderInWorkers final : public ClipEncoder {

@@ -132,6 +132,7 @@ class Run {
     open.words["hwaccel"] = options_.hwaccel;
     service_ = options_.workers->add(kClips, std::move(open),
                                      cards::tokenizer_bytes(plan, options_.device));
+    if (options_.hwaccel != "none") options_.workers->add_sessions(CardKind::decode);
     return cards::tokenizer_in_workers(*options_.workers, service_);
   }
 

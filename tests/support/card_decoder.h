@@ -67,7 +67,9 @@ class CardPlayer final : public media::HardwareDecoder {
  public:
   explicit CardPlayer(CardMemory memory, int pictures = 1 << 30, int all = 1 << 30)
       : memory_(std::move(memory)), keeps_(pictures), left_(all) {}
-  bool attach(AVCodecContext& codec) const override { return codec.pix_fmt == AV_PIX_FMT_YUV420P; }
+  bool attach(AVCodecContext& codec, int) const override {
+    return codec.pix_fmt == AV_PIX_FMT_YUV420P;
+  }
   media::AvFramePtr fetch(media::AvFramePtr picture) const override {
     return left_-- > 0 ? std::move(picture) : nullptr;
   }

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
+#include "base/units.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -404,6 +405,15 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
                     Catch::Contains("stage needs 20 B of a card's memory") &&
                         Catch::Contains("have 10 B at most; name a card that has more"));
+  CardNeed encodes = need;
+  encodes.kind = CardKind::encode;
+  CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
+                    Catch::Contains("none of the cards can encode"));
+  auto some = cards_of(2, 30);
+  some[1].sessions = 2;
+  CHECK_THROWS_WITH(
+      CardBoard("", some, encodes, {}),
+      Catch::Contains("stage needs " + format_bytes(20 + 2.0 * kSessionBytes) + " of a card"));
   card_warnings.clear();
   set_log_sink([](LogLevel, std::string_view message) { card_warnings += message; },
                LogLevel::warning);
@@ -413,7 +423,8 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(board.cards().size() == 2);
   CHECK(board.cards()[1].name == "card 2");
-  CHECK(card_warnings == "card 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
+  CHECK(card_warnings ==
+        "card 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));

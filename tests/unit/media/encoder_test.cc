@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/engine_sessions.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "frame_hash.h"
 #include "media/decoder.h"
+#include "media/encode_sessions.h"
 #include "media_files.h"
 #include "test_picture.h"
 
@@ -15,6 +20,8 @@ namespace {
 
 using namespace vfm;
 using namespace vfm::media;
+
+constexpr std::int64_t kMemory = std::int64_t{16} << 30;
 
 EncodeOptions options_for(const std::string& encoder, int width, int height) {
   EncodeOptions o;
@@ -263,4 +270,45 @@ TEST_CASE("the default encoder is the first that works") {
   EncodeOptions options = options_for("", 64, 48);
   CHECK(Encoder(options).encoder_name() == name);
   if (all.front() == "libx264") CHECK(name == "libx264");
+}
+
+TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
+  const auto names = available_encoders();
+  if (std::find(names.begin(), names.end(), "h264_nvenc") == names.end()) {
+    WARN("skipped: this FFmpeg has no h264_nvenc");
+    return;
+  }
+  static std::string said;
+  said.clear();
+  set_log_sink([](LogLevel, std::string_view words) { said += words; }, LogLevel::warning);
+  // Numbers that no machine has.
+  EngineSessions sessions("", {{900, "GPU-a", kMemory, 2}, {901, "GPU-b", kMemory, 1}}, "test",
+                          CardKind::encode, EngineSessions::Wait::yes);
+  set_encode_sessions(&sessions);
+  EncodeOptions options = options_for("h264_nvenc", 256, 256);
+  options.preset = "p1";  // with which no other test asks
+  try {
+    Encoder{options};
+    FAIL("an encoder opened on GPUs that are not there");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    CHECK_THAT(error.what(), Catch::Contains("no card is left for test") &&
+                                 Catch::Contains("'GPU-a': cannot open encoder 'h264_nvenc'") &&
+                                 Catch::Contains("'GPU-b': cannot open"));
+  }
+  CHECK_THAT(said, Catch::Contains("card 'GPU-a' is left out") &&
+                       Catch::Contains("card 'GPU-b' is left out"));
+  set_encode_sessions(nullptr);
+  set_log_sink(nullptr, LogLevel::warning);
+}
+
+TEST_CASE("encoders that are not on a GPU take no session") {
+  EngineSessions sessions("", {{0, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
+                          EngineSessions::Wait::no);
+  set_encode_sessions(&sessions);
+  const auto held = sessions.take(1);
+  Encoder encoder(options_for("ffv1", 64, 64));
+  encoder.add(to_frame(test_picture(64, 64, 0)));
+  CHECK_FALSE(encoder.finish().empty());
+  set_encode_sessions(nullptr);
 }

@@ -3,13 +3,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/hardware.h"
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include "base/engine_sessions.h"
 #include "base/error.h"
 #include "frame_hash.h"
 #include "media/decoder.h"
+#include "media/encode_sessions.h"
 #include "media/hardware_decoder.h"
 #include "media_files.h"
 
@@ -17,6 +24,11 @@ namespace {
 
 using namespace vfm::media;
 using media_files::path;
+using vfm::Card;
+using vfm::CardKind;
+using vfm::EngineSessions;
+using vfm::kOwnSessions;
+using vfm::kSessionBytes;
 
 // A picture of random samples; yuv420p or yuv420p10.
 AvFramePtr random_picture(AVPixelFormat format, int width, int height) {
@@ -96,7 +108,7 @@ bool same_samples(const AVFrame& a, const AVFrame& b) {
 class Actor : public HardwareDecoder {
  public:
   explicit Actor(int pictures = 1 << 30) : left(pictures) {}
-  bool attach(AVCodecContext& codec) const override {
+  bool attach(AVCodecContext& codec, int) const override {
     if (codec.pix_fmt != AV_PIX_FMT_YUV420P && codec.pix_fmt != AV_PIX_FMT_YUV420P10) return false;
     ++attached;
     return true;
@@ -110,11 +122,44 @@ class Actor : public HardwareDecoder {
   mutable int left, attached = 0, fetched = 0;
 };
 
+// The same with sessions, of cards that are made up.
+class Sharer : public Actor {
+ public:
+  explicit Sharer(EngineSessions& sessions, std::int64_t bytes = 1)
+      : sessions_(sessions), bytes_(bytes) {}
+  EngineSessions* sessions() const override { return &sessions_; }
+  std::int64_t session_bytes(const AVCodecContext& codec) const override {
+    return codec.pix_fmt == AV_PIX_FMT_YUV420P ? bytes_ : 0;
+  }
+  bool attach(AVCodecContext& codec, int gpu) const override {
+    const bool attaches = Actor::attach(codec, gpu);
+    if (attaches) gpus.push_back(gpu);
+    return attaches;
+  }
+
+  mutable std::vector<int> gpus;
+
+ private:
+  EngineSessions& sessions_;
+  std::int64_t bytes_;
+};
+
+std::vector<Card> cards_with(const std::vector<int>& sessions) {
+  std::vector<Card> cards;
+  for (const int some : sessions) {
+    const int i = static_cast<int>(cards.size());
+    cards.push_back({i, "card " + std::to_string(i), std::int64_t{16} << 30, some});
+  }
+  return cards;
+}
+
 // Hardware itself, and how many pictures it gave.
 class Counter : public HardwareDecoder {
  public:
   explicit Counter(const HardwareDecoder& hardware) : hardware_(hardware) {}
-  bool attach(AVCodecContext& codec) const override { return hardware_.attach(codec); }
+  bool attach(AVCodecContext& codec, int gpu) const override {
+    return hardware_.attach(codec, gpu);
+  }
   AvFramePtr fetch(AvFramePtr picture) const override {
     AvFramePtr fetched = hardware_.fetch(std::move(picture));
     pictures += fetched != nullptr;
@@ -130,7 +175,7 @@ class Counter : public HardwareDecoder {
 // Only looks.
 class Onlooker : public HardwareDecoder {
  public:
-  bool attach(AVCodecContext& codec) const override {
+  bool attach(AVCodecContext& codec, int) const override {
     exact = nvdec_decodes_exactly(codec);
     return false;
   }
@@ -319,12 +364,112 @@ TEST_CASE("with hardware, damage is counted and repaired as in software") {
     CHECK(all_of(Decoder(cut, "cut", {.hardware = &actor})) == all_of(Decoder(cut, "cut")));
 }
 
+TEST_CASE("a decoder takes a session with its first picture, and gives it back at its end") {
+  NEED_FFMPEG();
+  const std::string file = path("plain.mp4");
+  const Decoded software = decode(file, nullptr);
+  EngineSessions sessions("", cards_with({1, 2}), "test", CardKind::decode,
+                          EngineSessions::Wait::no);
+  const Sharer hardware(sessions);
+  {
+    const Decoder asked_only(file, {.hardware = &hardware});
+    CHECK(asked_only.info().width > 0);
+  }
+  CHECK(hardware.gpus.empty());
+  std::vector<Decoder> decoders;
+  Frame frame;
+  for (int i = 0; i < 4; ++i) {
+    decoders.emplace_back(file, DecodeOptions{.hardware = &hardware});
+    REQUIRE(decoders.back().next(frame));
+  }
+  // The card with most free first; the fourth goes on in software.
+  CHECK(hardware.gpus.size() == 3);
+  CHECK(std::ranges::count(hardware.gpus, 1) == 2);
+  CHECK(hardware.gpus.front() == 1);
+  for (Decoder& decoder : decoders) {
+    decoder.seek(software.times.front());  // which keeps its session
+    CHECK(all_of(std::move(decoder)) == software);
+  }
+  decoders.clear();
+  CHECK(decode(file, &hardware) == software);
+  CHECK(hardware.gpus.back() == 1);
+}
+
+TEST_CASE("a decoder without a session decodes in software, or waits where it is asked for") {
+  NEED_FFMPEG();
+  const std::string file = path("plain.mp4");
+  const Decoded software = decode(file, nullptr);
+  const auto wait = GENERATE(EngineSessions::Wait::no, EngineSessions::Wait::yes);
+  const bool waits = wait == EngineSessions::Wait::yes;
+  EngineSessions sessions("", cards_with({1}), "test", CardKind::decode, wait);
+  const Sharer hardware(sessions);
+  auto held = sessions.take(1);
+  std::atomic<bool> given = false, early = false;
+  Decoded decoded;
+  std::thread decodes([&] {
+    decoded = decode(file, &hardware);
+    early = !given;
+  });
+  if (!waits) decodes.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(waits ? 200 : 0));
+  given = true;
+  held.reset();
+  if (waits) decodes.join();
+  CHECK(early == !waits);
+  CHECK(decoded == software);
+  CHECK((hardware.fetched > 0) == waits);
+  // What no card has sessions for is software's, whoever would wait.
+  const Sharer large(sessions, 2 * kSessionBytes);
+  CHECK(decode(file, &large) == software);
+  CHECK(large.attached == 0);
+}
+
+TEST_CASE("a file that the hardware gives up leaves its session to others") {
+  NEED_FFMPEG();
+  const std::string file = path("plain.mp4");
+  const Decoded software = decode(file, nullptr);
+  EngineSessions sessions("", cards_with({1}), "test", CardKind::decode,
+                          EngineSessions::Wait::no);
+  const Sharer hardware(sessions);
+  hardware.left = 3;
+  Decoder decoder(file, {.hardware = &hardware});
+  Frame frame;
+  for (int i = 0; i < 6; ++i)
+    REQUIRE(decoder.next(frame));
+  CHECK(hardware.fetched == 3);
+  CHECK(sessions.take(1));
+}
+
+TEST_CASE("sessions have memory for pictures of 1920x1080, and large ones take more") {
+  const auto bytes = [](AVCodecID id, AVPixelFormat format, int width, int height) {
+    AVCodecContext codec = {};
+    codec.codec_id = id;
+    codec.pix_fmt = format;
+    codec.width = width, codec.height = height;
+    return nvdec_session_bytes(codec);
+  };
+  const auto eight = AV_PIX_FMT_YUV420P, ten = AV_PIX_FMT_YUV420P10;
+  CHECK(bytes(AV_CODEC_ID_H264, eight, 1920, 1080) ==
+        (2 * 16 + 5) * (1920 * 1088 * 3 / 2) + (16 << 20));
+  CHECK(bytes(AV_CODEC_ID_HEVC, ten, 1920, 1080) == 22 * (1920 * 1088 * 3) + (16 << 20));
+  CHECK(bytes(AV_CODEC_ID_VP9, eight, 640, 360) == 13 * (640 * 384 * 3 / 2) + (16 << 20));
+  for (const AVCodecID id : {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_VP9}) {
+    const auto deepest = id == AV_CODEC_ID_H264 ? eight : ten;
+    CHECK(bytes(id, deepest, 1920, 1080) <= kSessionBytes);
+    CHECK(bytes(id, eight, 3840, 2160) > kSessionBytes);
+    CHECK(2 * bytes(id, deepest, 3840, 2160) <= kOwnSessions * kSessionBytes);
+    CHECK(bytes(id, deepest, 8192, 4320) <= 16 * kSessionBytes);
+  }
+  CHECK(nvenc_session_bytes(1920, 1080) <= kSessionBytes);
+  CHECK(nvenc_session_bytes(3840, 2160) > 2 * kSessionBytes);
+}
+
 TEST_CASE("hardware is chosen by name, and only where it is") {
   CHECK(choose_hardware("none") == nullptr);
   CHECK_THROWS_WITH(choose_hardware("vaapi"), Catch::Contains("'vaapi' is none of"));
   if (why_no_hardware().empty()) {
     CHECK(choose_hardware("auto") != nullptr);
-    CHECK(choose_hardware("auto") == choose_hardware("cuda"));
+    CHECK(choose_hardware("cuda") != nullptr);
     return;
   }
   CHECK(choose_hardware("auto") == nullptr);
@@ -355,7 +500,8 @@ TEST_CASE("NVDEC's frames are software's") {
   media_files::run(
       std::string("ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=416x240:r=25:d=3 ") +
       "-c:v " + codec + " " + path(name));
-  const Counter counter(*choose_hardware("cuda"));
+  const auto hardware = choose_hardware("cuda");
+  const Counter counter(*hardware);
   CHECK(decode(path(name), &counter) == decode(path(name), nullptr));
   // Interlaced pictures are software's; all else must really have come from NVDEC.
   CHECK((counter.pictures > 0) == (std::string(name) != "nvdec_lace.mkv"));

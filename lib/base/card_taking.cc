@@ -1,0 +1,116 @@
+// How an item gets a card, or sessions of one.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <optional>
+#include <vector>
+
+#include "base/card_board_state.h"
+#include "base/error.h"
+
+namespace vfm {
+
+/// So many more items wait; under the file's lock, as all that follows but await().
+void CardBoard::State::count_waiting(int by) {
+  CardRecord& record = own();
+  const double now = card_clock();
+  if (record.waiting == 0) record.waits_since = now;
+  record.waiting += by;
+  if (record.waiting == 0) record.counts.short_of += now - record.waits_since;
+  if (by <= 0) return;
+  record.finished = 0;
+  call(record.call_keeper, INT_MAX);
+}
+
+/// False where `over` becomes true; `never` becomes that where no card will have the sessions.
+bool CardBoard::State::await(Lease& lease, const std::atomic<bool>* over,
+                             std::atomic<bool>* never) {
+  const auto count = [&](int by) {
+    const CardMap::Locked lock(map);
+    count_waiting(by);
+  };
+  const auto try_one = [&](bool out_of_turn) {
+    const CardMap::Locked lock(map);
+    const Taken taken = take(out_of_turn, lease);
+    if (never && taken != Taken::yes) *never = !may_have(lease.sessions);
+    return taken;
+  };
+  return take_in_turn(own().call_items, map.file().head.takes, over, count, try_one);
+}
+
+std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
+  Lease lease;
+  return state_->await(lease, over, nullptr) ? std::optional(lease) : std::nullopt;
+}
+
+std::optional<CardBoard::Lease> CardBoard::take_sessions(int count, bool wait) {
+  State& s = *state_;
+  Lease lease{nullptr, count};
+  {
+    // Who does not wait is not to lose the time of a turn.
+    const CardMap::Locked lock(s.map);
+    s.check_left();
+    s.count_waiting(1);
+    if (s.take(false, lease) == Taken::yes) return lease;
+    s.count_waiting(-1);
+    if (!wait || !s.may_have(count)) return std::nullopt;
+  }
+  std::atomic<bool> never = false;
+  return s.await(lease, &never, &never) ? std::optional(lease) : std::nullopt;
+}
+
+/// Whether a card has so many sessions, in use or not, beside the models that are loaded there.
+/// More are not, where these leave less than they should, so who waits for that waits for sessions.
+bool CardBoard::State::may_have(int sessions) const {
+  const CardRecord& record = own();
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    if ((record.left_out & bit(i)) == 0 && map.free_sessions(place(i), need.kind, true) >= sessions)
+      return true;
+  return false;
+}
+
+void CardBoard::State::check_left() {
+  if ((own().may & ~own().left_out) == 0)
+    throw Error(vfm::format("no card is left for {}: {}", need.stage, reasons()),
+                ErrorKind::device);
+}
+
+/// For the item, `taken.sessions` of them.
+Taken CardBoard::State::take(bool out_of_turn, Lease& taken) {
+  check_left();
+  bool left = false;
+  const int card = choose(out_of_turn, taken.sessions, left);
+  if (card < 0) return left ? Taken::left : Taken::no;
+  const auto which = static_cast<std::size_t>(
+      std::find(map.places().begin(), map.places().end(), card) - map.places().begin());
+  taken.card = &cards[which];
+  CardRecord& record = own();
+  record.items[at(which)] += taken.sessions;
+  record.since[at(which)] += taken.sessions * card_clock();
+  count_waiting(-1);
+  ++map.file().head.takes;
+  return Taken::yes;
+}
+
+/// A card for an item, as the file numbers it; -1: none.
+int CardBoard::State::choose(bool out_of_turn, int sessions, bool& left) const {
+  std::vector<CardClaim> claims = map.claims(need.kind);
+  std::vector<CardPlace> places = map.card_places();
+  CardSet free = map.free();
+  if (!computes()) {
+    // That which has most of them free.
+    free = 0;
+    for (std::size_t c = 0; c < places.size(); ++c) {
+      const int some = map.free_sessions(static_cast<int>(c), need.kind, false);
+      if (some >= sessions) free |= card_bit(static_cast<int>(c));
+      places[c].speed = some;
+    }
+  }
+  if (out_of_turn)
+    for (std::size_t i = 0; i < claims.size(); ++i)
+      if (i != map.own_index()) claims[i].waiting = 0;
+  return card_for_item(claims, map.own_index(), free, places, &left);
+}
+
+}  // namespace vfm
