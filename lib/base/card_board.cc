@@ -249,7 +249,7 @@ bool CardBoard::State::act() {
     if (model == CardModel::loaded && !wanted && ((record.busy & bit(i)) == 0 || leaving)) {
       begin(i, CardModel::unloading);
     } else if (model == CardModel::none && wanted && record.waiting > 0 && !leaving &&
-               stop_signal() == 0 && acting.count(i) == 0 &&
+               !stop_requested() && acting.count(i) == 0 &&
                map.loaded_memory(place(i)) + need.memory <= map.memory(place(i))) {
       begin(i, CardModel::loading);
     }

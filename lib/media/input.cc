@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/input_limits.h"
-#include "base/run_end.h"
 #include "base/stop.h"
 #include "base/units.h"
 #include "media/bounded.h"
@@ -212,7 +211,7 @@ void Input::note_place(std::int64_t place) {
 // FFmpeg asks every tenth of a second while it waits.
 int Input::on_interrupt(void* opaque) {
   auto* self = static_cast<Input*>(opaque);
-  if (stop_signal() != 0 || run_ends() || is_left_behind()) return 1;
+  if (stop_requested() || is_left_behind()) return 1;
   if (self->io_) self->note_place(self->io_->pos);
   const double limit = input_limits().timeout;
   if (!self->remote_ || limit <= 0) return 0;
