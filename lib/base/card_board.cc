@@ -134,6 +134,7 @@ std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
 
 Taken CardBoard::State::take(bool out_of_turn, std::size_t& taken) {
   const CardMap::Locked lock(map);
+  lock.need();
   CardRecord& record = own();
   if ((record.may & ~record.left_out) == 0)
     throw Error(vfm::format("no card is left for {}: {}", need.stage, reasons()),
@@ -228,8 +229,10 @@ void CardBoard::State::keep() {
     {
       const CardMap::Locked lock(map);
       own().beat = card_clock();
-      map.end_dead();
-      map.plan();
+      if (!lock.stops()) {
+        map.end_dead();
+        map.plan();
+      }
       done = act();
       over.swap(ended);
     }
