@@ -93,7 +93,7 @@ void Decoder::State::open() {
   from_start = true;
   corrupt = 0;
   watch.errors = 0;
-  watch.oversize = 0;
+  watch.oversize = watch.impossible = 0;
   index = last_gap = last_dts = 0;
   last_pts.reset();
   pending.reset();
@@ -220,6 +220,7 @@ void Decoder::State::describe() {
   if (info.image) {
     // A camera's orientation is known only with the picture: decode it now and keep it.
     rewind();
+    if (!pending) check_possible();
     if (!pending) fail_as(Cause::decode, "'{}' holds no picture that can be decoded", source.name);
     info.width = pending->width;
     info.height = pending->height;

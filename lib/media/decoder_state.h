@@ -42,6 +42,7 @@ struct Decoder::State {
   bool seeks() const;
   void note_damage(bool failed);
   void check_memory(int result) const;
+  void check_possible() const;
   std::int64_t lost() const;
   bool is_mp4() const;
   std::int64_t nominal_duration() const;

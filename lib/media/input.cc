@@ -131,11 +131,13 @@ void Input::find_streams() {
     av_dict_set_int(&stream, "max_pixels", codec_max_pixels(), 0);
   start_clock();
   take_oversize();
+  take_impossible();
   const int error = avformat_find_stream_info(format_, options.data());
   for (AVDictionary*& stream : options)
     av_dict_free(&stream);
   if (const PictureSize size = take_oversize(); size.width > 0)
     check_pixels(source_.name, size.width, size.height);
+  impossible_ = take_impossible();
   if (error < 0) fail_input("open", error);
 }
 

@@ -176,6 +176,20 @@ watched() {
   [ "$(jq -r .code embedded/embed-errors.jsonl | sort -u)" = limit ]
 }
 
+@test "a picture that is too large for FFmpeg at any --max-pixels is refused as one above it" {
+  mkdir pictures
+  "$BATS_TEST_DIRNAME/promise-pictures" pictures 30000
+  run --separate-stderr vfm-clip -j1 -o out pictures/*
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(jq -r .code out/errors.jsonl | sort | uniq -c | tr -s ' ')" = " 5 limit" ]
+  [ "$(grep -c "has pictures of 30000x30000, more pixels than --max-pixels allows" out/errors.jsonl)" -eq 5 ]
+  run --separate-stderr vfm-clip --max-pixels 1024M -j1 -o more pictures/huge.png
+  [ "$status" -eq 1 ]
+  [ "$(jq -r .code more/errors.jsonl)" = limit ]
+  [[ "$stderr" = *"has pictures of 30000x30000, more pixels than FFmpeg decodes"* ]]
+}
+
 @test "a picture that grows above --max-pixels in the middle is refused there" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=300x200 -frames:v 1 small.png
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=12 -t 1 -c:v libx264 -preset ultrafast -f h264 a.h264
