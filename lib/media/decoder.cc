@@ -73,6 +73,14 @@ void Decoder::State::check_memory(int result) const {
     fail_as(Cause::memory, "cannot decode '{}': there is not enough memory", source.name);
 }
 
+// A file may grow while it is read.
+void Decoder::State::check_count() {
+  if (++decoded <= most_decoded) return;
+  const std::uint64_t bytes = input->bytes();
+  most_decoded = most_pictures(bytes);
+  check_pictures(source.name, decoded, bytes);
+}
+
 // With an index that holds every sample, by decoding time.
 bool Decoder::State::is_mp4() const {
   return !options.keyframes_only && info.container.find("mp4") != std::string::npos;
@@ -177,6 +185,7 @@ bool Decoder::State::decode_once(Frame& frame) {
     if (result == 0) {
       beat();
       check_pixels(source.name, av->width, av->height);
+      check_count();
       pictures.picture(*av);
       // In the careful pass the packet has been counted when it came.
       const bool marked = av->decode_error_flags != 0 || (av->flags & AV_FRAME_FLAG_CORRUPT);
@@ -245,7 +254,7 @@ bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
   avcodec_flush_buffers(codec.get());
   draining = finished = from_start = false;
   last_pts.reset();
-  last_gap = 0;
+  last_gap = decoded = 0;
   pending.reset();
   index = 0;
   // Frames shown before the first key frame may lack their references (open GOP): only a key frame

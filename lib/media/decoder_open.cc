@@ -94,7 +94,7 @@ void Decoder::State::open() {
   corrupt = 0;
   watch.errors = 0;
   watch.oversize = watch.impossible = 0;
-  index = last_gap = last_dts = 0;
+  index = last_gap = last_dts = decoded = 0;
   last_pts.reset();
   pending.reset();
   earlier.reset();

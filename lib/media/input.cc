@@ -324,6 +324,11 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
   return false;
 }
 
+std::uint64_t Input::bytes() const {
+  if (!input_limits().protocols.empty() || !io_) return 0;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, avio_size(io_)));
+}
+
 int Input::best_stream(AVMediaType type) const {
   const int best = av_find_best_stream(format_, type, -1, -1, nullptr, 0);
   constexpr int kPictures = AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS;

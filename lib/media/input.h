@@ -58,6 +58,9 @@ class Input {
   /// container has but cannot deliver is skipped and added to `corrupt`. Throws Error when reading
   /// fails (not when data is damaged) and Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
+  /// Of the file, or what a server says of it, as far as it is there; 0: not known, or it may have
+  /// others opened (--protocols).
+  std::uint64_t bytes() const;
   /// Index of the stream a player would choose, or -1. Cover art and thumbnails never are.
   int best_stream(AVMediaType type) const;
   /// Throws Error when the data of this stream lies in another file (a QuickTime data reference).

@@ -308,6 +308,16 @@ watched() {
   [ "$(tail -n 1 peak)" -lt $((1 << 20)) ]
 }
 
+@test "a file whose index has the same bytes again and again gives no more pictures than it can hold" {
+  quiet_ffmpeg -f lavfi -i testsrc=size=16x16:rate=25 -vf scale=2x2 -frames:v 128 -pix_fmt gray -c:v rawvideo plain.mov
+  "$BATS_TEST_DIRNAME/promise-frames" plain.mov again.mov 127 4 200
+  run --separate-stderr vfm-clip --shots-only again.mov plain.mov
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"'again.mov' gives more pictures than its $(stat -c %s again.mov) bytes can hold"* ]]
+  [[ "$output" = *'"path":"plain.mov"'* ]]
+}
+
 @test "every codec's header is held against --max-pixels before a picture is decoded" {
   local codec
   for codec in libx264 libx265 libvpx-vp9 libsvtav1 mpeg4 mjpeg ffv1 png; do
