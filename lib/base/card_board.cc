@@ -184,10 +184,12 @@ void CardBoard::State::keep() {
     {
       const CardMap::Locked lock(map);
       own().beat = card_clock();
-      map.end_dead();
-      map.plan();
+      if (!lock.stops()) {
+        map.end_dead();
+        map.plan();
+        lack = lack_of_memory();
+      }
       done = act();
-      lack = lack_of_memory();
       over.swap(ended);
     }
     if (!lack.empty()) log_warning("{}", lack);
@@ -233,7 +235,7 @@ bool CardBoard::State::act() {
     if (model == CardModel::loaded && !wanted && (record.items[at(i)] == 0 || leaving)) {
       begin(i, CardModel::unloading);
     } else if (model == CardModel::none && wanted && record.waiting > 0 && !leaving &&
-               stop_signal() == 0 && acting.count(i) == 0 &&
+               !stop_requested() && acting.count(i) == 0 &&
                map.loaded_memory(place(i)) + need.memory <= map.model_memory(place(i))) {
       begin(i, CardModel::loading);
     }

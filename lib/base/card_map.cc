@@ -71,6 +71,7 @@ std::size_t CardMap::cards() const {
 
 void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
   const Locked lock(*this);
+  lock.need();
   end_dead();
   const auto is_free = [&](std::size_t i) {
     return !counts(file().records[i]) && !shared_.lives(i);

@@ -65,6 +65,7 @@ CardStates CardWatch::look() {
     return states;  // a stop is not for a view to tell, which has a thread of its own
   }
   const CardMap::Locked lock(*map_);
+  if (lock.stops()) return states;
   map_->end_dead();
   for (std::size_t c = 0; c < map_->cards(); ++c) {
     const CardEntry& entry = map_->file().head.card[c];

@@ -32,6 +32,7 @@ bool CardBoard::State::await(Lease& lease, const std::atomic<bool>* over,
   };
   const auto try_one = [&](bool out_of_turn) {
     const CardMap::Locked lock(map);
+    lock.need();
     const Taken taken = take(out_of_turn, lease);
     if (never && taken != Taken::yes) *never = !may_have(lease.sessions);
     return taken;
@@ -50,6 +51,7 @@ std::optional<CardBoard::Lease> CardBoard::take_sessions(int count, bool wait) {
   {
     // Who does not wait is not to lose the time of a turn.
     const CardMap::Locked lock(s.map);
+    lock.need();
     s.check_left();
     s.count_waiting(1);
     if (s.take(false, lease) == Taken::yes) return lease;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <string_view>
 
 #include "base/error.h"
@@ -69,6 +70,20 @@ void check_pixels(const std::string& name, std::int64_t width, std::int64_t heig
       Cause::limit,
       "'{}' has pictures of {}x{}, more pixels than --max-pixels allows ({}); raise it to use it",
       name, width, height, g_limits.max_pixels);
+}
+
+std::int64_t most_pictures(std::uint64_t bytes) {
+  constexpr std::int64_t kAnyFile = 1000, kAll = std::numeric_limits<std::int64_t>::max();
+  const std::uint64_t each = g_limits.pictures_a_byte;
+  if (bytes == 0 || each == 0 || bytes > static_cast<std::uint64_t>(kAll - kAnyFile) / each)
+    return kAll;
+  return kAnyFile + static_cast<std::int64_t>(bytes * each);
+}
+
+void check_pictures(const std::string& name, std::int64_t pictures, std::uint64_t bytes) {
+  if (pictures <= most_pictures(bytes)) return;
+  fail_as(Cause::limit, "'{}' gives more pictures than its {} bytes can hold; it is not used", name,
+          bytes);
 }
 
 }  // namespace vfm

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/format.h"
@@ -26,9 +27,13 @@ std::string read_beginning(const std::string& path) {
   return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
 }
 
-void tell_holder(int fd, const std::string& path, off_t holder) {
+/// 0: not known.
+std::int64_t holder_at(int fd, off_t holder) {
   std::int64_t pid = 0;
-  if (::pread(fd, &pid, sizeof pid, holder) != sizeof pid) pid = 0;
+  return ::pread(fd, &pid, sizeof pid, holder) == sizeof pid ? pid : 0;
+}
+
+void tell_holder(const std::string& path, std::int64_t pid) {
   if (is_stopped(pid))
     log_warning(
         "'{}' is held by {}, which is stopped; this program waits until it goes on (kill -CONT {}) "
@@ -53,19 +58,24 @@ int lock_byte(int fd, int command, short type, off_t byte, short* found) {
   return 0;
 }
 
-int await_byte(int fd, off_t byte, const std::string& path, off_t holder, bool heeds_stop) {
+int await_byte(int fd, off_t byte, const std::string& path, off_t holder) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::microseconds;
-  constexpr microseconds kShortest{50}, kLongest{20'000}, kTold{2'000'000};
+  constexpr microseconds kShortest{50}, kLongest{20'000}, kTold{2'000'000}, kPatience{500'000};
   const Clock::time_point begin = Clock::now();
+  std::optional<Clock::time_point> stop;
   bool told = false;
   // A signal interrupts no wait in the kernel: those of this program are taken by another thread.
   for (microseconds pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
     const int error = lock_byte(fd, F_OFD_SETLK, F_WRLCK, byte);
     if (error != EAGAIN && error != EACCES) return error;
-    if (heeds_stop) check_stop();
-    if (!told && Clock::now() - begin > kTold) {
-      tell_holder(fd, path, holder);
+    const Clock::time_point now = Clock::now();
+    if (stop_requested()) {
+      if (!stop) stop = now;
+      if (now - *stop > kPatience || is_stopped(holder_at(fd, holder))) return ECANCELED;
+    }
+    if (!told && now - begin > kTold) {
+      tell_holder(path, holder_at(fd, holder));
       told = true;
     }
     std::this_thread::sleep_for(pause);

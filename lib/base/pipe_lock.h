@@ -23,8 +23,9 @@ int lock_byte(int fd, int command, short type, off_t byte, short* found = nullpt
 
 /// Waits for the lock of a byte: 0, or an errno value. After two seconds it says by log_warning
 /// who holds up this program: `path`, and the process whose number (8 bytes, 0: not known) stands
-/// in the file at `holder`. With `heeds_stop` it throws Stopped.
-int await_byte(int fd, off_t byte, const std::string& path, off_t holder, bool heeds_stop);
+/// in the file at `holder`. ECANCELED: a stop was asked for, and that process is stopped, or has
+/// not freed the lock for half a second since; who only has it, frees it in microseconds.
+int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
 /// Whether that process is stopped; false also where nobody can say.
 bool is_stopped(std::int64_t pid);

@@ -24,6 +24,7 @@ std::string say_slots(int slots) {
 PipeMap::PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage)
     : shared_(path, sizeof(PipeFile), {kPipeWords, sizeof kPipeWords}, "--share") {
   const SharedFile::Locked lock(shared_);
+  lock.need();
   agree(slots, otherwise, path);
   join(path, stage);
 }

@@ -95,13 +95,19 @@ void SharedFile::close() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-SharedFile::Locked::Locked(SharedFile& file) : file_(file), lock_(file.mutex) {
-  await_byte(file.fd_, kFileLock, file.path_, kLocker, false);
-  file.head().locker = ::getpid();
+SharedFile::Locked::Locked(SharedFile& file)
+    : file_(file),
+      lock_(file.mutex),
+      stops_(await_byte(file.fd_, kFileLock, file.path_, kLocker) == ECANCELED) {
+  if (!stops_) file.head().locker = ::getpid();
 }
 
 SharedFile::Locked::~Locked() {
-  file_.unlock();
+  if (!stops_) file_.unlock();
+}
+
+void SharedFile::Locked::need() const {
+  if (stops_) throw Stopped();
 }
 
 bool SharedFile::try_lock() {
@@ -127,7 +133,9 @@ void SharedFile::open() {
   struct stat st {};
   if (::fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode))
     fail_usage("'{}' is no file; {} needs one of its own", path_, option_);
-  if (const int error = await_byte(fd_, kFileLock, path_, kLocker, true))
+  const int error = await_byte(fd_, kFileLock, path_, kLocker);
+  if (error == ECANCELED) throw Stopped();
+  if (error != 0)
     fail_usage("cannot lock '{}' for {}: {}; name a file on a disk of this machine", path_, option_,
                errno_text(error));
 }

@@ -62,19 +62,25 @@ class SharedFile {
 
   /// The file's lock, for a scope: of one thread of all programs. `mutex` stands before it, as
   /// threads of one program share the file's description. Who waits for another program, which is
-  /// stopped, say, tells so after two seconds (base/pipe_lock.h), and heeds no stop. The kernel
-  /// refuses the lock only when it has no memory; then the scope goes on without it, and may see
-  /// what another program has half changed.
+  /// stopped, say, tells so after two seconds (base/pipe_lock.h). The scope goes on without the
+  /// lock, and may see what another program has half changed, where the kernel refuses it, which it
+  /// does only when it has no memory; and where waiting ended because this program is to stop:
+  /// then it is to change nothing but what is of this program, whose end all others see anyway.
   class Locked {
    public:
     explicit Locked(SharedFile& file);
     ~Locked();
+    /// Whether waiting ended so.
+    bool stops() const { return stops_; }
+    /// Throws Stopped if it did.
+    void need() const;
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
 
    private:
     SharedFile& file_;
     std::lock_guard<std::mutex> lock_;
+    bool stops_;
   };
   std::mutex mutex;
   /// The same without waiting; false: another program has it. Under the mutex.

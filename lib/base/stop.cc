@@ -22,8 +22,12 @@ int stop_signal() noexcept {
   return g_signal.load(std::memory_order_relaxed);
 }
 
+bool stop_requested() noexcept {
+  return stop_signal() != 0 || run_ends();
+}
+
 void check_stop() {
-  if (stop_signal() != 0 || run_ends()) throw Stopped();
+  if (stop_requested()) throw Stopped();
 }
 
 void request_wind_up() noexcept {

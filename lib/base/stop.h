@@ -11,7 +11,9 @@ namespace vfm {
 void request_stop(int signal_number) noexcept;
 /// The signal that asked to stop, or 0.
 int stop_signal() noexcept;
-/// Throws Stopped when a stop was asked for.
+/// Whether work is to end: a signal asked for it, or the run ends by itself (run_end.h).
+bool stop_requested() noexcept;
+/// Throws Stopped if so.
 void check_stop();
 
 /// The gentle form, for SIGUSR1 (Slurm's warning before the time limit): finish the step, save, and

@@ -210,8 +210,9 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
     end_meter();
     if (stop_signal() != 0) end_by_signal(stop_signal());
     std::fflush(stdout);
-    // Another thread may have seen only that the run ends.
-    log_error("{}", run_end_message());
+    // Another thread may have seen only that the run ends; of another rank that tells why, nothing
+    // is known here.
+    if (const std::string why = run_end_message(); !why.empty()) log_error("{}", why);
     return 1;
   } catch (const Error& error) {
     end_meter();

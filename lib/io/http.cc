@@ -32,7 +32,7 @@ std::size_t take_body(char* data, std::size_t one, std::size_t count, void* user
 }
 
 int stop_asked(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return stop_signal() != 0;
+  return stop_requested();
 }
 
 void begin_curl() {

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/input_limits.h"
 #include "base/left_behind.h"
-#include "base/run_end.h"
 #include "base/stop.h"
 #include "base/units.h"
 
@@ -107,7 +106,7 @@ bool wait_for(Worker& worker, std::unique_lock<std::mutex>& lock, double limit) 
   const auto step = std::chrono::duration<double>(StillClock::kStep);
   while (!worker.changed.wait_for(lock, step, [&] { return worker.done; })) {
     const double still = clock.still(worker.beats);
-    const bool stop = stop_signal() != 0 || run_ends();
+    const bool stop = stop_requested();
     if (still <= (stop ? std::min(kHeeds, limit) : limit)) continue;
     worker.left = true;
     return false;
@@ -124,7 +123,7 @@ void run_apart(const std::string& name, std::function<void()> work, double limit
   if (!wait_for(*worker, lock, limit)) {
     lock.unlock();
     // Not the end that it may be the last straw for: that this input hangs is told first.
-    const bool stop = stop_signal() != 0 || run_ends();
+    const bool stop = stop_requested();
     count_left_behind();
     if (stop) throw Stopped();
     fail_still(name);

@@ -56,9 +56,29 @@ void Decoder::State::note_damage(bool failed) {
                  static_cast<std::int64_t>(size & 0xffffffff));
 }
 
+// Of a source of which nothing was decoded: in the middle such a size is damage.
+void Decoder::State::check_possible() const {
+  const std::uint64_t said = watch.impossible;
+  const PictureSize size = said == 0 ? input->impossible()
+                                     : PictureSize{static_cast<std::int64_t>(said >> 32),
+                                                   static_cast<std::int64_t>(said & 0xffffffff)};
+  if (size.width == 0 || size.height == 0) return;
+  check_pixels(source.name, size.width, size.height);
+  fail_as(Cause::limit, "'{}' has pictures of {}x{}, more pixels than FFmpeg decodes", source.name,
+          size.width, size.height);
+}
+
 void Decoder::State::check_memory(int result) const {
   if (is_out_of_memory(result))
     fail_as(Cause::memory, "cannot decode '{}': there is not enough memory", source.name);
+}
+
+// A file may grow while it is read.
+void Decoder::State::check_count() {
+  if (++decoded <= most_decoded) return;
+  const std::uint64_t bytes = input->bytes();
+  most_decoded = most_pictures(bytes);
+  check_pictures(source.name, decoded, bytes);
 }
 
 // With an index that holds every sample, by decoding time.
@@ -165,6 +185,7 @@ bool Decoder::State::decode_once(Frame& frame) {
     if (result == 0) {
       beat();
       check_pixels(source.name, av->width, av->height);
+      check_count();
       pictures.picture(*av);
       // In the careful pass the packet has been counted when it came.
       const bool marked = av->decode_error_flags != 0 || (av->flags & AV_FRAME_FLAG_CORRUPT);
@@ -233,7 +254,7 @@ bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
   avcodec_flush_buffers(codec.get());
   draining = finished = from_start = false;
   last_pts.reset();
-  last_gap = 0;
+  last_gap = decoded = 0;
   pending.reset();
   index = 0;
   // Frames shown before the first key frame may lack their references (open GOP): only a key frame

@@ -61,8 +61,10 @@ struct Decoder::Here : Decoder::Body {
       return state.fetch(next) ? std::optional<Frame>(std::move(next)) : std::nullopt;
     });
     count();
-    if (!found && !state_.get()->any_frame)
+    if (!found && !state_.get()->any_frame) {
+      state_.get()->check_possible();
       fail_as(Cause::decode, "'{}' has no frame that can be decoded", name_);
+    }
     if (found) frame = *std::move(found);
     return found.has_value();
   }

@@ -93,8 +93,8 @@ void Decoder::State::open() {
   from_start = true;
   corrupt = 0;
   watch.errors = 0;
-  watch.oversize = 0;
-  index = last_gap = last_dts = 0;
+  watch.oversize = watch.impossible = 0;
+  index = last_gap = last_dts = decoded = 0;
   last_pts.reset();
   pending.reset();
   earlier.reset();
@@ -237,6 +237,7 @@ void Decoder::State::describe() {
   if (info.image) {
     // A camera's orientation is known only with the picture: decode it now and keep it.
     rewind();
+    if (!pending) check_possible();
     if (!pending) fail_as(Cause::decode, "'{}' holds no picture that can be decoded", source.name);
     info.width = pending->width;
     info.height = pending->height;

@@ -43,6 +43,8 @@ struct Decoder::State {
   bool seeks() const;
   void note_damage(bool failed);
   void check_memory(int result) const;
+  void check_count();
+  void check_possible() const;
   std::int64_t lost() const;
   bool is_mp4() const;
   std::int64_t nominal_duration() const;
@@ -80,6 +82,8 @@ struct Decoder::State {
   std::optional<Frame> earlier;  // the frame given last, as stored, if it was interlaced
   std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
   std::int64_t index = 0;
+  std::int64_t decoded = 0;       // since it was opened, or went elsewhere
+  std::int64_t most_decoded = 0;  // as far as is known
 };
 
 }  // namespace vfm::media

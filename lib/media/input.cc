@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/input_limits.h"
-#include "base/run_end.h"
 #include "base/stop.h"
 #include "base/units.h"
 #include "media/bounded.h"
@@ -132,11 +131,13 @@ void Input::find_streams() {
     av_dict_set_int(&stream, "max_pixels", codec_max_pixels(), 0);
   start_clock();
   take_oversize();
+  take_impossible();
   const int error = avformat_find_stream_info(format_, options.data());
   for (AVDictionary*& stream : options)
     av_dict_free(&stream);
   if (const PictureSize size = take_oversize(); size.width > 0)
     check_pixels(source_.name, size.width, size.height);
+  impossible_ = take_impossible();
   if (error < 0) fail_input("open", error);
 }
 
@@ -212,7 +213,7 @@ void Input::note_place(std::int64_t place) {
 // FFmpeg asks every tenth of a second while it waits.
 int Input::on_interrupt(void* opaque) {
   auto* self = static_cast<Input*>(opaque);
-  if (stop_signal() != 0 || run_ends() || is_left_behind()) return 1;
+  if (stop_requested() || is_left_behind()) return 1;
   if (self->io_) self->note_place(self->io_->pos);
   const double limit = input_limits().timeout;
   if (!self->remote_ || limit <= 0) return 0;
@@ -321,6 +322,11 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
     ++corrupt;
   }
   return false;
+}
+
+std::uint64_t Input::bytes() const {
+  if (!input_limits().protocols.empty() || !io_) return 0;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, avio_size(io_)));
 }
 
 int Input::best_stream(AVMediaType type) const {

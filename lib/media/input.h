@@ -58,10 +58,15 @@ class Input {
   /// container has but cannot deliver is skipped and added to `corrupt`. Throws Error when reading
   /// fails (not when data is damaged) and Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
+  /// Of the file, or what a server says of it, as far as it is there; 0: not known, or it may have
+  /// others opened (--protocols).
+  std::uint64_t bytes() const;
   /// Index of the stream a player would choose, or -1. Cover art and thumbnails never are.
   int best_stream(AVMediaType type) const;
   /// Throws Error when the data of this stream lies in another file (a QuickTime data reference).
   void check_inside(int stream) const;
+  /// Of a picture that FFmpeg, which looked for the streams, does not decode; 0 x 0 for none.
+  PictureSize impossible() const { return impossible_; }
   /// "0 video h264 320x180, 1 audio aac": for messages.
   std::string describe_streams() const;
 
@@ -87,6 +92,7 @@ class Input {
   std::int64_t position_ = 0;  // in source_.bytes
   std::int64_t farthest_ = 0;  // of all that was read
   std::vector<int> outside_;   // streams whose data lies in other files
+  PictureSize impossible_;
   // Since when nothing has come, and how much had come by then. Only with a URL.
   Clock::time_point silent_since_;
   std::int64_t heard_ = 0;

@@ -86,7 +86,8 @@ class Service {
     pictures_ = std::make_unique<PictureMemory>(room() + front_, room_bytes() - front_);
     InputLimits limits;
     limits.max_pixels = request.max_pixels;
-    limits.timeout = 0;  // the parent waits
+    limits.timeout = 0;  // the parent waits, and counts
+    limits.pictures_a_byte = 0;
     set_input_limits(limits);
     beat_into(&head().beats);
     if (!confine(request.memory))

@@ -172,7 +172,7 @@ bool Decoder::Apart::next(Frame& frame) {
   const Frame theirs = picture_at(given, child_.room(), child_.room_bytes());
   check(given.facts);
   believe(given.corrupt, given.seeks != 0);
-  ++read_;
+  check_pictures(child_.name(), ++read_, child_.bytes());
   constexpr int kMostLent = 4;  // all others are the child's to decode into
   const bool lends =
       in_place_ && given.place < kPicturePlaces && std::popcount(lent_ & ~loans_->back) < kMostLent;

@@ -244,7 +244,7 @@ void IsolatedChild::wait() {
     const int ready = ::poll(&event, 1, static_cast<int>(1000 * StillClock::kStep));
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
-    if (stop_signal() != 0 || run_ends()) end();  // else it would answer whoever asks next
+    if (stop_requested()) end();  // else it would answer whoever asks next
     check_stop();
     if (limit <= 0) continue;
     const double still = clock.still(head().beats);

@@ -64,6 +64,8 @@ class IsolatedChild {
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
   const std::string& name() const { return name_; }
+  /// Of the source.
+  std::uint64_t bytes() const { return bytes_; }
 
  private:
   void wait();

@@ -1,5 +1,6 @@
 // Inside lib/media only: decoded sound, frame by frame, in one rate and layout, and where in a span
-// it lies. Frames may change their rate, format and channels from one to the next.
+// it lies. Frames may change their rate, format and channels from one to the next: a converter that
+// changes the rate still holds samples of the frames before, which come out first and lie before.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,20 +13,13 @@
 
 namespace vfm::media {
 
-/// What the time of a frame is where the converter still holds samples of the one before, as it
-/// does where it changes the rate: those come out first.
-enum class FrameTime {
-  of_frame,   ///< that of the frame's own first sample
-  of_output,  ///< that of the first sample that comes out with it
-};
-
 /// Holds one frame. Thread-safety: one thread at a time.
 class LaidSound {
  public:
   /// Samples become float, the layout's channels by turns, `rate` of them a second. The span has
   /// `length` of these. Takes `layout` over, which has positions (audio_decoding.h).
-  LaidSound(AVChannelLayout layout, int rate, std::int64_t length, FrameTime time)
-      : layout_(layout), rate_(rate), length_(length), time_(time) {}
+  LaidSound(AVChannelLayout layout, int rate, std::int64_t length)
+      : layout_(layout), rate_(rate), length_(length) {}
   ~LaidSound() { av_channel_layout_uninit(&layout_); }
   LaidSound(const LaidSound&) = delete;
   LaidSound& operator=(const LaidSound&) = delete;
@@ -46,11 +40,11 @@ class LaidSound {
 
  private:
   void open_converter(const AVFrame& from);
+  std::size_t drain();
 
   AVChannelLayout layout_;
   int rate_;
   std::int64_t length_, position_ = 0;
-  FrameTime time_;
   SwrPtr converter_;
   int from_rate_ = 0, from_format_ = -1, from_channels_ = 0;
   std::vector<float> samples_;

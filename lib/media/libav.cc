@@ -20,7 +20,7 @@ namespace {
 
 thread_local std::string t_last_error;
 thread_local std::vector<int> t_outside;
-thread_local PictureSize t_oversize;
+thread_local PictureSize t_oversize, t_impossible;
 
 // A codec's threads log with copies of its context, which keep `opaque`: our watch, or null. What
 // checks sizes logs for itself, with the codec as its parent.
@@ -43,17 +43,21 @@ void count_error(void* source) {
   if (CodecWatch* watch = watch_of(source)) ++watch->errors;
 }
 
+// Some 268 million pixels are too many whatever max_pixels is, of formats with wide samples fewer.
 void note_oversize(void* source, const char* format, va_list arguments) {
   constexpr std::string_view kTooLarge = "Picture size %ux%u exceeds specified max pixel count";
-  if (!std::string_view(format).starts_with(kTooLarge)) return;
+  constexpr std::string_view kImpossible = "Picture size %ux%u is invalid";
+  const bool impossible = std::string_view(format).starts_with(kImpossible);
+  if (!impossible && !std::string_view(format).starts_with(kTooLarge)) return;
   va_list copy;
   va_copy(copy, arguments);
   const std::uint64_t width = va_arg(copy, unsigned), height = va_arg(copy, unsigned);
   va_end(copy);
   if (CodecWatch* watch = watch_of(source))
-    watch->oversize = width << 32 | height;
+    (impossible ? watch->impossible : watch->oversize) = width << 32 | height;
   else
-    t_oversize = {static_cast<std::int64_t>(width), static_cast<std::int64_t>(height)};
+    (impossible ? t_impossible : t_oversize) = {static_cast<std::int64_t>(width),
+                                                static_cast<std::int64_t>(height)};
 }
 
 // QuickTime's data references: FFmpeg reports one that it did not follow in its log alone.
@@ -115,6 +119,10 @@ void watch_codec(AVCodecContext* codec, CodecWatch* watch) {
 
 PictureSize take_oversize() {
   return std::exchange(t_oversize, {});
+}
+
+PictureSize take_impossible() {
+  return std::exchange(t_impossible, {});
 }
 
 std::vector<int> take_outside_streams() {

@@ -64,6 +64,8 @@ struct PictureSize {
 /// The last picture above max_pixels that a codec without a CodecWatch (codec_watch.h) refused on
 /// this thread since this was last called; 0 x 0 for none.
 PictureSize take_oversize();
+/// The same of one that FFmpeg decodes for nobody.
+PictureSize take_impossible();
 
 /// For a codec's max_pixels, so that it refuses to begin with what is far above --max-pixels:
 /// codecs round sizes up, so code that takes their pictures calls check_pixels()

@@ -66,8 +66,7 @@ std::vector<LoudnessWeight> weights_of(const AVChannelLayout& layout) {
 
 HeardSpan::HeardSpan(const AVFrame& like, double seconds)
     : rate_(like.sample_rate),
-      laid_(positioned(like), rate_, std::max<std::int64_t>(1, std::llround(seconds * rate_)),
-            FrameTime::of_output),
+      laid_(positioned(like), rate_, std::max<std::int64_t>(1, std::llround(seconds * rate_))),
       loudness_(weights_of(laid_.layout()), rate_),
       speech_(rate_),
       power_(static_cast<std::size_t>(laid_.layout().nb_channels)) {}

@@ -38,7 +38,7 @@ float bounded_sample(float x) {
 class SampledSpan {
  public:
   explicit SampledSpan(std::int64_t length)
-      : laid_(stereo(), SoundSamples::kRate, length, FrameTime::of_frame),
+      : laid_(stereo(), SoundSamples::kRate, length),
         samples_(static_cast<std::size_t>(length) * kBoth) {}
 
   /// False when the end of the span has been reached.

@@ -151,7 +151,7 @@ struct Where::State {
   static int look_up(void* self) {
     auto* state = static_cast<State*>(self);
     state->steps += kStepsAtOnce;
-    return stop_signal() != 0 || state->steps > kSteps;
+    return stop_requested() || state->steps > kSteps;
   }
   /// SQLite's word for what was wrong, or ours.
   std::string error_text() const {

@@ -10,8 +10,9 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 folder=$(realpath -m "${1:?usage: calibrate.sh FOLDER [BUILD]}")
-cd "$(dirname "$0")/../.."
-build=$(realpath "${2:-build}")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "${2:-$root/build}")
+cd "$root"
 rounds=${ROUNDS:-2} limit=${LIMIT:-100000} cases=${CASES:-.}
 unset OPENBLAS_CORETYPE
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive

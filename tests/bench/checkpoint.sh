@@ -3,8 +3,8 @@
 # usage: tests/bench/checkpoint.sh [BUILD [FOLDER]]
 # SPDX-License-Identifier: Apache-2.0
 set -eu
-cd "$(dirname "$0")/../.."
-build=${1:-build} folder=${2:-$(mktemp -d)}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "${1:-$root/build}") folder=${2:-$(mktemp -d)}
 ninja -C "$build" tests/bench/checkpoint >/dev/null
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 for ranks in 1 2; do

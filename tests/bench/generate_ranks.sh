@@ -8,8 +8,8 @@
 # turns, of which the fastest count).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD build=$(realpath "${1:-build}")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "${1:-$root/build}")
 ways=${WAYS:-cfg=2 tp=2 cp=2,cp_kind=gather cp=2,cp_kind=all_to_all cp=2,cp_kind=ring}
 dtypes=${DTYPES:-f32 bf16} rounds=${ROUNDS:-3}
 unset OPENBLAS_CORETYPE

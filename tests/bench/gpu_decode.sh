@@ -6,9 +6,9 @@
 # What is missing for that, and what installs it, is said in the last line on standard error; exit status 77 then.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-cd "$(dirname "$0")/../.."
 [ $# -eq 2 ] || { echo "usage: gpu_decode.sh BUILD CODES" >&2; exit 2; }
-build=$1 codes=$2
+build=$(realpath -m "$1") codes=$2
+cd "$(dirname "$0")/../.."
 libraries=(libavformat libavcodec libavutil libswscale libswresample)
 readonly kClips=8 kFrames=121
 

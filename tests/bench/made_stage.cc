@@ -41,6 +41,7 @@ class MadeStage : public vfm::cli::Tool {
                  "one item of twenty takes twenty times as long as the others");
     app.add_flag("--few", few_, "let few results wait, as if they were large");
     app.add_option("--log", log_path_, "append when each item began and ended, in one write");
+    app.add_option("--begun", begun_path_, "append a line as an item begins");
     app.add_flag("--stamp", stamp_, "write when each record came");
     app.add_flag("--name-card", name_card_, "write which card did the item");
     cards_.add_options(app);
@@ -49,6 +50,7 @@ class MadeStage : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     vfm::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
+    begun_.open(begun_path_);
     has_cards_ = cards_.join(jobs_.share);
     slots.add_away(cards_.count());
     vfm::io::ManifestReader reader(
@@ -89,6 +91,7 @@ class MadeStage : public vfm::cli::Tool {
 
   vfm::Json work(vfm::Json& item) {
     const double begin = vfm::clock_seconds();
+    begun_.write("item\n");
     const double takes = item.at("takes").get<double>();
     if (has_cards_) {
       const std::string card = cards_.work(takes);
@@ -101,8 +104,8 @@ class MadeStage : public vfm::cli::Tool {
     return std::move(item);
   }
 
-  std::string log_path_;
-  vfm::MadeLog log_;
+  std::string log_path_, begun_path_;
+  vfm::MadeLog log_, begun_;
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;
   int fan_out_ = 1;

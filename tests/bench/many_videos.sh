@@ -7,7 +7,7 @@
 set -euo pipefail
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/../.." && pwd)
-bin=${VFM_BIN:-${VFM_BUILD:-$root/build}/tools}
+bin=$(realpath "${VFM_BIN:-${VFM_BUILD:-$root/build}/tools}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

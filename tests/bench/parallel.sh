@@ -8,8 +8,9 @@
 # does not count), ROUNDS (1: one rank and each way in turns), SETTINGS (more of the recipe's, to try it quickly).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-build=$(realpath "${1:-build}")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "${1:-$root/build}")
+cd "$root"
 ways=${WAYS:-tp cp-gather cp-all_to_all cp-ring dp} dtypes=${DTYPES:-f32 bf16} steps=${STEPS:-1} rounds=${ROUNDS:-1}
 unset OPENBLAS_CORETYPE
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive

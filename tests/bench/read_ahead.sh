@@ -5,8 +5,9 @@
 # Environment: AHEAD (seconds: "3 1 0"), SCALE (of all times: 1), RUN (seconds of each: 120).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-build=$(realpath "${1:-build}")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "${1:-$root/build}")
+cd "$root"
 ninja -C "$build" tests/bench/read_ahead >/dev/null
 times=$(awk -v scale="${SCALE:-1}" -v run="${RUN:-120}" -v ahead="${AHEAD:-3 1 0}" 'BEGIN {
   printf "%g %g %g", 2 * scale, 20 * scale, run * scale

@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${1:-$root/build}
+build=$(realpath "${1:-$root/build}")
 python=${TORCH_PYTHON:-$build/readers-venv/bin/python}
 if ! "$python" -c 'import av, cv2, decord, torchcodec' 2>/dev/null; then
   [ -z "${TORCH_PYTHON:-}" ] || { echo "$python lacks av, cv2, decord or torchcodec" >&2; exit 1; }

@@ -16,6 +16,7 @@ setup_file() {
   done
   make_video late.mp4 6 'testsrc2=size=110x48:rate=8'
   make_video liar.mp4 1 'testsrc2=size=112x48:rate=8'
+  make_video endless.mp4 0.125 'color=size=114x48:rate=8'
   quiet_ffmpeg -i wide.mp4 -f lavfi -i sine=sample_rate=48000:duration=1 -c:v copy -c:a aac loud.mp4
   # The struct of the codec is FFmpeg's.
   # shellcheck disable=SC2046
@@ -242,6 +243,18 @@ isolates() {
   echo "$stderr"
   [ "$status" -eq 1 ]
   [ "$(codes out)" = 'liar.mp4 crash' ]
+}
+
+@test "a decoder that gives pictures without end is left at what its file can hold, also one that is apart" {
+  local how
+  for how in "" --isolate; do
+    [ -z "$how" ] || isolates
+    bad vfm-clip -j1 --shots-only $how endless.mp4 wide.mp4
+    echo "$stderr"
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *"'endless.mp4' gives more pictures than its $(stat -L -c %s endless.mp4) bytes can hold"* ]]
+    [[ "$output" = *'"path":"wide.mp4"'* ]]
+  done
 }
 
 @test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {

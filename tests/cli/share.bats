@@ -10,6 +10,9 @@ pipe() {
   "$MADE" items.jsonl --fan-out 4 --log log.1 "$@" | "$MADE" --log log.2 "$@" | "$MADE" --log log.3 "$@"
 }
 
+# has_begun COUNT: whether so many items have, of a program with --begun begun.
+has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
+
 @test "a pipe shares VFM_SLOTS slots: no more at once, all of them in use, the same bytes as alone" {
   made_items 16 0.01 0.005 0.015 >items.jsonl
   pipe -j4 >alone.jsonl
@@ -19,26 +22,25 @@ pipe() {
   [ "$(records <shared.jsonl | wc -l)" -eq 64 ]
   [ "$(most_at_once log.*)" -eq 5 ]
   # The number that living programs share is that of the next one, too, and the file is used again.
-  made_items 2 0.3 >long.jsonl
-  VFM_SLOTS=5 "$MADE" long.jsonl --share slots >/dev/null &
-  until grep -q made slots; do sleep 0.01; done
-  sleep 0.1
+  made_items 2 100 >long.jsonl
+  VFM_SLOTS=5 "$MADE" long.jsonl --share slots --begun begun >/dev/null 3>&- &
+  await has_begun 2
   VFM_SLOTS=3 run --separate-stderr "$MADE" items.jsonl --share slots
   [ "$status" -eq 2 ]
   # shellcheck disable=SC2154
   [[ $stderr == *"'slots' have 5 slots, this one 3 slots"* ]]
-  wait
-  VFM_SLOTS=3 "$MADE" long.jsonl --share slots >/dev/null
+  kill $!
+  wait $! || true
+  VFM_SLOTS=3 "$MADE" items.jsonl --share slots >/dev/null
 }
 
 @test "a stage that is killed takes no slot with it" {
   made_items 4 100 >long.jsonl
   made_items 8 0.05 >short.jsonl
   export VFM_SLOTS=4
-  "$MADE" long.jsonl --share slots >/dev/null 2>&1 3>&- &
+  "$MADE" long.jsonl --share slots --begun begun >/dev/null 2>&1 3>&- &
   local killed=$!
-  until grep -q made slots; do sleep 0.01; done
-  sleep 0.3
+  await has_begun 4
   "$MADE" short.jsonl --share slots --log log >short.out 3>&- &
   sleep 0.3
   # All slots are the first one's.
@@ -54,10 +56,9 @@ pipe() {
   made_items 2 1.5 >long.jsonl
   made_items 2 0.05 >short.jsonl
   export VFM_SLOTS=2
-  "$MADE" long.jsonl --share slots >long.out 3>&- &
+  "$MADE" long.jsonl --share slots --begun begun >long.out 3>&- &
   local stopped=$!
-  await grep made slots
-  sleep 0.3
+  await has_begun 2
   kill -STOP "$stopped"
   "$MADE" short.jsonl --share slots --share-report page.html --progress >short.out 2>said 3>&- &
   local waits=$!

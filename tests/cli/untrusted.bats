@@ -176,6 +176,20 @@ watched() {
   [ "$(jq -r .code embedded/embed-errors.jsonl | sort -u)" = limit ]
 }
 
+@test "a picture that is too large for FFmpeg at any --max-pixels is refused as one above it" {
+  mkdir pictures
+  "$BATS_TEST_DIRNAME/promise-pictures" pictures 30000
+  run --separate-stderr vfm-clip -j1 -o out pictures/*
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(jq -r .code out/errors.jsonl | sort | uniq -c | tr -s ' ')" = " 5 limit" ]
+  [ "$(grep -c "has pictures of 30000x30000, more pixels than --max-pixels allows" out/errors.jsonl)" -eq 5 ]
+  run --separate-stderr vfm-clip --max-pixels 1024M -j1 -o more pictures/huge.png
+  [ "$status" -eq 1 ]
+  [ "$(jq -r .code more/errors.jsonl)" = limit ]
+  [[ "$stderr" = *"has pictures of 30000x30000, more pixels than FFmpeg decodes"* ]]
+}
+
 @test "a picture that grows above --max-pixels in the middle is refused there" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=300x200 -frames:v 1 small.png
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=12 -t 1 -c:v libx264 -preset ultrafast -f h264 a.h264
@@ -292,6 +306,16 @@ watched() {
   run /usr/bin/time -f %M -o peak vfm-clip -j1 -o out promises.mp4
   [ "$status" -eq 1 ]
   [ "$(tail -n 1 peak)" -lt $((1 << 20)) ]
+}
+
+@test "a file whose index has the same bytes again and again gives no more pictures than it can hold" {
+  quiet_ffmpeg -f lavfi -i testsrc=size=16x16:rate=25 -vf scale=2x2 -frames:v 128 -pix_fmt gray -c:v rawvideo plain.mov
+  "$BATS_TEST_DIRNAME/promise-frames" plain.mov again.mov 127 4 200
+  run --separate-stderr vfm-clip --shots-only again.mov plain.mov
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"'again.mov' gives more pictures than its $(stat -c %s again.mov) bytes can hold"* ]]
+  [[ "$output" = *'"path":"plain.mov"'* ]]
 }
 
 @test "every codec's header is held against --max-pixels before a picture is decoded" {

@@ -155,6 +155,16 @@ setup() {
   [[ $output == *"tests/bench/noise: scripts/nightly does not build it"* ]]
 }
 
+@test "a benchmark finds the build that it is given, wherever it goes" {
+  local script before after wrong=0
+  for script in $(grep -lE '^cd ' tests/bench/*.sh); do
+    before=$(sed '/^cd /q' "$script" | grep -E '(^|[ ])(build|bin|tools)=' | grep -vE 'realpath|cd "\$' || true)
+    after=$(sed '1,/^cd /d' "$script" | grep -E '(^|[ ])(build|bin|tools)=' || true)
+    [ -z "$before$after" ] || { echo "$script: relative to another folder: $before$after" && wrong=1; }
+  done
+  [ $wrong -eq 0 ]
+}
+
 @test "what vfm-caption(1) says was measured stands in RESULTS.md, and a wrong figure is found" {
   run tests/lint/figures man/vfm-caption.1.scd
   echo "$output"

@@ -213,7 +213,7 @@ void set_rates(models::Gpu& gpu, const KernelTimes& times) {
 }  // namespace
 
 bool calibration_goes_on(dist::World& world, double left) {
-  double votes[2] = {world.rank() == 0 && left > 0 ? 1.0 : 0, stop_signal() != 0 ? 1.0 : 0};
+  double votes[2] = {world.rank() == 0 && left > 0 ? 1.0 : 0, stop_requested() ? 1.0 : 0};
   world.all_reduce_sum(std::span<double>(votes));
   if (votes[1] > 0) throw Stopped();
   return votes[0] > 0;

@@ -23,7 +23,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
+#include "base/stop.h"
 #include "base/units.h"
+#include "support/stopped_locker.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -337,6 +339,73 @@ TEST_CASE("a program that is stopped keeps its models, and others use what is le
   CHECK(three->card->name != four->card->name);
   board->give(*three);
   board->give(*four);
+  CHECK(machine.kept());
+}
+
+namespace {
+
+/// A program with items without end, and so with models on its cards. It says so, and ends with 7
+/// when it is asked to stop.
+class EndlessItems {
+ public:
+  EndlessItems(const std::string& share, int cards, std::int64_t memory) {
+    int fds[2];
+    REQUIRE(::pipe(fds) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) ::_exit(run(share, cards, memory, fds[1]));
+    ::close(fds[1]);
+    char ready;
+    REQUIRE(::read(fds[0], &ready, 1) == 1);
+    ::close(fds[0]);
+  }
+  ~EndlessItems() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  }
+  /// -1: not by itself.
+  int stop() {
+    ::kill(pid_, SIGTERM);
+    int status = 0;
+    await([&] {
+      if (pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) pid_ = 0;
+      return pid_ == 0;
+    });
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  static int run(const std::string& share, int cards, std::int64_t memory, int ready) {
+    ::signal(SIGTERM, request_stop);
+    try {
+      CardBoard board(share, cards_of(cards, memory), need_of("endless", memory), {});
+      for (bool told = false;;) {
+        const auto lease = board.take();
+        board.give(*lease);
+        if (!told && ::write(ready, "x", 1) != 1) return 1;
+        told = true;
+      }
+    } catch (const Stopped&) {
+      return 7;
+    } catch (...) {
+    }
+    return 1;
+  }
+  pid_t pid_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("who waits for a program that is stopped with the lock of the cards heeds a stop") {
+  const TemporaryFolder folder;
+  EndlessItems waits(folder / "share", 2, 10);
+  {
+    const StoppedLocker stopped(folder / "share.cards");
+    CHECK(waits.stop() == 7);
+  }
+  // And who comes later has all cards.
+  MadeMachine machine(10);
+  auto board = join_cards(machine, folder / "share", 2, 10, need_of("stage", 6));
+  Taker(*board, 2).join();
   CHECK(machine.kept());
 }
 

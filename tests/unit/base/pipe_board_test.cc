@@ -24,10 +24,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ordered.h"
-#include "base/pipe_lock.h"
 #include "base/pipe_record.h"
 #include "base/slots.h"
 #include "base/stop.h"
+#include "support/stopped_locker.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -211,37 +211,6 @@ TEST_CASE("a program that is stopped keeps no slot from the others that it does 
   ::waitpid(later, nullptr, 0);
   board.release();
 }
-
-namespace {
-
-/// Has the file's lock, and is stopped.
-class StoppedLocker {
- public:
-  explicit StoppedLocker(const std::string& path) : pid_(::fork()) {
-    if (pid_ == 0) {
-      const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-      const std::int64_t self = ::getpid();
-      const bool has = lock_byte(fd, F_OFD_SETLK, F_WRLCK, 0) == 0 &&
-                       ::pwrite(fd, &self, sizeof self, kPlace) == sizeof self;
-      ::raise(has ? SIGSTOP : SIGKILL);
-      ::_exit(0);
-    }
-    int status = 0;
-    REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
-    REQUIRE(WIFSTOPPED(status));
-  }
-  ~StoppedLocker() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  pid_t pid() const { return pid_; }
-
- private:
-  static constexpr off_t kPlace = offsetof(SharedHead, locker);
-  pid_t pid_;
-};
-
-}  // namespace
 
 TEST_CASE("a program that is stopped with the file's lock holds up none that has joined") {
   const TemporaryFolder folder;

@@ -60,6 +60,7 @@ TEST_CASE("one more that hangs than a program carries ends the run, and the firs
   for (int i = 0; i < kMostLeftBehind; ++i)
     count_left_behind();
   CHECK_FALSE(run_ends());
+  CHECK_FALSE(stop_requested());
   CHECK_NOTHROW(check_stop());
   // One that comes back makes room.
   count_returned();
@@ -67,6 +68,7 @@ TEST_CASE("one more that hangs than a program carries ends the run, and the firs
   CHECK_FALSE(run_ends());
   count_left_behind();
   CHECK(run_ends());
+  CHECK(stop_requested());
   CHECK_THROWS_AS(check_stop(), Stopped);
   CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);
   CHECK_THAT(run_end_message(), Catch::Contains("more than 16 decodings hang") &&
