@@ -134,6 +134,28 @@ pipe() {
   [ "$(most_at_once log.* log2.*)" -le 6 ]
 }
 
+@test "files under the numbers of make's descriptors are no jobserver" {
+  made_items 6 0.05 >items.jsonl
+  seq 9 >list
+  cp list log.own
+  # A recipe without '+' has make's MAKEFLAGS, and not its descriptors.
+  {
+    MAKEFLAGS=" -j4 --jobserver-auth=8,9" "$MADE" items.jsonl -j4 --log log >out.jsonl
+    [ "$(cat <&8)" = "$(seq 9)" ]
+  } 8<list 9>>log.own
+  cmp list log.own
+  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
+  [ "$(most_at_once log)" -eq 4 ]
+  rm log
+  # Nor are two pipes, or a file in place of a fifo.
+  mkfifo one two
+  MAKEFLAGS=" -j4 --jobserver-auth=8,9" "$MADE" items.jsonl -j4 8<>one 9<>two >out.jsonl
+  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
+  MAKEFLAGS=" -j4 --jobserver-auth=fifo:$PWD/list" "$MADE" items.jsonl -j4 --log log >out.jsonl
+  [ "$(most_at_once log)" -eq 4 ]
+  [ "$(cat list)" = "$(seq 9)" ]
+}
+
 @test "VFM_SLOTS alone is the default of -j; a bad one is refused before any work" {
   made_items 12 0.03 >items.jsonl
   VFM_SLOTS=3 "$MADE" items.jsonl --log log >/dev/null
