@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -59,6 +60,15 @@ void write_words(std::string_view lines) {
 
 void print_message(LogLevel, std::string_view message) {
   write_words(fmt::format("{}: {}\n", g_program, harmless(message)));
+}
+
+/// Standard descriptors that are closed stay without use: the next file that is opened would get
+/// the number, and messages or records would be written into it. Reading and writing them fails, as
+/// before.
+void hold_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) == -1 && errno == EBADF)
+      ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 int refuse_arguments(const std::exception& error) {
@@ -236,6 +246,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
 }  // namespace
 
 int run(int argc, char** argv, Tool& tool) {
+  hold_standard_descriptors();
   if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
     leave_signals();
     return tool.serve_isolated(std::atoi(argv[2]));
