@@ -55,7 +55,7 @@ void write_words(std::string_view lines) {
   const std::lock_guard lock(g_print_mutex);
   if (g_meter) g_meter->clear();
   // One write, so that lines of programs in one pipeline do not mix.
-  if (::write(STDERR_FILENO, lines.data(), lines.size()) < 0) return;
+  if (::write(STDERR_FILENO, lines.data(), lines.size()) < 0 && errno == EPIPE) note_closed_pipe();
 }
 
 void print_message(LogLevel, std::string_view message) {

@@ -156,6 +156,18 @@ pipe() {
   [ "$(cat list)" = "$(seq 9)" ]
 }
 
+@test "a program whose reader goes gives make's tokens back, and ends by SIGPIPE" {
+  made_items 40 0.2 >items.jsonl
+  mkfifo tokens
+  exec 8<>tokens
+  printf '+++' >&8
+  MAKEFLAGS=" -j4 --jobserver-auth=8,8" bash -c '"$MADE" items.jsonl -j4 2>err | head -n 2 >out; echo "${PIPESTATUS[0]}" >status'
+  [ "$(cat status)" -eq 141 ]
+  [ "$(timeout 5 head -c 3 <&8)" = "+++" ]
+  exec 8>&-
+  [ ! -s err ]
+}
+
 @test "VFM_SLOTS alone is the default of -j; a bad one is refused before any work" {
   made_items 12 0.03 >items.jsonl
   VFM_SLOTS=3 "$MADE" items.jsonl --log log >/dev/null
