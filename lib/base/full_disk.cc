@@ -4,10 +4,15 @@
 #include <cerrno>
 
 #include "base/run_end.h"
+#include "base/stop.h"
 
 namespace vfm {
 
 void throw_output_error(int err, const std::string& message) {
+  if (err == EPIPE) {
+    note_closed_pipe();
+    check_stop();
+  }
   const std::string text = message + ": " + errno_text(err);
   if (err != ENOSPC && err != EDQUOT && err != EROFS) throw Error(text);
   end_run(text + (err == EROFS ? "; give a folder that can be written to"

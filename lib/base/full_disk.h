@@ -12,7 +12,7 @@ namespace vfm {
 
 /// Throws for an output that could not be written, made, or renamed: Error "<message>: <text of
 /// err>"; but where there is no space or quota left, or the file system is read-only, Stopped,
-/// after end_run().
+/// after end_run(); and where a reader has gone, which may be a stop (note_closed_pipe()), Stopped.
 [[noreturn]] void throw_output_error(int err, const std::string& message);
 
 template <class... Args>

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,8 +84,13 @@ void write_token(int fd, char token) {
   }
 }
 
-bool is_open(int fd) {
-  return fd >= 0 && ::fcntl(fd, F_GETFD) != -1;
+/// Whether these are open and of one pipe. A recipe without '+' has make's numbers and not make's
+/// descriptors: a shell there may have opened files of its own under the same numbers, out of which
+/// nobody but the shell may read.
+bool are_of_a_pipe(int one, int other) {
+  struct stat a {}, b {};
+  if (one < 0 || other < 0 || ::fstat(one, &a) != 0 || ::fstat(other, &b) != 0) return false;
+  return S_ISFIFO(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 }  // namespace
@@ -97,7 +103,10 @@ Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
   const std::string auth = jobserver_auth(makeflags);
   if (auth.starts_with("fifo:")) {
     const int fd = ::open(auth.c_str() + 5, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0) state_->read_fd = state_->write_fd = fd, state_->own_fds = true;
+    if (are_of_a_pipe(fd, fd))
+      state_->read_fd = state_->write_fd = fd, state_->own_fds = true;
+    else if (fd >= 0)
+      ::close(fd);
     return;
   }
   int read_fd = -1, write_fd = -1;
@@ -105,7 +114,7 @@ Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
   const auto first = std::from_chars(auth.data(), end, read_fd);
   if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ',') return;
   if (std::from_chars(first.ptr + 1, end, write_fd).ec != std::errc{}) return;
-  if (!is_open(read_fd) || !is_open(write_fd)) return;
+  if (!are_of_a_pipe(read_fd, write_fd)) return;
   // make's own descriptor blocks, and another program may take the token between poll and read. A
   // new description of the same pipe can be non-blocking without changing make's.
   const std::string self = fmt::format("/proc/self/fd/{}", read_fd);

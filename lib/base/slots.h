@@ -26,7 +26,7 @@ class Slots {
   /// `threads` workers, no jobserver. threads >= 1.
   explicit Slots(int threads);
   /// The jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads` at once;
-  /// plain slots if it names none or the pipe cannot be opened (a recipe line without '+').
+  /// plain slots if it names none or what it names is no pipe (a recipe line without '+').
   Slots(int threads, const std::string& makeflags);
   /// The slots of a board, at most `threads` at once. Of a board without slots, those of the
   /// constructor before, which it shows.

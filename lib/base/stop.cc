@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/stop.h"
 
+#include <signal.h>
+
 #include <atomic>
 
 #include "base/error.h"
@@ -9,7 +11,7 @@
 namespace vfm {
 namespace {
 std::atomic<int> g_signal{0};
-std::atomic<bool> g_wind_up{false};
+std::atomic<bool> g_wind_up{false}, g_closed_pipes_stop{false};
 static_assert(std::atomic<int>::is_always_lock_free, "set from a signal handler");
 }  // namespace
 
@@ -28,6 +30,14 @@ bool stop_requested() noexcept {
 
 void check_stop() {
   if (stop_requested()) throw Stopped();
+}
+
+void stop_at_closed_pipes() noexcept {
+  g_closed_pipes_stop = true;
+}
+
+void note_closed_pipe() noexcept {
+  if (g_closed_pipes_stop) request_stop(SIGPIPE);
 }
 
 void request_wind_up() noexcept {

@@ -16,6 +16,12 @@ bool stop_requested() noexcept;
 /// Throws Stopped if so.
 void check_stop();
 
+/// From now on an output whose reader has gone is a stop by SIGPIPE, which itself is ignored: it
+/// would end the program with whatever it has borrowed from others (base/slots.h).
+void stop_at_closed_pipes() noexcept;
+/// Says that the reader of an output has gone. Without the above nothing happens.
+void note_closed_pipe() noexcept;
+
 /// The gentle form, for SIGUSR1 (Slurm's warning before the time limit): finish the step, save, and
 /// end well. Only long-running work with something to save checks it. Async-signal-safe.
 void request_wind_up() noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -54,11 +55,20 @@ void write_words(std::string_view lines) {
   const std::lock_guard lock(g_print_mutex);
   if (g_meter) g_meter->clear();
   // One write, so that lines of programs in one pipeline do not mix.
-  if (::write(STDERR_FILENO, lines.data(), lines.size()) < 0) return;
+  if (::write(STDERR_FILENO, lines.data(), lines.size()) < 0 && errno == EPIPE) note_closed_pipe();
 }
 
 void print_message(LogLevel, std::string_view message) {
   write_words(fmt::format("{}: {}\n", g_program, harmless(message)));
+}
+
+/// Standard descriptors that are closed stay without use: the next file that is opened would get
+/// the number, and messages or records would be written into it. Reading and writing them fails, as
+/// before.
+void hold_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) == -1 && errno == EBADF)
+      ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 int refuse_arguments(const std::exception& error) {
@@ -237,6 +247,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
 }  // namespace
 
 int run(int argc, char** argv, Tool& tool) {
+  hold_standard_descriptors();
   if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
     leave_signals();
     return tool.serve_isolated(std::atoi(argv[2]));

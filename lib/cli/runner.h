@@ -84,9 +84,8 @@ class Tool {
   /// What the program does when it was started as `PROGRAM --serve-card NUMBER`: by itself, to have
   /// a model on a card (cards/worker.h). Returns its exit status.
   virtual int serve_card(int) { return 2; }
-  /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored,
-  /// since a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines
-  /// expect.
+  /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and an output whose
+  /// reader has gone is an error. Else that ends the tool by SIGPIPE, as pipelines expect.
   virtual bool long_running() const { return false; }
 };
 

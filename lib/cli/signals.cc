@@ -44,7 +44,8 @@ void install_handlers(bool long_running) {
     action.sa_flags = 0;
     ::sigaction(SIGUSR1, &action, nullptr);
   }
-  ::signal(SIGPIPE, long_running ? SIG_IGN : SIG_DFL);
+  ::signal(SIGPIPE, SIG_IGN);
+  if (!long_running) stop_at_closed_pipes();
 }
 
 void unblock(const sigset_t& set) {

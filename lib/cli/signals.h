@@ -12,9 +12,9 @@ namespace vfm::cli {
 
 /// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP
 /// asks to stop (base/stop.h), and a second one of its kind kills the process; those that were
-/// ignored, as by nohup, stay ignored. `long_running`: SIGUSR1 asks to wind up, and SIGPIPE is
-/// ignored; else both end the process. Children of this process begin with the mask it began with.
-/// Throws std::system_error when no thread can be made.
+/// ignored, as by nohup, stay ignored. `long_running`: SIGUSR1 asks to wind up; else
+/// it ends the process, and an output whose reader has gone is a stop by SIGPIPE. Children of this
+/// process begin with the mask it began with. Throws std::system_error when no thread can be made.
 void take_signals(bool long_running);
 
 /// Ignores what a terminal or a pipe sends: for a process that its parent ends.

@@ -30,6 +30,11 @@ bool names_file(const std::string& path, int fd) {
          by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
 
+bool has_other_name(int fd) {
+  struct stat facts {};
+  return ::fstat(fd, &facts) == 0 && facts.st_nlink > 1;
+}
+
 std::atomic<bool> quiet_waits_{false};
 
 /// Another program makes what this one wants: said once, then only with -v.
@@ -41,11 +46,24 @@ void wait_for_other(const std::string& target) {
     log_info("another program is writing '{}'; waiting for it", target);
 }
 
+/// Opens the temporary file, or makes it. Where others may write to the folder, too, anything may
+/// stand under its name, and a link would have another file emptied.
+File open_temporary(const std::string& temporary, const std::string& target) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int fd = ::open(temporary.c_str(), kFlags, 0666);
+  if (fd < 0 && errno != ELOOP) fail_output(errno, "cannot create '{}'", target);
+  File file(fd, target);
+  struct stat facts {};
+  if (fd < 0 || ::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode))
+    fail("cannot create '{}': '{}' is a link or a pipe, which vfm does not make; remove it", target,
+         temporary);
+  return file;
+}
+
 File open_locked(const std::string& temporary, const std::string& target, bool wait) {
   for (bool waiting = false;;) {
-    const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) fail_output(errno, "cannot create '{}'", target);
-    File file(fd, target);
+    File file = open_temporary(temporary, target);
+    const int fd = file.fd();
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       if (!wait)
         fail("'{}' is being written by another program; wait for it, or choose another output",
@@ -57,6 +75,12 @@ File open_locked(const std::string& temporary, const std::string& target, bool w
     }
     // Any other failure of flock means a file system without locks: go on without one.
     if (!names_file(temporary, fd)) continue;
+    // What has another name, too, keeps its contents under that.
+    if (has_other_name(fd)) {
+      if (::unlink(temporary.c_str()) != 0 && errno != ENOENT)
+        fail_output(errno, "cannot create '{}'", target);
+      continue;
+    }
     if (::ftruncate(fd, 0) != 0) fail_output(errno, "cannot create '{}'", target);
     return file;
   }

@@ -199,7 +199,7 @@ void Input::open_url(const std::string& scheme) {
 }
 
 void Input::start_clock() {
-  silent_since_ = Clock::now();
+  silent_since_ = clock_began_ = Clock::now();
   timed_out_ = false;
 }
 
@@ -223,15 +223,20 @@ int Input::on_interrupt(void* opaque) {
     beat();
   }
   const std::chrono::duration<double> silence = Clock::now() - self->silent_since_;
-  if (silence.count() > limit) self->timed_out_ = true;
+  const std::chrono::duration<double> all = Clock::now() - self->clock_began_;
+  if (silence.count() > limit || all.count() > kPatience * limit) self->timed_out_ = true;
   return self->timed_out_;
 }
 
 void Input::fail_input(const char* verb, int error) {
   check_stop();
-  if (timed_out_)
-    fail_as(Cause::timeout, "cannot {} '{}': nothing came for {}; --timeout waits longer", verb,
-            source_.name, format_seconds(input_limits().timeout));
+  if (timed_out_) {
+    const double limit = input_limits().timeout;
+    const bool silent = Clock::now() - silent_since_ > std::chrono::duration<double>(limit);
+    fail_as(Cause::timeout, "cannot {} '{}': {} came for {}; --timeout waits longer", verb,
+            source_.name, silent ? "nothing" : "bytes, but no picture or sound,",
+            format_seconds(silent ? limit : kPatience * limit));
+  }
   const Cause cause = error == AVERROR(ENOMEM)       ? Cause::memory
                       : error == AVERROR_INVALIDDATA ? Cause::format
                                                      : Cause::open;

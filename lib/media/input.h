@@ -42,8 +42,9 @@ struct Source {
 };
 
 /// Opens containers alone (media/container.h), and nothing but the Source, unless --protocols names
-/// more. A server that sends nothing for input_limits().timeout is an Error. What is read for the
-/// first time, and each packet, is a beat (bounded.h).
+/// more. A server that sends nothing for input_limits().timeout is an Error, and so is one that sends
+/// bytes without end and no packet in them, for kPatience times as long. What is read for the first
+/// time, and each packet, is a beat (bounded.h).
 class Input {
  public:
   /// Throws Error as Decoder's constructor says, except about streams.
@@ -72,6 +73,7 @@ class Input {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr double kPatience = 10;
   void open();
   void open_file(const std::string& path);
   void open_url(const std::string& scheme);
@@ -94,7 +96,7 @@ class Input {
   std::vector<int> outside_;   // streams whose data lies in other files
   PictureSize impossible_;
   // Since when nothing has come, and how much had come by then. Only with a URL.
-  Clock::time_point silent_since_;
+  Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;
   bool remote_ = false, timed_out_ = false;
 };

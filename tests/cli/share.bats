@@ -135,6 +135,40 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
   [ "$(most_at_once log.* log2.*)" -le 6 ]
 }
 
+@test "files under the numbers of make's descriptors are no jobserver" {
+  made_items 6 0.05 >items.jsonl
+  seq 9 >list
+  cp list log.own
+  # A recipe without '+' has make's MAKEFLAGS, and not its descriptors.
+  {
+    MAKEFLAGS=" -j4 --jobserver-auth=8,9" "$MADE" items.jsonl -j4 --log log >out.jsonl
+    [ "$(cat <&8)" = "$(seq 9)" ]
+  } 8<list 9>>log.own
+  cmp list log.own
+  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
+  [ "$(most_at_once log)" -eq 4 ]
+  rm log
+  # Nor are two pipes, or a file in place of a fifo.
+  mkfifo one two
+  MAKEFLAGS=" -j4 --jobserver-auth=8,9" "$MADE" items.jsonl -j4 8<>one 9<>two >out.jsonl
+  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
+  MAKEFLAGS=" -j4 --jobserver-auth=fifo:$PWD/list" "$MADE" items.jsonl -j4 --log log >out.jsonl
+  [ "$(most_at_once log)" -eq 4 ]
+  [ "$(cat list)" = "$(seq 9)" ]
+}
+
+@test "a program whose reader goes gives make's tokens back, and ends by SIGPIPE" {
+  made_items 40 0.2 >items.jsonl
+  mkfifo tokens
+  exec 8<>tokens
+  printf '+++' >&8
+  MAKEFLAGS=" -j4 --jobserver-auth=8,8" bash -c '"$MADE" items.jsonl -j4 2>err | head -n 2 >out; echo "${PIPESTATUS[0]}" >status'
+  [ "$(cat status)" -eq 141 ]
+  [ "$(timeout 5 head -c 3 <&8)" = "+++" ]
+  exec 8>&-
+  [ ! -s err ]
+}
+
 @test "VFM_SLOTS alone is the default of -j; a bad one is refused before any work" {
   made_items 12 0.03 >items.jsonl
   VFM_SLOTS=3 "$MADE" items.jsonl --log log >/dev/null

@@ -144,6 +144,34 @@ watched() {
   [[ "$output" = *'"source":"plain.mp4"'* ]]
 }
 
+@test "a server that sends bytes without end, and no packet, is given up after ten times --timeout" {
+  cat >endless.py <<'PY'
+import os, socket
+listener = socket.create_server(("127.0.0.1", 0))
+with open("port.new", "w") as f:
+    print(listener.getsockname()[1], file=f)
+os.rename("port.new", "port")
+while True:
+    peer = listener.accept()[0]
+    if os.fork() == 0:
+        null = peer.recv(4096).startswith(b"GET /null.ts")
+        peer.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            peer.sendall(b"\x47\x1f\xff\x10" + bytes(184) if null else bytes(1 << 16))
+PY
+  python3 endless.py 2>/dev/null 3>&- &
+  server=$!
+  until [ -e port ]; do sleep 0.02; done
+  run --separate-stderr timeout 50 vfm-clip -j3 --timeout 200ms -o out "http://127.0.0.1:$(cat port)/zeros.mp4" \
+    "http://127.0.0.1:$(cat port)/null.ts" plain.mp4
+  kill "$server"
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [ "$(jq -r 'select(.code == "timeout").error' out/errors.jsonl |
+    grep -c "': bytes, but no picture or sound, came for 2.0s; --timeout waits longer$")" -eq 2 ]
+  [[ "$output" = *'"source":"plain.mp4"'* ]]
+}
+
 @test "a picture above --max-pixels is refused from its header" {
   # A GIF of 16000 x 16000 in 40 bytes, and a PNG whose header says so.
   printf 'GIF89a\x80\x3e\x80\x3e\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x80\x3e\x80\x3e\x00\x02\x02D\x01\x00;' >huge.gif

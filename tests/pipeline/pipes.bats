@@ -158,6 +158,27 @@ again() {
   [ -s out/latents/latents.json ]
 }
 
+@test "a descriptor that the shell closed gets no file of a tool" {
+  local status
+  corpus raw
+  head -c 2000 raw/v1.mp4 >raw/broken.mp4
+  fails 1 vfm-clip -vv raw/*.mp4 -o want
+  # Messages would be in whichever file has their number.
+  status=0
+  vfm-clip -vv raw/*.mp4 -o clips >clips.jsonl 2>&- || status=$?
+  [ "$status" -eq 1 ]
+  [ "$(tree_hash clips)" = "$(tree_hash want)" ]
+  status=0
+  vfm-caption clips/*-?????.tar >&- 2>err || status=$?
+  [ "$status" -eq 1 ]
+  grep -F 'cannot write standard output: Bad file descriptor' err
+  fails 1 vfm-caption - <&-
+  grep -F 'standard input' err
+  vfm-caption clips/*-?????.tar <&- 2>&- >captions.jsonl
+  vfm-caption --force -o again clips/*-?????.tar >again.jsonl
+  cmp <(cat clips/*.caption.tar) <(cat again/*.caption.tar)
+}
+
 @test "videos without any text train a model that makes clips of an empty prompt, and of no other" {
   corpus raw
   tar cf videos.tar raw/*.mp4
