@@ -10,9 +10,9 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kHalfSide = kLumaSide / 2;
-constexpr int kParts = 4;                     // a side
-constexpr int kPart = kLumaSide / kParts;     // cells a side
-constexpr int kNear = 3;                      // cells by which a part may move otherwise than all
+constexpr int kParts = 4;                  // a side
+constexpr int kPart = kLumaSide / kParts;  // cells a side
+constexpr int kNear = 3;                   // cells by which a part may move otherwise than all
 
 template <int kSide>
 using Edges = std::array<std::int16_t, static_cast<std::size_t>(kSide) * kSide>;
@@ -24,23 +24,25 @@ void find_edges(const std::uint8_t* p, const ActiveArea& area, Edges<kSide>& out
   out.fill(0);
   for (int y = area.top / kShrink + 1; y < area.bottom / kShrink - 1; ++y)
     for (int i = y * kSide + area.left / kShrink + 1; i < y * kSide + area.right / kShrink - 1; ++i)
-      out[i] = static_cast<std::int16_t>(4 * p[i] - p[i - 1] - p[i + 1] - p[i - kSide] -
-                                         p[i + kSide]);
+      out[i] =
+          static_cast<std::int16_t>(4 * p[i] - p[i - 1] - p[i + 1] - p[i - kSide] - p[i + kSide]);
 }
 
-struct Shift {
+struct Offset {
   int x = 0, y = 0;
 };
 
 struct Products {
   float aa = 0, bb = 0, ab = 0, n = 0;
-  float correlation(float floor) const { return ab / std::sqrt((aa + floor * n) * (bb + floor * n)); }
+  float correlation(float floor) const {
+    return ab / std::sqrt((aa + floor * n) * (bb + floor * n));
+  }
 };
 
 /// Sums over the box [left, right) x [top, bottom) of b, and what of `a` moved there.
 template <int kSide>
 Products products(const Edges<kSide>& a, const Edges<kSide>& b, int left, int top, int right,
-                  int bottom, Shift s) {
+                  int bottom, Offset s) {
   left = std::max({left, s.x, 0}), right = std::min({right, kSide + s.x, kSide});
   top = std::max({top, s.y, 0}), bottom = std::min({bottom, kSide + s.y, kSide});
   Products out;
@@ -61,12 +63,12 @@ Products products(const Edges<kSide>& a, const Edges<kSide>& b, int left, int to
 constexpr float kFloor = 16;  // square of what is noise in an edge
 
 /// By how much all moved, searched on pictures of half the side: up to half of the picture.
-Shift whole_shift(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+Offset whole_shift(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
   std::array<std::uint8_t, kChromaCells> p, q;
   halve_luma(a, p), halve_luma(b, q);
   Edges<kHalfSide> ea, eb;
   find_edges<kHalfSide>(p.data(), area, ea), find_edges<kHalfSide>(q.data(), area, eb);
-  Shift best;
+  Offset best;
   float most = -1;
   constexpr int kReach = kHalfSide / 2;
   for (int y = -kReach; y <= kReach; ++y) {
@@ -85,7 +87,7 @@ struct Part {
   Products products;  // if they are the same
 };
 Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int column, int row,
-                  Shift whole) {
+                  Offset whole) {
   constexpr float kEdged = 16, kAlike = 0.5f, kPlaced = 0.2f;
   const auto moved = [&](int x, int y) {
     return products<kLumaSide>(a, b, column * kPart, row * kPart, (column + 1) * kPart,
@@ -93,7 +95,7 @@ Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int colu
   };
   Part part;
   float best = -1;
-  Shift at;
+  Offset at;
   for (int y = whole.y - kNear; y <= whole.y + kNear; ++y) {
     for (int x = whole.x - kNear; x <= whole.x + kNear; ++x) {
       const Products s = moved(x, y);
@@ -156,7 +158,7 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
   constexpr int kFew = 3;
   Edges<kLumaSide> ea, eb;
   find_edges<kLumaSide>(a.y.data(), area, ea), find_edges<kLumaSide>(b.y.data(), area, eb);
-  const Shift whole = whole_shift(a, b, area);
+  const Offset whole = whole_shift(a, b, area);
   int edged = 0, same = 0;
   float first = 0, second = 0;
   for (int i = 0; i < kParts * kParts; ++i) {
