@@ -17,6 +17,7 @@
 #include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/stop.h"
+#include "base/units.h"
 
 namespace vfm::io {
 
@@ -164,8 +165,13 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-std::string read_file(const std::string& path) {
-  return read_all(File::open_regular(path));
+std::string read_file(const std::string& path, std::uint64_t most) {
+  File file = File::open_regular(path);
+  if (file.size() > most)
+    fail_as(Cause::limit, "'{}' has {}, and at most {} are read", path,
+            format_bytes(static_cast<double>(file.size())),
+            format_bytes(static_cast<double>(most)));
+  return read_all(std::move(file));
 }
 
 std::string read_stream(const std::string& path) {

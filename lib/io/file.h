@@ -68,8 +68,11 @@ class MappedFile {
   std::string path_;
 };
 
-/// The whole file, which is a regular one. Throws Error.
-std::string read_file(const std::string& path);
+/// The whole file, which is a regular one. Throws Error, of cause limit if it is larger than
+/// `most`.
+std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
+/// Bytes of a JSON file that comes with a model: the largest, tokenizer.json, have some 30 million.
+inline constexpr std::uint64_t kMostModelJson = std::uint64_t{256} << 20;
 /// All that comes of a file or a pipe, until it ends. Throws Error.
 std::string read_stream(const std::string& path);
 bool file_exists(const std::string& path);

@@ -14,7 +14,7 @@ WeightIndex read_weight_index(const std::string& path) {
     return index;
   }
   const std::string what = fmt::format("'{}'", path);
-  const Json json = parse_json(read_file(path), what);
+  const Json json = parse_json(read_file(path, kMostModelJson), what);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     fail("{} has no 'weight_map'", what);
   for (const auto& [tensor, file] : json["weight_map"].items()) {

@@ -13,10 +13,6 @@ namespace {
 
 EngineSessions* g_sessions = nullptr;
 
-std::int64_t to_64(int side) {
-  return (std::int64_t{side} + 63) / 64 * 64;
-}
-
 /// Why the encoder does not open on that GPU, whatever the clip is; empty: it does. Tried once.
 std::string why_not_there(const EncoderKind& kind, int gpu) {
   static std::mutex mutex;
@@ -33,9 +29,14 @@ bool encodes_on_gpu(const std::string& name) {
   return name == "h264_nvenc";
 }
 
+std::int64_t engine_samples(int width, int height) {
+  const auto to_64 = [](int side) { return (std::int64_t{side} + 63) / 64 * 64; };
+  return to_64(width) * to_64(height);
+}
+
 std::int64_t nvenc_session_bytes(int width, int height) {
   constexpr std::int64_t kPictures = 8 + 8 + 16, kDriver = std::int64_t{48} << 20;
-  return kPictures * (to_64(width) * to_64(height) * 3 / 2) + kDriver;
+  return kPictures * (engine_samples(width, height) * 3 / 2) + kDriver;
 }
 
 void set_encode_sessions(EngineSessions* sessions) {

@@ -23,8 +23,11 @@ bool encodes_on_gpu(const std::string& name);
 /// engine keeps up with. The driver of a GeForce allows a few more.
 inline constexpr int kEncodeSessions = 3;
 
+/// Luma samples of a picture as a video engine keeps it: both sides rounded up to 64.
+std::int64_t engine_samples(int width, int height);
+
 /// What NVENC takes of a GPU's memory, at most, for pictures of 8 bits and without B-frames:
-///   32 * (width * height * 3/2, both sides rounded up to 64) + 48 MiB:
+///   32 * engine_samples * 3/2 + 48 MiB:
 /// the pictures of FFmpeg that come in and the packets that go out, 8 each and a packet at most as
 /// large as a picture, and 16 that H.264 may refer to; the last for what the driver has besides.
 std::int64_t nvenc_session_bytes(int width, int height);

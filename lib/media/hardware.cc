@@ -22,6 +22,7 @@ extern "C" {
 
 #include "base/error.h"
 #include "base/log.h"
+#include "media/encode_sessions.h"
 #include "media/hardware_decoder.h"
 
 namespace vfm::media {
@@ -322,10 +323,6 @@ Frame in_system_memory(const Frame& frame) {
 
 namespace {
 
-std::int64_t to_64(int side) {
-  return (std::int64_t{side} + 63) / 64 * 64;
-}
-
 /// Pictures that a stream of a level of its standard may need at once, of this size.
 std::int64_t pictures_of(AVCodecID id, std::int64_t samples) {
   constexpr std::int64_t kMacroblocks = 696'320, kSamples = 35'651'584;  // of the highest level
@@ -345,7 +342,7 @@ std::int64_t pictures_of(AVCodecID id, std::int64_t samples) {
 std::int64_t nvdec_session_bytes(const AVCodecContext& codec) {
   constexpr std::int64_t kDriver = std::int64_t{16} << 20;
   constexpr int kFfmpeg = 2;
-  const std::int64_t samples = to_64(codec.width) * to_64(codec.height);
+  const std::int64_t samples = engine_samples(codec.width, codec.height);
   const std::int64_t bytes = samples * 3 / 2 * (codec.pix_fmt == AV_PIX_FMT_YUV420P10 ? 2 : 1);
   return (pictures_of(codec.codec_id, samples) + kFfmpeg + kKeptPictures) * bytes + kDriver;
 }

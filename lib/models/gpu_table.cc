@@ -262,7 +262,10 @@ const Gpu& read_gpu(const std::string& path) {
     if (name == path) return gpu;
   if (!io::file_exists(path)) fail_usage("--gpu: there is no file '{}'", path);
   const std::string what = fmt::format("--gpu '{}'", path);
-  return read.emplace_back(path, parse_gpu(parse_json(io::read_file(path), what), what)).second;
+  return read
+      .emplace_back(path,
+                    parse_gpu(parse_json(io::read_file(path, io::kMostModelJson), what), what))
+      .second;
 }
 
 Json to_json(const Link& link) {

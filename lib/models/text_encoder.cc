@@ -44,7 +44,8 @@ std::string tokenizer_file(const std::string& folder) {
 int sentinels_of(const std::string& folder) {
   const std::string path = io::join_path(folder, "tokenizer_config.json");
   if (!io::file_exists(path)) return kSentinels;
-  const Json config = parse_json(io::read_file(path), fmt::format("'{}'", path));
+  const Json config =
+      parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));
   return static_cast<int>(
       std::clamp<std::int64_t>(get_integer(config, "extra_ids").value_or(kSentinels), 0, 10000));
 }

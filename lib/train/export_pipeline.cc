@@ -116,7 +116,8 @@ void take_files(const std::string& from, const std::string& to, bool copy, bool 
 std::string tokenizer_class(const std::string& folder) {
   const std::string path = io::join_path(folder, "tokenizer_config.json");
   if (!io::file_exists(path)) return "T5TokenizerFast";
-  const Json settings = parse_json(io::read_file(path), fmt::format("'{}'", path));
+  const Json settings =
+      parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));
   return get_string(settings, "tokenizer_class").value_or("T5TokenizerFast");
 }
 

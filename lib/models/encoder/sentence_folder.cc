@@ -28,7 +28,7 @@ bool is_one_of(const std::vector<std::string_view>& types, std::string_view type
 Json optional_json(const std::string& folder, const std::string& name) {
   const std::string path = io::join_path(folder, name);
   if (!io::file_exists(path)) return Json::object();
-  Json json = parse_json(io::read_file(path), fmt::format("'{}'", path));
+  Json json = parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));
   if (!json.is_object()) fail_usage("'{}' is not a JSON object", path);
   return json;
 }
@@ -92,7 +92,7 @@ std::string default_prompt(const std::string& folder) {
 std::string read_modules(const std::string& folder, SentenceRule& rule) {
   const std::string path = io::join_path(folder, "modules.json");
   const std::string where = fmt::format("'{}'", path);
-  const Json modules = parse_json(io::read_file(path), where);
+  const Json modules = parse_json(io::read_file(path, io::kMostModelJson), where);
   if (!modules.is_array() || modules.size() < 2) fail_usage("{} is no list of modules", where);
   rule.prompt = default_prompt(folder);
   rule.normalised = false;
@@ -152,7 +152,7 @@ std::int32_t padding_of(const std::string& folder, const std::string& token, con
       if (entry.is_object() && get_string(entry, "content") == token && number.size() < 9 &&
           number.find_first_not_of("0123456789") == std::string::npos)
         return std::stoi(number);
-  const Json whole = parse_json(io::read_file(file), fmt::format("'{}'", file));
+  const Json whole = parse_json(io::read_file(file, io::kMostModelJson), fmt::format("'{}'", file));
   if (whole.is_object() && whole.contains("added_tokens") && whole["added_tokens"].is_array())
     for (const Json& entry : whole["added_tokens"])
       if (entry.is_object() && get_string(entry, "content") == token)

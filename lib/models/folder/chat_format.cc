@@ -17,9 +17,7 @@ constexpr const char* kNamedTokens[] = {"bos_token", "eos_token", "unk_token", "
 std::optional<std::string> small_file(const std::string& folder, const char* name) {
   const std::string path = io::join_path(folder, name);
   if (!io::file_exists(path)) return std::nullopt;
-  if (io::File::open_regular(path).size() > kLargestFile)
-    fail_usage("'{}' is larger than 32 MiB", path);
-  return io::read_file(path);
+  return as_usage([&] { return io::read_file(path, kLargestFile); });
 }
 
 Json object_file(const std::string& folder, const char* name) {

@@ -45,8 +45,9 @@ Json read_config(const std::string& folder, const char* name) {
     if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
     fail_usage("'{}' is no model folder: it has no {}", folder, name);
   }
-  Json config =
-      as_usage([&] { return parse_json(io::read_file(path), fmt::format("'{}'", path)); });
+  Json config = as_usage([&] {
+    return parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));
+  });
   if (!config.is_object()) fail_usage("'{}' is not a JSON object", path);
   return config;
 }

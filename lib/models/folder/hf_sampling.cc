@@ -39,7 +39,8 @@ LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
 SamplingFacts hf_sampling(const std::string& folder) {
   const std::string path = io::join_path(folder, "scheduler_config.json");
   if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
-  const Json config = as_usage([&] { return parse_json(io::read_file(path), "'" + path + "'"); });
+  const Json config = as_usage(
+      [&] { return parse_json(io::read_file(path, io::kMostModelJson), "'" + path + "'"); });
   const std::string type =
       as_usage([&] { return need_string(config, "_class_name", "'" + path + "'"); });
   const auto number = [&](const char* name, double otherwise) {

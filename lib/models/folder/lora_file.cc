@@ -85,7 +85,7 @@ Json settings_of(const AdapterSet& set, const std::string& file) {
   if (set.metadata().contains(kMetadataKey)) return lora_settings(set.metadata());
   const std::string beside = io::join_path(io::dir_name(file), "adapter_config.json");
   if (!io::file_exists(beside)) return Json::object();
-  return parse_json(io::read_file(beside), "'" + beside + "'");
+  return parse_json(io::read_file(beside, io::kMostModelJson), "'" + beside + "'");
 }
 
 /// A tensor's name without its end; "" if it ends otherwise.

@@ -16,7 +16,7 @@ namespace {
 
 std::string read_tokenizer(const std::string& path) {
   if (!io::file_exists(path)) fail_usage("there is no '{}'", path);
-  return io::read_file(path);
+  return io::read_file(path, io::kMostModelJson);
 }
 
 std::vector<std::int32_t> end_tokens(const std::string& folder) {

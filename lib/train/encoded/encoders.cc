@@ -18,7 +18,7 @@ constexpr int kMostTokens = 512;  // of a caption, as vfm-embed has them
 
 Json read_object(const std::string& path) {
   return as_usage([&] {
-    Json json = parse_json(io::read_file(path), "'" + path + "'");
+    Json json = parse_json(io::read_file(path, io::kMostModelJson), "'" + path + "'");
     if (!json.is_object()) fail("'{}' is not a JSON object", path);
     return json;
   });

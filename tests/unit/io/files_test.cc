@@ -52,6 +52,21 @@ TEST_CASE("an atomic file appears at commit and only then") {
   CHECK(folder.count() == 1);
 }
 
+TEST_CASE("no more of a file is read than was asked for") {
+  const Folder folder;
+  const std::string path = folder.path + "/a.txt";
+  write_file(path, "whole");
+  CHECK(read_file(path, 5) == "whole");
+  std::filesystem::resize_file(path, 1ull << 40);  // takes no place on the disk
+  try {
+    read_file(path, 5);
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.cause() == Cause::limit);
+    CHECK_THAT(error.what(), Catch::Contains("has 1.0 TiB, and at most 5 B are read"));
+  }
+}
+
 TEST_CASE("an abandoned write leaves the old contents") {
   const Folder folder;
   const std::string path = folder.path + "/a.txt";
