@@ -233,8 +233,7 @@ void ShotDetector::judge_cut(std::int64_t f) {
 
 void ShotDetector::collect_gradual() {
   for (const GradualChange& g : gradual_.take())
-    if (g.soft || g.uniform ? !interrupts(g) : !gradual_.one_view(g))
-      changes_.push_back(g);
+    if (g.soft || g.uniform ? !interrupts(g) : !gradual_.one_view(g)) changes_.push_back(g);
   std::sort(changes_.begin(), changes_.end(),
             [](const GradualChange& a, const GradualChange& b) { return a.end < b.end; });
 }
@@ -243,7 +242,8 @@ void ShotDetector::collect_gradual() {
 /// are compared, where there is something to see.
 bool ShotDetector::interrupts(const GradualChange& g) const {
   if (g.begin - g.end > kReturn) return false;
-  if (gradual_.one_view(g)) return true;
+  // The frames around a run of one colour that a fade led to show a shadow of one shot.
+  if (!g.fade && gradual_.one_view(g)) return true;
   for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
     const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
     if (before < std::max<std::int64_t>(0, frames_ - kRing)) break;
@@ -272,8 +272,10 @@ std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int6
       last = std::min(last, g.end);
   for (std::int64_t k = begin + kReturn; k < last; ++k)
     if (gradual_.same_scene(end - 1, k, begin)) return k;
-  for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
-    if (gradual_.same_scene(i, begin, end - 1)) return begin;
+  // What is left of an explosion can be there for some frames more.
+  for (std::int64_t k = begin; k < std::min(last, begin + 2 * kReturn); k += kReturn / 2)
+    for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
+      if (gradual_.same_scene(i, k, end - 1)) return k;
   return std::nullopt;
 }
 

@@ -542,6 +542,64 @@ TEST_CASE("grain that moves by a pixel after a while is no cut, another wall is"
   CHECK(frames_of(detect(cut)) == Frames{30});
 }
 
+TEST_CASE("an explosion over a scene that moves on, or is another picture in each frame, is no cut") {
+  const Texture scene(1, 8), fire(5, 60, {150, 40, 150});
+  const Texture ground(6, 12);
+  Video moves, restless;
+  for (int i = 0; i < 110; ++i) {
+    const double share = i < 50 ? 0 : i < 53 ? 0.5 + 0.22 * (i - 50) : 0.95 * std::pow(0.8, i - 52);
+    const double left = share < 0.03 ? 0 : share;
+    // By the time that it has cleared, hardly anything is where it was.
+    moves.push_back(draw([&](int x, int y) {
+      return drawing::mix(scene.at(x + 1.5 * i, y), fire.at(x + 3.0 * i, y), left);
+    }));
+    const Texture snow(2000 + static_cast<std::uint64_t>(i), 5);
+    restless.push_back(draw([&](int x, int y) {
+      return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.8),
+                          fire.at(x + 3.0 * i, y), left);
+    }));
+  }
+  CHECK(text_of(detect(moves)) == "");
+  CHECK(text_of(detect(restless)) == "");
+}
+
+TEST_CASE("a title that comes and goes over a soft ground is no cut, another page is one") {
+  const Texture ground(3, 60);
+  const auto show = [&](double light, bool bar, std::uint64_t page) {
+    const Texture text(page, 3);
+    return draw([&, light, bar, page](int x, int y) {
+      Yuv c = ground.at(x, y);
+      c = {light + 0.08 * c.y, 120, 132};
+      if (bar && x >= 6 && x < 84 && y >= 46 && y < 58) return Yuv{30, 160, 100};
+      if (page && x >= 10 && x < 86 && y >= 6 && y < 58 && text.at(x, y).y > 130) return Yuv{20};
+      return c;
+    });
+  };
+  for (const double light : {30.0, 190.0}) {
+    Video titles;
+    for (int i = 0; i < 120; ++i)
+      titles.push_back(show(light, i % 40 >= 15 && i % 40 < 35, 0));
+    CHECK(text_of(detect(titles)) == "");
+  }
+  Video pages;
+  for (int i = 0; i < 60; ++i)
+    pages.push_back(show(190, false, i < 30 ? 7 : 8));
+  CHECK(frames_of(detect(pages)) == Frames{30});
+}
+
+TEST_CASE("a camera that swings fast is no cut, one that looks elsewhere at once is") {
+  const Texture scene(4, 9);
+  Video swings, jumps;
+  for (int i = 0; i < 80; ++i) {
+    const double turn = std::clamp((i - 30) / 10.0, 0.0, 1.0);
+    const double at = 1.2 * kWidth * (1 - std::cos(3.14159265 * turn)) / 2;
+    swings.push_back(draw(scene.shifted(at, 0)));
+    jumps.push_back(draw(scene.shifted(i < 40 ? 0 : 0.4 * kWidth, 0)));
+  }
+  CHECK(text_of(detect(swings)) == "");
+  CHECK(frames_of(detect(jumps)) == Frames{40});
+}
+
 TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
   for (const WipeWay way : {WipeWay::right, WipeWay::left, WipeWay::down, WipeWay::up}) {
     for (const int length : {8, 14, 30}) {
