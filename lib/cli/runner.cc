@@ -14,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -156,6 +158,25 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   return hash_hex(dump_json({tool.name(), given})).substr(0, 16);
 }
 
+/// A list of commas alone has no item, so CLI11 would take the next argument for the list. Throws
+/// Error{usage}.
+void check_lists(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (!arguments[i].starts_with("--")) continue;
+    const std::size_t sign = arguments[i].find('=');
+    const CLI::Option* option = app.get_option_no_throw(arguments[i].substr(0, sign));
+    if (!option || option->get_delimiter() != ',') continue;
+    std::string list;
+    if (sign != std::string::npos)
+      list = arguments[i].substr(sign + 1);
+    else if (i + 1 < arguments.size())
+      list = arguments[i + 1];
+    if (!list.empty() && list.find_first_not_of(',') == std::string::npos)
+      fail_usage("{} '{}' names nothing", option->get_name(), list);
+  }
+}
+
 /// Records name the folders and files that options name. Throws Error{usage} for a name that is no
 /// UTF-8.
 void check_names(const CLI::App& app) {
@@ -267,6 +288,7 @@ int run(int argc, char** argv, Tool& tool) {
   try {
     tool.add_options(app);
     add_common_options(app, common);
+    check_lists(app, argc, argv);
     app.parse(argc, argv);
     check_names(app);
   } catch (const CLI::CallForHelp&) {

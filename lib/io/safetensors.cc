@@ -23,23 +23,51 @@ constexpr const char* kIndexSuffix = ".safetensors.index.json";
 /// hold millions.
 using SortedJson = nlohmann::json;
 
-/// JSON that refuses what parse_json lets pass: a name given twice in one object.
-SortedJson parse_header(std::string_view text, std::string_view what) {
-  std::vector<std::set<std::string>> open;
-  const auto watch = [&](int depth, SortedJson::parse_event_t event, SortedJson& value) {
-    if (depth > 8) fail("the header of {} is nested too deep", what);
-    if (event == SortedJson::parse_event_t::object_start) open.emplace_back();
-    if (event == SortedJson::parse_event_t::object_end) open.pop_back();
-    if (event == SortedJson::parse_event_t::key &&
-        !open.back().insert(value.get<std::string>()).second)
-      fail("the header of {} names '{}' twice", what, value.get<std::string>());
+/// Looks at a header before it is parsed, for what parse_json lets pass: a name given twice in one
+/// object. Not a callback of the parser: with one it looks at all members of an object again
+/// whenever an object in it ends.
+class HeaderWatch : public nlohmann::json_sax<SortedJson> {
+ public:
+  explicit HeaderWatch(std::string_view what) : what_(what) {}
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return false; }  // no part of JSON
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (!open_.back().insert(name).second)
+      fail("the header of {} names '{}' twice", what_, name);
     return true;
-  };
-  try {
-    return SortedJson::parse(text, watch);
-  } catch (const nlohmann::json::exception&) {
-    fail("the header of {} is not JSON", what);
   }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool open() {
+    if (open_.size() > 8) fail("the header of {} is nested too deep", what_);
+    open_.emplace_back();
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view what_;
+  std::vector<std::set<std::string>> open_;  // the names of each level
+};
+
+SortedJson parse_header(std::string_view text, std::string_view what) {
+  HeaderWatch watch(what);
+  if (SortedJson::sax_parse(text, &watch)) return SortedJson::parse(text);
+  fail("the header of {} is not JSON", what);
 }
 
 std::uint64_t need_size(const SortedJson& value, std::string_view name, std::string_view what) {

@@ -22,32 +22,20 @@ struct Parsed {
 };
 
 /// Json finds a key by looking at all before it, which a vocabulary of 250,000 keys cannot bear: it
-/// is taken out while the file is read.
+/// is taken out.
 Parsed parse(std::string_view text, std::string_view what) {
-  Parsed parsed;
-  std::string section, part, token;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > 100) fail_usage("{} is nested deeper than 100 levels", what);
-    const bool key = event == Json::parse_event_t::key;
-    if (key && depth == 1) section = value.get<std::string>();
-    if (key && depth == 2) part = value.get<std::string>();
-    if (depth != 3 || section != "model" || part != "vocab") return true;
-    if (key) {
-      token = value.get<std::string>();
-      return false;
-    }
-    if (event != Json::parse_event_t::value) return true;
-    const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= kLargestId;
-    if (!fits) fail_usage("{} has the token '{}' without an id", what, token);
-    parsed.vocabulary[token] = value.get<std::int32_t>();
-    return true;
-  };
-  try {
-    parsed.json = Json::parse(text, watch);
-  } catch (const nlohmann::json::exception& error) {
-    fail_usage("{} is not JSON: {}", what, error.what());
-  }
+  Parsed parsed{parse_json(text, what), {}};
   if (!parsed.json.is_object()) fail_usage("{} is not a JSON object", what);
+  const auto model = parsed.json.find("model");
+  if (model == parsed.json.end() || !model->is_object()) return parsed;
+  const auto tokens = model->find("vocab");
+  if (tokens == model->end() || !tokens->is_object()) return parsed;
+  for (const auto& [token, id] : tokens->items()) {
+    const bool fits = id.is_number_unsigned() && id.get<std::uint64_t>() <= kLargestId;
+    if (!fits) fail_usage("{} has the token '{}' without an id", what, token);
+    parsed.vocabulary[token] = id.get<std::int32_t>();
+  }
+  *tokens = Json::object();
   return parsed;
 }
 

@@ -210,6 +210,11 @@ begin_embed() {
   refused "--stitch-model" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
   refused "--devices has no work" vfm-clip --devices cpu --hwaccel auto -o out "$CLIPS/c1.mp4"
   refused "no such model folder" vfm-embed --video nowhere --devices cpu,cpu -o out a.tar
+  # Nothing but commas is no list, nor is what comes behind it.
+  refused "--devices ',' names nothing" embed --devices , -o out a.tar
+  grep -qF "Try 'vfm-embed --help'" err
+  refused "--devices ',,' names nothing" vfm-clip --devices=,, -o out "$CLIPS/c1.mp4"
+  refused "--protocols ',' names nothing" vfm-clip --protocols , -o out "$CLIPS/c1.mp4"
   # With no GPU here, or too few, the list of those that are there.
   refused "--devices 63: there is no" embed --devices 63 -o out a.tar
 }

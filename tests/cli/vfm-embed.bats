@@ -745,6 +745,30 @@ EOF
   vfm-embed --search "$CLIPS/red.mp4" m | records | jq -e '.score <= 1 and .score > 0.999'
 }
 
+@test "headers and tokenizers of very many names are read in a moment" {
+  three a
+  cp -r "$VFM_ROOT/tests/golden/sentences/bert" many
+  python3 - <<'PY'
+import json, struct
+names = ",".join('"n%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}' % i for i in range(150_000))
+header = ("{" + names + "}").encode()
+open("many/model.safetensors", "wb").write(struct.pack("<Q", len(header)) + header)
+PY
+  fails 2 timeout 100 vfm-embed --video none --text many a.tar
+  grep -F "are not those of the model" err
+  cp "$VFM_ROOT/tests/golden/sentences/bert/model.safetensors" many
+  python3 - <<'PY'
+import json
+with open("many/tokenizer.json") as f:
+    tokenizer = json.load(f)
+tokenizer["unknown"] = [{"n": i} for i in range(400_000)]
+json.dump(tokenizer, open("many/tokenizer.json", "w"))
+PY
+  vfm-embed --video none --text "$VFM_ROOT/tests/golden/sentences/bert" -o plain a.tar >/dev/null
+  timeout 100 vfm-embed --video none --text many -o more a.tar >/dev/null
+  cmp <(tar -xOf plain/a.embed.tar --wildcards '*.text.npy') <(tar -xOf more/a.embed.tar --wildcards '*.text.npy')
+}
+
 @test "two at once: a column is made by one and taken by the other" {
   three a
   three b
