@@ -18,6 +18,12 @@ namespace {
 // A source whose timestamps jitter (Matroska counts milliseconds) is no source with gaps.
 constexpr double kTolerance = 0.040;
 
+// Whether readers keep packets in time that an edit list cuts off in their middle. FFmpeg leaves
+// out whole packets of Vorbis, so that what is heard comes up to one packet early.
+bool is_cut_to_the_sample(AVCodecID codec) {
+  return codec != AV_CODEC_ID_VORBIS;
+}
+
 }  // namespace
 
 AudioMode parse_audio_mode(std::string_view name) {
@@ -107,7 +113,8 @@ AudioTrack AudioReader::read_here(State& s, const Span& span, AudioMode mode) {
   AudioTrack track;
   if (!s.stream()) return track;
   bool copied = false;
-  if (mode == AudioMode::copy && mp4_can_hold(s.stream()->codecpar->codec_id)) {
+  const AVCodecID codec = s.stream()->codecpar->codec_id;
+  if (mode == AudioMode::copy && mp4_can_hold(codec) && is_cut_to_the_sample(codec)) {
     track.data_ = s.copy(span, track.corrupt_);
     copied = !track.data_ || mp4_takes(*track.data_);
   }
