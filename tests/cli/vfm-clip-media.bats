@@ -62,6 +62,19 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   done
 }
 
+@test "an AVI's sound is as late in all clips, though it counts in packets" {
+  sounding b.avi -c:a libmp3lame -ac 2
+  printf '{"begin":%s,"end":%s}\n' 0.166667 1 0.25 1 0.333333 1 0.416667 1 >spans.jsonl
+  vfm-clip -q --audio copy --format files --names readable --spans spans.jsonl b.avi -o out >/dev/null
+  local clip
+  for clip in out/*.mp4; do
+    ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |
+      sed -n 's/.*silence_end: \([0-9.]*\).*/\1/p' | head -1
+  done >begins
+  awk '{ late = $1 + NR / 12; if (NR == 1) first = late } late < first - 0.002 || late > first + 0.002 { print; wrong = 1 }
+    END { exit wrong || NR != 4 }' begins
+}
+
 @test "sound that cannot be decoded costs no clip, and is reported once" {
   sounding wma.mov -c:a wmav2
   run --separate-stderr vfm-clip -q --audio aac wma.mov -o out
