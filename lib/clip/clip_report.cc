@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -61,17 +63,16 @@ std::string middle_frame(const shard::Member& member, std::int64_t frames) {
 }
 
 /// The video as a bar: cuts are dark strokes, other changes coloured ones, what is left out is
-/// pale.
-std::string time_line(const Json& finished) {
+/// pale. `first_clip`: when the earliest clip begins. A container's time begins anywhere, with a
+/// clip or with what is in none.
+std::string time_line(const Json& finished, std::optional<double> first_clip) {
   const double seconds = std::max(1e-9, finished.value("seconds", 0.0));
   constexpr double kLength = 1000;
   const Json& cuts = finished.at("cuts");
-  const double start = [&] {
-    double first = 0;
-    for (const Json& gap : finished.at("left_out"))
-      first = std::min(first, gap.value("begin", 0.0));
-    return first;
-  }();
+  std::optional<double> first = first_clip;
+  for (const Json& gap : finished.at("left_out"))
+    first = std::min(first.value_or(HUGE_VAL), gap.value("begin", 0.0));
+  const double start = first.value_or(0);
   const auto x = [&](double time) {
     return std::clamp((time - start) / seconds, 0.0, 1.0) * kLength;
   };
@@ -101,10 +102,13 @@ ClipReport::ClipReport(std::string path, std::string directory)
 void ClipReport::add(const std::string& json) {
   if (path_.empty()) return;
   const Json finished = parse_json(json, "the clip index");
+  const FirstClips first = add_clips(finished);
   const auto add_video = [&](const Json& video) {
     ++videos_;
     if (!video.contains("cuts") || lines_.size() == kLines) return;
-    lines_.push_back(time_line(video));
+    const auto begin = first.find(video.value("source_hash", ""));
+    lines_.push_back(
+        time_line(video, begin != first.end() ? std::optional(begin->second) : std::nullopt));
     line_captions_.push_back(fmt::format("{}: {}, {} changes of shot, {} clips",
                                          video.value("source", ""),
                                          format_seconds(video.value("seconds", 0.0)),
@@ -116,19 +120,25 @@ void ClipReport::add(const std::string& json) {
     for (const Json& video : finished.at("sources"))
       add_video(video);
   }
-  add_clips(finished);
 }
 
-void ClipReport::add_clips(const Json& finished) {
+ClipReport::FirstClips ClipReport::add_clips(const Json& finished) {
   std::size_t shown = 0;
+  FirstClips first;
   for (const Json& record : ClipStore::records(finished, directory_)) {
     const std::string path = record.at("path").get<std::string>();
-    shard::for_each_sample(path, [&](const shard::Sample& sample) { add_clip(sample, shown); });
+    shard::for_each_sample(path, [&](const shard::Sample& sample) {
+      const Json facts = parse_json(*sample.find("json"), sample.key);
+      const double begin = facts.value("begin", 0.0);
+      double& earliest = first.try_emplace(facts.value("source_hash", ""), begin).first->second;
+      earliest = std::min(earliest, begin);
+      add_clip(sample, facts, shown);
+    });
   }
+  return first;
 }
 
-void ClipReport::add_clip(const shard::Sample& sample, std::size_t& shown) {
-  const Json facts = parse_json(*sample.find("json"), sample.key);
+void ClipReport::add_clip(const shard::Sample& sample, const Json& facts, std::size_t& shown) {
   ++clips_;
   const std::array<double, kMeasures> values = {
       facts.value("seconds", 0.0), facts.value("motion", 0.0), facts.value("brightness", 0.0)};

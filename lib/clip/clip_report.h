@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ class ClipReport {
   void write(const std::string& incomplete);
 
  private:
-  void add_clips(const Json& finished);
-  void add_clip(const shard::Sample& sample, std::size_t& shown);
+  /// When the earliest clip of each source begins, by the source's hash.
+  using FirstClips = std::map<std::string, double>;
+  FirstClips add_clips(const Json& finished);
+  void add_clip(const shard::Sample& sample, const Json& facts, std::size_t& shown);
 
   std::string path_, directory_;
   std::vector<std::string> lines_;  // time lines, SVG

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "media/frame_rate.h"
+#include "base/rational.h"
 
 namespace vfm::clip {
 namespace {
@@ -83,7 +83,7 @@ Rational parse_clip_rate(std::string_view text) {
   char* end = nullptr;
   const double value = std::strtod(word.c_str(), &end);
   if (word.empty() || *end != '\0' || !(value >= 0.01 && value <= 1000)) refuse();
-  return media::frame_rate(value);
+  return nearest_rate(value);
 }
 
 /// Compares `ticks` of the frames' time base with a count of half frames of the result.

@@ -18,6 +18,20 @@ namespace {
 // A source whose timestamps jitter (Matroska counts milliseconds) is no source with gaps.
 constexpr double kTolerance = 0.040;
 
+// Whether readers keep packets in time that an edit list cuts off in their middle. FFmpeg leaves
+// out whole packets of Vorbis, so that what is heard comes up to one packet early.
+bool is_cut_to_the_sample(AVCodecID codec) {
+  return codec != AV_CODEC_ID_VORBIS;
+}
+
+// Of a container that counts packets (AVI) a tick is as long as one: then samples are counted.
+AVRational fine_base(const AVStream& stream) {
+  constexpr AVRational kCoarse{1, 1000};
+  const int rate = stream.codecpar->sample_rate;
+  return av_cmp_q(stream.time_base, kCoarse) > 0 && rate > 0 ? AVRational{1, rate}
+                                                             : stream.time_base;
+}
+
 }  // namespace
 
 AudioMode parse_audio_mode(std::string_view name) {
@@ -40,28 +54,29 @@ struct AudioReader::State {
 
 std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
                                                            std::int64_t& corrupt) {
-  const AVRational base = stream()->time_base;
-  const std::int64_t begin = av_rescale_q(span.begin, to_av(span.base), base);
-  const std::int64_t end = av_rescale_q(span.end, to_av(span.base), base);
-  const std::int64_t lead = begin - av_rescale_q(1, kPreRoll, base);
+  const AVRational base = stream()->time_base, fine = fine_base(*stream());
+  const std::int64_t begin = av_rescale_q(span.begin, to_av(span.base), fine);
+  const std::int64_t end = av_rescale_q(span.end, to_av(span.base), fine);
+  const std::int64_t lead = begin - av_rescale_q(1, kPreRoll, fine);
   auto data = std::make_shared<AudioTrack::Data>();
-  data->time_base = base;
+  data->time_base = fine;
   data->parameters.reset(not_null(avcodec_parameters_alloc()));
   avcodec_parameters_copy(data->parameters.get(), stream()->codecpar);
-  packets.start(lead, corrupt);
+  packets.start(av_rescale_q_rnd(lead, fine, base, AV_ROUND_DOWN), corrupt);
   bool heard = false;  // a packet of the span itself, not only of its lead
   std::int64_t last = AV_NOPTS_VALUE;
   for (;;) {
     PacketPtr packet(not_null(av_packet_alloc()));
     if (!packets.next(packet.get(), corrupt)) break;
-    const std::int64_t time = time_of(*packet);
-    if (time == AV_NOPTS_VALUE || (packet->flags & AV_PKT_FLAG_DISCARD)) continue;
+    if (time_of(*packet) == AV_NOPTS_VALUE || (packet->flags & AV_PKT_FLAG_DISCARD)) continue;
+    const std::int64_t time = av_rescale_q(time_of(*packet), base, fine);
     if (time >= end) break;
-    const std::int64_t until = end_of(*packet, *stream());
+    const std::int64_t until = av_rescale_q(end_of(*packet, *stream()), base, fine);
     if (until <= lead || (last != AV_NOPTS_VALUE && time <= last)) continue;
     heard = heard || until > begin;
     last = time;
     packet->pts = packet->dts = time - begin;
+    packet->duration = av_rescale_q(packet->duration, base, fine);
     if (av_packet_make_refcounted(packet.get()) < 0) throw std::bad_alloc();
     data->packets.push_back(std::move(packet));
   }
@@ -107,7 +122,8 @@ AudioTrack AudioReader::read_here(State& s, const Span& span, AudioMode mode) {
   AudioTrack track;
   if (!s.stream()) return track;
   bool copied = false;
-  if (mode == AudioMode::copy && mp4_can_hold(s.stream()->codecpar->codec_id)) {
+  const AVCodecID codec = s.stream()->codecpar->codec_id;
+  if (mode == AudioMode::copy && mp4_can_hold(codec) && is_cut_to_the_sample(codec)) {
     track.data_ = s.copy(span, track.corrupt_);
     copied = !track.data_ || mp4_takes(*track.data_);
   }

@@ -13,7 +13,7 @@ namespace vfm::media {
 
 enum class AudioMode {
   drop,  ///< no sound
-  copy,  ///< the source's packets, untouched; aac where mp4 does not take them
+  copy,  ///< the source's packets, untouched; aac where mp4 does not take them, and of Vorbis
   aac,   ///< decoded, cut to the sample, encoded
 };
 

@@ -200,7 +200,12 @@ std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const C
   std::vector<std::int64_t> sorted = times;
   std::sort(sorted.begin(), sorted.end());
   sorted.push_back(end);
-  const std::vector<std::int64_t> decoded = decoding_times(times);
+  std::vector<std::int64_t> decoded = decoding_times(times);
+  // The track is as long as its samples in decoding order: where frames at the end stand longer
+  // than those at the begin, it would be over before the last one is.
+  const auto last = std::lower_bound(sorted.begin(), sorted.end(), times.back());
+  decoded[0] =
+      std::min(decoded[0], decoded.back() + *(last + 1) - times.back() - (end - sorted[0]));
   for (const CodedVideo::Data* piece : in_order)
     for (const PacketPtr& packet : piece->packets) {
       PacketPtr copy(not_null(av_packet_alloc()));

@@ -45,6 +45,36 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   done
 }
 
+@test "a clip that begins in the middle of a packet of sound has it in time" {
+  # The fifth frame before a beep, and the first.
+  printf '{"begin":%s,"end":%s}\n' 0.083333 1 0.416667 1 1.583333 2.5 1.916667 2.5 >spans.jsonl
+  local made clip
+  for made in libvorbis.mkv libopus.mp4 aac.mp4 libmp3lame.mp4 ac3.ts; do
+    sounding "$made" -c:a "${made%.*}" -ac 2 -muxdelay 0 -muxpreload 0
+    rm -rf out
+    vfm-clip -q --audio copy --format files --names readable --spans spans.jsonl "$made" -o out >/dev/null
+    for clip in out/*.mp4; do
+      ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |
+        sed -n 's/.*silence_end: \([0-9.]*\).*/\1/p' | head -1
+    done >begins
+    awk -v made="$made" '{ late = $1 - (NR % 2 ? 5 : 1) / 12 } late < -0.005 || late > 0.005 { print made, $1; wrong = 1 }
+      END { exit wrong || NR != 4 }' begins
+  done
+}
+
+@test "an AVI's sound is as late in all clips, though it counts in packets" {
+  sounding b.avi -c:a libmp3lame -ac 2
+  printf '{"begin":%s,"end":%s}\n' 0.166667 1 0.25 1 0.333333 1 0.416667 1 >spans.jsonl
+  vfm-clip -q --audio copy --format files --names readable --spans spans.jsonl b.avi -o out >/dev/null
+  local clip
+  for clip in out/*.mp4; do
+    ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |
+      sed -n 's/.*silence_end: \([0-9.]*\).*/\1/p' | head -1
+  done >begins
+  awk '{ late = $1 + NR / 12; if (NR == 1) first = late } late < first - 0.002 || late > first + 0.002 { print; wrong = 1 }
+    END { exit wrong || NR != 4 }' begins
+}
+
 @test "sound that cannot be decoded costs no clip, and is reported once" {
   sounding wma.mov -c:a wmav2
   run --separate-stderr vfm-clip -q --audio aac wma.mov -o out

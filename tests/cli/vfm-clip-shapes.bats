@@ -258,6 +258,9 @@ END
   vfm-clip shots.mp4 -o slow --fps 4 --scale -2x32
   [ "$(facts slow frames)" = "6 6 6 " ]
   [ "$(facts slow width)" = "48 48 48 " ]
+  # As slow as the message about a wrong rate says.
+  vfm-clip shots.mp4 -o slowest --fps 0.01
+  [ "$(facts slowest frames)$(facts slowest fps)" = "1 1 1 0.01 0.01 0.01 " ]
 }
 
 @test "--crop auto cuts the black bars, and says where" {

@@ -169,6 +169,27 @@ END
   done <sources
 }
 
+@test "only what begins afresh is listed as a key frame" {
+  # Open groups of pictures; the first key frame alone is an IDR picture.
+  quiet_ffmpeg -i b.mp4 -an -c:v libx264 -preset veryfast \
+    -x264-params keyint=10:min-keyint=10:scenecut=0:bframes=3:open-gop=1 open.mp4
+  [ "$(ffprobe -v error -fflags noparse -show_entries packet=flags -of csv=p=0 open.mp4 | grep -c K)" -ge 5 ]
+  spans open.mp4 0:5
+  smart open.mp4
+  [ "$(facts .frames_copied)" -ge 45 ]
+  # Its end is encoded, and begins with the other one.
+  [ "$(ffprobe -v error -fflags noparse -show_entries packet=flags -of csv=p=0 out/*.mp4 | grep -c K)" -le 2 ]
+}
+
+@test "a clip whose last frames stand longer than its first is as long as they are" {
+  quiet_ffmpeg -i b.mp4 -an -vf "setpts='if(lt(N,30),N*0.02,0.6+(N-30)*0.3)/TB'" -vsync passthrough -enc_time_base 1/1000 \
+    -c:v libx264 -preset veryfast -x264-params keyint=10:min-keyint=10:scenecut=0:bframes=3 slower.mkv
+  spans slower.mkv 0.2:3.6
+  smart slower.mkv
+  [ "$(facts '"\(.seconds) \(.frames_copied > 20)"')" = "3.4 true" ]
+  [ "$(ffprobe -v error -select_streams v -show_entries stream=duration -of csv=p=0 out/*.mp4)" = 3.400000 ]
+}
+
 @test "variable frame rates keep their times" {
   quiet_ffmpeg -i b.mp4 -an -vf "select=not(eq(mod(n\,7)\,3)),setpts=PTS+0.02/TB*mod(N\,3)" -vsync vfr -c:v libx264 \
     -preset veryfast -x264-params keyint=10:min-keyint=10:scenecut=0 vfr.mkv

@@ -615,6 +615,18 @@ END
   run ! grep -E 'src="http|href="http' page.html
 }
 
+@test "the report's time line begins where the video does" {
+  # A transport stream's time begins anywhere.
+  quiet_ffmpeg -i shots.mp4 -c copy -output_ts_offset 100 late.ts
+  for input in shots.mp4 late.ts; do
+    vfm-clip -q --no-stitch --join all "$input" -o "of-$input" --report page.html >/dev/null
+    grep -oE "<rect x='[0-9]+[0-9.]*' width='2' height='24'" page.html >"marks-$input"
+  done
+  # At a third and at two thirds of 1000.
+  [ "$(grep -oE "x='[0-9]+" marks-shots.mp4 | tr -cd '0-9\n' | xargs)" = "333 666" ]
+  diff marks-shots.mp4 marks-late.ts
+}
+
 @test "a damaged picture, or a video under a picture's name, is an error" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=320x240 -frames:v 1 whole.jpg
   head -c $(($(stat -c %s whole.jpg) / 2)) whole.jpg >half.jpg
