@@ -14,6 +14,7 @@
 #include "columns/caption.h"
 #include "columns/caption_costs.h"
 #include "columns/score_costs.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "io/http.h"
 #include "media/isolated.h"
@@ -126,6 +127,8 @@ class CaptionTool : public vfm::cli::Tool {
     set_model_options();
     vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
+    // Samples of a shard wait for cards together; at its end those of the next one do.
+    if (workers_) slots.add_away(1);
     if (dry_run_) {
       options_.report.clear();
       vfm::columns::CaptionCosts costs;
@@ -145,6 +148,7 @@ class CaptionTool : public vfm::cli::Tool {
 
  private:
   long score(vfm::Slots& slots, vfm::cli::Context& context) {
+    await_workers(slots, workers_.get());
     vfm::columns::ScoreOptions options = score_.options(options_);
     vfm::columns::ScoreCosts costs;
     if (dry_run_) options.costs = &costs;

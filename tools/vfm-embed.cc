@@ -13,6 +13,7 @@
 #include "columns/index_search.h"
 #include "columns/search.h"
 #include "curate/inverted_file.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "media/isolated.h"
 #include "media/version.h"
@@ -172,6 +173,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
     choose_encoders();
+    await_workers(slots, workers_.get());
     if (dry_run_) {
       return tell_shard_estimate(embed_.inputs, embed_.directory, slots.threads(),
                                  [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {

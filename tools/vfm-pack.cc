@@ -9,6 +9,7 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "media/isolated.h"
 #include "media/version.h"
@@ -140,6 +141,7 @@ class PackTool : public vfm::cli::Tool {
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots = context.slots(jobs_);
+    await_workers(slots, workers_.get());
     if (dry_run_) {
       options_.report.clear();
       return tell_shard_estimate(options_.inputs, options_.output, slots.threads(),

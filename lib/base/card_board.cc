@@ -5,42 +5,64 @@
 #include <bit>
 #include <climits>
 #include <exception>
+#include <functional>
+#include <limits>
 #include <utility>
 
 #include "base/card_board_state.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/units.h"
 
 namespace vfm {
 namespace {
 
 constexpr double kLeastLoad = 1e-6;  // seconds; 0 is none
+constexpr double kUntilTold = 5;     // seconds that items wait for memory
+
+std::string memory_text(std::int64_t bytes) {
+  return format_bytes(static_cast<double>(std::max<std::int64_t>(bytes, 0)));
+}
 
 /// What it must have of a card: a model, or what sessions stand on, with all of these.
 std::int64_t least_memory(const Card& card, const CardNeed& need) {
   return need.memory + (need.kind == CardKind::compute ? 0 : card.sessions * kSessionBytes);
 }
 
-/// Those that have the memory, and sessions where these are needed. Throws where none has.
+/// Those that have sessions where these are needed. Throws where none has.
+std::vector<Card> with_sessions(std::vector<Card> cards, const CardNeed& need) {
+  if (need.kind == CardKind::compute) return cards;
+  std::erase_if(cards, [](const Card& card) { return card.sessions == 0; });
+  if (cards.empty())
+    fail_usage("none of the cards can {}, which {} needs",
+               need.kind == CardKind::decode ? "decode" : "encode", need.stage);
+  return cards;
+}
+
+/// Those that have the memory; of each that has not the log tells. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   if (cards.empty()) fail_usage("there is no card for {}; name some with --devices", need.stage);
-  std::int64_t least = 0, most = 0;
-  bool any = false;
+  cards = with_sessions(std::move(cards), need);
+  std::int64_t least = least_memory(cards.front(), need), most = 0;
   const auto unfit = [&](const Card& card) {
-    if (need.kind != CardKind::compute && card.sessions == 0) return true;
-    any = true;
-    least = std::max(least, least_memory(card, need));
+    least = std::min(least, least_memory(card, need));
     most = std::max(most, card.memory);
     return card.memory < least_memory(card, need);
   };
-  cards.erase(std::remove_if(cards.begin(), cards.end(), unfit), cards.end());
-  if (!any)
-    fail_usage("none of the cards can {}, which {} needs",
-               need.kind == CardKind::decode ? "decode" : "encode", need.stage);
-  if (cards.empty())
-    fail_usage("{} needs {} bytes of a card's memory, and the cards have {} at most", need.stage,
-               least, most);
+  const auto end = std::stable_partition(cards.begin(), cards.end(), std::not_fn(unfit));
+  const bool computes = need.kind == CardKind::compute;
+  if (end == cards.begin())
+    fail_usage(
+        "{} needs {} of a card's memory for {}, and the cards have {} at most; name a card that "
+        "has more with --devices{}",
+        need.stage, memory_text(least),
+        computes ? "its models and their work" : "videos that a GPU works on", memory_text(most),
+        computes ? ", or take smaller models, or clips, or pictures" : "");
+  for (auto card = end; card != cards.end(); ++card)
+    log_warning("card '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
+                need.stage, memory_text(least_memory(*card, need)), memory_text(card->memory));
+  cards.erase(end, cards.end());
   for (std::size_t i = 0; i < cards.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (cards[i].name == cards[j].name) fail_usage("card '{}' is named twice", cards[i].name);
@@ -136,7 +158,8 @@ void CardBoard::State::leave_out(std::size_t which, const std::string& why, cons
     for (CardRecord& other : map.file().records)
       call(other.call_keeper, INT_MAX);
   }
-  log_warning("card '{}' is left out for {} from now on: {}", cards[which].name, need.stage, why);
+  // No record of a run tells it, so it is said also where warnings are not.
+  log_error("card '{}' is left out for {} from now on: {}", cards[which].name, need.stage, why);
 }
 
 std::string CardBoard::State::reasons() {
@@ -158,6 +181,7 @@ void CardBoard::State::keep() {
   for (;;) {
     const std::uint32_t seen = own().call_keeper;
     std::vector<std::thread> over;
+    std::string lack;
     bool done = false;
     {
       const CardMap::Locked lock(map);
@@ -165,13 +189,41 @@ void CardBoard::State::keep() {
       map.end_dead();
       map.plan();
       done = act();
+      lack = lack_of_memory();
       over.swap(ended);
     }
+    if (!lack.empty()) log_warning("{}", lack);
     for (std::thread& thread : over)
       thread.join();
     if (done) return;
     wait_for_call(own().call_keeper, seen);
   }
+}
+
+/// What is to be said, once, where items wait for memory for long: the model is on no card, nor on
+/// its way to one.
+std::string CardBoard::State::lack_of_memory() {
+  const CardRecord& record = own();
+  const bool none = std::all_of(record.model.begin(), record.model.end(),
+                                [](CardModel model) { return model == CardModel::none; });
+  const double now = card_clock();
+  const bool lacks = computes() && record.waiting > 0 && none && !leaving;
+  if (!lacks || lacks_since == 0) lacks_since = lacks ? now : 0;
+  if (!lacks || lack_told || now - lacks_since < kUntilTold) return {};
+  lack_told = true;
+  std::size_t best = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    const std::int64_t free = map.model_memory(place(i)) - map.loaded_memory(place(i));
+    if ((record.left_out & bit(i)) == 0 && free > most) best = i, most = free;
+  }
+  std::string others;
+  for (const std::string& name : map.names_on(place(best)))
+    others += (others.empty() ? " beside the models of " : ", ") + name;
+  return vfm::format(
+      "waiting for memory of a card: {} needs {}, and of card '{}' {} are free{}; it goes on when "
+      "programs that have memory have no work for a while, or end",
+      need.stage, memory_text(need.memory), cards[best].name, memory_text(most), others);
 }
 
 /// Begins what is to be done to models. True: nothing is, nor will be.

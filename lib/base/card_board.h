@@ -83,15 +83,18 @@ class CardBoard {
   };
 
   /// Joins, or makes `share`.cards; `share` empty: none. Cards that have less memory than is
-  /// needed, or no sessions, are not used. Throws Error{usage} where the file cannot be used, where
-  /// there is no card, or none that has the memory or the sessions, which it says.
+  /// needed are not used, with a warning, nor are those without sessions that are needed. Throws
+  /// Error{usage} where the file cannot be used, where there is no card, or none that has the
+  /// memory or the sessions, which it says.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
   /// Leaves, after finished() and the unloads that go with it. No lease may be out.
   ~CardBoard();
   CardBoard(const CardBoard&) = delete;
   CardBoard& operator=(const CardBoard&) = delete;
 
-  /// Waits for a card for one item. Models are loaded for stages that wait here, and for no others:
+  /// Waits for a card for one item; items that wait for memory for five seconds are told of, once,
+  /// by a warning that names who has it. The thread should have no slot meanwhile (base/slots.h,
+  /// Slots::Away). Models are loaded for stages that wait here, and for no others:
   /// as many threads should wait as there are cards, or more. Empty where `over` becomes true
   /// first. Throws Stopped; Error{device} when no card is left, with the reasons.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
@@ -101,8 +104,8 @@ class CardBoard {
   /// The item is done.
   void give(const Lease& lease) noexcept;
   /// The card has failed, and nothing of this stage is on it any more: it is left out for this
-  /// stage from now on, with a warning that names it and says why. The item is to be done again:
-  /// take() once more.
+  /// stage from now on, with an error in the log that names it and says why. The item is to be done
+  /// again: take() once more.
   void fail(const Lease& lease, const std::string& why);
   /// No more items come, until take() is called again: the models are unloaded, and others may have
   /// the memory. Does not wait.

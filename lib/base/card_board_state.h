@@ -35,6 +35,7 @@ struct CardBoard::State {
   void unload(std::size_t which);
   void end_thread(std::size_t which);
   std::string reasons();
+  std::string lack_of_memory();
 
   const CardNeed need;
   const Actions actions;
@@ -45,6 +46,8 @@ struct CardBoard::State {
   std::map<std::size_t, std::thread> acting;  // by card
   std::vector<std::thread> ended;
   std::vector<std::string> failures;
+  double lacks_since = 0;  // memory, that items wait for; 0: they do not
+  bool lack_told = false;
   std::thread keeper;
 
   CardRecord& own() const { return map.own(); }

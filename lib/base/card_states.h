@@ -26,6 +26,7 @@ struct CardStageState {
   bool alive = false;
   int held = 0;                       ///< cards or sessions with an item
   int waiting = 0;                    ///< items without one
+  bool lacks_memory = false;          ///< they wait for that: no card has, or gets, its model
   std::vector<std::string> loaded;    ///< names of cards with its model
   std::vector<std::string> loading;   ///< and those where it is being loaded or unloaded
   std::vector<std::string> left_out;  ///< that failed

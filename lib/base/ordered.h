@@ -19,7 +19,7 @@
 namespace vfm {
 
 /// Takes items from `next` (one caller at a time, in order, until it returns nothing), runs `work`
-/// on each with up to slots.threads() threads, and hands the results to `done` on the calling
+/// on each with up to slots.items_at_once() threads, and hands the results to `done` on the calling
 /// thread *in the order of the items*. So results, files and manifests do not depend on -j.
 ///
 /// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with one, on
@@ -40,7 +40,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,
                       const std::function<std::size_t(const Out&)>& weight = nullptr) {
   using Window = OrderedWindow<In, Out>;
-  Window window(slots.threads(), weight != nullptr);
+  Window window(slots.items_at_once(), weight != nullptr);
 
   const auto read = [&] {
     const Slots::Waiting input(slots, PipeBoard::Wait::input);
@@ -69,12 +69,12 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
   std::vector<std::thread> threads;
   std::exception_ptr first_error;
   try {
-    for (int i = 0; i < slots.threads(); ++i)
+    for (int i = 0; i < slots.items_at_once(); ++i)
       threads.emplace_back(serve);
   } catch (const std::system_error& error) {
     first_error =
         std::make_exception_ptr(Error(vfm::format("cannot start {} threads: {}; give a smaller -j",
-                                                  slots.threads(), error.code().message())));
+                                                  slots.items_at_once(), error.code().message())));
     window.fail();
   }
   while (!first_error) {

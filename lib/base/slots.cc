@@ -31,9 +31,13 @@ struct Slots::State {
   std::vector<char> tokens;   // borrowed; the bytes go back as they came
   std::shared_ptr<PipeBoard> board;
   bool shared = false;  // the board's slots
+  int away = 0;         // items, beyond `threads`
+  Slots* of = nullptr;  // whose slots these are
 };
 
 namespace {
+
+thread_local Slots::Hold* innermost_hold = nullptr;
 
 /// The value of --jobserver-auth= (make 4.2+) or --jobserver-fds= (older), the last one given.
 std::string jobserver_auth(const std::string& makeflags) {
@@ -119,6 +123,10 @@ Slots::Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoar
   state_->board = std::move(board);
 }
 
+Slots::Slots(Slots& of, int threads) : Slots(threads) {
+  state_->of = &of;
+}
+
 bool Slots::finds_jobserver(const std::string& makeflags) {
   return Slots(1, makeflags).has_jobserver();
 }
@@ -143,13 +151,22 @@ bool Slots::has_jobserver() const {
   return state_->read_fd >= 0;
 }
 
+int Slots::items_at_once() const {
+  return state_->threads + state_->away;
+}
+void Slots::add_away(int items) {
+  state_->away += items;
+}
+
 bool Slots::wanted() const {
+  if (state_->of) return state_->of->wanted();
   if (state_->shared) return state_->board->wanted();
   const std::lock_guard lock(state_->mutex);
   return state_->items > 0;
 }
 
 bool Slots::acquire(Use use, const std::atomic<bool>* over) {
+  if (state_->of) return state_->of->acquire(use, over);
   const auto& board = state_->board;
   if (!board) return acquire_plain(use, over);
   if (state_->shared) return board->acquire(use, over);
@@ -205,6 +222,7 @@ bool Slots::acquire_plain(Use use, const std::atomic<bool>* over) {
 }
 
 void Slots::release() noexcept {
+  if (state_->of) return state_->of->release();
   if (state_->shared) return state_->board->release();
   if (state_->board) state_->board->show_held(-1);
   State& s = *state_;
@@ -219,6 +237,34 @@ void Slots::release() noexcept {
     s.implicit_free = true;
   }
   s.freed.notify_all();  // one who would help leaves it to an item
+}
+
+Slots::Hold::Hold(Slots& slots, Use use, const std::atomic<bool>* over)
+    : slots_(slots), use_(use), outer_(innermost_hold), has_(slots.acquire(use, over)) {
+  innermost_hold = this;
+}
+
+Slots::Hold::~Hold() {
+  innermost_hold = outer_;
+  set(false);
+}
+
+void Slots::Hold::set(bool has) noexcept {
+  if (has == has_) return;
+  if (!has) slots_.release();
+  try {
+    has_ = has && slots_.acquire(use_);
+  } catch (const Stopped&) {
+  } catch (const std::exception&) {
+  }
+}
+
+Slots::Change::Change(bool has) : hold_(innermost_hold), had_(hold_ && hold_->has_) {
+  if (hold_) hold_->set(has);
+}
+
+Slots::Change::~Change() {
+  if (hold_) hold_->set(had_);
 }
 
 Slots::Waiting::Waiting(Slots& slots, PipeBoard::Wait wait)

@@ -18,17 +18,14 @@ namespace {
 constexpr std::string_view kAll = "all", kCpu = "cpu";
 constexpr const char* kGpuWords = "what a worker says of GPUs";
 
-struct Found {
-  std::string why_none;
-  std::vector<Card> cards;
-  std::vector<std::string> models;  // of these
-};
+/// In the name that CUDA gives to an instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+constexpr std::string_view kInstance = " MIG ";
 
-Found list_gpus_apart() {
+FoundGpus list_gpus_apart() {
   Worker worker({.index = -1, .name = "the list of GPUs"},
                 {.service = std::string(kGpuList), .most_bytes = 1 << 20, .sees_all = true});
   const Parcel told = worker.ask({});
-  Found found;
+  FoundGpus found;
   found.why_none = need_string(told.words, "why_none", kGpuWords);
   for (const Json& gpu : told.words.at("gpus")) {
     Card card;
@@ -48,7 +45,7 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-std::string list_of(const Found& found) {
+std::string list_of(const FoundGpus& found) {
   std::string text;
   for (std::size_t i = 0; i < found.cards.size(); ++i)
     text += format("{}{} ({}, {}, {})", i ? ", " : "", i, found.models[i], found.cards[i].name,
@@ -61,7 +58,10 @@ void check_words(const std::vector<std::string>& devices) {
   const auto cpus = std::ranges::count(devices, kCpu);
   for (const std::string& device : devices) {
     if (device != kAll && device != kCpu && !number_of(device))
-      fail_usage("--devices {}: there are all, cpu, and GPUs by their numbers, 0,2", device);
+      fail_usage(
+          "--devices {}: there are all, cpu, and GPUs by their numbers, 0,2; UUIDs are for "
+          "CUDA_VISIBLE_DEVICES, which says what all are",
+          device);
     if (device == kAll && devices.size() > 1)
       fail_usage("--devices all names all GPUs; leave out the others");
     if (device != kCpu && std::ranges::count(devices, device) > 1)
@@ -87,8 +87,10 @@ std::vector<Card> processors(std::size_t count) {
 
 std::vector<Card> find_cards(const std::vector<std::string>& devices) {
   check_words(devices);
-  if (devices[0] == kCpu) return processors(devices.size());
-  const Found found = list_gpus_apart();
+  return devices[0] == kCpu ? processors(devices.size()) : choose_gpus(devices, list_gpus_apart());
+}
+
+std::vector<Card> choose_gpus(const std::vector<std::string>& devices, const FoundGpus& found) {
   if (found.cards.empty())
     fail_usage(
         "--devices {}: there is no usable GPU: {}; compute on the processor with "
@@ -111,6 +113,12 @@ std::vector<Card> find_cards(const std::vector<std::string>& devices) {
       fail_usage("--devices {}: there is no such GPU; there are {}", device, list_of(found));
     take(number);
   }
+  for (const std::string& model : models)
+    if (model.find(kInstance) != std::string::npos)
+      fail_usage(
+          "--devices {}: {} is an instance of a GPU, of which CUDA shows a program no more than "
+          "one; compute on that with --device cuda",
+          devices[0], model);
   const auto other = std::ranges::find_if(models, [&](const auto& m) { return m != models[0]; });
   if (other != models.end())
     log_warning(

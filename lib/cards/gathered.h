@@ -3,7 +3,8 @@
 // There is no thread of its own. As many of those that ask as there are cards wait for a worker
 // each; whoever gets one takes what waits by then, in the order in which it came, and asks for all
 // of it. The others wait until their own is done. What workers have died of (Error{crash}) is asked
-// once more, each call alone, so that only the one at fault fails. Thread-safety: any thread.
+// once more, each call alone, so that only the one at fault fails. None of them has a slot of the
+// processor meanwhile (Slots::Away). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/slots.h"
 
 namespace vfm::cards {
 
@@ -31,6 +33,7 @@ class Gathered {
   using Take = std::function<std::vector<Call*>()>;
   void run(Call& call, std::size_t weight, const std::function<void(const Take&)>& lead) {
     Entry own{&call, weight};
+    const Slots::Away away;  // until the lock is free again
     std::unique_lock lock(mutex_);
     waiting_.push_back(&own);
     while (!own.done) {

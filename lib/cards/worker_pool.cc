@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/slots.h"
 
 namespace vfm::cards {
 
@@ -26,6 +27,7 @@ constexpr int kMostGivenUp = 8;
 struct WorkerPool::State {
   State(const std::string& share, std::vector<Card> cards, CardNeed need, WorkerPlan plan_in)
       : plan(std::move(plan_in)),
+        on_processor(!cards.empty() && cards[0].index < 0),
         board(share, std::move(cards), std::move(need),
               {.load = [this](const Card& card) { load(card); },
                .unload = [this](const Card& card) { take_off(card.name); }}) {
@@ -99,10 +101,18 @@ struct WorkerPool::State {
     return *workers.at(card.name);
   }
 
-  /// Has `work` done with a worker, and again with another one if that is lost.
+  /// Has `work` done with a worker, and again with another one if that is lost. Who waits for a
+  /// worker has no slot of the processor; nor while a GPU computes, but while a worker on the
+  /// processor does: it computes in this thread's place.
   void with_worker(const std::function<void(Worker&)>& work) {
     for (int deaths = 0;;) {
+      std::optional<Slots::Away> away(std::in_place);
       const CardBoard::Lease lease = *board.take();
+      std::optional<Slots::Back> back;
+      if (on_processor) {
+        away.reset();
+        back.emplace();  // where this thread was away before
+      }
       try {
         work(of(*lease.card));
         given_up = 0;
@@ -125,6 +135,7 @@ struct WorkerPool::State {
   }
 
   WorkerPlan plan;
+  const bool on_processor;
   std::atomic<int> given_up{0};  // requests since the last answer
   std::mutex leaving;            // one at a time
   std::mutex mutex;              // guards these two, not the workers

@@ -6,8 +6,11 @@
 // asked is asked of another one. Where that dies of it, too, the request is at fault: it is given
 // up, and the second worker is started again. So is one that dies on the last card. So one request
 // costs no more than a card, and never the last one. And a service must answer a request the same
-// whoever it is that answers, and whatever else was asked before. Thread-safety: any thread; as
-// many requests are answered at once as there are cards.
+// whoever it is that answers, and whatever else was asked before.
+//
+// A thread that asks gives its slot of the processor back (base/slots.h): while it waits for a
+// card, and while a GPU computes. A worker on the processor computes with that slot.
+// Thread-safety: any thread; as many requests are answered at once as there are cards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

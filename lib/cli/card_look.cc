@@ -45,7 +45,10 @@ std::string card_text(const CardLook& look) {
   if (!state.loaded.empty()) text += fmt::format(" of {}", state.loaded.size());
   text += state.kind == "compute" ? " cards" : fmt::format(" {} sessions", harmless(state.kind));
   if (!state.loading.empty()) text += fmt::format(", {} changing", state.loading.size());
-  if (state.waiting > 0) text += fmt::format(", {} waiting", state.waiting);
+  if (state.waiting > 0) {
+    text += fmt::format(", {} waiting", state.waiting);
+    if (state.lacks_memory) text += " for memory";
+  }
   for (const std::string& name : state.left_out)
     text += fmt::format(", card '{}' left out", harmless(name));
   return text;
@@ -101,7 +104,7 @@ std::vector<std::string> card_stage_row(const std::string& name, const CardStage
           fmt::format("{}", state.items),
           fmt::format("{:.2f}", state.busy_seconds / seconds),
           fmt::format("{:.0f} %", 100 * std::min(1.0, state.short_seconds / seconds)),
-          fmt::format("{}", state.waiting),
+          fmt::format("{}{}", state.waiting, state.lacks_memory ? ", for memory" : ""),
           join_names(state.loaded),
           join_names(state.left_out)};
 }

@@ -270,18 +270,25 @@ struct Captioned {
   ColumnNotes notes = {};
 };
 
-/// Where a model is asked: as many samples at a time as it writes texts together, on each card.
+/// Where a model is asked: as many samples at a time as it writes texts together, on each card. By
+/// workers they have the program's slots, one each while it is decoded, and this thread has none.
 /// What is told of files beside sources comes last, by their paths, as who reads a file first is
 /// chance.
 void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
-                      const Endpoint* endpoint, const io::Record& record,
+                      const Endpoint* endpoint, const io::Record& record, Slots& slots,
                       shard::JoinedReader& reader, CaptionQueue& queue, ColumnNotes& notes) {
   ColumnNotes beside;
   SharedSidecars sidecars{Sidecars(beside, record, options.sidecars)};
-  const std::size_t cards = options.model.workers ? options.model.workers->together() : 1;
-  Slots together(models::kAnswersTogether * static_cast<int>(cards));
+  std::optional<Slots> together;
+  std::optional<Slots::Away> away;
+  if (const cards::StageModels* const workers = options.model.workers) {
+    away.emplace();
+    together.emplace(slots, models::kAnswersTogether * static_cast<int>(workers->together()));
+  } else {
+    together.emplace(models::kAnswersTogether);
+  }
   for_each_ordered<shard::Sample, Captioned>(
-      together,
+      *together,
       [&] {
         std::optional<shard::Sample> sample(std::in_place);
         if (!reader.next(*sample)) sample.reset();
@@ -372,7 +379,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
                  ColumnNotes& notes) {
     CaptionQueue queue(options, server, record, writer, notes, progress);
     if (seeing.model || seeing.refiner) {
-      caption_together(options, seeing, server, record, reader, queue, notes);
+      caption_together(options, seeing, server, record, slots, reader, queue, notes);
       return queue.finish();
     }
     SharedSidecars sidecars{Sidecars(notes, record, options.sidecars)};

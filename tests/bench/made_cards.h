@@ -18,6 +18,7 @@
 
 #include "base/card_board.h"
 #include "base/error.h"
+#include "base/slots.h"
 #include "made_log.h"
 
 namespace vfm {
@@ -61,8 +62,12 @@ class MadeCards {
     return true;
   }
 
-  /// An item that takes so long on a card of speed 1. Returns the card that did it.
+  int count() const { return static_cast<int>(speeds_.size()); }
+
+  /// An item that takes so long on a card of speed 1; this thread has no slot meanwhile. Returns
+  /// the card that did it.
   std::string work(double seconds) {
+    const Slots::Away away;
     for (;;) {
       const auto lease = board_->take();
       const std::string& name = lease->card->name;

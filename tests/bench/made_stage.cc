@@ -50,6 +50,7 @@ class MadeStage : public vfm::cli::Tool {
     vfm::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
     has_cards_ = cards_.join(jobs_.share);
+    slots.add_away(cards_.count());
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
     context.progress.start("items", 0);

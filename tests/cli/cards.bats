@@ -48,10 +48,49 @@ kept() {
   kept log.*
 }
 
+@test "one slot keeps all cards busy, and another program has it meanwhile; so under make without a token" {
+  made_items 4 100 >long.jsonl
+  made_items 3 0.02 >short.jsonl
+  export VFM_SLOTS=1
+  mkfifo tokens
+  exec 8<>tokens
+  local stage makeflags
+  for makeflags in '' ' -j1 --jobserver-auth=8,8'; do
+    export MAKEFLAGS=$makeflags
+    "$MADE" long.jsonl --share share --cards $CARDS --card-log log >/dev/null 2>&1 3>&- &
+    stage=$!
+    four_items() { [ "$(grep -c item log)" -eq 4 ]; }
+    await four_items
+    timeout 20 "$MADE" short.jsonl --share share >out
+    [ "$(records <out | wc -l)" -eq 3 ]
+    kill -KILL "$stage"
+    wait "$stage" || true
+    rm log share*
+  done
+  run ! read -r -t 0 <&8
+}
+
+@test "a model that no card holds is refused before any work; one that waits for memory is shown" {
+  made_items 4 100 >long.jsonl
+  run --separate-stderr "$MADE" long.jsonl --cards a:10,b:12 --stage large --model 13
+  [ "$status" -eq 2 ]
+  # shellcheck disable=SC2154
+  [[ $stderr == *"large needs 13 B of a card's memory for its models and their work, and the cards have 12 B at most; name"* ]]
+  "$MADE" long.jsonl --share share --cards a:10 --model 6 --card-log log >/dev/null 2>&1 3>&- &
+  local has=$!
+  await grep -q item log
+  "$MADE" long.jsonl --share share --cards a:10 --stage waits --model 5 --progress >/dev/null 2>said 3>&- &
+  local waits=$!
+  await grep -q ' waiting for memory' said
+  kill -KILL "$has" "$waits"
+  wait "$has" "$waits" || true
+}
+
 @test "a card that fails is left out by name, and its item is done on another one" {
   made_items 20 0.02 >items.jsonl
   "$MADE" items.jsonl >alone.jsonl
-  "$MADE" items.jsonl -j8 --cards $CARDS --card-log log --fails b:2 >out.jsonl 2>err
+  # It is said with -q, too.
+  "$MADE" items.jsonl -j8 -q --cards $CARDS --card-log log --fails b:2 >out.jsonl 2>err
   cmp <(records <alone.jsonl) <(records <out.jsonl)
   grep -F "made_stage: card 'b' is left out for made_stage from now on: it was made to" err
   kept log

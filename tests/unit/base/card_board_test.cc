@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "base/card_states.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/ordered.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -232,6 +234,59 @@ TEST_CASE("where memory lacks, a stage that has nothing to do leaves its card to
   CHECK(machine.kept());
 }
 
+TEST_CASE("items that wait for memory for long are told of once, with who has it") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  auto first = join_cards(machine, folder / "share", 1, 10, need_of("first", 6));
+  auto second = join_cards(machine, folder / "share", 1, 10, need_of("second", 5));
+  card_warnings.clear();
+  set_log_sink([](LogLevel, std::string_view message) { card_warnings += message; },
+               LogLevel::warning);
+  const auto lease = first->take();
+  Taker other(*second);
+  CHECK(other.waits(500));
+  CHECK(card_warnings.empty());
+  CardWatch watch(folder / "share");
+  CHECK(watch.look().stages.at(1).lacks_memory);
+  CHECK_FALSE(watch.look().stages.at(0).lacks_memory);
+  CHECK(other.waits(5000));
+  first->give(*lease);
+  other.join();
+  CHECK_FALSE(watch.look().stages.at(1).lacks_memory);
+  set_log_sink(nullptr, LogLevel::warning);
+  CHECK(card_warnings ==
+        "waiting for memory of a card: second needs 5 B, and of card 'card 0' 4 B are free beside "
+        "the models of first (process " +
+            std::to_string(::getpid()) +
+            "); it goes on when programs that have memory have no work for a while, or end");
+}
+
+TEST_CASE("one slot of the processor keeps all cards busy, and is free meanwhile") {
+  MadeMachine machine(10);
+  auto board = join_cards(machine, "", 8, 10, need_of("stage", 6));
+  Slots slots(1);
+  slots.add_away(8);
+  std::atomic<int> on_cards = 0;
+  std::atomic<bool> all = false;
+  int item = 0;
+  for_each_ordered<int, int>(
+      slots, [&] { return item < 40 ? std::optional(item++) : std::nullopt; },
+      [&](int& n) {
+        const Slots::Away away;
+        const auto lease = board->take();
+        if (++on_cards == 8) all = true;
+        // As long as not all are busy.
+        for (int i = 0; i < 5'000 && !all; ++i)
+          std::this_thread::sleep_for(milliseconds(1));
+        --on_cards;
+        board->give(*lease);
+        return n;
+      },
+      [](int&) {});
+  CHECK(all);
+  CHECK(machine.kept());
+}
+
 TEST_CASE("a program that is killed leaves its cards and its models' memory") {
   const TemporaryFolder folder;
   MadeMachine machine(10);
@@ -347,7 +402,8 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   const CardNeed need = need_of("stage", 20);
   CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no card for stage"));
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
-                    Catch::Contains("needs 20 bytes") && Catch::Contains("10 at most"));
+                    Catch::Contains("stage needs 20 B of a card's memory") &&
+                        Catch::Contains("have 10 B at most; name a card that has more"));
   CardNeed encodes = need;
   encodes.kind = CardKind::encode;
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
@@ -355,7 +411,18 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   auto some = cards_of(2, 30);
   some[1].sessions = 2;
   CHECK_THROWS_WITH(CardBoard("", some, encodes, {}),
-                    Catch::Contains(vfm::format("needs {} bytes", 20 + 2 * kSessionBytes)));
+                    Catch::Contains("needs 320.0 MiB of a card's memory for videos"));
+  card_warnings.clear();
+  set_log_sink([](LogLevel, std::string_view message) { card_warnings += message; },
+               LogLevel::warning);
+  std::vector<Card> unlike = cards_of(3, 30);
+  unlike[1].memory = 10;
+  const CardBoard board("", unlike, need, {});
+  set_log_sink(nullptr, LogLevel::warning);
+  CHECK(board.cards().size() == 2);
+  CHECK(board.cards()[1].name == "card 2");
+  CHECK(card_warnings ==
+        "card 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));

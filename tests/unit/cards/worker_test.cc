@@ -9,6 +9,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "base/full_disk.h"
 #include "base/log.h"
 #include "base/run_end.h"
+#include "base/slots.h"
 #include "base/stop.h"
 #include "cards/service.h"
 #include "cards/wire.h"
@@ -51,6 +53,7 @@ class Obedient final : public Service {
     if (what == "full disk") throw_output_error(ENOSPC, "cannot write 'x'");
     if (what == "leave") ::_exit(5);
     if (what == "hang") ::pause();
+    if (what == "rest") std::this_thread::sleep_for(std::chrono::milliseconds(600));
     if (what == "speak") {
       log_warning("a warning");
       log_debug("nobody wants to know");
@@ -242,6 +245,40 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
   }
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(answered == 40);
+}
+
+TEST_CASE("a worker on the processor computes with its caller's slot, who waits for it has none") {
+  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  Slots slots(2);
+  const Parcel rest{"rest", Json::object(), {}};
+  const auto ask = [&] {
+    const Slots::Hold hold(slots);
+    pool.ask(rest);
+  };
+  const auto free_slots = [&] {
+    std::atomic<bool> over = false;
+    std::atomic<int> got = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+      threads.emplace_back([&] {
+        const Slots::Hold hold(slots, Slots::Use::item, &over);
+        got += hold ? 1 : 0;
+        while (!over)
+          std::this_thread::yield();
+      });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    over = true;
+    for (std::thread& thread : threads)
+      thread.join();
+    return got.load();
+  };
+  pool.open();
+  std::thread one(ask), two(ask);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(free_slots() == 1);  // one is answered, the other waits
+  one.join();
+  two.join();
+  CHECK(free_slots() == 2);
 }
 
 TEST_CASE("a pool whose workers cannot be opened tells the user's error as it is") {
