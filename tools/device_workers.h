@@ -1,10 +1,9 @@
-// What tools with --devices have in common: the workers that it asks for, and the sessions of video
-// engines that decoders and encoders take on these GPUs, or on the first one, with --share.
+// What tools with --devices have in common: the workers that it asks for. What decodes and encodes
+// there: device_engines.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,9 +13,6 @@
 #include "cards/find_cards.h"
 #include "cards/stage_models.h"
 #include "cli/options.h"
-#include "media/encode_sessions.h"
-#include "media/encoder.h"
-#include "media/hardware.h"
 
 namespace vfm::cli {
 
@@ -46,75 +42,6 @@ struct DevicesOptions {
 
  private:
   std::vector<Card> found_;
-};
-
-/// Decoders and encoders on GPUs: those of --devices, else the first one. Before workers_of().
-class DeviceEngines {
- public:
-  DeviceEngines(DevicesOptions& devices, const JobOptions& jobs, std::string program)
-      : devices_(devices), jobs_(jobs), program_(std::move(program)) {}
-  ~DeviceEngines() {
-    if (encode_) media::set_encode_sessions(nullptr);
-  }
-
-  /// What media::choose_hardware() returns and throws; it lives as long as this. With sessions for
-  /// which decoders wait if they were asked for (cuda), and not if any will do (auto).
-  const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
-    if (hwaccel.hwaccel == "none") return nullptr;
-    std::vector<Card> cards = gpus();
-    std::vector<int> numbers;
-    bool all = true;
-    for (Card& card : cards) {
-      numbers.push_back(card.index);
-      all = all && media::why_no_hardware(card.index).empty();
-      card.sessions = all ? media::decode_sessions_of(card.index) : 0;
-    }
-    if (cards.empty()) numbers = {0};
-    if (all && !jobs_.share.empty() && cards.empty() && media::why_no_hardware().empty()) {
-      cards = cards::find_cards({"0"});
-      cards[0].sessions = media::decode_sessions_of(0);
-    }
-    if (all && !cards.empty())
-      decode_ = make(std::move(cards), CardKind::decode,
-                     hwaccel.hwaccel == "cuda" ? EngineSessions::Wait::yes
-                                               : EngineSessions::Wait::no);
-    hardware_ = media::choose_hardware(hwaccel.hwaccel, numbers, decode_.get());
-    return hardware_.get();
-  }
-
-  /// Whether encoders of this name, the default one if it is empty, take sessions from now on: if
-  /// they work on a GPU.
-  bool encode(const std::string& encoder) {
-    std::vector<Card> cards = gpus();
-    if (cards.empty() && jobs_.share.empty()) return false;
-    if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
-    if (cards.empty()) cards = cards::find_cards({"0"});
-    for (Card& card : cards)
-      card.sessions = media::kEncodeSessions;
-    encode_ = make(std::move(cards), CardKind::encode, EngineSessions::Wait::yes);
-    media::set_encode_sessions(encode_.get());
-    return true;
-  }
-
- private:
-  std::vector<Card> gpus() {
-    std::vector<Card> cards = devices_.cards();
-    std::erase_if(cards, [](const Card& card) { return card.index < 0; });
-    return cards;
-  }
-  std::unique_ptr<EngineSessions> make(std::vector<Card> cards, CardKind kind,
-                                       EngineSessions::Wait wait) {
-    auto sessions =
-        std::make_unique<EngineSessions>(jobs_.share, std::move(cards), program_, kind, wait);
-    if (jobs_.share.empty()) devices_.keep_for(*sessions);
-    return sessions;
-  }
-
-  DevicesOptions& devices_;
-  const JobOptions& jobs_;
-  std::string program_;
-  std::unique_ptr<EngineSessions> decode_, encode_;
-  std::shared_ptr<const media::HardwareDecoder> hardware_;
 };
 
 }  // namespace vfm::cli

@@ -18,6 +18,8 @@
 #include "device_workers.h"
 #include "generate/clip_service.h"
 #include "generate/generate_cost.h"
+#include "media/encode_sessions.h"
+#include "media/encoder.h"
 #include "models/folder/checkpoint_folder.h"
 
 inline void refuse_with_devices(bool dry_run, bool decode_only, const std::string& output,
@@ -94,8 +96,8 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
                                          cost.at("memory_bytes").at("peak").get<std::int64_t>());
   const bool encodes = !job.latents_only && workers.device() == vfm::Device::cuda;
-  if (encodes && vfm::media::encodes_on_gpu(job.encoder.empty() ? vfm::media::default_encoder()
-                                                                : job.encoder))
+  if (encodes &&
+      vfm::media::encodes_on_gpu(job.encoder.empty() ? vfm::media::default_encoder() : job.encoder))
     workers.add_sessions(vfm::CardKind::encode);
   workers.open();
   vfm::Slots slots = context.slots(jobs, together);

@@ -14,6 +14,7 @@
 #include "columns/caption.h"
 #include "columns/caption_costs.h"
 #include "columns/score_costs.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "io/http.h"
 #include "media/isolated.h"

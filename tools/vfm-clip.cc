@@ -13,7 +13,7 @@
 #include "cli/runner.h"
 #include "clip/clip.h"
 #include "clip_shot_options.h"
-#include "device_workers.h"
+#include "device_engines.h"
 #include "media/decoder.h"
 #include "media/isolated.h"
 #include "media/loudness.h"
@@ -127,7 +127,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.explain = explain_.path;
     options_.hardware = engines_.decoder(hwaccel_);
-    // A clip that waits for a session would wait for clips that nobody encodes on.
+    // Who waits to open an encoder would wait for ones that no thread is at.
     if (!unique_ && !shots_only_ && engines_.encode(options_.recipe.encoder))
       options_.ahead_bytes = 0;
     if (!unique_ && !stitch_model_.empty()) open_stitch_model();
@@ -209,13 +209,8 @@ class ClipTool : public vfm::cli::Tool {
     options_.recipe.stitch_sound = stitch_sound_ == "on";
     if (options_.recipe.stitch_sound && !options_.recipe.stitch)
       vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-sound on");
-    const std::vector<std::string>& devices = devices_.devices;
-    const bool gpus = !devices.empty() && devices.front() != "cpu";
-    const bool engines =
-        hwaccel_.hwaccel != "none" || vfm::media::encodes_on_gpu(options_.recipe.encoder);
-    if (stitch_model_.empty() && !devices.empty() && !(gpus && engines))
-      vfm::fail_usage("--devices has no work: give --stitch-model{}",
-                      gpus ? ", --hwaccel cuda, or --encoder h264_nvenc" : "");
+    if (stitch_model_.empty())
+      engines_.check_work("--stitch-model", hwaccel_, shots_only_ ? "" : options_.recipe.encoder);
     if (stitch_model_.empty()) return;
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)

@@ -13,6 +13,7 @@
 #include "columns/index_search.h"
 #include "columns/search.h"
 #include "curate/inverted_file.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "media/isolated.h"
 #include "media/version.h"

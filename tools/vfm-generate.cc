@@ -12,6 +12,7 @@
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "dist/launch.h"
 #include "generate/decode_latents.h"

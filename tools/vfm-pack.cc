@@ -9,6 +9,7 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "device_engines.h"
 #include "device_workers.h"
 #include "media/isolated.h"
 #include "media/version.h"

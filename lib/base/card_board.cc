@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "base/card_board_state.h"
@@ -31,35 +30,38 @@ std::int64_t least_memory(const Card& card, const CardNeed& need) {
   return need.memory + (need.kind == CardKind::compute ? 0 : card.sessions * kSessionBytes);
 }
 
-/// Those that have the memory, and sessions where these are needed; of each that lacks memory the
-/// log tells. Throws where none has.
+/// Those that have sessions where these are needed. Throws where none has.
+std::vector<Card> with_sessions(std::vector<Card> cards, const CardNeed& need) {
+  if (need.kind == CardKind::compute) return cards;
+  std::erase_if(cards, [](const Card& card) { return card.sessions == 0; });
+  if (cards.empty())
+    fail_usage("none of the cards can {}, which {} needs",
+               need.kind == CardKind::decode ? "decode" : "encode", need.stage);
+  return cards;
+}
+
+/// Those that have the memory; of each that has not the log tells. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   if (cards.empty()) fail_usage("there is no card for {}; name some with --devices", need.stage);
-  std::int64_t least = 0, most = 0;
-  bool any = false;
+  cards = with_sessions(std::move(cards), need);
+  std::int64_t least = least_memory(cards.front(), need), most = 0;
   const auto unfit = [&](const Card& card) {
-    if (need.kind != CardKind::compute && card.sessions == 0) return true;
-    any = true;
-    least = std::max(least, least_memory(card, need));
+    least = std::min(least, least_memory(card, need));
     most = std::max(most, card.memory);
     return card.memory < least_memory(card, need);
   };
   const auto end = std::stable_partition(cards.begin(), cards.end(), std::not_fn(unfit));
-  if (!any)
-    fail_usage("none of the cards can {}, which {} needs",
-               need.kind == CardKind::decode ? "decode" : "encode", need.stage);
+  const bool computes = need.kind == CardKind::compute;
   if (end == cards.begin())
     fail_usage(
         "{} needs {} of a card's memory for {}, and the cards have {} at most; name a card that "
         "has more with --devices{}",
         need.stage, memory_text(least),
-        need.kind == CardKind::compute ? "its models and their work" : "its sessions",
-        memory_text(most),
-        need.kind == CardKind::compute ? ", or take smaller models, or clips, or pictures" : "");
+        computes ? "its models and their work" : "videos that a GPU works on", memory_text(most),
+        computes ? ", or take smaller models, or clips, or pictures" : "");
   for (auto card = end; card != cards.end(); ++card)
-    if (card->memory < least_memory(*card, need))
-      log_warning("card '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
-                  need.stage, memory_text(least_memory(*card, need)), memory_text(card->memory));
+    log_warning("card '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
+                need.stage, memory_text(least_memory(*card, need)), memory_text(card->memory));
   cards.erase(end, cards.end());
   for (std::size_t i = 0; i < cards.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)

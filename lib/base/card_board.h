@@ -83,9 +83,9 @@ class CardBoard {
   };
 
   /// Joins, or makes `share`.cards; `share` empty: none. Cards that have less memory than is
-  /// needed are not used, with a warning; nor those that have no sessions where these are needed.
-  /// Throws Error{usage} where the file cannot be used, where there is no card, or none that has
-  /// the memory or the sessions, which it says.
+  /// needed are not used, with a warning, nor are those without sessions that are needed. Throws
+  /// Error{usage} where the file cannot be used, where there is no card, or none that has the
+  /// memory or the sessions, which it says.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
   /// Leaves, after finished() and the unloads that go with it. No lease may be out.
   ~CardBoard();

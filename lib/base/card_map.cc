@@ -197,17 +197,6 @@ std::int64_t CardMap::loaded_memory(int card) const {
   return memory;
 }
 
-std::vector<std::string> CardMap::names_on(int card) const {
-  std::vector<std::string> names;
-  for (const CardRecord& record : file().records)
-    if (counts(record) && record.model[static_cast<std::size_t>(card)] != CardModel::none)
-      names.push_back(
-          vfm::format("{} (process {})",
-                      std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
-                      record.pid));
-  return names;
-}
-
 /// Those whose memory is no model's.
 int CardMap::sessions_used(int card, CardKind kind) const {
   int used = 0;
@@ -234,6 +223,17 @@ int CardMap::free_sessions(int card, CardKind kind, bool ever) const {
   const std::int64_t memory =
       entry.memory - loaded_memory(card) - (ever ? program_memory(card) : session_memory(card));
   return static_cast<int>(std::max<std::int64_t>(0, std::min(sessions, memory / kSessionBytes)));
+}
+
+std::vector<std::string> CardMap::names_on(int card) const {
+  std::vector<std::string> names;
+  for (const CardRecord& record : file().records)
+    if (counts(record) && record.model[static_cast<std::size_t>(card)] != CardModel::none)
+      names.push_back(
+          vfm::format("{} (process {})",
+                      std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
+                      record.pid));
+  return names;
 }
 
 std::vector<CardClaim> CardMap::claims(CardKind kind) const {

@@ -57,13 +57,13 @@ class CardMap {
   /// Bytes of a card that models may have beside sessions, and those that models have.
   std::int64_t model_memory(int card) const;
   std::int64_t loaded_memory(int card) const;
-  /// Whose models these are: "vfm-embed (process 4711)".
-  std::vector<std::string> names_on(int card) const;
   /// Bytes that sessions have, those in use, and programs with sessions themselves.
   std::int64_t session_memory(int card) const;
   /// Sessions of a kind that are free on a card; `ever`: that would be if none was in use. Models
   /// that were loaded before a program with sessions came may leave memory for some alone.
   int free_sessions(int card, CardKind kind, bool ever) const;
+  /// Whose models these are: "vfm-embed (process 4711)".
+  std::vector<std::string> names_on(int card) const;
   /// With items that are under way.
   CardCounts counts_now(const CardRecord& record, double now) const;
   /// What the rule for items knows of each record; of those of another kind nothing.

@@ -43,8 +43,8 @@ CardStageState read_stage(const CardMap& map, const CardRecord& record,
     else if (record.model[c] != CardModel::none)
       state.loading.push_back(cards[c].name);
   }
-  state.lacks_memory =
-      state.kind == "compute" && state.waiting > 0 && state.loaded.empty() && state.loading.empty();
+  state.lacks_memory = record.kind == static_cast<std::int32_t>(CardKind::compute) &&
+                       state.waiting > 0 && state.loaded.empty() && state.loading.empty();
   return state;
 }
 

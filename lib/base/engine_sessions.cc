@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
+#include "base/slots.h"
 
 namespace vfm {
 namespace {
@@ -87,14 +87,18 @@ std::shared_ptr<EngineSessions::Session> EngineSessions::take(std::int64_t bytes
   const auto count = static_cast<int>(
       std::clamp<std::int64_t>((bytes + kSessionBytes - 1) / kSessionBytes, 1, 1 << 20));
   if (s.board) {
-    const bool waits = s.waits && wait == Wait::yes && may_wait_for(s.kind);
-    const auto lease = s.board->take_sessions(count, waits);
+    auto lease = s.board->take_sessions(count, false);
+    if (!lease && s.waits && wait == Wait::yes && may_wait_for(s.kind)) {
+      const Slots::Away away;
+      lease = s.board->take_sessions(count, true);
+    }
     return lease ? std::make_shared<Taken>(state_, *lease) : nullptr;
   }
   int free = s.own;
   while (free >= count && !s.own.compare_exchange_weak(free, free - count))
     continue;
-  return free >= count ? std::make_shared<Taken>(state_, CardBoard::Lease{nullptr, count}) : nullptr;
+  return free >= count ? std::make_shared<Taken>(state_, CardBoard::Lease{nullptr, count})
+                       : nullptr;
 }
 
 void EngineSessions::fail(std::shared_ptr<Session> session, const std::string& why) {

@@ -5,14 +5,12 @@
 // 1920x1080; what needs more takes several (media/hardware_decoder.h and media/encode_sessions.h
 // have the formulas). So the sessions of all programs have no more memory than is kept for them.
 //
-// What a thread may wait for. Whoever waits for sessions of decoding has none, of either kind, and
-// whoever waits for sessions of encoding has none of encoding, but may decode: a thread that has
-// some takes what is free, or nothing, at once, which is for it to make good (a decoder decodes in
-// software). A thread with sessions may then wait for a card for a model, and for a slot
-// (base/slots.h). Who computes on a card has sessions of his own there, own_sessions(), and waits
-// for none. So of decoding, encoding, a model's card each is waited for without any that comes
-// later, and nobody waits in a circle. That holds also where a thread waits for a slot with
-// sessions, as long as who waits for sessions has no slot that it could give back.
+// Nobody waits in a circle, as all wait in one order: for sessions of decoding, for those of
+// encoding, for a card for a model, for a slot (base/slots.h). A thread waits for sessions without
+// its slot (Slots::Away). One that has some asks for more of that kind, or of one before, and gets
+// what is free at once, or nothing, which is for it to make good: a decoder decodes in software. So
+// does one that works for a thread which may have some. And who has a card for a model has sessions
+// of his own there, in that model's memory, and waits for none.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

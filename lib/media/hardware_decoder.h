@@ -38,7 +38,8 @@ Frame frame_on_card(const AVFrame& av);
 /// Whether a stream is of the kinds that hardware.h names, and this FFmpeg can hand it to NVDEC.
 bool nvdec_decodes_exactly(const AVCodecContext& codec);
 
-/// What NVDEC takes of a GPU's memory for such a stream, at most, of one of a level of its standard:
+/// What NVDEC takes of a GPU's memory for such a stream, at most, of one of a level of its
+/// standard:
 ///   pictures * (width * height * 3/2 * bytes of a sample, both sides rounded up to 64) + 16 MiB,
 /// the last for what the driver has besides. Pictures are those that the stream may refer to, at
 /// its size and the highest level (H.264 table A-1: 696320 macroblocks, at most 16, and as many

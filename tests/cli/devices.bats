@@ -209,6 +209,7 @@ begin_embed() {
   refused "name one by --score-model" vfm-caption --score --devices cpu -o out a.tar
   refused "--stitch-model" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
   refused "--devices has no work" vfm-clip --devices cpu --hwaccel auto -o out "$CLIPS/c1.mp4"
+  refused "--hwaccel cuda, or --encoder h264_nvenc" vfm-clip --devices 0 -o out "$CLIPS/c1.mp4"
   refused "no such model folder" vfm-embed --video nowhere --devices cpu,cpu -o out a.tar
   # Nothing but commas is no list, nor is what comes behind it.
   refused "--devices ',' names nothing" embed --devices , -o out a.tar
@@ -217,6 +218,8 @@ begin_embed() {
   refused "--protocols ',' names nothing" vfm-clip --protocols , -o out "$CLIPS/c1.mp4"
   # With no GPU here, or too few, the list of those that are there.
   refused "--devices 63: there is no" embed --devices 63 -o out a.tar
+  refused "--devices 63: there is no" \
+    vfm-clip --devices 63 --encoder h264_nvenc -o out "$CLIPS/c1.mp4"
 }
 
 # bats test_tags=night

@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
-#include "base/units.h"
 #include "support/stopped_locker.h"
 #include "support/temporary_folder.h"
 
@@ -480,9 +479,8 @@ TEST_CASE("cards that cannot be used are refused before any work") {
                     Catch::Contains("none of the cards can encode"));
   auto some = cards_of(2, 30);
   some[1].sessions = 2;
-  CHECK_THROWS_WITH(
-      CardBoard("", some, encodes, {}),
-      Catch::Contains("stage needs " + format_bytes(20 + 2.0 * kSessionBytes) + " of a card"));
+  CHECK_THROWS_WITH(CardBoard("", some, encodes, {}),
+                    Catch::Contains("needs 320.0 MiB of a card's memory for videos"));
   card_warnings.clear();
   set_log_sink([](LogLevel, std::string_view message) { card_warnings += message; },
                LogLevel::warning);

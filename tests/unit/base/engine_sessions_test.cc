@@ -22,6 +22,7 @@
 #include "base/card_states.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/slots.h"
 #include "base/stop.h"
 #include "support/temporary_folder.h"
 
@@ -167,8 +168,8 @@ TEST_CASE("sessions of a program that is killed come back") {
 TEST_CASE("who waits for a session heeds a stop, and gets one that is given back") {
   const TemporaryFolder folder;
   const auto cards = cards_with({1});
-  const auto one = std::make_unique<EngineSessions>(folder / "share", cards, "own",
-                                                    CardKind::decode, Wait::no);
+  const auto one =
+      std::make_unique<EngineSessions>(folder / "share", cards, "own", CardKind::decode, Wait::no);
   // By a thread that has ended: this one, which is forked, has none, and would wait.
   std::shared_ptr<EngineSessions::Session> held;
   std::thread([&] { held = one->take(1); }).join();
@@ -209,7 +210,7 @@ TEST_CASE("a thread that has a session waits for none that comes before it") {
   EngineSessions encode(folder / "share", cards, "own", CardKind::encode, Wait::yes);
   auto decoder = decode.take(1);
   REQUIRE(decoder);
-  CHECK_FALSE(decode.take(1));  // it would wait for itself
+  CHECK_FALSE(decode.take(1));                                         // it would wait for itself
   std::thread([&] { CHECK_FALSE(decode.take(1, Wait::no)); }).join();  // another one does not
   auto encoder = encode.take(1);
   REQUIRE(encoder);
@@ -228,6 +229,27 @@ TEST_CASE("a thread that has a session waits for none that comes before it") {
   CHECK(decode.take(1));
   CHECK(given);
   gives.join();
+}
+
+TEST_CASE("who waits for a session leaves its slot to others") {
+  EngineSessions own("", cards_with({1}), "own", CardKind::decode, Wait::yes);
+  auto held = own.take(1);
+  Slots slots(1);
+  std::atomic<bool> got = false;
+  std::thread waits([&] {
+    const Slots::Hold hold(slots);
+    const auto session = own.take(1);
+    got = session != nullptr;
+  });
+  {
+    // Had it the slot, this would wait for ever, with the session that the other waits for.
+    std::this_thread::sleep_for(milliseconds(80));
+    const Slots::Hold hold(slots);
+    CHECK_FALSE(got);
+    held.reset();
+  }
+  waits.join();
+  CHECK(got);
 }
 
 TEST_CASE("memory of sessions is kept from models, and no session takes that of a model") {

@@ -142,7 +142,7 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   CHECK_THAT(lines[0], Catch::Contains("1.4 decode sessions"));
   CHECK_THAT(lines[1], Catch::Contains("1.9 of 2 cards, 3 waiting"));
   CHECK_THAT(lines[2], Catch::Contains("2.0 of 6 cards, 1 changing, card 'bad"));
-  look.stages[1].cards[0].state.lacks_memory = true;
+  look.stages[1].cards.at(0).state.lacks_memory = true;
   CHECK_THAT(pipe_lines(look, 0)[1], Catch::Contains("3 waiting for memory"));
   CHECK(lines[2].find('\x1b') == std::string::npos);
   // For a page.

@@ -428,8 +428,7 @@ TEST_CASE("a file that the hardware gives up leaves its session to others") {
   NEED_FFMPEG();
   const std::string file = path("plain.mp4");
   const Decoded software = decode(file, nullptr);
-  EngineSessions sessions("", cards_with({1}), "test", CardKind::decode,
-                          EngineSessions::Wait::no);
+  EngineSessions sessions("", cards_with({1}), "test", CardKind::decode, EngineSessions::Wait::no);
   const Sharer hardware(sessions);
   hardware.left = 3;
   Decoder decoder(file, {.hardware = &hardware});
