@@ -169,10 +169,10 @@ std::vector<std::string> CardMap::names_on(int card) const {
   std::vector<std::string> names;
   for (const CardRecord& record : file().records)
     if (counts(record) && record.model[static_cast<std::size_t>(card)] != CardModel::none)
-      names.push_back(vfm::format(
-          "{} (process {})",
-          std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
-          record.pid));
+      names.push_back(
+          vfm::format("{} (process {})",
+                      std::string_view(record.stage, ::strnlen(record.stage, sizeof record.stage)),
+                      record.pid));
   return names;
 }
 

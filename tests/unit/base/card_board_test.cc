@@ -413,7 +413,8 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(board.cards().size() == 2);
   CHECK(board.cards()[1].name == "card 2");
-  CHECK(card_warnings == "card 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
+  CHECK(card_warnings ==
+        "card 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));
