@@ -9,7 +9,9 @@ namespace vfm {
 namespace {
 
 constexpr double kLeastItems = 3;  // to judge their chance by
-constexpr double kSure = 2;        // standard errors
+// Standard errors, of each stage, all of which count as if they spoke against a move: more would
+// leave a pipe as it is for long after its bottleneck has moved, which costs more than a load.
+constexpr double kSure = 1;
 constexpr double kMostSpeed = 20;
 // Part of the way, in logarithms, that a speed is moved by one item; and the most that counts.
 constexpr double kSpeedStep = 0.02, kMostRatio = 3;
@@ -28,6 +30,8 @@ void CardAverages::add(const CardCounts& now, double passed) {
       blend(sums.items[c], seen.items[c], now.items[c]);
     }
     blend(sums.short_of, seen.short_of, now.short_of);
+    // Of a sum in which items count less the variance counts less by the square of that.
+    sums.squares *= kept;
     blend(sums.squares, seen.squares, now.squares);
     seconds[span] = seconds[span] * kept + passed;
   }

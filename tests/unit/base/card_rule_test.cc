@@ -3,186 +3,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/card_rule.h"
 
-#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "base/card_averages.h"
-#include "support/simulated_cards.h"
+#include "support/card_loads.h"
 
 using namespace vfm;
 
 namespace {
 
-/// From 0 to 1, by splitmix64's mixing.
-double mixed(std::int64_t number, std::size_t stage) {
-  std::uint64_t bits = (static_cast<std::uint64_t>(number) * 4 + stage + 1) * 0x9E3779B97F4A7C15u;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<double>((bits ^ (bits >> 31)) % 1000) / 1000;
-}
-
-/// Of 1 on average: all alike, from 0.1 to 1.9, or one of twenty 20 times as long as the others.
-double alike(double) {
-  return 1;
-}
-double spread(double by) {
-  return .1 + 1.8 * by;
-}
-double unlike(double by) {
-  return (by < .05 ? 20 : 1) / 1.95;
-}
-
-/// Seconds of an item of each stage on a card of speed 1, before and after the bottleneck moves.
-struct CardLoad {
-  std::string name;
-  std::vector<int> fan_out;
-  std::vector<double> before, after;
-  std::function<double(double)> sizes = alike;
-  std::vector<double> speeds = {};
-  std::vector<std::int64_t> memory = {}, needs = {};
-};
-
-/// The bottleneck moves from the last to the first, on cards of these.
-CardLoad on_cards(const std::string& name, const std::vector<double>& speeds,
-                  const std::vector<std::int64_t>& memory, const std::vector<std::int64_t>& needs) {
-  return {name, {1, 1, 1}, {.02, .05, .2}, {.2, .05, .02}, alike, speeds, memory, needs};
-}
-
-const std::vector<CardLoad> kCardLoads = {
-    {"third to second", {4, 1, 1}, {.08, .02, .06}, {.08, .06, .02}},
-    {"last to first", {1, 1, 1}, {.02, .02, .2}, {.2, .02, .02}},
-    {"first to second", {1, 1, 1}, {.2, .02, .02}, {.02, .2, .02}},
-    {"eight of one", {8, 1, 1}, {.2, .02, .02}, {.1, .1, .02}},
-    {"eight of one, second", {1, 8, 1}, {.02, .1, .05}, {.2, .1, .01}},
-    {"sixteen of one", {4, 4, 1}, {.2, .1, .01}, {.1, .1, .05}},
-    {"four stages", {1, 1, 1, 1}, {.02, .2, .02, .05}, {.1, .02, .02, .2}},
-    on_cards("unlike speeds", {1, 1, 1, 1, 2, 2, 2, 2}, {}, {}),
-    on_cards("unlike memory", {}, {1, 1, 1, 1, 2, 2, 2, 2}, {1, 1, 2}),
-    on_cards("two models a card", {}, {3, 3, 3, 3, 3, 3, 3, 3}, {1, 2, 2}),
-    on_cards("all models on each card", {}, {3, 3, 3, 3, 3, 3, 3, 3}, {1, 1, 1}),
-};
-
-/// `first` items as before, `then` as after the move.
-SimulatedCards cards_pipe_of(const CardLoad& load, std::int64_t first, std::int64_t then) {
-  SimulatedCards pipe;
-  pipe.items = first + then;
-  for (std::size_t s = 0; s < load.fan_out.size(); ++s) {
-    const auto seconds = [=](std::int64_t number, std::int64_t source) {
-      const double mean = source < first ? load.before[s] : load.after[s];
-      return mean * load.sizes(mixed(number, s));
-    };
-    pipe.stages.push_back({load.fan_out[s], seconds, load.needs.empty() ? 1 : load.needs[s]});
-  }
-  for (std::size_t c = 0; c < pipe.cards.size(); ++c) {
-    if (!load.speeds.empty()) pipe.cards[c].speed = load.speeds[c];
-    if (!load.memory.empty()) pipe.cards[c].memory = load.memory[c];
-  }
-  return pipe;
-}
-
-/// All ways to give each card to one stage that its memory allows, at least one to each; of cards
-/// that are alike it does not matter which.
-std::vector<std::vector<CardSet>> card_splits_of(const SimulatedCards& pipe) {
-  const std::size_t cards = pipe.cards.size(), stages = pipe.stages.size();
-  std::vector<std::vector<CardSet>> all;
-  std::vector<std::size_t> stage_of(cards, 0);
-  for (;;) {
-    bool counts = true;
-    std::vector<CardSet> split(stages, 0);
-    for (std::size_t c = 0; c < cards; ++c) {
-      const bool like_last = c > 0 && pipe.cards[c].speed == pipe.cards[c - 1].speed &&
-                             pipe.cards[c].memory == pipe.cards[c - 1].memory;
-      counts = counts && pipe.stages[stage_of[c]].memory <= pipe.cards[c].memory &&
-               !(like_last && stage_of[c] < stage_of[c - 1]);
-      split[stage_of[c]] |= card_bit(static_cast<int>(c));
-    }
-    if (counts && std::find(split.begin(), split.end(), CardSet{0}) == split.end())
-      all.push_back(split);
-    std::size_t c = 0;
-    while (c < cards && ++stage_of[c] == stages)
-      stage_of[c++] = 0;
-    if (c == cards) return all;
-  }
-}
-
-/// Items of the first stage a second that the best split has, when its buffers are full.
-double best_card_split(SimulatedCards pipe, double each) {
-  double best = 0;
-  pipe.until = 35;
-  for (const auto& split : card_splits_of(pipe)) {
-    pipe.split = split;
-    best = std::max(best, pipe.run().rate(15, 35) / each);
-  }
-  return best;
-}
-
-/// The stage with most work, and all work of an item of the first.
-std::pair<std::size_t, double> bottleneck(const CardLoad& load,
-                                          const std::vector<double>& seconds) {
-  double each = 1, all = 0, most = 0;
-  std::size_t found = 0;
-  for (std::size_t s = 0; s < seconds.size(); ++s) {
-    if (each * seconds[s] > most) most = each * seconds[s], found = s;
-    all += each * seconds[s];
-    each *= load.fan_out[s];
-  }
-  return {found, all};
-}
-
-struct Followed {
-  double before, after;            ///< rates, of the best split's
-  double busy_before, busy_after;  ///< the bottleneck's cards
-  int loads = 0;                   ///< in the last 40 s of either phase
-  bool memory_kept = true;
-};
-
-/// From 25 s on, by when all stages are loaded; and from 5 s and a load after the new bottleneck
-/// has begun its first item of the new load.
-Followed follow(const CardLoad& load) {
-  double each = 1, cards = 0;
-  for (const int fan_out : load.fan_out)
-    each *= fan_out;
-  for (const SimulatedCards::Card& card : cards_pipe_of(load, 1, 1).cards)
-    cards += card.speed;
-  const auto [old_stage, old_work] = bottleneck(load, load.before);
-  const auto [stage, work] = bottleneck(load, load.after);
-  const auto first = static_cast<std::int64_t>(80 * cards / old_work);
-  const auto run = cards_pipe_of(load, first, static_cast<std::int64_t>(200 * cards / work)).run();
-  double begun = 0, ended = 0;
-  for (const SimulatedCards::Span& item : run.items) {
-    if (begun == 0 && item.stage == stage && item.source >= first) begun = item.from;
-    if (item.stage == old_stage && item.source < first) ended = std::max(ended, item.to);
-  }
-  const double moved = std::max(begun, ended), from = moved + 5 + 2;
-  const auto busiest = [&](double since, double until) {
-    double most = 0;
-    for (std::size_t s = 0; s < load.fan_out.size(); ++s)
-      most = std::max(most, run.share_busy(s, since, until));
-    return most;
-  };
-  Followed result;
-  result.before = run.rate(25, std::min(begun, ended)) / each /
-                  best_card_split(cards_pipe_of(load, 1 << 30, 0), each);
-  result.after =
-      run.rate(from, from + 40) / each / best_card_split(cards_pipe_of(load, 0, 1 << 30), each);
-  result.busy_before = busiest(25, std::min(begun, ended));
-  result.busy_after = busiest(from, from + 40);
-  for (const SimulatedCards::Span& model : run.models)
-    if ((model.from > 27 && model.from < moved) ||
-        (model.from > from + 2 && model.from < from + 40))
-      ++result.loads;
-  result.memory_kept = run.memory_kept;
-  return result;
-}
-
 void check(const CardLoad& load, double least_rate, double least_busy) {
-  const Followed result = follow(load);
+  const Followed result = follow(load, best_splits(load));
   CAPTURE(load.name, result.before, result.after, result.busy_before, result.busy_after,
           result.loads);
   CHECK(result.before >= least_rate);
@@ -422,10 +257,13 @@ TEST_CASE("shared cards do it for items from a tenth to twice their mean, too", 
   }
 }
 
-TEST_CASE("by what is longer ago nothing is moved, where the last seconds tell enough") {
+TEST_CASE("what is moved for items of unlike length costs nothing, and is little") {
   CardLoad load = on_cards("unlike speeds", {1, 1, 1, 1, 2, 2, 2, 2}, {}, {});
   load.sizes = spread;
-  CHECK(follow(load).loads <= 2);
+  const Followed result = follow(load, best_splits(load));
+  CHECK(result.before >= .95);
+  CHECK(result.after >= .95);
+  CHECK(result.loads <= 12);  // in 80 s, of 8 cards
 }
 
 TEST_CASE("a stage that has items for a moment every few seconds keeps its card") {
@@ -437,10 +275,23 @@ TEST_CASE("a stage that has items for a moment every few seconds keeps its card"
   CHECK(run.loads() <= 12);  // of 8 cards
 }
 
+TEST_CASE("where one item of twenty takes long, a bottleneck that moves is followed soon",
+          "[nightly]") {
+  constexpr std::uint64_t kSeeds = 4;
+  double after = 0;
+  for (CardLoad load : {kCardLoads[0], kCardLoads[1], kCardLoads[2]}) {
+    load.sizes = unlike;
+    const BestSplits best = best_splits(load, 100);
+    for (load.seed = 0; load.seed < kSeeds; ++load.seed)
+      after += follow(load, best).after / kSeeds / 3;
+  }
+  CHECK(after >= .92);
+}
+
 TEST_CASE("where one item of twenty takes twenty times as long, no more is moved than pays") {
   CardLoad load = kCardLoads[0];
   load.sizes = unlike;
-  const Followed result = follow(load);
+  const Followed result = follow(load, best_splits(load));
   CHECK(result.before >= .85);
   CHECK(result.memory_kept);
   CHECK(result.loads <= 24);  // in 80 s or so, of 8 cards

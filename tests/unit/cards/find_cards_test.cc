@@ -35,9 +35,10 @@ TEST_CASE("words that are no devices, or do not go together, are refused") {
 }
 
 TEST_CASE("GPUs are chosen by the numbers that CUDA has for those that it shows") {
-  FoundGpus found{"",
-                  {{0, "GPU-5e6b", std::int64_t{80} << 30}, {1, "GPU-11aa", std::int64_t{80} << 30}},
-                  {"NVIDIA H100", "NVIDIA H100"}};
+  FoundGpus found{
+      "",
+      {{0, "GPU-5e6b", std::int64_t{80} << 30}, {1, "GPU-11aa", std::int64_t{80} << 30}},
+      {"NVIDIA H100", "NVIDIA H100"}};
   const std::vector<Card> all = choose_gpus({"all"}, found);
   REQUIRE(all.size() == 2);
   CHECK(all[1].index == 1);

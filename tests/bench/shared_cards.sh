@@ -1,0 +1,68 @@
+#!/bin/bash
+# Eight cards that the programs of a pipe share. First in virtual time, by the rule alone, beside every static split of
+# the cards (tests/bench/shared_cards.cc). Then real processes with made cards, which sleep (tests/bench/made_stage.cc):
+# three programs with one slot of the processor together, each of whose models has a card to itself and takes 2 s to
+# load; the bottleneck moves in the middle. A line each of the records a second: as many as the best static split has,
+# what came before the move (from 20 s on), in the 7 s after it (5 s, and a load) and then, as shares of that split; the
+# share of the time in which the cards of the bottleneck had an item, before and from 7 s after; and loads.
+# Usage: tests/bench/shared_cards.sh [BUILD_DIR]      SIMULATE=no, or RUN=no: not the one, or the other
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(realpath "${1:-$root/build}")
+ninja -C "$build" tests/bench/shared_cards tests/bench/made_stage >/dev/null
+[ "${SIMULATE:-yes}" = no ] || "$build/tests/bench/shared_cards"
+[ "${RUN:-yes}" != no ] || exit 0
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/vfm-bench-XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+export VFM_BUILD=$build VFM_SLOTS=1
+. "$root/tests/cli/made_pipe.bash"
+cd "$scratch"
+CARDS=g0:10,g1:10,g2:10,g3:10,g4:10,g5:10,g6:10,g7:10
+
+stage() {
+  "$MADE" "${@:2}" -j1 --share share --cards $CARDS --stage "$1" --model 10 --load 2 --card-log "log.$1"
+}
+
+# best SECONDS...: records a second of the best way to give each of the eight cards to one of three stages.
+best() {
+  awk -v a="$1" -v b="$2" -v c="$3" 'BEGIN {
+    for (i = 1; i < 7; ++i) for (j = 1; i + j < 8; ++j) {
+      rate = i / a; if (j / b < rate) rate = j / b; if ((8 - i - j) / c < rate) rate = (8 - i - j) / c
+      if (rate > most) most = rate
+    }
+    print most }'
+}
+
+# busy FROM STAGE LOG...: the share of the time of the stage's cards in which they had an item.
+busy() { "$root/tests/cli/card-log" $CARDS --from "$1" --stage "$2" "${@:3}" | jq .busy; }
+
+# run NAME COUNT BEFORE AFTER BOTTLENECK NEXT: the first and the next bottleneck.
+run() {
+  local best_before best_after start moved
+  # shellcheck disable=SC2086
+  best_before=$(best $3) best_after=$(best $4)
+  # shellcheck disable=SC2086
+  { made_items "$2" $3; made_items "$2" $4 | sed 's/"item":/"item":1000/'; } >items.jsonl
+  rm -f log.* before.* share*
+  stage one items.jsonl | stage two | stage three --stamp >out.jsonl
+  start=$(sort -g log.* | head -n 1 | cut -d ' ' -f 1)
+  jq -r 'select(.kind == "made") | "\(.at - '"$start"') \(.item)"' out.jsonl >stamps
+  moved=$(awk '$2 >= 10000 { print $1; exit }' stamps)
+  awk -v name="$1" -v moved="$moved" -v before="$best_before" -v after="$best_after" '
+    { if ($1 >= 20 && $1 < moved) ++old
+      if ($1 >= moved && $1 < moved + 7) ++between
+      if ($1 >= moved + 7) { ++new; last = $1 } }
+    END { printf "| %s | %.1f, %.1f | %.2f | %.2f | %.2f |", name, before, after, old / (moved - 20) / before,
+          between / 7 / after, new / (last - moved - 7) / after }' stamps
+  for log in log.*; do awk -v start="$start" -v moved="$moved" '$1 < start + moved' "$log" >"before.$log"; done
+  printf ' %.2f | %.2f | %d |\n' "$(busy 20 "$5" before.*)" \
+    "$(busy "$(awk -v moved="$moved" 'BEGIN { print moved + 7 }')" "$6" log.*)" \
+    "$("$root/tests/cli/card-log" $CARDS log.* | jq '[.loads[]] | add')"
+}
+
+echo '| real processes | best split | before | 7 s after the move | then | busy before | busy then | loads |'
+echo '|---|--:|--:|--:|--:|--:|--:|--:|'
+run 'last to first' 1200 '0.02 0.02 0.2' '0.2 0.02 0.02' three one
+run 'first to second' 1200 '0.2 0.02 0.02' '0.02 0.2 0.02' one two
+run 'third to second' 2000 '0.02 0.02 0.06' '0.02 0.06 0.02' three two
