@@ -80,6 +80,7 @@ class CaptionTool : public vfm::cli::Tool {
     const bool from = app_->count("--from") > 0;
     if (!endpoint.url.empty() && !from) options_.from = {"endpoint"};
     vfm::columns::check_caption_sources(options_.from);
+    vfm::columns::check_questions(also_, schemas_);
     const bool used = options_.from.back() == "endpoint";
     check_model_options(used);
     if (used && endpoint.url.empty()) vfm::fail_usage("the source 'endpoint' needs --endpoint URL");

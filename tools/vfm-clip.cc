@@ -73,6 +73,7 @@ class ClipTool : public vfm::cli::Tool {
 
   void check() override {
     input_limits_.check_isolation(hwaccel_);
+    input_limits_.apply();  // FFmpeg takes them when it is first used
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.audio = vfm::media::parse_audio_mode(audio_);
     recipe.deinterlace = deinterlace_ == "auto";
@@ -104,12 +105,12 @@ class ClipTool : public vfm::cli::Tool {
     if (recipe.max_seconds > 0 && recipe.max_seconds < recipe.min_seconds)
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
+    if (!shots_only_ && !unique_) vfm::clip::check_encoders(recipe);
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
     return !dry_run_ && options_.shot_format == vfm::clip::ShotFormat::json;
   }
-
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
@@ -119,7 +120,6 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
-    input_limits_.apply();
     vfm::media::begin_isolation();
     options_.inputs = input_.resolved();
     options_.directory = output_.directory;

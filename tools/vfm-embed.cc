@@ -86,7 +86,8 @@ class EmbedTool : public vfm::cli::Tool {
     search_option_ =
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
-            ->type_name("TEXT|FILE");
+            ->type_name("TEXT|FILE")
+            ->check(vfm::cli::not_empty);
     for (const char* score : {"--windows", "--aesthetic", "--text-image", "--concept", "--devices"})
       app.get_option(score)->excludes(search_option_);
     app.add_option("--top", search_.top, "how many samples --search prints")

@@ -104,6 +104,7 @@ class ShardTool : public vfm::cli::Tool {
     // An empty shell variable must not keep everything.
     if (where_->count() > 0 && options_.where.empty())
       vfm::fail_usage("--where: the expression is empty");
+    if (!options_.where.empty()) vfm::shard::Where{options_.where};
     if (without_->count() > 0 && options_.without.empty())
       vfm::fail_usage("--without: the name of the file is empty");
     options_.duplicate_threshold = parse_threshold(threshold_);

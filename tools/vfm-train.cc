@@ -49,7 +49,6 @@ class TrainTool : public cli::Tool {
            calibrate_.empty();
   }
   bool long_running() const override { return true; }
-
   void add_options(CLI::App& app) override {
     app.add_option("recipe", recipe_, "what to train and how, in YAML; with --export a run")
         ->type_name("RECIPE.yaml")
@@ -138,6 +137,7 @@ class TrainTool : public cli::Tool {
     if (calibrate_options_.seconds != kCalibrateSeconds)
       fail_usage("--calibrate-time is for --calibrate");
     check_continue();
+    std::ranges::for_each(settings_, train::parse_override);
     if (recipe_.empty() && options_.earlier.empty())
       fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
     check_plan();

@@ -30,6 +30,10 @@ int slots_of_environment(const std::string& text) {
 
 }  // namespace
 
+void JobOptions::check_slots(const std::string& vfm_slots) {
+  slots_of_environment(vfm_slots);
+}
+
 Slots Context::slots(const JobOptions& jobs, int threads) const {
   if (threads == 0) threads = jobs.jobs;
   const int given = slots_of_environment(vfm_slots);

@@ -47,6 +47,8 @@ struct JobOptions {
   int jobs = 0;  ///< 0: not given
   std::string share, share_report;
   void add(CLI::App& app);
+  /// Throws Error{usage} for a VFM_SLOTS that is no number of slots.
+  static void check_slots(const std::string& vfm_slots);
 };
 
 /// --seed N (default 0).

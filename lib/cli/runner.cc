@@ -30,6 +30,7 @@
 #include "cli/completion.h"
 #include "cli/harmless.h"
 #include "cli/meter.h"
+#include "cli/options.h"
 #include "cli/signals.h"
 #include "cli/version.h"
 #include "cli/waiting.h"
@@ -213,7 +214,8 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   return status;
 }
 
-int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
+/// `shares`: it has slots.
+int run_tool(Tool& tool, const CommonOptions& common, const std::string& id, bool shares) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
   const Launch launch = read_launch();
@@ -233,6 +235,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
     g_meter = nullptr;
   };
   try {
+    if (shares) JobOptions::check_slots(context.vfm_slots);
     tool.check();
     const int status = run_in_stream(tool, context, id);
     end_meter();
@@ -317,7 +320,8 @@ int run(int argc, char** argv, Tool& tool) {
   }
   take_signals(tool.long_running());
   wait_politely();
-  const int status = run_tool(tool, common, stream_id(tool, app));
+  const int status = run_tool(tool, common, stream_id(tool, app),
+                              app.get_option_no_throw("--share") != nullptr);
   if (const int left = left_behind(); left > 0) {
     const bool isolates = app.get_option_no_throw("--isolate") != nullptr;
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,

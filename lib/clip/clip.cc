@@ -329,6 +329,10 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
 
 }  // namespace
 
+void check_encoders(ClipRecipe recipe) {
+  choose_encoders(recipe);
+}
+
 long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   ClipOptions options = given;
   choose_encoders(options.recipe);

@@ -111,6 +111,10 @@ struct ClipOptions {
   const media::HardwareDecoder* hardware = nullptr;
 };
 
+/// Throws Error{usage} where the recipe's encoders are not there, or take no such preset, quality
+/// or depth. So does run(), before any work.
+void check_encoders(ClipRecipe recipe);
+
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in the order of the
 /// inputs, when it and its video are durable. Records of kinds other than video pass through. What
 /// fails is recorded in DIR/errors.jsonl. Returns how many records that is. Throws Error{usage} for

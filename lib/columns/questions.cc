@@ -39,6 +39,35 @@ Named named(const std::string& text, const char* option, const char* form) {
   return one;
 }
 
+struct Asked {
+  std::vector<Named> prompts, schemas;
+};
+
+Asked names_of(const std::vector<std::string>& prompts, const std::vector<std::string>& schemas) {
+  Asked asked;
+  const auto has = [](const std::vector<Named>& all, const std::string& name) {
+    return std::ranges::any_of(all, [&](const Named& one) { return one.name == name; });
+  };
+  for (const std::string& text : prompts) {
+    Named one = named(text, "--also", "NAME=PROMPT, such as short='Say it in ten words.'");
+    if (std::find(std::begin(kTakenNames), std::end(kTakenNames), one.name) !=
+        std::end(kTakenNames))
+      fail_usage("--also {}: \"caption_{}\" is something else; take another name", one.name,
+                 one.name);
+    if (has(asked.prompts, one.name)) fail_usage("--also {} is given twice", one.name);
+    asked.prompts.push_back(std::move(one));
+  }
+  for (const std::string& text : schemas) {
+    Named one = named(text, "--schema", "NAME=FILE");
+    if (!has(asked.prompts, one.name))
+      fail_usage("--schema {}: there is no question of that name; ask it by --also {}=PROMPT",
+                 one.name, one.name);
+    if (has(asked.schemas, one.name)) fail_usage("--schema {} is given twice", one.name);
+    asked.schemas.push_back(std::move(one));
+  }
+  return asked;
+}
+
 std::string read_short_file(const std::string& path, const char* what) {
   return as_usage([&] {
     if (io::File::open_regular(path).size() > kMostPromptBytes)
@@ -57,30 +86,22 @@ std::string read_prompt_file(const std::string& path) {
   return text;
 }
 
+void check_questions(const std::vector<std::string>& prompts,
+                     const std::vector<std::string>& schemas) {
+  names_of(prompts, schemas);
+}
+
 std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
                                       const std::vector<std::string>& schemas) {
+  const Asked asked = names_of(prompts, schemas);
   std::vector<Question> questions;
-  const auto find = [&](const std::string& name) {
-    return std::find_if(questions.begin(), questions.end(),
-                        [&](const Question& one) { return one.name == name; });
-  };
-  for (const std::string& text : prompts) {
-    const Named one = named(text, "--also", "NAME=PROMPT, such as short='Say it in ten words.'");
-    if (std::find(std::begin(kTakenNames), std::end(kTakenNames), one.name) !=
-        std::end(kTakenNames))
-      fail_usage("--also {}: \"caption_{}\" is something else; take another name", one.name,
-                 one.name);
-    if (find(one.name) != questions.end()) fail_usage("--also {} is given twice", one.name);
+  for (const Named& one : asked.prompts) {
     const bool file = one.value.starts_with('@');
     questions.push_back({one.name, file ? read_prompt_file(one.value.substr(1)) : one.value});
   }
-  for (const std::string& text : schemas) {
-    const Named one = named(text, "--schema", "NAME=FILE");
-    const auto question = find(one.name);
-    if (question == questions.end())
-      fail_usage("--schema {}: there is no question of that name; ask it by --also {}=PROMPT",
-                 one.name, one.name);
-    if (question->schema) fail_usage("--schema {} is given twice", one.name);
+  for (const Named& one : asked.schemas) {
+    const auto question =
+        std::ranges::find_if(questions, [&](const Question& q) { return q.name == one.name; });
     const std::string what = fmt::format("'{}'", one.value);
     question->schema = as_usage([&] {
       return std::make_shared<const text::JsonSchema>(

@@ -38,7 +38,9 @@ struct Questions {
 };
 
 /// Of NAME=PROMPT, or NAME=@FILE, and of NAME=FILE for schemas of some of them. Throws
-/// Error{usage}.
+/// Error{usage}. check_questions() opens no file.
+void check_questions(const std::vector<std::string>& prompts,
+                     const std::vector<std::string>& schemas);
 std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
                                       const std::vector<std::string>& schemas);
 /// What a prompt's file holds, without the line ends at its end. Throws Error{usage} for one that

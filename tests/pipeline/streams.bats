@@ -143,6 +143,30 @@ YAML
   [ "$(tree_hash dataset)$(tree_hash latents)" = "$before" ]
 }
 
+@test "what is wrong with options alone is refused before the begin" {
+  echo 'train: {steps: 1}' >r.yaml
+  refused() {
+    run --separate-stderr "$@" </dev/null
+    echo "$*: $output $stderr"
+    [ "$status" -eq 2 ] && [ -z "$output" ]
+  }
+  refused vfm-clip -o out --encoder nonsense a.mp4
+  refused vfm-clip -o out --encoder libx264 --preset nonsense a.mp4
+  refused vfm-clip -o out --hdr keep --encoder mpeg4 a.mp4
+  refused vfm-caption --from model:nowhere --also x a.tar
+  refused vfm-caption --from model:nowhere --also 'A B=x' a.tar
+  refused vfm-caption --from model:nowhere --schema x=y a.tar
+  refused vfm-embed --search '' a.tar
+  refused vfm-shard -o out --where 'a >' a.tar
+  refused vfm-shard -o out --where 'nosuch(a)' a.tar
+  refused vfm-train r.yaml --data nowhere --out out train.steps
+  local tool
+  for tool in "vfm-clip -o out" vfm-caption vfm-embed "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --model x -o out"; do
+    # shellcheck disable=SC2086
+    VFM_SLOTS=x refused $tool -
+  done
+}
+
 @test "the begin is written before anything is opened or waited for" {
   mkfifo fifo
   exec 8<>fifo
