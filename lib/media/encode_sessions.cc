@@ -13,7 +13,7 @@ namespace {
 
 EngineSessions* g_sessions = nullptr;
 
-std::int64_t to_64(int side) {
+std::int64_t block_side(int side) {
   return (std::int64_t{side} + 63) / 64 * 64;
 }
 
@@ -35,7 +35,7 @@ bool encodes_on_gpu(const std::string& name) {
 
 std::int64_t nvenc_session_bytes(int width, int height) {
   constexpr std::int64_t kPictures = 8 + 8 + 16, kDriver = std::int64_t{48} << 20;
-  return kPictures * (to_64(width) * to_64(height) * 3 / 2) + kDriver;
+  return kPictures * (block_side(width) * block_side(height) * 3 / 2) + kDriver;
 }
 
 void set_encode_sessions(EngineSessions* sessions) {
