@@ -67,9 +67,10 @@ void add_extra(Json& record, const Json& extra) {
 
 std::string usable_encoder(std::string encoder) {
   if (encoder.empty()) encoder = media::default_encoder();
-  const Shape trial(Json{{"frames", 1}, {"width", 64}, {"height", 64}, {"fps", 1}});
+  constexpr int kSide = 256;  // NVENC takes no pictures that are less than 146 wide
+  const Shape trial(Json{{"frames", 1}, {"width", kSide}, {"height", kSide}, {"fps", 1}});
   media::Encoder refuses_a_wrong_one(encode_options(encoder, 12, trial));
-  refuses_a_wrong_one.add(trial.image(std::vector<std::uint8_t>(3 * 64 * 64)), 0);
+  refuses_a_wrong_one.add(trial.image(std::vector<std::uint8_t>(3 * kSide * kSide)), 0);
   refuses_a_wrong_one.finish();
   return encoder;
 }
