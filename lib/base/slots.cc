@@ -88,7 +88,8 @@ void write_token(int fd, char token) {
 /// descriptors: a shell there may have opened files of its own under the same numbers, out of which
 /// nobody but the shell may read.
 bool are_of_a_pipe(int one, int other) {
-  struct stat a {}, b {};
+  struct stat a {
+  }, b{};
   if (one < 0 || other < 0 || ::fstat(one, &a) != 0 || ::fstat(other, &b) != 0) return false;
   return S_ISFIFO(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }

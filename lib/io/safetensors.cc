@@ -41,8 +41,7 @@ class HeaderWatch : public nlohmann::json_sax<SortedJson> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    if (!open_.back().insert(name).second)
-      fail("the header of {} names '{}' twice", what_, name);
+    if (!open_.back().insert(name).second) fail("the header of {} names '{}' twice", what_, name);
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {

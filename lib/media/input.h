@@ -42,9 +42,9 @@ struct Source {
 };
 
 /// Opens containers alone (media/container.h), and nothing but the Source, unless --protocols names
-/// more. A server that sends nothing for input_limits().timeout is an Error, and so is one that sends
-/// bytes without end and no packet in them, for kPatience times as long. What is read for the first
-/// time, and each packet, is a beat (bounded.h).
+/// more. A server that sends nothing for input_limits().timeout is an Error, and so is one that
+/// sends bytes without end and no packet in them, for kPatience times as long. What is read for the
+/// first time, and each packet, is a beat (bounded.h).
 class Input {
  public:
   /// Throws Error as Decoder's constructor says, except about streams.
