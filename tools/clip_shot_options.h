@@ -27,7 +27,7 @@ class ClipShotOptions {
     auto* one = app.add_option("--threshold", recipe.shots.threshold,
                                "score that makes a cut (defaults: content 27, adaptive 3, "
                                "histogram 0.5, combined 0.38, transnetv2 0.5)");
-    one->type_name("SCORE")->check(CLI::PositiveNumber)->check(vfm::cli::not_nan);
+    one->type_name("SCORE")->check(vfm::cli::above_zero);
     thresholds_ = app.add_option("--thresholds", threshold_list_,
                                  "of --shots-only: a list for each of these, from one decoding");
     thresholds_->type_name("A,B,...|FROM:TO:STEP")->excludes(one);
@@ -43,7 +43,7 @@ class ClipShotOptions {
     app.add_option("--stream", recipe.stream,
                    "index of the video stream in the container (default: the one a player shows)")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(vfm::cli::not_negative);
   }
 
   /// A network knows but one kind of change, and no picture by which to judge how well it fits.

@@ -362,7 +362,7 @@ class CaptionTool : public vfm::cli::Tool {
         "IN,OUT")
         ->delimiter(',')
         ->expected(2)
-        ->check(CLI::NonNegativeNumber);
+        ->check(vfm::cli::not_negative);
     vfm::cli::add_seconds_option(app, "--endpoint-wait", to.wait,
                                  "before the second try; doubled for each further one")
         ->group(group);

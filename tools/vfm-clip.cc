@@ -357,9 +357,11 @@ class ClipTool : public vfm::cli::Tool {
   void add_picture_options(CLI::App& app) {
     app.add_option("--scale", scale_,
                    "size of the clips: 640x480, 640x-2 (-2: what keeps the shape), or short:480")
-        ->type_name("SIZE");
+        ->type_name("SIZE")
+        ->check(vfm::cli::not_blank);
     app.add_option("--fps", fps_, "constant frame rate of the clips: 24, 23.976, 30000/1001")
-        ->type_name("RATE");
+        ->type_name("RATE")
+        ->check(vfm::cli::not_blank);
     app.add_option("--crop", crop_, "cut off the black bars that a video has all through")
         ->type_name("none|auto")
         ->check(CLI::IsMember({"none", "auto"}))

@@ -84,6 +84,7 @@ class ShardTool : public vfm::cli::Tool {
                  "give samples new keys, made of their contents and old keys");
     app.add_option("--split", split_, "parts of the dataset; no source is in two")
         ->type_name("NAME=SHARE,...")
+        ->check(vfm::cli::not_blank)
         ->default_str("train=1");
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes, "most bytes in a shard");
     add_edges(app, "--resolution-edges", resolution_, "256,480,720,1080,2160",

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -74,10 +75,31 @@ CLI::Option* add_page(CLI::App& app, const char* name, std::string& path, const 
       });
 }
 
+std::optional<double> finite_number(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool all = !text.empty() && *end == '\0';
+  return all && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
 
 std::string not_nan(const std::string& text) {
   return std::isnan(std::strtod(text.c_str(), nullptr)) ? "'" + text + "' is not a number" : "";
+}
+
+std::string above_zero(const std::string& text) {
+  const std::optional<double> value = finite_number(text);
+  return value && *value > 0 ? "" : "'" + text + "' is not a number above 0";
+}
+
+std::string not_negative(const std::string& text) {
+  const std::optional<double> value = finite_number(text);
+  return value && *value >= 0 ? "" : "'" + text + "' is not a number from 0 on";
+}
+
+std::string not_blank(const std::string& text) {
+  return text.empty() ? "the value is empty; give one, or leave the option out" : "";
 }
 
 std::string not_empty(const std::string& name) {

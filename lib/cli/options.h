@@ -29,6 +29,13 @@ struct InputOptions {
 /// A CLI11 check that refuses NaN, which passes every CLI::Range.
 std::string not_nan(const std::string& text);
 
+/// CLI11 checks of finite numbers. Its own tell a bound of 309 digits.
+std::string above_zero(const std::string& text);
+std::string not_negative(const std::string& text);
+
+/// A CLI11 check that refuses an empty value where it would count as the default: mostly an unset
+/// shell variable.
+std::string not_blank(const std::string& text);
 /// A CLI11 check that refuses an empty file or folder name: mostly an unset shell
 /// variable.
 std::string not_empty(const std::string& name);

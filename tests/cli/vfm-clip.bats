@@ -309,6 +309,13 @@ PY
     [ -n "$stderr" ]
     [ ! -e out ]
   done
+  # A variable that is not set chooses nothing; and no message is longer than it must be.
+  for args in "--scale " "--fps " "--threshold -1" "--stream -1"; do
+    run --separate-stderr vfm-clip shots.mp4 -o out "${args% *}" "${args#* }"
+    [ "$status" -eq 2 ]
+    [ "${#stderr}" -lt 120 ]
+    [ ! -e out ]
+  done
 }
 
 @test "lengths: short shots are left out, long ones split, and both are reported" {

@@ -186,6 +186,7 @@ endless() {
     [ ! -e d ]
   done
   fails 2 vfm-shard m.jsonl
+  fails 2 vfm-shard --split "" -o d m.jsonl
 }
 
 @test "exact duplicates: one stays, and it is said why" {
