@@ -16,14 +16,14 @@ constexpr int kReturn = 8;       // a picture that is back within these frames w
 constexpr int kBlast = 32;       // the same, if it comes back little by little
 constexpr float kStrong = 1.5f;  // times the threshold: no part of a mixture
 constexpr float kSame = 0.35f;   // structure_difference below which two pictures are of one scene
-constexpr float kAlike = 4;      // grey levels by which another picture differs at least
+constexpr float kAnother = 4;    // grey levels by which another picture differs at least
 
 /// Whether what differs is grain alone, as when a slow zoom over a grainy photograph rests for a
 /// while and then goes on by a pixel: the mean of sixteen cells that have nothing to do with each
 /// other differs by about a quarter of what each does. Of two pictures it is more than a half.
 bool only_grain_differs(const SmallPicture& a, const SmallPicture& b, float difference) {
   constexpr float kGrain = 0.35f;
-  return coarse_difference(a, b) < std::min(kAlike, kGrain * difference);
+  return coarse_difference(a, b) < std::min(kAnother, kGrain * difference);
 }
 
 /// What one pair of frames loses: half for structure, half for what motion cannot explain of the
@@ -220,7 +220,7 @@ void ShotDetector::judge_cut(std::int64_t f) {
   using Verdict = Judgement::Verdict;
   const float difference = scores_[slot(f)].difference;
   const auto alike = [&] {
-    return difference < kAlike ||
+    return difference < kAnother ||
            only_grain_differs(ring_[slot(f - 1)].picture, ring_[slot(f)].picture, difference);
   };
   const Verdict verdict = score < threshold_ ? Verdict::below
