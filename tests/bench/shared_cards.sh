@@ -17,6 +17,7 @@ ninja -C "$build" tests/bench/shared_cards tests/bench/made_stage >/dev/null
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/vfm-bench-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 export VFM_BUILD=$build VFM_SLOTS=1
+# shellcheck source=/dev/null
 . "$root/tests/cli/made_pipe.bash"
 cd "$scratch"
 CARDS=g0:10,g1:10,g2:10,g3:10,g4:10,g5:10,g6:10,g7:10
