@@ -270,25 +270,20 @@ struct Captioned {
   ColumnNotes notes = {};
 };
 
-/// Where a model is asked: as many samples at a time as it writes texts together, on each card. By
-/// workers they have the program's slots, one each while it is decoded, and this thread has none.
-/// What is told of files beside sources comes last, by their paths, as who reads a file first is
-/// chance.
+/// Where a model is asked: as many samples at a time as it writes texts together, on each card; by
+/// workers each has a slot while it is decoded, and this thread none. What is told of files beside
+/// sources comes last, by their paths, as who reads a file first is chance.
 void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
                       const Endpoint* endpoint, const io::Record& record, Slots& slots,
                       shard::JoinedReader& reader, CaptionQueue& queue, ColumnNotes& notes) {
   ColumnNotes beside;
   SharedSidecars sidecars{Sidecars(beside, record, options.sidecars)};
-  std::optional<Slots> together;
-  std::optional<Slots::Away> away;
-  if (const cards::StageModels* const workers = options.model.workers) {
-    away.emplace();
-    together.emplace(slots, models::kAnswersTogether * static_cast<int>(workers->together()));
-  } else {
-    together.emplace(models::kAnswersTogether);
-  }
+  const cards::StageModels* const workers = options.model.workers;
+  const Slots::Change away(workers == nullptr);
+  const int most = models::kAnswersTogether * (workers ? static_cast<int>(workers->together()) : 1);
+  Slots together = workers ? Slots(slots, most) : Slots(most);
   for_each_ordered<shard::Sample, Captioned>(
-      *together,
+      together,
       [&] {
         std::optional<shard::Sample> sample(std::in_place);
         if (!reader.next(*sample)) sample.reset();
