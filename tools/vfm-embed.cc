@@ -86,8 +86,7 @@ class EmbedTool : public vfm::cli::Tool {
     search_option_ =
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
-            ->type_name("TEXT|FILE")
-            ->check(vfm::cli::not_empty);
+            ->type_name("TEXT|FILE");
     for (const char* score : {"--windows", "--aesthetic", "--text-image", "--concept", "--devices"})
       app.get_option(score)->excludes(search_option_);
     app.add_option("--top", search_.top, "how many samples --search prints")
@@ -129,6 +128,7 @@ class EmbedTool : public vfm::cli::Tool {
     if (!devices_.devices.empty() && !by_model && !text_by_model())
       vfm::fail_usage("--devices is about a model: name its folder with --video DIR or --text DIR");
     const bool search = search_option_->count() > 0, index = index_option_->count() > 0;
+    if (search && search_.query.empty()) vfm::fail_usage("the text to search for has no words");
     if (index) vfm::curate::need_faiss();
     if (search && index && (!columns_.input.inputs.empty() || vectors_option_->count() > 0))
       vfm::fail_usage(

@@ -320,8 +320,8 @@ int run(int argc, char** argv, Tool& tool) {
   }
   take_signals(tool.long_running());
   wait_politely();
-  const int status = run_tool(tool, common, stream_id(tool, app),
-                              app.get_option_no_throw("--share") != nullptr);
+  const int status =
+      run_tool(tool, common, stream_id(tool, app), app.get_option_no_throw("--share") != nullptr);
   if (const int left = left_behind(); left > 0) {
     const bool isolates = app.get_option_no_throw("--isolate") != nullptr;
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,

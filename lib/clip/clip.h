@@ -102,11 +102,11 @@ struct ClipOptions {
   bool prune = false;  ///< remove what is of sources that the inputs do not name
   /// Of frames that wait for an encoder, for each slot (clip/crew.h).
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
-  bool verify = false;      ///< prove each clip's times, first and last frame against the source
-  std::string report;       ///< HTML file; empty: none
-  std::string explain;      ///< of list_shots(): HTML file; empty: none
+  bool verify = false;        ///< prove each clip's times, first and last frame against the source
+  std::string report;         ///< HTML file; empty: none
+  std::string explain;        ///< of list_shots(): HTML file; empty: none
   double unique_share = 0.9;  ///< of find_unique(): what must be in another source; above 0, to 1
-  double most_seconds = 0;  ///< of each video only so many, from its middle; 0: all
+  double most_seconds = 0;    ///< of each video only so many, from its middle; 0: all
   /// Decodes the videos, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

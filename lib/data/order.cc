@@ -91,20 +91,4 @@ std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
   return block_packs(SetOrder(samples, seed, options.packing), lengths, options, epoch, block);
 }
 
-std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens, const PackOptions& options,
-                              std::uint64_t seed, std::uint32_t epoch) {
-  const auto lengths = [&](std::span<const std::uint64_t> samples) {
-    std::vector<std::int64_t> found;
-    found.reserve(samples.size());
-    for (const std::uint64_t i : samples)
-      found.push_back(tokens[i]);
-    return found;
-  };
-  std::vector<Pack> packs;
-  for (std::uint64_t block = 0; block < block_count(tokens.size(), options.packing); ++block)
-    for (Pack& pack : block_packs(tokens.size(), lengths, options, seed, epoch, block))
-      packs.push_back(std::move(pack));
-  return packs;
-}
-
 }  // namespace vfm::data

@@ -74,8 +74,4 @@ std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
                               const PackOptions& options, std::uint64_t seed, std::uint32_t epoch,
                               std::uint64_t block);
 
-/// The packs of an epoch of samples of these lengths, one block after the other.
-std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens, const PackOptions& options,
-                              std::uint64_t seed, std::uint32_t epoch);
-
 }  // namespace vfm::data

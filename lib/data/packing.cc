@@ -260,14 +260,6 @@ std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOpt
   return packs;
 }
 
-PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,
-                     const PackOptions& options) {
-  PackTally tally(options.tokens);
-  for (const Pack& pack : packs)
-    tally.add(pack, tokens);
-  return tally.stats();
-}
-
 void PackTally::add(std::span<const std::int64_t> tokens) {
   TokenSums sums;
   for (const std::int64_t length : tokens)

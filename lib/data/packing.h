@@ -63,10 +63,7 @@ struct PackStats {
   double fill = 0;           ///< tokens used / capacity over all packs
   double square_spread = 0;  ///< coefficient of variation of sum(tokens^2) per pack
 };
-PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,
-                     const PackOptions& options);
-
-/// The same of packs that come one by one.
+/// Of packs that come one by one.
 class PackTally {
  public:
   explicit PackTally(std::int64_t capacity) : capacity_(capacity) {}

@@ -10,6 +10,7 @@
 
 #include "base/philox.h"
 #include "data/order.h"
+#include "support/epoch_packs.h"
 
 namespace {
 

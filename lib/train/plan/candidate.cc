@@ -230,14 +230,6 @@ std::string Candidate::layout() const {
   return text + (reshard ? "" : " kept");
 }
 
-bool Candidate::same_layout(const Candidate& other) const {
-  return tp == other.tp && tp_chunks == other.tp_chunks && cp == other.cp && pp == other.pp &&
-         vpp == other.vpp && shard == other.shard && replicate == other.replicate &&
-         reshard == other.reshard &&
-         (cp == 1 || (cp_kind == other.cp_kind && hybrid == other.hybrid &&
-                      (cp_kind != CpKind::all_to_all_ring || cp_heads == other.cp_heads)));
-}
-
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,
                           int per_node) {
   return Drawing(recipe, shortest, gpus, per_node).draw();

@@ -55,8 +55,6 @@ struct Candidate {
   std::vector<std::string> settings(const std::set<std::string>& given = {}) const;
   /// The layout alone: "tp=2 cp=4 ring dp=8 shard=full".
   std::string layout() const;
-  /// Whether both differ in recompute, offload and micro_packs at most.
-  bool same_layout(const Candidate& other) const;
   bool operator==(const Candidate&) const = default;
 };
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "support/epoch_packs.h"
+
 using namespace vfm;
 using namespace vfm::data;
 

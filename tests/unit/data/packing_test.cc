@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "support/epoch_packs.h"
 
 using namespace vfm;
 using namespace vfm::data;

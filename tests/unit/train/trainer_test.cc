@@ -9,6 +9,7 @@
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/distance.h"
+#include "support/epoch_packs.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
 #include "train/validation.h"
