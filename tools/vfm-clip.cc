@@ -343,14 +343,13 @@ class ClipTool : public vfm::cli::Tool {
     auto* spans = app.add_option("--spans", options_.spans,
                                  "cut these spans instead of shots: lines of JSON, CSV or EDL");
     spans->type_name("FILE")->check(vfm::cli::not_empty)->allow_extra_args(false);
-    auto* stride = vfm::cli::add_seconds_option(app, "--stride", recipe.stride,
-                                                "cut clips of this length instead of shots");
-    stride->excludes(spans)->excludes(max_length_);
-    stride_ = stride;
+    stride_ = vfm::cli::add_seconds_option(app, "--stride", recipe.stride,
+                                           "cut clips of this length instead of shots");
+    stride_->excludes(spans)->excludes(max_length_);
     for (const char* detection :
          {"--detector", "--detector-model", "--threshold", "--gradual", "--strictness", "--stitch",
           "--stitch-threshold", "--stitch-model", "--stitch-sound"})
-      for (CLI::Option* given : {spans, stride})
+      for (CLI::Option* given : {spans, stride_})
         given->excludes(app.get_option(detection));
   }
 
@@ -388,9 +387,8 @@ class ClipTool : public vfm::cli::Tool {
   std::unique_ptr<vfm::cards::StageModels> workers_;      // of these
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
   bool shots_only_ = false, dry_run_ = false, unique_ = false;
-  std::string audio_ = "drop", deinterlace_ = "auto", encode_ = "full";
-  std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash",
-                            join_ = "many";
+  std::string audio_ = "drop", deinterlace_ = "auto", encode_ = "full", join_ = "many";
+  std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash";
   vfm::clip::ClipOptions options_;
 };
 
