@@ -13,7 +13,8 @@ namespace vfm::curate {
 
 struct SharedEdges {
   /// Of the parts of the pictures (4 x 4; those in both, with edges that are not just straight ones
-  /// up or across), the share that show the same edges: 0 to 1; 0 where few parts have some.
+  /// up or across), the share that show the same edges: 0 to 1; 0 where few parts have some,
+  /// or those in the middle have others.
   float share = 0;
   int right = 0, down = 0;  ///< how far all have moved from the first to the second, luma cells
   float strength = 1;       ///< contrast of those in the second by that in the first
