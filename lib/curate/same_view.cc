@@ -10,9 +10,9 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kHalfSide = kLumaSide / 2;
-constexpr int kParts = 4;                     // a side
-constexpr int kPart = kLumaSide / kParts;     // cells a side
-constexpr int kNear = 3;                      // cells by which a part may move otherwise than all
+constexpr int kParts = 4;                  // a side
+constexpr int kPart = kLumaSide / kParts;  // cells a side
+constexpr int kNear = 3;                   // cells by which a part may move otherwise than all
 
 template <int kSide>
 using Edges = std::array<std::int16_t, static_cast<std::size_t>(kSide) * kSide>;
@@ -24,8 +24,8 @@ void find_edges(const std::uint8_t* p, const ActiveArea& area, Edges<kSide>& out
   out.fill(0);
   for (int y = area.top / kShrink + 1; y < area.bottom / kShrink - 1; ++y)
     for (int i = y * kSide + area.left / kShrink + 1; i < y * kSide + area.right / kShrink - 1; ++i)
-      out[i] = static_cast<std::int16_t>(4 * p[i] - p[i - 1] - p[i + 1] - p[i - kSide] -
-                                         p[i + kSide]);
+      out[i] =
+          static_cast<std::int16_t>(4 * p[i] - p[i - 1] - p[i + 1] - p[i - kSide] - p[i + kSide]);
 }
 
 struct Shift {
@@ -34,7 +34,9 @@ struct Shift {
 
 struct Products {
   float aa = 0, bb = 0, ab = 0, n = 0;
-  float correlation(float floor) const { return ab / std::sqrt((aa + floor * n) * (bb + floor * n)); }
+  float correlation(float floor) const {
+    return ab / std::sqrt((aa + floor * n) * (bb + floor * n));
+  }
 };
 
 /// Sums over the box [left, right) x [top, bottom) of b, and what of `a` moved there.

@@ -441,7 +441,8 @@ TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a chan
   CHECK(frames_of(detect(parts)) == Frames{50, 62});
 }
 
-TEST_CASE("an explosion over a scene that moves on, or is another picture in each frame, is no cut") {
+TEST_CASE(
+    "an explosion over a scene that moves on, or is another picture in each frame, is no cut") {
   const Texture scene(1, 8), fire(5, 60, {150, 40, 150});
   const Texture ground(6, 12);
   Video moves, restless;
