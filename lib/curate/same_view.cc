@@ -159,15 +159,19 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
   Edges<kLumaSide> ea, eb;
   find_edges<kLumaSide>(a.y.data(), area, ea), find_edges<kLumaSide>(b.y.data(), area, eb);
   const Offset whole = whole_shift(a, b, area);
-  int edged = 0, same = 0;
+  int edged = 0, same = 0, middle = 0;
   float first = 0, second = 0;
   for (int i = 0; i < kParts * kParts; ++i) {
-    const Part part = compare_part(ea, eb, i % kParts, i / kParts, whole);
+    const int column = i % kParts, row = i / kParts;
+    const Part part = compare_part(ea, eb, column, row, whole);
     edged += part.edged;
     if (part.same) ++same, first += part.products.aa, second += part.products.bb;
+    const bool inner = column > 0 && column + 1 < kParts && row > 0 && row + 1 < kParts;
+    if (inner && part.edged) middle += part.same ? 1 : -1;
   }
   SharedEdges out{0, whole.x, whole.y, 1};
-  if (edged < kFew || same == 0) return out;
+  // The corners of a frame, a logo, a bar of news are around what is shown.
+  if (edged < kFew || same == 0 || middle < 0) return out;
   out.share = static_cast<float>(same) / static_cast<float>(edged);
   out.strength = std::sqrt(second / std::max(first, 1.f));
   return out;

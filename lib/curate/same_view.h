@@ -13,7 +13,8 @@ namespace vfm::curate {
 
 struct SharedEdges {
   /// Of the parts of the pictures (4 x 4; those in both, with edges that are not just straight ones
-  /// up or across), the share that show the same edges: 0 to 1; 0 where few parts have some.
+  /// up or across), the share that show the same edges: 0 to 1; 0 where few parts have some, or
+  /// those in the middle have others.
   float share = 0;
   int right = 0, down = 0;  ///< how far all have moved from the first to the second, luma cells
   float strength = 1;       ///< contrast of those in the second by that in the first
@@ -26,8 +27,8 @@ struct SharedEdges {
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 /// Whether the pictures differ in one box alone, of at most a third of them, as when a title or a
-/// lower third comes or goes over a soft ground: around it they are the same, and there is something
-/// to see there. A ground of one colour does not say that two pictures are of one view.
+/// lower third comes or goes over a soft ground: around it they are the same, and there is
+/// something to see there. A ground of one colour does not say that two pictures are of one view.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

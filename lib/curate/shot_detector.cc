@@ -185,9 +185,9 @@ bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k)
                   histogram_difference(before, ring_[slot(f)])) > kOthers;
 }
 
-/// Whether frame f shows the edges of the one before it: in another light, with something on top, or
-/// from a camera that swings. Of one that swings farther in a frame than motion is looked for, the
-/// frames around move as well; else the view has changed at once.
+/// Whether frame f shows the edges of the one before it: in another light, with something on top,
+/// or from a camera that swings. Of one that swings farther in a frame than motion is looked for,
+/// the frames around move as well; else the view has changed at once.
 bool ShotDetector::one_view(std::int64_t f) const {
   constexpr int kFar = 8;  // cells
   const FrameFeatures &before = ring_[slot(f - 1)], &here = ring_[slot(f)];

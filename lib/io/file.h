@@ -72,7 +72,7 @@ class MappedFile {
 /// `most`.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
 /// Bytes of a JSON file that comes with a model: the largest, tokenizer.json, have some 30 million.
-inline constexpr std::uint64_t kMostModelJson = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;
 /// All that comes of a file or a pipe, until it ends. Throws Error.
 std::string read_stream(const std::string& path);
 bool file_exists(const std::string& path);

@@ -23,8 +23,8 @@ SmallPicture picture(Paint&& paint) {
 TEST_CASE("edges are shared in another light, under a title and from a camera that turned") {
   const Texture scene(1, 10), fire(2, 60), other(3, 10);
   const SmallPicture plain = picture(scene.shifted(0, 0));
-  const SmallPicture lit = picture(
-      [&](int x, int y) { return drawing::mix(scene.at(x, y), fire.at(x, y), 0.6); });
+  const SmallPicture lit =
+      picture([&](int x, int y) { return drawing::mix(scene.at(x, y), fire.at(x, y), 0.6); });
   const SmallPicture titled = picture([&](int x, int y) {
     return y >= 90 && y < 115 && x > 10 && x < 100 ? Yuv{30, 160, 100} : scene.at(x, y);
   });
@@ -76,7 +76,7 @@ TEST_CASE("pictures differ in a box only where something is to be seen around it
   const SmallPicture none = titled(0.1, 150, 0);
   CHECK(differ_in_box(none, titled(0.1, 150, 25), {}));
   CHECK(differ_in_box(titled(0.1, 150, 25), none, {}));
-  CHECK_FALSE(differ_in_box(none, titled(0.1, 150, 70), {}));                  // too much of it
-  CHECK_FALSE(differ_in_box(none, titled(0.1, 140, 25), {}));                  // another ground
-  CHECK_FALSE(differ_in_box(titled(0, 150, 0), titled(0, 150, 25), {}));       // one colour
+  CHECK_FALSE(differ_in_box(none, titled(0.1, 150, 70), {}));             // too much of it
+  CHECK_FALSE(differ_in_box(none, titled(0.1, 140, 25), {}));             // another ground
+  CHECK_FALSE(differ_in_box(titled(0, 150, 0), titled(0, 150, 25), {}));  // one colour
 }

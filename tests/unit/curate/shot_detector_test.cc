@@ -542,7 +542,8 @@ TEST_CASE("grain that moves by a pixel after a while is no cut, another wall is"
   CHECK(frames_of(detect(cut)) == Frames{30});
 }
 
-TEST_CASE("an explosion over a scene that moves on, or is another picture in each frame, is no cut") {
+TEST_CASE(
+    "an explosion over a scene that moves on, or is another picture in each frame, is no cut") {
   const Texture scene(1, 8), fire(5, 60, {150, 40, 150});
   const Texture ground(6, 12);
   Video moves, restless;
