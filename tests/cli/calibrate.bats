@@ -24,7 +24,7 @@ predict() { vfm-train small.yaml --dry-run --synthetic 4x16x16 --gpu ./here.json
   jq -e '.device == "cpu" and .memory > 0 and .peak > 0 and .peak_f32 > 0 and .products > 0 and .bandwidth > 0 and .gap > 0
     and (.kernels | length > 20 and all(.seconds >= 0 and .of_flop >= 0 and .of_byte >= 0))
     and ([.kernels[] | select(.name == "gemm") | .type] | sort == ["BF16", "F32"])
-    and (.measured | .threads == 1 and .ranks == 1 and .steps >= 6 and .spread >= 0 and .disturbed >= 1 and .disturbed < 3 and (.processor | length > 0))' here.json
+    and (.measured | .threads == 1 and .ranks == 1 and .steps >= 6 and .spread >= 0 and .disturbed >= 1 and (.processor | length > 0))' here.json
   predict >cost
   grep -q 'predicted step' words
   jq -e '.device != "cpu" and .predicted.seconds > 0 and .predicted.fits and (.predicted.verdict | test("other programs"))' cost
