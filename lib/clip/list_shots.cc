@@ -218,6 +218,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
                                 .deinterlace = options.recipe.deinterlace,
                                 .use = use_of_frames(options),
                                 .hardware = options.hardware});
+  if (options.shot_format == ShotFormat::edl) ShotsEdl::check_rate(path, decoder.info().frame_rate);
   std::deque<Found> found = finders_of(path, decoder.info(), options);
   curate::FrameFeatures features;
   media::Frame frame;

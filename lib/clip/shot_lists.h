@@ -42,6 +42,9 @@ std::string shots_csv(const ShotsOfVideo& video);
 /// are not of the drop-frame kind: 29.97 frames a second count as 30.
 class ShotsEdl {
  public:
+  /// Throws Error for a rate above 100 frames a second: a timecode has two digits for the frame,
+  /// and counted at a part of the rate, as some recorders do, it would not tell the frame.
+  static void check_rate(const std::string& path, Rational frame_rate);
   std::string header() const;
   std::string add(const ShotsOfVideo& video);
 

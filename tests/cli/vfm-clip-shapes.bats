@@ -165,6 +165,16 @@ for clip in check(track, "Track.1")["children"]:
   [ "$(ffprobe -v error -show_chapters -of json with.mkv | jq '.chapters[1].start')" = 1500000000 ]
 }
 
+@test "an edit decision list leaves out a video of more frames a second than a timecode has, and says so" {
+  make_video fast.mp4 1 "testsrc2=size=96x64:rate=120"
+  run --separate-stderr vfm-clip --shots-only --format edl fast.mp4 shots.mp4
+  [ "$status" -eq 1 ]
+  [ "$stderr" = "vfm-clip: 'fast.mp4': the timecodes of an edit decision list count at most 100 frames a second, and it has 120; take --format otio, csv or json" ]
+  [ "$output" = "$(vfm-clip --shots-only --format edl shots.mp4)" ]
+  vfm-clip --shots-only --format otio fast.mp4 >fast.otio
+  [ "$(shots_otio fast.otio)" = "fast.mp4 0.000000 1.000000 120" ]
+}
+
 @test "--thresholds: from one decoding what each --threshold finds" {
   make_video restless.mp4 2 "mandelbrot=size=96x64:rate=12"
   for detector in combined content adaptive; do

@@ -36,6 +36,12 @@ TEST_CASE("an edit decision list goes on from video to video, each on a whole se
   CHECK(edl.add({"b.mp4", {30000, 1001}, {{30 * 3661 + 5, 30 * 3661 + 35, 0, 1}}}) ==
         "\n003  AX       V     C        01:01:01:05 01:01:02:05 01:01:04:05 01:01:05:05\n"
         "* FROM CLIP NAME: b.mp4\n* SOURCE FILE: b.mp4\n");
+  // Two digits are for frames 0 to 99.
+  ShotsEdl::check_rate("d.mp4", {100, 1});
+  ShotsEdl::check_rate("d.mp4", {0, 1});
+  CHECK_THROWS_WITH(ShotsEdl::check_rate("d.mp4", {120000, 1001}),
+                    Catch::Contains("'d.mp4'") && Catch::Contains("119.88") &&
+                        Catch::Contains("--format otio, csv or json"));
   // No rate is known: a frame is a second.
   CHECK(edl.add({"c.mp4", {0, 1}, {{0, 2, 0, 2}}}).find("00:00:00:00 00:00:02:00 01:01:06:00") !=
         std::string::npos);
