@@ -202,7 +202,7 @@ std::string ShotsChapters::header() const {
 std::string ShotsChapters::add(const ShotsOfVideo& video) {
   if (video.shots.empty()) return {};
   const Rational base = video.time_base;
-  const std::int64_t offset = std::llround(seconds_ / base.value());
+  const std::int64_t offset = std::llround(seconds_ / base.value()) + video.lead;
   std::string text;
   for (std::size_t i = 0; i < video.shots.size(); ++i) {
     const Shot& s = video.shots[i];
@@ -210,7 +210,7 @@ std::string ShotsChapters::add(const ShotsOfVideo& video) {
                         base.den, offset + s.tick_begin, offset + s.tick_end,
                         metadata_value(io::base_name(video.path)), i + 1);
   }
-  seconds_ += static_cast<double>(video.shots.back().tick_end) * base.value();
+  seconds_ += static_cast<double>(video.lead + video.shots.back().tick_end) * base.value();
   return text;
 }
 

@@ -31,6 +31,7 @@ struct ShotsOfVideo {
   Rational frame_rate;  ///< nominal; 0/1 if unknown
   std::vector<Shot> shots;
   Rational time_base{1, 1};  ///< of ticks
+  std::int64_t lead = 0;     ///< ticks from where the container begins to the first frame
 };
 
 /// The columns of PySceneDetect's list of scenes, and Source. As there, the first frame is number
@@ -68,8 +69,10 @@ class ShotsTimeline {
   bool any_ = false;
 };
 
-/// FFmpeg's metadata (FFMETADATA1): a chapter a shot, in ticks of the video's time base; those of
-/// further videos begin where the one before ended, as in a file that joins them.
+/// FFmpeg's metadata (FFMETADATA1): a chapter a shot, in ticks of the video's time base. They count
+/// from where the container begins, as FFmpeg does: where sound comes first, `lead` before the
+/// first frame. Those of further videos count from where the one before ended, as in a file that
+/// joins them.
 class ShotsChapters {
  public:
   std::string header() const;

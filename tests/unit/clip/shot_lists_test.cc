@@ -90,6 +90,11 @@ TEST_CASE("chapters go on from video to video, in each one's ticks, and no name 
         "[CHAPTER]\nTIMEBASE=1/90\nSTART=18\nEND=45\ntitle=a\\=b\\;\\#\\\\?TITLE\u00e9.mp4 2\n");
   CHECK(chapters.add({"b", {25, 1}, {{0, 5, 0, 0.2, 0, 200}}, {1, 1000}}) ==
         "[CHAPTER]\nTIMEBASE=1/1000\nSTART=500\nEND=700\ntitle=b 1\n");
+  // Its container begins 21 ms before its first frame.
+  CHECK(chapters.add({"c", {25, 1}, {{0, 5, 0, 0.2, 0, 200}}, {1, 1000}, 21}) ==
+        "[CHAPTER]\nTIMEBASE=1/1000\nSTART=721\nEND=921\ntitle=c 1\n");
+  CHECK(chapters.add({"d", {25, 1}, {{0, 5, 0, 0.2, 0, 20}}, {1, 100}}) ==
+        "[CHAPTER]\nTIMEBASE=1/100\nSTART=92\nEND=112\ntitle=d 1\n");
 }
 
 TEST_CASE("a change of shot as JSON has its time in seconds, to six digits") {
