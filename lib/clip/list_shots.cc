@@ -209,6 +209,14 @@ media::FrameUse use_of_frames(const ClipOptions& options) {
                                                           : media::FrameUse::cells;
 }
 
+/// Ticks from where the container begins to the first frame. A damaged file may say anything.
+std::int64_t lead_of(const media::StreamInfo& info, std::int64_t first) {
+  constexpr double kLongest = 1e6;  // seconds
+  const double base = info.time_base.value();
+  const double lead = static_cast<double>(first) - info.start / base;
+  return std::llround(std::clamp(lead, 0.0, kLongest / base));
+}
+
 ShotList shots_of(const std::string& path, const ClipOptions& options, int threads,
                   Progress& progress) {
   const Stopwatch watch;
@@ -218,6 +226,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
                                 .deinterlace = options.recipe.deinterlace,
                                 .use = use_of_frames(options),
                                 .hardware = options.hardware});
+  if (options.shot_format == ShotFormat::edl) ShotsEdl::check_rate(path, decoder.info().frame_rate);
   std::deque<Found> found = finders_of(path, decoder.info(), options);
   curate::FrameFeatures features;
   media::Frame frame;
@@ -249,6 +258,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
   }
   list.explained = found.front().explained();
   ShotsOfVideo& shots = found.front().shots();
+  shots.lead = lead_of(decoder.info(), first);
   list.remark = fmt::format("'{}': {} shots, {} of video in {}", path, shots.shots.size(),
                             format_seconds(shots.shots.back().end), watch.text());
   list.shots = std::move(shots);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/rounding.h"
 #include "io/file.h"
 
@@ -23,6 +24,12 @@ std::string timecode(std::int64_t frame, std::int64_t rate) {
   const std::int64_t seconds = frame / rate;
   return fmt::format("{:02}:{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60,
                      frame % rate);
+}
+
+constexpr std::int64_t kMostEdlRate = 100;  // frames 00 to 99
+
+std::int64_t edl_rate(Rational frame_rate) {
+  return std::max(1L, std::lround(frame_rate.value()));
 }
 
 std::string csv_cell(const std::string& text) {
@@ -124,12 +131,19 @@ std::string shots_csv(const ShotsOfVideo& video) {
   return text;
 }
 
+void ShotsEdl::check_rate(const std::string& path, Rational frame_rate) {
+  if (edl_rate(frame_rate) > kMostEdlRate)
+    fail("'{}': the timecodes of an edit decision list count at most {} frames a second, and it has "
+         "{:.6g}; take --format otio, csv or json",
+         path, kMostEdlRate, frame_rate.value());
+}
+
 std::string ShotsEdl::header() const {
   return "TITLE: vfm-clip\nFCM: NON-DROP FRAME\n";
 }
 
 std::string ShotsEdl::add(const ShotsOfVideo& video) {
-  const std::int64_t rate = std::max(1L, std::lround(video.frame_rate.value()));
+  const std::int64_t rate = edl_rate(video.frame_rate);
   std::string text;
   for (const Shot& s : video.shots) {
     const std::int64_t at = seconds_ * rate;
@@ -188,7 +202,7 @@ std::string ShotsChapters::header() const {
 std::string ShotsChapters::add(const ShotsOfVideo& video) {
   if (video.shots.empty()) return {};
   const Rational base = video.time_base;
-  const std::int64_t offset = std::llround(seconds_ / base.value());
+  const std::int64_t offset = std::llround(seconds_ / base.value()) + video.lead;
   std::string text;
   for (std::size_t i = 0; i < video.shots.size(); ++i) {
     const Shot& s = video.shots[i];
@@ -196,7 +210,7 @@ std::string ShotsChapters::add(const ShotsOfVideo& video) {
                         base.den, offset + s.tick_begin, offset + s.tick_end,
                         metadata_value(io::base_name(video.path)), i + 1);
   }
-  seconds_ += static_cast<double>(video.shots.back().tick_end) * base.value();
+  seconds_ += static_cast<double>(video.lead + video.shots.back().tick_end) * base.value();
   return text;
 }
 

@@ -31,6 +31,7 @@ struct ShotsOfVideo {
   Rational frame_rate;  ///< nominal; 0/1 if unknown
   std::vector<Shot> shots;
   Rational time_base{1, 1};  ///< of ticks
+  std::int64_t lead = 0;     ///< ticks from where the container begins to the first frame
 };
 
 /// The columns of PySceneDetect's list of scenes, and Source. As there, the first frame is number
@@ -42,6 +43,9 @@ std::string shots_csv(const ShotsOfVideo& video);
 /// are not of the drop-frame kind: 29.97 frames a second count as 30.
 class ShotsEdl {
  public:
+  /// Throws Error for a rate above 100 frames a second: a timecode has two digits for the frame,
+  /// and counted at a part of the rate, as some recorders do, it would not tell the frame.
+  static void check_rate(const std::string& path, Rational frame_rate);
   std::string header() const;
   std::string add(const ShotsOfVideo& video);
 
@@ -65,8 +69,10 @@ class ShotsTimeline {
   bool any_ = false;
 };
 
-/// FFmpeg's metadata (FFMETADATA1): a chapter a shot, in ticks of the video's time base; those of
-/// further videos begin where the one before ended, as in a file that joins them.
+/// FFmpeg's metadata (FFMETADATA1): a chapter a shot, in ticks of the video's time base. They count
+/// from where the container begins, as FFmpeg does: where sound comes first, `lead` before the
+/// first frame. Those of further videos count from where the one before ended, as in a file that
+/// joins them.
 class ShotsChapters {
  public:
   std::string header() const;

@@ -217,19 +217,37 @@ void Sources::warn_torn(std::size_t torn, std::uint32_t source) {
       torn + 1, example, options_.split.back().name);
 }
 
+void Sources::warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
+                         bool together) {
+  if (fresh == 0 && known > 0)
+    return log_warning(
+        "split '{}' is empty: an earlier run assigned all sources, and they stay; --force assigns "
+        "all anew",
+        split);
+  log_warning("split '{}' is empty: there {} only {} source{} to assign{}{}", split,
+              fresh == 1 ? "is" : "are", fresh, fresh == 1 ? "" : "s",
+              known > 0 ? "; an earlier run assigned the others" : "",
+              together ? "; sources that hold duplicates of one another count as one" : "");
+}
+
 void Sources::assign() {
   spread_parts();
   SparseArray<std::uint32_t> more(joined_ ? parts_.size() : 0);  // samples of what belongs to it
+  std::uint64_t fresh = 0, known = 0;
+  bool together = false;
   if (joined_)
     for_each_fact(facts_, [&](std::uint32_t s, const SourceFacts& facts) {
-      if (const std::uint32_t at = place(s); at != s)
+      if (const std::uint32_t at = place(s); at != s) {
         more[at] += static_cast<std::uint32_t>(facts.samples);
+        together = true;
+      }
     });
   io::Sorter drawn(items_.folder());
   std::string record;
   for_each_fact(facts_, [&](std::uint32_t s, const SourceFacts& facts) {
     const std::uint64_t samples = facts.samples + (joined_ ? more[s] : 0);
     if (place(s) != s || samples == 0) return;
+    ++(parts_[s] == kNoPart ? fresh : known);
     record.clear();
     io::put_ordered(record, curate::split_draw(options_.seed, facts.key), 4);
     io::put_ordered(record, facts.key, 8);
@@ -254,10 +272,7 @@ void Sources::assign() {
   curate::assign_split(each, options_.split, parts_);
   each([&](std::size_t number, const curate::SplitSource&) { ++sources[parts_[number]]; });
   for (std::size_t p = 0; p < options_.split.size(); ++p)
-    if (sources[p] == 0)
-      log_warning("split '{}' is empty: there {} only {} source{} to assign",
-                  options_.split[p].name, drawn.records() == 1 ? "is" : "are", drawn.records(),
-                  drawn.records() == 1 ? "" : "s");
+    if (sources[p] == 0) warn_empty(options_.split[p].name, fresh, known, together);
   for (std::uint32_t s = 0; s < parts_.size(); ++s)
     if (parts_[s] == kNoPart) parts_[s] = parts_[root(s)];
 }

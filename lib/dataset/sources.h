@@ -71,6 +71,9 @@ class Sources {
   void join(const DuplicatePairs& pairs);
   void spread_parts();
   void warn_torn(std::size_t torn, std::uint32_t source);
+  /// `fresh` were to assign, where `together` some counted as one; `known` had their part before.
+  static void warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
+                         bool together);
   std::uint8_t part_named(const std::string& split) const;
   std::uint32_t source_of(std::uint32_t item) const;
   std::uint32_t root(std::uint32_t source);

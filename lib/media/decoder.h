@@ -32,6 +32,8 @@ struct StreamInfo {
   Rational time_base;
   Rational frame_rate;      ///< average; 0/1 if unknown
   double duration = 0;      ///< seconds by the container; 0 if unknown
+  double start = 0;         ///< where the container begins: of all streams' first times the
+                            ///< earliest, in seconds as FFmpeg counts; 0 if unknown
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
   bool interlaced = false;  ///< by the container; a frame says of itself what it is

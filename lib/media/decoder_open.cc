@@ -220,6 +220,8 @@ void Decoder::State::describe() {
     info.duration = static_cast<double>(stream->duration) * info.time_base.value();
   else if (format->duration != AV_NOPTS_VALUE && format->duration > 0)
     info.duration = static_cast<double>(format->duration) / AV_TIME_BASE;
+  if (format->start_time != AV_NOPTS_VALUE)
+    info.start = static_cast<double>(format->start_time) / AV_TIME_BASE;
   info.frames = std::max<std::int64_t>(0, stream->nb_frames);
   if (const int audio = input->best_stream(AVMEDIA_TYPE_AUDIO); audio >= 0) {
     info.has_audio = true;

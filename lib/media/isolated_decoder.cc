@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -36,7 +37,8 @@ bool can_be(const StreamInfo& info) {
   constexpr double kLongest = 2e28;  // 64 bits of ticks, each of 31 bits of seconds
   return info.time_base.num > 0 && info.width >= 0 && info.height >= 0 && info.display_width >= 0 &&
          info.display_height >= 0 && info.sample_aspect.num > 0 && info.frame_rate.num >= 0 &&
-         info.duration >= 0 && info.duration < kLongest && info.frames >= 0;
+         info.duration >= 0 && info.duration < kLongest && std::abs(info.start) < kLongest &&
+         info.frames >= 0;
 }
 
 /// Of 10 bits no sample has more, which tables and encoders rely on.

@@ -63,6 +63,7 @@ std::string pack_info(const StreamInfo& info) {
                     {"time_base", pair_of(info.time_base)},
                     {"frame_rate", pair_of(info.frame_rate)},
                     {"duration", info.duration},
+                    {"start", info.start},
                     {"frames", info.frames},
                     {"image", info.image},
                     {"interlaced", info.interlaced},
@@ -91,6 +92,7 @@ StreamInfo parse_info(const std::string& text) {
   info.time_base = need_rational(json, "time_base");
   info.frame_rate = need_rational(json, "frame_rate");
   info.duration = need_number(json, "duration", kWhat);
+  info.start = need_number(json, "start", kWhat);
   info.frames = need_integer(json, "frames", kWhat);
   info.image = need_bool(json, "image");
   info.interlaced = need_bool(json, "interlaced");

@@ -165,6 +165,42 @@ for clip in check(track, "Track.1")["children"]:
   [ "$(ffprobe -v error -show_chapters -of json with.mkv | jq '.chapters[1].start')" = 1500000000 ]
 }
 
+# at_frames VIDEO: leaves its chapters in chapters.txt, and prints for each chapter of the file that FFmpeg makes of the
+# two "at", where it begins within a millisecond of its frame (0, 18 and 36), else both times.
+at_frames() {
+  vfm-clip --shots-only --format chapters "$1" >chapters.txt
+  quiet_ffmpeg -y -i "$1" -i chapters.txt -map 0 -map_chapters 1 -c copy with.mkv
+  paste <(ffprobe -v error -show_chapters -of json with.mkv | jq '.chapters[].start / 1e6') \
+    <(ffprobe -v error -select_streams v -show_entries frame=best_effort_timestamp -of csv=p=0 with.mkv |
+      grep -o '[0-9][0-9]*' | sed -n '1p;19p;37p') | awk '{ print ($1 - $2) ^ 2 <= 1 ? "at" : $0 }' | paste -sd ' '
+}
+
+@test "chapters begin with their frames, also where sound comes before the picture" {
+  local video
+  quiet_ffmpeg -itsoffset 0.25 -i shots.mp4 -f lavfi -i sine=duration=5 -map 0 -map 1 -c:v copy -c:a aac \
+    -output_ts_offset 3 lead.mkv
+  quiet_ffmpeg -i lead.mkv -c copy lead.ts
+  quiet_ffmpeg -i lead.mkv -c copy lead.mp4
+  quiet_ffmpeg -itsoffset 0.25 -i sound.mp4 -i sound.mp4 -map 1:v -map 0:a -c copy lag.mkv
+  for video in lead.mkv lead.ts lead.mp4 lag.mkv late.ts; do
+    [ "$(at_frames $video)" = "at at at" ]
+    vfm-clip --shots-only --format chapters --isolate $video | cmp - chapters.txt
+  done
+  # AAC's first packet comes 23 ms before its sound.
+  [ "$(vfm-clip --shots-only --format chapters lead.mkv | grep -m 1 START)" = START=273 ]
+  [ "$(vfm-clip --shots-only --format chapters lag.mkv | grep -m 1 START)" = START=0 ]
+}
+
+@test "an edit decision list leaves out a video of more frames a second than a timecode has, and says so" {
+  make_video fast.mp4 1 "testsrc2=size=96x64:rate=120"
+  run --separate-stderr vfm-clip --shots-only --format edl fast.mp4 shots.mp4
+  [ "$status" -eq 1 ]
+  [ "$stderr" = "vfm-clip: 'fast.mp4': the timecodes of an edit decision list count at most 100 frames a second, and it has 120; take --format otio, csv or json" ]
+  [ "$output" = "$(vfm-clip --shots-only --format edl shots.mp4)" ]
+  vfm-clip --shots-only --format otio fast.mp4 >fast.otio
+  [ "$(shots_otio fast.otio)" = "fast.mp4 0.000000 1.000000 120" ]
+}
+
 @test "--thresholds: from one decoding what each --threshold finds" {
   make_video restless.mp4 2 "mandelbrot=size=96x64:rate=12"
   for detector in combined content adaptive; do

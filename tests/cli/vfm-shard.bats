@@ -109,7 +109,24 @@ keys() { members "$1" '*.json' | jq -r .key | sort; }
   # A split that no source is left for is said, not hidden.
   echo '{"shard":"z","key":"k","json":{"source":"one"}}' | make_shards in >z.jsonl
   vfm-shard --split a=0.5,b=0.5 -o z <z.jsonl 2>err >/dev/null
-  grep -q "split 'b' is empty" err
+  [ "$(cat err)" = "vfm-shard: split 'b' is empty: there is only 1 source to assign" ]
+  # So is that some count as one, and, in the next run, that none was left to assign.
+  for i in 0 1 2; do
+    echo '{"shard":"y","key":"own'$i'","json":{"source":"v'$i'"}}'
+    echo '{"shard":"y","key":"same'$i'","bytes":"shared","json":{"source":"v'$i'"}}'
+  done | make_shards in >y.jsonl
+  vfm-shard --split a=0.5,b=0.5 -o y <y.jsonl 2>err >y.first
+  [ "$(cat err)" = "vfm-shard: split 'b' is empty: there is only 1 source to assign; sources that hold duplicates of one another count as one" ]
+  vfm-shard --split a=0.5,b=0.5 -o y <y.jsonl 2>err >y.again
+  [ "$(cat err)" = "vfm-shard: split 'b' is empty: an earlier run assigned all sources, and they stay; --force assigns all anew" ]
+  cmp y.first y.again
+  # A new source goes where one is wanted; where two splits are empty, one stays so.
+  echo '{"shard":"x","key":"k","json":{"source":"new"}}' | make_shards in >x.jsonl
+  cat y.jsonl x.jsonl | vfm-shard --split a=0.5,b=0.5 -o y 2>err >/dev/null
+  [ ! -s err ]
+  vfm-shard --split a=0.4,b=0.3,c=0.3 -o w <y.jsonl 2>/dev/null >/dev/null
+  cat y.jsonl x.jsonl | vfm-shard --split a=0.4,b=0.3,c=0.3 -o w 2>err >/dev/null
+  grep -E "^vfm-shard: split '[bc]' is empty: there is only 1 source to assign; an earlier run assigned the others$" err
 }
 
 # A condition that no machine computes to its end: a join of eight tables of 100 rows.

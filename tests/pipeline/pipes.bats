@@ -127,6 +127,60 @@ again() {
   [ "$status" -eq 0 ]
 }
 
+@test "make goes on without a video that cannot be used, tells it, and then does nothing" {
+  corpus raw
+  again first
+  cp out/latents.jsonl before.jsonl
+  echo 'no video' >raw/bad.mp4
+  make -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out >log 2>err
+  grep -F "vfm-clip: cannot open 'raw/bad.mp4'" err
+  grep -F 'make: out/clips.jsonl is without what is told above' err
+  [ "$(jq -r .input out/clips/errors.jsonl)" = raw/bad.mp4 ]
+  cmp out/latents.jsonl before.jsonl
+  run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+  # Another one is taken in while the bad one is there.
+  make_video raw/new.mp4 3 "cellauto=size=96x64:rate=12:rule=110"
+  again added
+  jq -r .source out/clips.jsonl | grep -x raw/new.mp4
+  grep -q '^latents/' added
+  rm raw/bad.mp4
+  run make -s -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+  [ ! -e out/clips/errors.jsonl ]
+}
+
+@test "make ends where a tool fails or is killed, and keeps no list of it" {
+  # Nothing at all can be used: no list for the tools behind.
+  mkdir none bin
+  echo 'no video' >none/bad.mp4
+  run make -s -f "$VFM_ROOT/examples/Makefile" RAW=none OUT=nothing
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no clips"* ]]
+  [ ! -e nothing/clips.jsonl ]
+  corpus raw
+  echo 'no video' >raw/bad.mp4
+  # The real tool, after which its status, or its list, becomes another.
+  printf '#!/bin/sh\n%s "$@" | { eval "$VFM_TEST_FILTER"; }\n%s\n' "$(command -v vfm-clip)" \
+    'eval "$VFM_TEST_END"' >bin/vfm-clip
+  chmod +x bin/vfm-clip
+  export VFM_TEST_FILTER VFM_TEST_END
+  while IFS='|' read -r VFM_TEST_FILTER VFM_TEST_END; do
+    run env PATH="$PWD/bin:$PATH" make -s -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+    [ "$status" -eq 2 ]
+    [ -z "$(find out -maxdepth 1 -name '*.jsonl')" ]
+  done <<'END'
+cat|exit 2
+cat|kill -9 $$
+sed '$d'|exit 1
+head -c -5|exit 1
+END
+  VFM_TEST_FILTER=cat VFM_TEST_END='exit 1'
+  PATH="$PWD/bin:$PATH" make -s -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ -s out/latents.jsonl ]
+}
+
 @test "what --without takes out of a dataset leaves its latents, and nothing before it is done again" {
   corpus raw
   vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed >m.jsonl

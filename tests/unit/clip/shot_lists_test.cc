@@ -36,6 +36,12 @@ TEST_CASE("an edit decision list goes on from video to video, each on a whole se
   CHECK(edl.add({"b.mp4", {30000, 1001}, {{30 * 3661 + 5, 30 * 3661 + 35, 0, 1}}}) ==
         "\n003  AX       V     C        01:01:01:05 01:01:02:05 01:01:04:05 01:01:05:05\n"
         "* FROM CLIP NAME: b.mp4\n* SOURCE FILE: b.mp4\n");
+  // Two digits are for frames 0 to 99.
+  ShotsEdl::check_rate("d.mp4", {100, 1});
+  ShotsEdl::check_rate("d.mp4", {0, 1});
+  CHECK_THROWS_WITH(ShotsEdl::check_rate("d.mp4", {120000, 1001}),
+                    Catch::Contains("'d.mp4'") && Catch::Contains("119.88") &&
+                        Catch::Contains("--format otio, csv or json"));
   // No rate is known: a frame is a second.
   CHECK(edl.add({"c.mp4", {0, 1}, {{0, 2, 0, 2}}}).find("00:00:00:00 00:00:02:00 01:01:06:00") !=
         std::string::npos);
@@ -84,6 +90,11 @@ TEST_CASE("chapters go on from video to video, in each one's ticks, and no name 
         "[CHAPTER]\nTIMEBASE=1/90\nSTART=18\nEND=45\ntitle=a\\=b\\;\\#\\\\?TITLE\u00e9.mp4 2\n");
   CHECK(chapters.add({"b", {25, 1}, {{0, 5, 0, 0.2, 0, 200}}, {1, 1000}}) ==
         "[CHAPTER]\nTIMEBASE=1/1000\nSTART=500\nEND=700\ntitle=b 1\n");
+  // Its container begins 21 ms before its first frame.
+  CHECK(chapters.add({"c", {25, 1}, {{0, 5, 0, 0.2, 0, 200}}, {1, 1000}, 21}) ==
+        "[CHAPTER]\nTIMEBASE=1/1000\nSTART=721\nEND=921\ntitle=c 1\n");
+  CHECK(chapters.add({"d", {25, 1}, {{0, 5, 0, 0.2, 0, 20}}, {1, 100}}) ==
+        "[CHAPTER]\nTIMEBASE=1/100\nSTART=92\nEND=112\ntitle=d 1\n");
 }
 
 TEST_CASE("a change of shot as JSON has its time in seconds, to six digits") {

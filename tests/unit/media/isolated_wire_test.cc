@@ -123,6 +123,7 @@ TEST_CASE("what a child says of a stream comes back, or is none") {
   info.time_base = {1, 12800};
   info.frame_rate = {25, 1};
   info.rotation = 270;
+  info.start = -0.021;
   const std::string text = pack_info(info);
   CHECK(pack_info(parse_info(text)) == text);
   const Json whole = parse_json(text, "text");
