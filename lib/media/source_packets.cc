@@ -191,8 +191,8 @@ PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) cons
   PacketPtr out = with_bytes(packet, join_units(units));
   // A reader that seeks to it would miss what leads to it: decord then gives other frames than
   // asked for. It is not called a key frame. Nor is a recovery point of H.264.
-  open = open || (codec == AV_CODEC_ID_H264 &&
-                  !is_clean_start(codec, packet_bytes(packet), length_size));
+  open = open ||
+         (codec == AV_CODEC_ID_H264 && !is_clean_start(codec, packet_bytes(packet), length_size));
   if (open) out->flags &= ~AV_PKT_FLAG_KEY;
   return out;
 }

@@ -122,8 +122,9 @@ TEST_CASE("a folder is waited for that its last program still has for a moment, 
   const File second = lock_folder(path);
   dying.join();
   CHECK_THROWS_WITH(lock_folder(path),
-                    "'" + path + "' is in use by another program that writes it; wait for it, or "
-                                 "choose another folder");
+                    "'" + path +
+                        "' is in use by another program that writes it; wait for it, or "
+                        "choose another folder");
 }
 
 TEST_CASE("update_file leaves equal contents alone") {
