@@ -133,9 +133,10 @@ std::string shots_csv(const ShotsOfVideo& video) {
 
 void ShotsEdl::check_rate(const std::string& path, Rational frame_rate) {
   if (edl_rate(frame_rate) > kMostEdlRate)
-    fail("'{}': the timecodes of an edit decision list count at most {} frames a second, and it has "
-         "{:.6g}; take --format otio, csv or json",
-         path, kMostEdlRate, frame_rate.value());
+    fail(
+        "'{}': the timecodes of an edit decision list count at most {} frames a second, and it has "
+        "{:.6g}; take --format otio, csv or json",
+        path, kMostEdlRate, frame_rate.value());
 }
 
 std::string ShotsEdl::header() const {
