@@ -531,7 +531,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   rm t5/spiece.model
   refused t5 "'t5' has no tokenizer"
   truncate -s 1T t5/config.json  # of holes alone
-  refused t5 "/t5/config.json' has 1.0 TiB, and at most 64.0 MiB are read"
+  refused t5 "'t5/config.json' has 1.0 TiB, and at most 64.0 MiB are read"
 }
 
 @test "search by text: words, misspelled words, any script" {
