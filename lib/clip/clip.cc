@@ -28,6 +28,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "media/encode_sessions.h"
 #include "media/encoder.h"
 #include "shard/input_totals.h"
 
@@ -330,7 +331,7 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
 }  // namespace
 
 void check_encoders(ClipRecipe recipe) {
-  choose_encoders(recipe);
+  if (!media::encodes_on_gpu(recipe.encoder)) choose_encoders(recipe);
 }
 
 long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {

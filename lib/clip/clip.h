@@ -112,7 +112,7 @@ struct ClipOptions {
 };
 
 /// Throws Error{usage} where the recipe's encoders are not there, or take no such preset, quality
-/// or depth. So does run(), before any work.
+/// or depth; of one that works on a GPU run() knows more. So does run(), before any work.
 void check_encoders(ClipRecipe recipe);
 
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in the order of the

@@ -87,7 +87,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   rm -rf there
   fails 1 dies_at 1 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar
   grep -q "^vfm-pack: no card is left for vfm-pack: 'cpu 0': .*SIGKILL" err
-  dies_at 4 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar >/dev/null 2>err
+  dies_at 6 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar >/dev/null 2>err
   grep -q "the worker on cpu 0 is started again" err
   pack --devices cpu -o there a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
   diff -r here there
