@@ -10,6 +10,10 @@
 namespace vfm::media {
 
 void LaidSound::open_converter(const AVFrame& from) {
+  // A frame at a rate that only a hostile file has would become gigabytes.
+  constexpr int kMostTimes = 100;
+  if (from.sample_rate < rate_ / kMostTimes)
+    fail("sound of {} Hz is not made sound of {} Hz", from.sample_rate, rate_);
   AVChannelLayout layout = positioned(from);
   SwrContext* raw = nullptr;
   const int result =

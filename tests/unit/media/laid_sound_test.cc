@@ -87,3 +87,11 @@ TEST_CASE("sound whose rate changes is all there, each sample once and in its pl
   CHECK(twice <= rates.size());
   CHECK(wrong == 0);
 }
+
+TEST_CASE("sound whose rate falls to next to nothing is refused, as it would need any memory") {
+  LaidSound sound(AV_CHANNEL_LAYOUT_STEREO, kLaidRate, kLaidRate);
+  CHECK(sound.lay(*laid_frame(kLaidRate, 0, kLaidPiece), 0.0).times > 0);
+  CHECK_THROWS_WITH(sound.lay(*laid_frame(16, 0, kLaidPiece), std::nullopt),
+                    "sound of 16 Hz is not made sound of 48000 Hz");
+  CHECK_NOTHROW(sound.lay(*laid_frame(8000, 0, kLaidPiece), std::nullopt));
+}
