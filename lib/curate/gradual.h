@@ -17,8 +17,8 @@
 //
 // Wipe: wipe.h tells it from the frames between two that hold.
 //
-// Constant memory: pictures of 16 x 16 cells for the last kGradualLag frames. Thread-safety: one
-// thread.
+// Constant memory: a mebibyte, for the small pictures of the last 128 frames and their means over
+// 4 x 4 cells. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -62,8 +62,8 @@ class GradualDetector {
   /// The first frame of the run of one colour that the video is in now, if a fade led into it.
   std::optional<std::int64_t> open_fade() const;
   /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do,
-  /// or have the same colours, which `away` has not;
-  /// not if one of them is no more or not yet known (of the last 127, all are).
+  /// or have the same colours, which `away` has not; not if one of them is no more or not yet known
+  /// (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
   /// Whether the scene before a change is the one after it, by its edges (same_view.h).
   bool one_view(const GradualChange& change) const;

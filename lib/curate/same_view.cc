@@ -32,7 +32,7 @@ struct Offset {
   int x = 0, y = 0;
 };
 
-struct Products {
+struct EdgeProducts {
   float aa = 0, bb = 0, ab = 0, n = 0;
   float correlation(float floor) const {
     return ab / std::sqrt((aa + floor * n) * (bb + floor * n));
@@ -41,11 +41,11 @@ struct Products {
 
 /// Sums over the box [left, right) x [top, bottom) of b, and what of `a` moved there.
 template <int kSide>
-Products products(const Edges<kSide>& a, const Edges<kSide>& b, int left, int top, int right,
-                  int bottom, Offset s) {
+EdgeProducts products(const Edges<kSide>& a, const Edges<kSide>& b, int left, int top, int right,
+                      int bottom, Offset s) {
   left = std::max({left, s.x, 0}), right = std::min({right, kSide + s.x, kSide});
   top = std::max({top, s.y, 0}), bottom = std::min({bottom, kSide + s.y, kSide});
-  Products out;
+  EdgeProducts out;
   if (left >= right || top >= bottom) return out;
   for (int y = top; y < bottom; ++y) {
     const std::int16_t* p = a.data() + (y - s.y) * kSide - s.x;
@@ -73,7 +73,7 @@ Offset whole_shift(const SmallPicture& a, const SmallPicture& b, const ActiveAre
   constexpr int kReach = kHalfSide / 2;
   for (int y = -kReach; y <= kReach; ++y) {
     for (int x = -kReach; x <= kReach; ++x) {
-      const Products s = products<kHalfSide>(ea, eb, 0, 0, kHalfSide, kHalfSide, {x, y});
+      const EdgeProducts s = products<kHalfSide>(ea, eb, 0, 0, kHalfSide, kHalfSide, {x, y});
       const float c = s.correlation(kFloor);
       if (c > most) most = c, best = {2 * x, 2 * y};
     }
@@ -84,7 +84,7 @@ Offset whole_shift(const SmallPicture& a, const SmallPicture& b, const ActiveAre
 /// Whether the edges of one part of `b` are in `a`, moved by about `whole`.
 struct Part {
   bool edged = false, same = false;
-  Products products;  // if they are the same
+  EdgeProducts products;  // if they are the same
 };
 Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int column, int row,
                   Offset whole) {
@@ -98,7 +98,7 @@ Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int colu
   Offset at;
   for (int y = whole.y - kNear; y <= whole.y + kNear; ++y) {
     for (int x = whole.x - kNear; x <= whole.x + kNear; ++x) {
-      const Products s = moved(x, y);
+      const EdgeProducts s = moved(x, y);
       if (s.n < kPart * kPart / 2 || std::max(s.aa, s.bb) < kEdged * s.n) continue;
       part.edged = true;
       if (const float c = s.correlation(kFloor / 4); c > best)
