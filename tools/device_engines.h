@@ -101,7 +101,7 @@ class DeviceEngines {
                                        EngineSessions::Wait wait) {
     auto sessions =
         std::make_unique<EngineSessions>(jobs_.share, std::move(cards), program_, kind, wait);
-    if (jobs_.share.empty()) devices_.keep_for(*sessions);
+    devices_.keep_for(*sessions, !jobs_.share.empty());
     return sessions;
   }
 

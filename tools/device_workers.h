@@ -33,11 +33,11 @@ struct DevicesOptions {
     if (found_.empty() && !devices.empty()) found_ = cards::find_cards(devices);
     return found_;
   }
-  /// Without --share no model of this program can know of its sessions: what they have is kept from
-  /// the cards that are given from now on.
-  void keep_for(const EngineSessions& sessions) {
+  /// What sessions of this program have of the cards that are given from now on is not its models'.
+  /// Without --share the models cannot know how much of it is in use: it counts as not there.
+  void keep_for(const EngineSessions& sessions, bool shared) {
     for (Card& card : found_)
-      card.memory -= sessions.kept_bytes(card);
+      (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);
   }
 
  private:

@@ -27,7 +27,7 @@ std::string memory_text(std::int64_t bytes) {
 
 /// What it must have of a card: a model, or what sessions stand on, with all of these.
 std::int64_t least_memory(const Card& card, const CardNeed& need) {
-  return need.memory + (need.kind == CardKind::compute ? 0 : card.sessions * kSessionBytes);
+  return need.memory + (need.kind == CardKind::compute ? card.kept : card.sessions * kSessionBytes);
 }
 
 /// Those that have sessions where these are needed. Throws where none has.

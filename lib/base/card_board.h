@@ -51,6 +51,8 @@ struct Card {
   std::string name;         ///< that no other card of the machine has: "GPU-5e6b...", "cpu 0"
   std::int64_t memory = 0;  ///< bytes that models and sessions may have, of all programs together
   int sessions = 0;         ///< of decoding, or of encoding, whichever is needed, likewise
+  /// Of `memory`, what sessions of the same program always have: none of its models fit in them.
+  std::int64_t kept = 0;
 };
 
 /// Of a stage.

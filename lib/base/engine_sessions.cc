@@ -34,6 +34,7 @@ bool may_wait_for(CardKind kind) {
 
 struct EngineSessions::State {
   CardKind kind = CardKind::decode;
+  int most = 1 << 20;  // of one card, that are taken at once
   bool waits = false;
   std::optional<CardBoard> board;
   std::atomic<int> own = 0;  // without a board: those that are free
@@ -73,6 +74,9 @@ EngineSessions::EngineSessions(const std::string& share, std::vector<Card> cards
   need.stage = stage;
   need.kind = kind;
   need.memory = kContextBytes;
+  if (kind == CardKind::encode) state_->most = 1;
+  for (const Card& card : cards)
+    if (kind == CardKind::encode) state_->most = std::max(state_->most, card.sessions);
   state_->board.emplace(share, std::move(cards), std::move(need), CardBoard::Actions{});
 }
 
@@ -85,7 +89,7 @@ EngineSessions::~EngineSessions() = default;
 std::shared_ptr<EngineSessions::Session> EngineSessions::take(std::int64_t bytes, Wait wait) {
   State& s = *state_;
   const auto count = static_cast<int>(
-      std::clamp<std::int64_t>((bytes + kSessionBytes - 1) / kSessionBytes, 1, 1 << 20));
+      std::clamp<std::int64_t>((bytes + kSessionBytes - 1) / kSessionBytes, 1, s.most));
   if (s.board) {
     auto lease = s.board->take_sessions(count, false);
     if (!lease && s.waits && wait == Wait::yes && may_wait_for(s.kind)) {

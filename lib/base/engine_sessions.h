@@ -45,9 +45,10 @@ class EngineSessions {
     virtual ~Session() = default;
     int gpu = 0;  ///< Card::index
   };
-  /// As many sessions of one card as need so many bytes. Null: there are none, now or for as long
-  /// as the models stay that are there, or `wait` says that this one does not wait either. Heeds a
-  /// stop, as CardBoard::take() does, and throws what that throws.
+  /// As many sessions of one card as need so many bytes; of encoding, which nothing else can do, at
+  /// most all that a card has: what is needed beyond that is not counted. Null: there are none, now
+  /// or for as long as the models stay that are there, or `wait` says that this one does not wait
+  /// either. Heeds a stop, as CardBoard::take() does, and throws what that throws.
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
   /// The card cannot do it: it is left out, as CardBoard::fail() says. Not of own ones.
   void fail(std::shared_ptr<Session> session, const std::string& why);

@@ -7,7 +7,7 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // of LoudnessMeter
+constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // as LoudnessMeter
 
 CodecPtr open_audio_decoder(const AudioPackets& packets) {
   const AVStream& stream = *packets.stream();
@@ -31,13 +31,30 @@ AVChannelLayout positioned(const AVFrame& frame) {
   const AVChannelLayout& from = frame.ch_layout;
   if (frame.sample_rate < kLeastRate || frame.sample_rate > kMostRate || from.nb_channels < 1 ||
       from.nb_channels > kMostChannels)
-    fail("sound of {} Hz in {} channels is not measured", frame.sample_rate, from.nb_channels);
+    fail("sound of {} Hz in {} channels is not read here ({} Hz to {} Hz, at most {} channels)",
+         frame.sample_rate, from.nb_channels, kLeastRate, kMostRate, kMostChannels);
   AVChannelLayout layout{};
   if (from.order == AV_CHANNEL_ORDER_UNSPEC)
     av_channel_layout_default(&layout, from.nb_channels);
   else
     av_channel_layout_copy(&layout, &from);
   return layout;
+}
+
+SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
+                      int rate) {
+  constexpr int kMostTimes = 100;
+  AVChannelLayout from = positioned(frame);
+  SwrContext* raw = nullptr;
+  const bool enough = frame.sample_rate >= rate / kMostTimes;
+  const bool set = enough && swr_alloc_set_opts2(&raw, &layout, format, rate, &from,
+                                                 static_cast<AVSampleFormat>(frame.format),
+                                                 frame.sample_rate, 0, nullptr) >= 0;
+  av_channel_layout_uninit(&from);
+  SwrPtr converter(raw);
+  if (!enough) fail("sound of {} Hz is not made sound of {} Hz", frame.sample_rate, rate);
+  if (!set || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", frame.sample_rate);
+  return converter;
 }
 
 void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt,

@@ -16,8 +16,16 @@ namespace vfm::media {
 inline constexpr AVRational kPreRoll{80, 1000};
 
 /// The channels of a decoded frame as a layout that has positions, which the caller frees. Throws
-/// Error of sound that is not measured: outside 16 Hz to 1 MHz, or 1 to 64 channels.
+/// Error of sound that is not read: outside 16 Hz to 1 MHz, or 1 to 64 channels. (Filters of any
+/// rate that a file can claim would take gigabytes.)
 AVChannelLayout positioned(const AVFrame& frame);
+
+/// What makes sound like that of `frame` sound of `layout`, `format` and `rate`. Throws Error of
+/// what positioned() refuses, of sound at less than a hundredth of the rate (a frame that only a
+/// hostile file has would become gigabytes), and where swresample cannot.
+/// `layout` stays its owner's.
+SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
+                      int rate);
 
 /// Gives `take` the frames of the span in order, with the lead that decoders need, until it says
 /// false. `at`: seconds after the beginning of the span, may be negative; nothing: right after the

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "media/audio_decoding.h"
 
 namespace vfm::media {
 namespace {
@@ -71,35 +72,14 @@ AudioCanvas::~AudioCanvas() {
   av_channel_layout_uninit(&from_layout_);
 }
 
-void AudioCanvas::open_converter(const AVFrame& from) {
-  // Filters of any rate that a file can claim would take gigabytes.
-  constexpr int kMostRate = 1'000'000, kMostChannels = 64;
-  if (from.sample_rate > kMostRate || from.ch_layout.nb_channels > kMostChannels)
-    fail("sound of {} Hz in {} channels is more than is read here ({} Hz, {} channels)",
-         from.sample_rate, from.ch_layout.nb_channels, kMostRate, kMostChannels);
-  SwrContext* raw = nullptr;
-  AVChannelLayout layout{};
-  // swresample cannot mix channels without positions.
-  if (from.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC)
-    av_channel_layout_default(&layout, from.ch_layout.nb_channels);
-  else
-    av_channel_layout_copy(&layout, &from.ch_layout);
-  const int result =
-      swr_alloc_set_opts2(&raw, &layout_, AV_SAMPLE_FMT_FLTP, rate_, &layout,
-                          static_cast<AVSampleFormat>(from.format), from.sample_rate, 0, nullptr);
-  av_channel_layout_uninit(&layout);
-  converter_.reset(raw);
-  if (result < 0 || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", from.sample_rate);
-  from_rate_ = from.sample_rate;
-  from_format_ = from.format;
-  av_channel_layout_copy(&from_layout_, &from.ch_layout);
-}
-
 void AudioCanvas::put(const AVFrame& frame, std::optional<double> at) {
   if (frame.nb_samples <= 0 || frame.sample_rate <= 0) return;
   if (!converter_ || frame.sample_rate != from_rate_ || frame.format != from_format_ ||
-      av_channel_layout_compare(&frame.ch_layout, &from_layout_) != 0)
-    open_converter(frame);
+      av_channel_layout_compare(&frame.ch_layout, &from_layout_) != 0) {
+    converter_ = open_converter(frame, layout_, AV_SAMPLE_FMT_FLTP, rate_);
+    from_rate_ = frame.sample_rate, from_format_ = frame.format;
+    av_channel_layout_copy(&from_layout_, &frame.ch_layout);
+  }
   if (at) {
     // What the converter still holds comes out first.
     const std::int64_t held = swr_get_delay(converter_.get(), rate_);

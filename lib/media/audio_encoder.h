@@ -33,7 +33,6 @@ class AudioCanvas {
  private:
   void open_encoder();
   void convert(const std::uint8_t** data, int count);
-  void open_converter(const AVFrame& from);
   void place(const std::vector<std::vector<float>>& samples, std::int64_t count);
 
   int rate_ = 0;

@@ -68,6 +68,7 @@ bool leaves_holes(AVCodecID codec) {
 }  // namespace
 
 Decoder::State::State(const Source& from, const DecodeOptions& how) : source(from), options(how) {
+  if (options.hardware) kept_hardware = options.hardware->weak_from_this().lock();
   open();
   describe();
 }

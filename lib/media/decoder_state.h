@@ -52,6 +52,9 @@ struct Decoder::State {
 
   Source source;
   DecodeOptions options;
+  /// Of options.hardware, where it is shared: a decoding that was left behind may outlive its
+  /// owner.
+  std::shared_ptr<const HardwareDecoder> kept_hardware;
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;

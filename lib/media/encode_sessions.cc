@@ -49,7 +49,7 @@ std::shared_ptr<EngineSessions::Session> take_encode_session(const EncoderKind& 
   for (;;) {
     auto session = g_sessions->take(nvenc_session_bytes(width, height));
     if (!session)
-      fail("no GPU has the memory for encoder '{}' and pictures of {}x{} beside what is there",
+      fail("no GPU has sessions for encoder '{}' and pictures of {}x{} beside the models there",
            kind.name, width, height);
     const std::string why = why_not_there(kind, session->gpu);
     if (why.empty()) return session;

@@ -12,7 +12,7 @@
 namespace vfm::media {
 
 /// Thread-safety: const members from any thread.
-class HardwareDecoder {
+class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
  public:
   virtual ~HardwareDecoder() = default;
   /// Where decoders take sessions; null: they need none.

@@ -9,23 +9,6 @@
 
 namespace vfm::media {
 
-void LaidSound::open_converter(const AVFrame& from) {
-  // A frame at a rate that only a hostile file has would become gigabytes.
-  constexpr int kMostTimes = 100;
-  if (from.sample_rate < rate_ / kMostTimes)
-    fail("sound of {} Hz is not made sound of {} Hz", from.sample_rate, rate_);
-  AVChannelLayout layout = positioned(from);
-  SwrContext* raw = nullptr;
-  const int result =
-      swr_alloc_set_opts2(&raw, &layout_, AV_SAMPLE_FMT_FLT, rate_, &layout,
-                          static_cast<AVSampleFormat>(from.format), from.sample_rate, 0, nullptr);
-  av_channel_layout_uninit(&layout);
-  converter_.reset(raw);
-  if (result < 0 || swr_init(raw) < 0) fail("cannot convert sound of {} Hz", from.sample_rate);
-  from_rate_ = from.sample_rate, from_format_ = from.format;
-  from_channels_ = from.ch_layout.nb_channels;
-}
-
 /// What the converter holds goes to the beginning of samples_: how many times.
 std::size_t LaidSound::drain() {
   const int room = converter_ ? swr_get_out_samples(converter_.get(), 0) : 0;
@@ -42,7 +25,9 @@ LaidSound::Part LaidSound::lay(const AVFrame& frame, std::optional<double> at) {
   if (!converter_ || frame.sample_rate != from_rate_ || frame.format != from_format_ ||
       frame.ch_layout.nb_channels != from_channels_) {
     held = drain();
-    open_converter(frame);
+    converter_ = open_converter(frame, layout_, AV_SAMPLE_FMT_FLT, rate_);
+    from_rate_ = frame.sample_rate, from_format_ = frame.format;
+    from_channels_ = frame.ch_layout.nb_channels;
   }
   const int room = swr_get_out_samples(converter_.get(), frame.nb_samples);
   if (room <= 0) return {};

@@ -39,7 +39,6 @@ class LaidSound {
   std::int64_t length() const { return length_; }
 
  private:
-  void open_converter(const AVFrame& from);
   std::size_t drain();
 
   AVChannelLayout layout_;

@@ -36,7 +36,7 @@ class Tokenizer {
   virtual std::shared_ptr<const TokenBytes> token_bytes() const;
 };
 
-/// Of the bytes of a tokenizer.json, named `what` in errors. Throws Error{usage}.
+/// Of the bytes of a tokenizer.json, at most 64 MiB, named `what` in errors. Throws Error{usage}.
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what);
 
 /// Of the bytes of a sentencepiece model, as T5 uses it: `sentinels` tokens <extra_id_0>,

@@ -278,6 +278,9 @@ std::shared_ptr<const TokenBytes> Tokenizer::token_bytes() const {
 }
 
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;  // the largest that there are have 30 MB
+  if (json.size() > kMost)
+    fail_usage("{} has {} bytes, and at most {} are read", what, json.size(), kMost);
   // Also of a member of the wrong type: the file is at fault in any case.
   return as_usage([&] { return std::make_unique<JsonTokenizer>(parse(json, what), what); });
 }

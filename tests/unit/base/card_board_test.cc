@@ -473,6 +473,9 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
                     Catch::Contains("stage needs 20 B of a card's memory") &&
                         Catch::Contains("have 10 B at most; name a card that has more"));
+  auto halved = cards_of(2, 30);
+  halved[0].kept = halved[1].kept = 11;
+  CHECK_THROWS_WITH(CardBoard("", halved, need, {}), Catch::Contains("stage needs 31 B of a card"));
   CardNeed encodes = need;
   encodes.kind = CardKind::encode;
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),

@@ -201,6 +201,12 @@ TEST_CASE("large pictures take several sessions of one card, and none that no ca
   held.erase(held.begin() + 1);
   waits.join();
   CHECK(got == 1);
+  // Software would decode it; but who encodes has all that a card has.
+  EngineSessions encodes("", cards_with({3, 4}), "own", CardKind::encode, Wait::yes);
+  const auto all = encodes.take(100 * kSessionBytes, Wait::no);
+  REQUIRE(all);
+  CHECK(all->gpu == 1);
+  CHECK(encodes.take(1, Wait::no)->gpu == 0);
 }
 
 TEST_CASE("a thread that has a session waits for none that comes before it") {
