@@ -42,6 +42,8 @@ float content_difference(const FrameFeatures& a, const FrameFeatures& b);
 
 /// 1 - Pearson correlation of the histograms, the larger of luma and chroma: 0 same, 1 unrelated.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
+/// Up to the first two pictures have the colours of one scene, above the second those of two.
+inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 
 /// 1 - normalised covariance of the cells of both pictures (luma and chroma) within their joint
 /// area: 0 the same structure whatever the brightness and contrast, 1 unrelated, up to 2 for

@@ -11,7 +11,6 @@ namespace vfm::curate {
 /// Whether frames i and k have the same colours, which `away` has not: where a scene moves so much,
 /// or is so soft, that place says little.
 bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const {
-  constexpr float kColours = 0.05f, kOthers = 0.25f;  // histogram_difference of one scene, of two
   const Tiny &first = at(i), &last = at(k);
   // Most scenes differ in this already.
   if (std::abs(first.mean[0] - last.mean[0]) > 8 ||
@@ -20,10 +19,10 @@ bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t 
   FrameFeatures a, b;
   a.picture = first.picture, b.picture = last.picture;
   complete_features(a), complete_features(b);
-  if (histogram_difference(a, b) > kColours) return false;
+  if (histogram_difference(a, b) > kSameColours) return false;
   b.picture = at(away).picture;
   complete_features(b);
-  return histogram_difference(a, b) > kOthers;
+  return histogram_difference(a, b) > kOtherColours;
 }
 
 bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const {

@@ -171,7 +171,6 @@ bool ShotDetector::same_around(std::int64_t i, std::int64_t f, std::int64_t k) c
 /// that structure and place say nothing: i and k have the same colours, which f, or the frame
 /// before it, has not, and are no less alike than i and the frame as long before it.
 bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k) const {
-  constexpr float kColours = 0.05f, kOthers = 0.25f;  // histogram_difference of one scene, of two
   constexpr float kAsMuch = 1.2f;
   const std::int64_t earlier = i - (k - i);
   if (earlier < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_) return false;
@@ -179,10 +178,10 @@ bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k)
                       &after = ring_[slot(k)];
   const float restless = structure_difference(past, before);
   return restless >= kSame && structure_difference(before, after) <= kAsMuch * restless &&
-         histogram_difference(before, after) < kColours &&
-         histogram_difference(past, before) < kColours &&
+         histogram_difference(before, after) < kSameColours &&
+         histogram_difference(past, before) < kSameColours &&
          std::max(histogram_difference(before, ring_[slot(f - 1)]),
-                  histogram_difference(before, ring_[slot(f)])) > kOthers;
+                  histogram_difference(before, ring_[slot(f)])) > kOtherColours;
 }
 
 /// Whether frame f shows the edges of the one before it: in another light, with something on top,
