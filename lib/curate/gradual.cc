@@ -337,7 +337,7 @@ void GradualDetector::search_dissolves(std::int64_t now) {
     if (!c) continue;
     const bool behind = best_ && c->a >= best_->b;
     if (best_ && !behind && c->quality <= best_->quality) continue;
-    if (camera_passes(a, b)) continue;
+    if (leaps(a, b) || camera_passes(a, b)) continue;
     if (behind) found_.push_back(best_->change);
     best_ = c;
   }
@@ -358,7 +358,7 @@ std::vector<GradualChange> GradualDetector::take() {
 }
 
 std::optional<std::int64_t> GradualDetector::open_fade() const {
-  if (run_begin_ && !run_end_ && run_faded_in_) return run_begin_;
+  if (run_begin_ && !run_end_ && run_faded_in_ && run_resumes_ < 0) return run_begin_;
   return std::nullopt;
 }
 

@@ -43,6 +43,9 @@ struct GradualChange {
   bool uniform = false;     ///< around a run of frames of one colour
   bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< over in two or three frames: a cut with blended frames
+  /// Of a run of one colour that goes on one before it, as a white wall does after an explosion: one
+  /// past that one's last frame; else -1.
+  std::int64_t resumes = -1;
   float score = 0;          ///< 0 to 1: how well it fits
 };
 
@@ -65,6 +68,8 @@ class GradualDetector {
   /// or have the same colours, which `away` has not; not if one of them is no more or not yet known
   /// (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
+  /// Whether both show one ground of one colour, not black, and nothing else.
+  bool same_ground(std::int64_t i, std::int64_t k) const;
   /// Whether the scene before a change is the one after it, by its edges (same_view.h).
   bool one_view(const GradualChange& change) const;
 
@@ -101,6 +106,7 @@ class GradualDetector {
   bool moves(std::int64_t a, std::int64_t b) const;
   bool enters(std::int64_t a, std::int64_t b) const;
   bool camera_passes(std::int64_t a, std::int64_t b) const;
+  bool leaps(std::int64_t a, std::int64_t b) const;
   float between(std::int64_t a, std::int64_t middle, std::int64_t b, float alpha) const;
   bool ends_hold(std::int64_t a, std::int64_t b) const;
   void search_dissolves(std::int64_t now);
@@ -115,6 +121,8 @@ class GradualDetector {
   std::optional<std::int64_t> run_begin_, run_end_;  // of the current or just ended uniform run
   bool run_faded_in_ = false;                        // contrast ramped down into it
   bool run_cut_into_ = false;                        // or it did not fall before it
+  std::int64_t run_resumes_ = -1;                    // GradualChange::resumes
+  std::int64_t ground_end_ = -1;                     // one past the last frame of the run before
   std::vector<GradualChange> found_;
 };
 

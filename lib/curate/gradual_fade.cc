@@ -9,6 +9,7 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kRamp = 12;      // frames over which a fade must show
+constexpr int kBlast = 32;     // and what may come between two of one ground
 constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
 
 }  // namespace
@@ -45,6 +46,10 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
   } else if (!uniform && run_begin_ && !run_end_) {
     run_end_ = now;
   }
+  // What an explosion lights, or a title card hides, is there again once it has faded.
+  if (uniform && run_resumes_ < 0 && now - *run_begin_ < kRamp && ground_end_ > 0 &&
+      *run_begin_ - ground_end_ <= kBlast && same_ground(ground_end_ - 1, now))
+    run_resumes_ = ground_end_;
 }
 
 /// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
@@ -58,19 +63,23 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   };
   if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !view_moves())) {
     GradualChange change;
-    // Of a long run that a cut led into, the frames have been given away as a shot of their own.
-    change.end = run_faded_in_ || end - begin <= kGradualLag - kRamp ? begin : end;
+    // Of a long run that a cut led into, or that goes on another, the frames have been given away as a shot of their own.
+    const bool given_away = !run_faded_in_ || run_resumes_ >= 0;
+    change.end = given_away && end - begin > kGradualLag - kRamp ? end : begin;
     change.begin = change.middle = end;
     change.fade = run_faded_in_ || ramps_out;
     change.uniform = true;
     change.abrupt = run_cut_into_ && change.fade && change.end == begin;
     change.soft = !change.fade;
+    change.resumes = run_resumes_;
     change.score = 1;
     found_.push_back(change);
   }
+  ground_end_ = end;
   run_begin_.reset();
   run_end_.reset();
   run_faded_in_ = false;
+  run_resumes_ = -1;
 }
 
 }  // namespace vfm::curate

@@ -8,6 +8,32 @@
 
 namespace vfm::curate {
 
+/// Whether one step between a and b stands out from the others by half of the whole change: what is
+/// gradual has none. A flash, an explosion or a title begins by one, and hides between the frames of
+/// a window that are looked at; the ends of the window may differ by what moves.
+bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
+  constexpr std::int64_t kShort = 4;  // frames: here each step is large
+  constexpr float kLeap = 0.5f;
+  if (b - a <= kShort) return false;
+  std::vector<float> steps;
+  for (std::int64_t i = a + 1; i <= b; ++i)
+    steps.push_back(change(at(i - 1), at(i)));
+  std::sort(steps.begin(), steps.end());
+  return steps.back() - steps[steps.size() / 2] > kLeap * change(at(a), at(b));
+}
+
+/// Whether frames i and k show one ground of one colour and nothing else. Of black ones nobody can
+/// say: films part even the shortest shots by it.
+bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
+  constexpr float kBlack = 32, kSame = 16;
+  if (std::min(i, k) < std::max<std::int64_t>(0, frames_ - kRing)) return false;
+  const Tiny &first = at(i), &last = at(k);
+  if (!first.uniform || !last.uniform || first.mean[0] < kBlack) return false;
+  for (std::size_t p = 0; p < first.mean.size(); ++p)
+    if (std::abs(first.mean[p] - last.mean[p]) > kSame) return false;
+  return true;
+}
+
 /// Whether frames i and k have the same colours, which `away` has not: where a scene moves so much,
 /// or is so soft, that place says little.
 bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const {
@@ -30,7 +56,7 @@ bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t aw
   if (first < std::max<std::int64_t>(0, frames_ - kRing) || last >= frames_) return false;
   return (correlation(at(i), at(k)) > 0.65f &&
           change(at(i), at(k)) < 0.5f * change(at(i), at(away))) ||
-         same_colours(i, k, away);
+         (same_ground(i, k) && !same_ground(i, away)) || same_colours(i, k, away);
 }
 
 /// The frames next to it may show the same edges as both are mixtures of two shots; but then those

@@ -260,6 +260,7 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
 /// which it is. Also if it came little by little, and goes by this change.
 std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int64_t begin) const {
   if (!options_.gradual || end <= 0 || begin >= frames_) return std::nullopt;
+  if (gradual_.same_ground(end - 1, begin)) return begin;
   // By a cut, or after another one, a scene comes back in a new shot.
   std::int64_t last = std::min(frames_, begin + kBlast);
   for (const ShotChange& c : cuts_)
@@ -310,6 +311,7 @@ void ShotDetector::merge(std::int64_t until) {
           return other.uniform && other.end <= g.begin;
         }))
       continue;  // a dim reading of the fade that follows
+    if (g.resumes >= last_begin_) continue;  // what is before and after the run interrupts it
     const auto inside = [&](const ShotChange& c) {
       return c.frame >= g.end - 1 && c.frame <= g.begin + 1;
     };
