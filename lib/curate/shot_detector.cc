@@ -272,9 +272,8 @@ std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int6
       last = std::min(last, g.end);
   for (std::int64_t k = begin + kReturn; k < last; ++k)
     if (gradual_.same_scene(end - 1, k, begin)) return k;
-  // Behind what goes gradually, the rest of an explosion can be there for some frames more.
-  const std::int64_t latest = begin > end ? begin + 2 * kReturn : begin + 1;
-  for (std::int64_t k = begin; k < std::min(last, latest); k += kReturn / 2)
+  // The rest of an explosion can be there for some frames more.
+  for (std::int64_t k = begin; k < std::min(last, begin + 2 * kReturn); k += kReturn / 2)
     for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
       if (gradual_.same_scene(i, k, end - 1)) return k;
   return std::nullopt;
