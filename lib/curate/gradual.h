@@ -72,6 +72,8 @@ class GradualDetector {
   bool same_ground(std::int64_t i, std::int64_t k) const;
   /// Whether the scene before a change is the one after it, by its edges (same_view.h).
   bool one_view(const GradualChange& change) const;
+  /// Whether frames i and k are of one view, by the same; not if one of them is no more.
+  bool one_view(std::int64_t i, std::int64_t k) const;
 
  private:
   static constexpr int kCells = 256 + 64 + 64;

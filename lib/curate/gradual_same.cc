@@ -59,6 +59,13 @@ bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t aw
          (same_ground(i, k) && !same_ground(i, away)) || same_colours(i, k, away);
 }
 
+bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
+  if (i < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_) return false;
+  const SmallPicture &a = at(i).picture, &b = at(k).picture;
+  const SharedEdges e = shared_edges(a, b, join(active_area(a), active_area(b)));
+  return e.most() && std::abs(std::log(e.strength)) < std::log(2.f);
+}
+
 /// The frames next to it may show the same edges as both are mixtures of two shots; but then those
 /// of one are stronger. So well before and after it, too, as a change can be longer than was found;
 /// and still earlier: what looks like a change can be the end of an explosion.

@@ -270,12 +270,18 @@ std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int6
   for (const GradualChange& g : changes_)
     if (g.soft && g.end > begin && gradual_.same_scene(end - 1, g.begin, begin))
       last = std::min(last, g.end);
+  // It may be at its height some frames later.
   for (std::int64_t k = begin + kReturn; k < last; ++k)
-    if (gradual_.same_scene(end - 1, k, begin)) return k;
+    if (gradual_.same_scene(end - 1, k, begin) || gradual_.same_scene(end - 1, k, begin + 2))
+      return k;
   // The rest of an explosion can be there for some frames more.
   for (std::int64_t k = begin; k < std::min(last, begin + 2 * kReturn); k += kReturn / 2)
     for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
       if (gradual_.same_scene(i, k, end - 1)) return k;
+  if (begin - end > 2) return std::nullopt;
+  for (std::int64_t k = begin + kReturn; k < std::min(last, begin + kBlast); k += kReturn)
+    for (std::int64_t i = end - 1; i >= std::max(last_begin_, end - 1 - kReturn); i -= kReturn)
+      if (gradual_.one_view(i, k)) return k;
   return std::nullopt;
 }
 
