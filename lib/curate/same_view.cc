@@ -63,7 +63,7 @@ EdgeProducts products(const Edges<kSide>& a, const Edges<kSide>& b, int left, in
 constexpr float kFloor = 16;  // square of what is noise in an edge
 
 /// By how much all moved, searched on pictures of half the side: up to half of the picture.
-Offset whole_shift(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
+Offset shift_of_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
   std::array<std::uint8_t, kChromaCells> p, q;
   halve_luma(a, p), halve_luma(b, q);
   Edges<kHalfSide> ea, eb;
@@ -158,7 +158,7 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
   constexpr int kFew = 3;
   Edges<kLumaSide> ea, eb;
   find_edges<kLumaSide>(a.y.data(), area, ea), find_edges<kLumaSide>(b.y.data(), area, eb);
-  const Offset whole = whole_shift(a, b, area);
+  const Offset whole = shift_of_edges(a, b, area);
   int edged = 0, same = 0, middle = 0;
   float first = 0, second = 0;
   for (int i = 0; i < kParts * kParts; ++i) {
@@ -174,6 +174,38 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
   if (edged < kFew || same == 0 || middle < 0) return out;
   out.share = static_cast<float>(same) / static_cast<float>(edged);
   out.strength = std::sqrt(second / std::max(first, 1.f));
+  return out;
+}
+
+WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b) {
+  std::array<std::uint8_t, kChromaCells> p, q;
+  halve_luma(a, p), halve_luma(b, q);
+  // Mean difference a cell of b and what of a moved there, or more than `most`.
+  const auto difference = [&](int right, int down, float most) {
+    const int left = std::max(0, right), end = kHalfSide + std::min(0, right);
+    const int top = std::max(0, down), bottom = kHalfSide + std::min(0, down);
+    const auto cells = static_cast<float>((end - left) * (bottom - top));
+    int sum = 0;
+    for (int y = top; y < bottom && static_cast<float>(sum) <= most * cells; ++y) {
+      const int to = y * kHalfSide, from = (y - down) * kHalfSide - right;
+      for (int x = left; x < end; ++x)
+        sum += std::abs(q[to + x] - p[from + x]) + std::abs(b.u[to + x] - a.u[from + x]) +
+               std::abs(b.v[to + x] - a.v[from + x]);
+    }
+    return static_cast<float>(sum) / cells;
+  };
+  constexpr int kReach = 3 * kHalfSide / 4;
+  const float rest = difference(0, 0, 3 * 255);
+  WholeShift out;
+  float best = rest;
+  for (int y = -kReach; y <= kReach; ++y) {
+    for (int x = -kReach; x <= kReach; ++x) {
+      if (4 * (kHalfSide - std::abs(x)) * (kHalfSide - std::abs(y)) < kHalfSide * kHalfSide) continue;
+      const float now = difference(x, y, best);
+      if (now < best) best = now, out.right = 2 * x, out.down = 2 * y;
+    }
+  }
+  if (rest > 0) out.left_over = best / rest;
   return out;
 }
 

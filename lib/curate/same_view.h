@@ -26,6 +26,15 @@ struct SharedEdges {
 /// `area`: what is inside black bars of both; their edges are no scene's.
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
+/// The shift of the whole picture that explains most of how the first became the second, found by
+/// plain differences: a soft sky has no edges, but a camera that swings over it moves its colours.
+struct WholeShift {
+  int right = 0, down = 0;  ///< luma cells, even ones; at least a quarter of the picture is in both
+  float left_over = 1;      ///< difference of what is in both, shifted, by that of all at rest
+};
+/// About a millisecond.
+WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
+
 /// Whether the pictures differ in one box alone, of at most a third of them, as when a title or a
 /// lower third comes or goes over a soft ground: around it they are the same, and there is
 /// something to see there. A ground of one colour does not say that two pictures are of one view.

@@ -200,10 +200,31 @@ bool ShotDetector::one_view(std::int64_t f) const {
          scores_[slot(f + 1)].difference > least;
 }
 
+/// Whether the camera swings so fast that the picture at f seems another: one shift of the whole
+/// explains it, and about the same shift explains the frame before or after, as a camera has weight.
+bool ShotDetector::swings(std::int64_t f) const {
+  constexpr float kLeftOver = 0.3f;  // of made swings at most 0.22
+  const auto shift = [&](std::int64_t i) {
+    return whole_shift(ring_[slot(i - 1)].picture, ring_[slot(i)].picture);
+  };
+  const float least = 0.1f * scores_[slot(f)].difference;
+  std::optional<WholeShift> here;
+  for (const std::int64_t i : {f - 1, f + 1}) {
+    if (i < 1 || i >= frames_ || scores_[slot(i)].difference < least) continue;
+    if (!here) here = shift(f);
+    if (here->left_over > kLeftOver) return false;
+    const WholeShift next = shift(i);
+    if (next.left_over <= kLeftOver && 2 * std::hypot(next.right - here->right, next.down - here->down) <=
+                                           std::hypot(here->right, here->down))
+      return true;
+  }
+  return false;
+}
+
 /// Whether frame f begins or ends a flash, a glitch, something that flew past: the scene before it
 /// is back soon, or the scene after it was there shortly before.
 bool ShotDetector::interrupts(std::int64_t f) const {
-  if (one_view(f)) return true;
+  if (one_view(f) || swings(f)) return true;
   for (int n = 1; n <= kReturn; ++n) {
     if (same_around(f - 1, f, f + n)) return true;
     for (int later = 0; later < 3; ++later)
