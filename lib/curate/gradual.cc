@@ -108,12 +108,21 @@ bool GradualDetector::moves(std::int64_t a, std::int64_t b) const {
   return residual < 0.8f * change(at(a), at(b));
 }
 
+/// Share of the cells of luma that are another at b than at a.
+float GradualDetector::share_changed(std::int64_t a, std::int64_t b) const {
+  constexpr int kSame = 8;  // grey levels
+  const auto &first = at(a).picture.y, &last = at(b).picture.y;
+  int changed = 0;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    changed += std::abs(int{first[i]} - int{last[i]}) > kSame;
+  return static_cast<float>(changed) / kLumaCells;
+}
+
 /// Whether something comes into the view of a plain sky or wall, or leaves it, between a and b:
 /// motion explains much of the change (in a fade, where all cells change in each frame, the
 /// residuals are together well above the change), and a part of the picture stays as it is.
 bool GradualDetector::enters(std::int64_t a, std::int64_t b) const {
   constexpr float kExplained = 1.15f;
-  constexpr int kSame = 8;  // grey levels
   const float whole = change(at(a), at(b));
   float residual = 0;
   for (std::int64_t i = a + 1; i <= b; ++i) {
@@ -121,11 +130,7 @@ bool GradualDetector::enters(std::int64_t a, std::int64_t b) const {
     if (change(at(i - 1), at(i)) > 0.5f * whole) return false;  // a cut
   }
   if (residual >= kExplained * whole) return false;
-  const auto &first = at(a).picture.y, &last = at(b).picture.y;
-  std::size_t changed = 0;
-  for (std::size_t i = 0; i < first.size(); ++i)
-    changed += std::abs(int{first[i]} - int{last[i]}) > kSame;
-  return 4 * changed < 3 * first.size();
+  return share_changed(a, b) < 0.75f;
 }
 
 /// Of the cells that differ between a and b, the share that stands at about `alpha` of the way in

@@ -106,6 +106,7 @@ class GradualDetector {
   static float change(const Tiny& a, const Tiny& b);
   bool same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const;
   bool moves(std::int64_t a, std::int64_t b) const;
+  float share_changed(std::int64_t a, std::int64_t b) const;
   bool enters(std::int64_t a, std::int64_t b) const;
   bool camera_passes(std::int64_t a, std::int64_t b) const;
   bool leaps(std::int64_t a, std::int64_t b) const;

@@ -56,12 +56,8 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out = contrast_ramps(end, +1, last);
-  const auto view_moves = [&] {
-    const std::int64_t oldest = std::max<std::int64_t>(0, frames_ - kRing);
-    return enters(std::max(oldest, begin - kRamp), begin) ||
-           enters(end - 1, std::min(last, end + kRamp));
-  };
-  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !view_moves())) {
+  const auto most_stays = [&](std::int64_t f) { return share_changed(f - 1, f) < 0.25f; };
+  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !most_stays(begin) && !most_stays(end))) {
     GradualChange change;
     // Of a long run that a cut led into, or that goes on another, the frames have been given away as a shot of their own.
     const bool given_away = !run_faded_in_ || run_resumes_ >= 0;
