@@ -105,6 +105,7 @@ class GradualDetector {
   std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;
   static float change(const Tiny& a, const Tiny& b);
   bool same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const;
+  bool keeps_colours(const GradualChange& change) const;
   bool moves(std::int64_t a, std::int64_t b) const;
   float share_changed(std::int64_t a, std::int64_t b) const;
   bool enters(std::int64_t a, std::int64_t b) const;

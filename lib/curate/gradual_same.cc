@@ -66,10 +66,23 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
   return e.most() && std::abs(std::log(e.strength)) < std::log(2.f);
 }
 
+/// Whether the colours are those of one scene, whatever turned or moved in it. Dark pictures have
+/// all about the same.
+bool GradualDetector::keeps_colours(const GradualChange& g) const {
+  constexpr float kDark = 32, kColours = 0.1f;  // of made dissolves and wipes at least 0.25
+  const Tiny &before = at(g.end - 1), &after = at(g.begin);
+  if (std::min(before.mean[0], after.mean[0]) < kDark) return false;
+  FrameFeatures a, b;
+  a.picture = before.picture, b.picture = after.picture;
+  complete_features(a), complete_features(b);
+  return histogram_difference(a, b) < kColours;
+}
+
 /// The frames next to it may show the same edges as both are mixtures of two shots; but then those
 /// of one are stronger. So well before and after it, too, as a change can be longer than was found;
 /// and still earlier: what looks like a change can be the end of an explosion.
 bool GradualDetector::one_view(const GradualChange& g) const {
+  if (keeps_colours(g)) return true;
   const auto shared = [&](std::int64_t i, std::int64_t k) {
     if (i < std::max<std::int64_t>(0, frames_ - kRing)) return SharedEdges{};
     const SmallPicture &a = at(i).picture, &b = at(std::min(k, frames_ - 1)).picture;
