@@ -349,7 +349,7 @@ void ShotDetector::merge(std::int64_t until) {
     // its frames have to go somewhere.
     const bool again = g.end < last_begin_;
     if (cut_tells_better || (again && (!g.uniform || g.begin <= last_begin_))) continue;
-    if (const auto back = g.uniform ? std::nullopt : comes_back(g.end, g.begin)) {
+    if (const auto back = g.uniform && g.fade ? std::nullopt : comes_back(g.end, g.begin)) {
       std::erase_if(cuts_, [&](const ShotChange& c) { return c.frame <= *back; });
       continue;
     }
