@@ -68,6 +68,9 @@ class GradualDetector {
   /// or have the same colours, which `away` has not; not if one of them is no more or not yet known
   /// (of the last 127, all are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
+  /// Whether three quarters of the picture are as in the frame before, where a title or the edge of
+  /// something comes before a plain ground, or goes.
+  bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
   /// Whether both show one ground of one colour, not black, and nothing else.
   bool same_ground(std::int64_t i, std::int64_t k) const;
   /// Whether the scene before a change is the one after it, by its edges (same_view.h).

@@ -56,7 +56,6 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out = contrast_ramps(end, +1, last);
-  const auto most_stays = [&](std::int64_t f) { return share_changed(f - 1, f) < 0.25f; };
   if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !most_stays(begin) && !most_stays(end))) {
     GradualChange change;
     // Of a long run that a cut led into, or that goes on another, the frames have been given away as a shot of their own.
