@@ -53,6 +53,9 @@ struct GradualChange {
 /// more.
 inline constexpr int kGradualLag = 88;
 
+/// Frames within which what an explosion or a title hid is seen again.
+inline constexpr int kBlast = 32;
+
 class GradualDetector {
  public:
   /// `strictness` scales how well a dissolve or wipe must fit: 1 normal, more finds fewer.

@@ -9,7 +9,6 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kRamp = 12;      // frames over which a fade must show
-constexpr int kBlast = 32;     // and what may come between two of one ground
 constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
 
 }  // namespace

@@ -7,25 +7,38 @@
 #include "curate/same_view.h"
 
 namespace vfm::curate {
+namespace {
+
+constexpr int kFarEdges = 8;  // luma cells by which those of a view move while something hides it
+
+}  // namespace
 
 /// Whether one step between a and b stands out from the others by half of the whole change: what is
 /// gradual has none. A flash, an explosion or a title begins by one, and hides between the frames of
-/// a window that are looked at; the ends of the window may differ by what moves.
+/// a window that are looked at; the ends of the window may differ by what moves. Bars that come by
+/// the change count as what else it brings.
 bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
   constexpr std::int64_t kShort = 4;  // frames: here each step is large
   constexpr float kLeap = 0.5f;
   if (b - a <= kShort) return false;
+  const auto apart = [&](std::int64_t i, std::int64_t k) {
+    const CoarsePicture &p = at(i).coarse, &q = at(k).coarse;
+    int sum = 0;
+    for (std::size_t c = 0; c < p.size(); ++c)
+      sum += (c < 256 ? 1 : 2) * std::abs(int{p[c]} - int{q[c]});
+    return static_cast<float>(sum);
+  };
   std::vector<float> steps;
   for (std::int64_t i = a + 1; i <= b; ++i)
-    steps.push_back(change(at(i - 1), at(i)));
+    steps.push_back(apart(i - 1, i));
   std::sort(steps.begin(), steps.end());
-  return steps.back() - steps[steps.size() / 2] > kLeap * change(at(a), at(b));
+  return steps.back() - steps[steps.size() / 2] > kLeap * apart(a, b);
 }
 
 /// Whether frames i and k show one ground of one colour and nothing else. Of black ones nobody can
 /// say: films part even the shortest shots by it.
 bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
-  constexpr float kBlack = 32, kSame = 16;
+  constexpr float kBlack = 16, kSame = 16;
   if (std::min(i, k) < std::max<std::int64_t>(0, frames_ - kRing)) return false;
   const Tiny &first = at(i), &last = at(k);
   if (!first.uniform || !last.uniform || first.mean[0] < kBlack) return false;
@@ -63,19 +76,31 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
   if (i < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_) return false;
   const SmallPicture &a = at(i).picture, &b = at(k).picture;
   const SharedEdges e = shared_edges(a, b, join(active_area(a), active_area(b)));
-  return e.most() && std::abs(std::log(e.strength)) < std::log(2.f);
+  return e.most() && std::max(std::abs(e.right), std::abs(e.down)) <= kFarEdges &&
+         std::abs(std::log(e.strength)) < std::log(2.f);
 }
 
-/// Whether the colours are those of one scene, whatever turned or moved in it. Dark pictures have
-/// all about the same.
+/// Whether a frame in the midst has the colours of both ends, as where a scene turns or moves: a
+/// mixture of two pictures has others, or less contrast if they have the same. Dark pictures have all about the
+/// same, and a frame that a wipe crosses has those of both.
 bool GradualDetector::keeps_colours(const GradualChange& g) const {
-  constexpr float kDark = 32, kColours = 0.1f;  // of made dissolves and wipes at least 0.25
-  const Tiny &before = at(g.end - 1), &after = at(g.begin);
-  if (std::min(before.mean[0], after.mean[0]) < kDark) return false;
-  FrameFeatures a, b;
-  a.picture = before.picture, b.picture = after.picture;
-  complete_features(a), complete_features(b);
-  return histogram_difference(a, b) < kColours;
+  constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.8f;
+  if (g.wipe || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark) return false;
+  FrameFeatures before, now, after;
+  const auto complete = [&](std::int64_t i, FrameFeatures& out) {
+    out.picture = at(i).picture;
+    complete_features(out);
+  };
+  complete(g.end - 1, before), complete(g.begin, after);
+  if (histogram_difference(before, after) > kColours) return false;
+  const std::int64_t third = (g.begin - g.end + 1) / 3;
+  for (std::int64_t i = g.end - 1 + third; i <= g.begin - third; ++i) {
+    if (at(i).variance < kContrast * (at(g.end - 1).variance + at(g.begin).variance) / 2) continue;
+    complete(i, now);
+    if (histogram_difference(before, now) < kColours && histogram_difference(now, after) < kColours)
+      return true;
+  }
+  return false;
 }
 
 /// The frames next to it may show the same edges as both are mixtures of two shots; but then those

@@ -152,6 +152,32 @@ ActiveArea changed_box(const SmallPicture& a, const SmallPicture& b, const Activ
           std::min(box.right + 1, area.right), std::min(box.bottom + 1, area.bottom)};
 }
 
+/// Variance of luma, u and v together, within a box of the chroma grid.
+double box_variance(const SmallPicture& p, int left, int top, int right, int bottom) {
+  std::array<std::uint8_t, kChromaCells> luma;
+  halve_luma(p, luma);
+  const double n = (right - left) * (bottom - top);
+  double variance = 0;
+  const std::uint8_t* const planes[] = {luma.data(), p.u.data(), p.v.data()};
+  for (const std::uint8_t* plane : planes) {
+    std::int64_t sum = 0, squares = 0;
+    for (int y = top; y < bottom; ++y)
+      for (int i = y * kHalfSide + left; i < y * kHalfSide + right; ++i)
+        sum += plane[i], squares += plane[i] * plane[i];
+    variance += (static_cast<double>(squares) - static_cast<double>(sum * sum) / n) / n;
+  }
+  return variance;
+}
+
+/// Whether what is in both pictures after a shift is a fair part of what there is to see.
+bool shows_enough(const SmallPicture& a, const SmallPicture& b, int right, int down) {
+  constexpr double kLeast = 0.03;
+  const double both = box_variance(b, std::max(0, right), std::max(0, down),
+                                   kHalfSide + std::min(0, right), kHalfSide + std::min(0, down));
+  return both >= kLeast * std::max(box_variance(a, 0, 0, kHalfSide, kHalfSide),
+                                   box_variance(b, 0, 0, kHalfSide, kHalfSide));
+}
+
 }  // namespace
 
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
@@ -180,32 +206,38 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b) {
   std::array<std::uint8_t, kChromaCells> p, q;
   halve_luma(a, p), halve_luma(b, q);
-  // Mean difference a cell of b and what of a moved there, or more than `most`.
-  const auto difference = [&](int right, int down, float most) {
+  // Sum of differences of what is in both once a is shifted, or more than `most`.
+  const auto difference = [&](int right, int down, int most) {
     const int left = std::max(0, right), end = kHalfSide + std::min(0, right);
     const int top = std::max(0, down), bottom = kHalfSide + std::min(0, down);
-    const auto cells = static_cast<float>((end - left) * (bottom - top));
     int sum = 0;
-    for (int y = top; y < bottom && static_cast<float>(sum) <= most * cells; ++y) {
+    for (int y = top; y < bottom && sum <= most; ++y) {
       const int to = y * kHalfSide, from = (y - down) * kHalfSide - right;
       for (int x = left; x < end; ++x)
         sum += std::abs(q[to + x] - p[from + x]) + std::abs(b.u[to + x] - a.u[from + x]) +
                std::abs(b.v[to + x] - a.v[from + x]);
     }
-    return static_cast<float>(sum) / cells;
+    return sum;
   };
-  constexpr int kReach = 3 * kHalfSide / 4;
-  const float rest = difference(0, 0, 3 * 255);
+  constexpr int kReach = 3 * kHalfSide / 4, kAll = kHalfSide * kHalfSide;
+  const int rest = difference(0, 0, kAll * 3 * 255);
   WholeShift out;
-  float best = rest;
+  // What is in one of the pictures alone counts as much as all does at rest: else a small thing
+  // would best be shifted out of the picture.
+  int best = rest;
   for (int y = -kReach; y <= kReach; ++y) {
     for (int x = -kReach; x <= kReach; ++x) {
-      if (4 * (kHalfSide - std::abs(x)) * (kHalfSide - std::abs(y)) < kHalfSide * kHalfSide) continue;
-      const float now = difference(x, y, best);
-      if (now < best) best = now, out.right = 2 * x, out.down = 2 * y;
+      const int both = (kHalfSide - std::abs(x)) * (kHalfSide - std::abs(y));
+      if (4 * both < kAll) continue;
+      const auto alone = static_cast<int>(std::int64_t{rest} * (kAll - both) / kAll);
+      if (alone >= best) continue;
+      const int sum = difference(x, y, best - alone);
+      if (sum + alone >= best) continue;
+      best = sum + alone;
+      out = {2 * x, 2 * y, static_cast<float>(sum) * kAll / (static_cast<float>(rest) * both)};
     }
   }
-  if (rest > 0) out.left_over = best / rest;
+  if (!shows_enough(a, b, out.right / 2, out.down / 2)) return {};
   return out;
 }
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kAround = 3;       // frames on either side that a cut must stand out from
 constexpr int kReturn = 8;       // a picture that is back within these frames was interrupted
-constexpr int kBlast = 32;       // the same, if it comes back little by little
 constexpr float kStrong = 1.5f;  // times the threshold: no part of a mixture
 constexpr float kSame = 0.35f;   // structure_difference below which two pictures are of one scene
 constexpr float kAnother = 4;    // grey levels by which another picture differs at least
@@ -204,6 +203,7 @@ bool ShotDetector::one_view(std::int64_t f) const {
 /// explains it, and about the same shift explains the frame before or after, as a camera has weight.
 bool ShotDetector::swings(std::int64_t f) const {
   constexpr float kLeftOver = 0.3f;  // of made swings at most 0.22
+  constexpr int kFar = 6;            // cells: less is found by motion
   const auto shift = [&](std::int64_t i) {
     return whole_shift(ring_[slot(i - 1)].picture, ring_[slot(i)].picture);
   };
@@ -212,7 +212,8 @@ bool ShotDetector::swings(std::int64_t f) const {
   for (const std::int64_t i : {f - 1, f + 1}) {
     if (i < 1 || i >= frames_ || scores_[slot(i)].difference < least) continue;
     if (!here) here = shift(f);
-    if (here->left_over > kLeftOver) return false;
+    if (here->left_over > kLeftOver || std::max(std::abs(here->right), std::abs(here->down)) < kFar)
+      return false;
     const WholeShift next = shift(i);
     if (next.left_over <= kLeftOver && 2 * std::hypot(next.right - here->right, next.down - here->down) <=
                                            std::hypot(here->right, here->down))
