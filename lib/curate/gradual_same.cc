@@ -13,13 +13,13 @@ constexpr int kFarEdges = 8;  // luma cells by which those of a view move while 
 
 }  // namespace
 
-/// Whether one step between a and b stands out from the others by half of the whole change: what is
+/// Whether one step between a and b stands out from the others by a quarter of the whole change: what is
 /// gradual has none. A flash, an explosion or a title begins by one, and hides between the frames of
 /// a window that are looked at; the ends of the window may differ by what moves. Bars that come by
 /// the change count as what else it brings.
 bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
   constexpr std::int64_t kShort = 4;  // frames: here each step is large
-  constexpr float kLeap = 0.5f;
+  constexpr float kLeap = 0.25f;
   if (b - a <= kShort) return false;
   const auto apart = [&](std::int64_t i, std::int64_t k) {
     const CoarsePicture &p = at(i).coarse, &q = at(k).coarse;
@@ -84,7 +84,7 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
 /// mixture of two pictures has others, or less contrast if they have the same. Dark pictures have all about the
 /// same, and a frame that a wipe crosses has those of both.
 bool GradualDetector::keeps_colours(const GradualChange& g) const {
-  constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.8f;
+  constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.7f;
   if (g.wipe || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark) return false;
   FrameFeatures before, now, after;
   const auto complete = [&](std::int64_t i, FrameFeatures& out) {

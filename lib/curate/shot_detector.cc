@@ -301,7 +301,7 @@ std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int6
     if (gradual_.same_scene(end - 1, k, begin) || gradual_.same_scene(end - 1, k, begin + 2))
       return k;
   // The rest of an explosion can be there for some frames more.
-  for (std::int64_t k = begin; k < std::min(last, begin + 2 * kReturn); k += kReturn / 2)
+  for (std::int64_t k = begin; k < std::min(last, begin + kBlast); k += kReturn / 2)
     for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
       if (gradual_.same_scene(i, k, end - 1)) return k;
   if (begin - end > 2) return std::nullopt;
