@@ -52,8 +52,8 @@ bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
 bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const {
   const Tiny &first = at(i), &last = at(k);
   // Most scenes differ in this already.
-  if (std::abs(first.mean[0] - last.mean[0]) > 8 ||
-      std::abs(first.variance - last.variance) > 0.25f * first.variance)
+  if (std::abs(first.mean[0] - last.mean[0]) > 16 ||
+      std::abs(first.variance - last.variance) > 0.5f * first.variance)
     return false;
   FrameFeatures a, b;
   a.picture = first.picture, b.picture = last.picture;
