@@ -30,6 +30,10 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
   if (std::abs(far - from) < 3 || at(from + direction).energy > 0.5f * peak) return false;
   const std::int64_t near = from + (far - from) / 2;
+  // What comes before a plain ground, in a part of the picture, is no shot that fades in. Before
+  // black it may be a title.
+  const bool ground = same_ground(from - direction, from - direction);
+  if (ground && share_changed(from - direction, far) < 0.25f) return false;
   return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
 }
 

@@ -84,7 +84,7 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
 /// mixture of two pictures has others, or less contrast if they have the same. Dark pictures have all about the
 /// same, and a frame that a wipe crosses has those of both.
 bool GradualDetector::keeps_colours(const GradualChange& g) const {
-  constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.7f;
+  constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.8f;
   if (g.wipe || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark) return false;
   FrameFeatures before, now, after;
   const auto complete = [&](std::int64_t i, FrameFeatures& out) {
@@ -93,8 +93,8 @@ bool GradualDetector::keeps_colours(const GradualChange& g) const {
   };
   complete(g.end - 1, before), complete(g.begin, after);
   if (histogram_difference(before, after) > kColours) return false;
-  const std::int64_t third = (g.begin - g.end + 1) / 3;
-  for (std::int64_t i = g.end - 1 + third; i <= g.begin - third; ++i) {
+  const std::int64_t away = (g.begin - g.end + 1) * 2 / 5;
+  for (std::int64_t i = g.end - 1 + away; i <= g.begin - away; ++i) {
     if (at(i).variance < kContrast * (at(g.end - 1).variance + at(g.begin).variance) / 2) continue;
     complete(i, now);
     if (histogram_difference(before, now) < kColours && histogram_difference(now, after) < kColours)
