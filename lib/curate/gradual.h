@@ -43,10 +43,10 @@ struct GradualChange {
   bool uniform = false;     ///< around a run of frames of one colour
   bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< over in two or three frames: a cut with blended frames
-  /// Of a run of one colour that goes on one before it, as a white wall does after an explosion: one
-  /// past that one's last frame; else -1.
+  /// Of a run of one colour that goes on one before it, as a white wall does after an explosion:
+  /// one past that one's last frame; else -1.
   std::int64_t resumes = -1;
-  float score = 0;          ///< 0 to 1: how well it fits
+  float score = 0;  ///< 0 to 1: how well it fits
 };
 
 /// A change ending at frame f is known, and a frame is not part of any later one, after this many

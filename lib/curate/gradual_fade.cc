@@ -59,9 +59,11 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out = contrast_ramps(end, +1, last);
-  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !most_stays(begin) && !most_stays(end))) {
+  if (run_faded_in_ || ramps_out ||
+      (begin > 0 && end - begin <= kShortRun && !most_stays(begin) && !most_stays(end))) {
     GradualChange change;
-    // Of a long run that a cut led into, or that goes on another, the frames have been given away as a shot of their own.
+    // Of a long run that a cut led into, or that goes on another, the frames have been given away
+    // as a shot of their own.
     const bool given_away = !run_faded_in_ || run_resumes_ >= 0;
     change.end = given_away && end - begin > kGradualLag - kRamp ? end : begin;
     change.begin = change.middle = end;

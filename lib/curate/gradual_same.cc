@@ -13,10 +13,10 @@ constexpr int kFarEdges = 8;  // luma cells by which those of a view move while 
 
 }  // namespace
 
-/// Whether one step between a and b stands out from the others by a quarter of the whole change: what is
-/// gradual has none. A flash, an explosion or a title begins by one, and hides between the frames of
-/// a window that are looked at; the ends of the window may differ by what moves. Bars that come by
-/// the change count as what else it brings.
+/// Whether one step between a and b stands out from the others by a quarter of the whole change:
+/// what is gradual has none. A flash, an explosion or a title begins by one, and hides between the
+/// frames of a window that are looked at; the ends of the window may differ by what moves. Bars
+/// that come by the change count as what else it brings.
 bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
   constexpr std::int64_t kShort = 4;  // frames: here each step is large
   constexpr float kLeap = 0.25f;
@@ -81,8 +81,8 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
 }
 
 /// Whether a frame in the midst has the colours of both ends, as where a scene turns or moves: a
-/// mixture of two pictures has others, or less contrast if they have the same. Dark pictures have all about the
-/// same, and a frame that a wipe crosses has those of both.
+/// mixture of two pictures has others, or less contrast if they have the same. Dark pictures have
+/// all about the same, and a frame that a wipe crosses has those of both.
 bool GradualDetector::keeps_colours(const GradualChange& g) const {
   constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.8f;
   if (g.wipe || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark) return false;

@@ -80,3 +80,24 @@ TEST_CASE("pictures differ in a box only where something is to be seen around it
   CHECK_FALSE(differ_in_box(none, titled(0.1, 140, 25), {}));             // another ground
   CHECK_FALSE(differ_in_box(titled(0, 150, 0), titled(0, 150, 25), {}));  // one colour
 }
+
+TEST_CASE("one shift explains a soft picture that moved, not one that went out of the picture") {
+  const Texture soft(6, 70);
+  const SmallPicture before = picture(soft.shifted(0, 0));
+  const WholeShift moved = whole_shift(before, picture(soft.shifted(40, -12)));
+  CHECK(moved.right == -20);
+  CHECK(moved.down == 6);
+  CHECK(moved.left_over < 0.2f);
+  CHECK(whole_shift(before, before).left_over == 1);  // nothing to be explained
+  CHECK(whole_shift(before, picture(Texture(7, 10).shifted(0, 0))).left_over > 0.5f);
+  const auto shape = [](int left) {
+    return picture([=](int x, int y) {
+      return x >= left && x < left + 16 && y >= 56 && y < 72 ? Yuv{220, 100, 160} : Yuv{};
+    });
+  };
+  CHECK(whole_shift(shape(20), shape(50)).right == 15 - 15 % 2);
+  const SmallPicture other = picture([](int x, int y) {
+    return x >= 90 && x < 102 && y >= 100 && y < 112 ? Yuv{20, 160, 100} : Yuv{};
+  });
+  CHECK(whole_shift(shape(20), other).left_over > 0.5f);
+}

@@ -479,6 +479,94 @@ TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a chan
   CHECK(frames_of(detect(parts)) == Frames{50, 62});
 }
 
+TEST_CASE("a ground of one colour that explosions light is one shot") {
+  const Texture fire(5, 40, {150, 60, 150});
+  Video video;
+  for (int i = 0; i < 130; ++i) {
+    const int since = i % 40 - 20;
+    const double share = since < 0 || since >= 20 || i >= 120 ? 0 : 0.95 * std::pow(0.8, since);
+    video.push_back(draw([&](int x, int y) {
+      return drawing::mix({190, 118, 136}, fire.at(x + 2.0 * i, y), share);
+    }));
+  }
+  CHECK(text_of(detect(video)) == "");
+}
+
+TEST_CASE("a title before a plain ground is no cut if the ground is back soon, nor a fade") {
+  const auto show = [](int stays, Yuv ground) {
+    Video video;
+    for (int i = 0; i < 140; ++i) {
+      const bool bar = i >= 40 && i < 40 + stays;
+      video.push_back(draw([=](int x, int y) {
+        return bar && x >= 6 && x < 84 && y >= 46 && y < 58 ? Yuv{90, 160, 100} : ground;
+      }));
+    }
+    return video;
+  };
+  CHECK(text_of(detect(show(20, {210, 120, 132}))) == "");
+  CHECK(frames_of(detect(show(50, {210, 120, 132}))) == Frames{40, 90});
+  CHECK(frames_of(detect(show(20, {0}))) == Frames{40, 60});  // cards between black
+  Video enters;
+  for (int i = 0; i < 100; ++i)
+    enters.push_back(draw([=](int x, int y) {
+      return std::hypot(x - kWidth - 12 + 0.5 * std::clamp(i - 30, 0, 40), y - 8) < 12
+                 ? Yuv{235}
+                 : Yuv{90, 136, 120};
+    }));
+  CHECK(text_of(detect(enters)) == "");
+}
+
+TEST_CASE("a corner of something that goes, and another that comes, cut nothing") {
+  Video video;
+  for (int i = 0; i < 80; ++i)
+    video.push_back(draw([=](int x, int y) {
+      const bool corner = i < 35 ? x + y < 9 : i >= 43 && (kWidth - x) + y < 9;
+      return corner ? Yuv{0} : Yuv{240};
+    }));
+  CHECK(text_of(detect(video)) == "");
+}
+
+TEST_CASE("colours that turn while something flashes are no dissolve") {
+  for (const double speed : {0.015, 0.02}) {
+    for (const double soft : {25, 40}) {
+      Video video;
+      for (int i = 0; i < 160; ++i) {
+        const double a = speed * i, light = i % 30 == 20 ? 0.8 : 0;
+        video.push_back(draw([=](int x, int y) {
+          const double way = std::tanh(((x - 48) * std::cos(a) + y * std::sin(a)) / soft);
+          return drawing::mix({110 + 30 * way, 128 - 50 * way, 128 + 30 * way}, {235}, light);
+        }));
+      }
+      CHECK(text_of(detect(video)) == "");
+    }
+  }
+}
+
+TEST_CASE("a camera that swings over something soft is no cut") {
+  const Texture scene(4, 70);
+  const double steps[] = {0.05, 0.15, 0.28, 0.36, 0.36, 0.28, 0.15, 0.05};
+  Video swings, jumps;
+  double at = 0;
+  for (int i = 0; i < 80; ++i) {
+    if (i >= 30 && i < 38) at += kWidth * steps[i - 30];
+    swings.push_back(draw(scene.shifted(at, 0)));
+    jumps.push_back(draw(scene.shifted(i < 40 ? 0 : 1.5 * kWidth, 0)));
+  }
+  CHECK(text_of(detect(swings)) == "");
+  CHECK(frames_of(detect(jumps)) == Frames{40});
+}
+
+TEST_CASE("a flash in two parts is no cut") {
+  const Texture scene(7, 4);
+  Video video;
+  for (int i = 0; i < 90; ++i) {
+    const double light = i == 40 || i == 42 ? 0.98 : i == 41 ? 0.6 : 0;
+    video.push_back(
+        draw([&](int x, int y) { return drawing::mix(scene.at(x, y + 11 * i), {235}, light); }));
+  }
+  CHECK(text_of(detect(video)) == "");
+}
+
 TEST_CASE("a pan over a sky of little contrast is no dissolve, a mixture of two skies is one") {
   constexpr double kContrast = 0.35;
   const auto sky = [](const Texture& clouds, double x, double y) {
