@@ -9,6 +9,9 @@
 // Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
 // the structure stays (a camera that turns to a wall loses contrast too, but not so).
 //
+// No step of a change stands out by much: a flash or an explosion begins by one. And a frame in the
+// midst has not the colours and the contrast of both ends: that is one scene, which turns.
+//
 // Where too much moves for that, mean and variance of the pictures still tell: those of a mixture
 // of unrelated pictures are known, whatever moves in them.
 //
@@ -76,9 +79,10 @@ class GradualDetector {
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
   /// Whether both show one ground of one colour, not black, and nothing else.
   bool same_ground(std::int64_t i, std::int64_t k) const;
-  /// Whether the scene before a change is the one after it, by its edges (same_view.h).
+  /// Whether the scene before a change is the one after it, by its edges (same_view.h) or
+  /// its colours.
   bool one_view(const GradualChange& change) const;
-  /// Whether frames i and k are of one view, by the same; not if one of them is no more.
+  /// Whether frames i and k are of one view, by their edges; not if one of them is no more.
   bool one_view(std::int64_t i, std::int64_t k) const;
 
  private:

@@ -52,7 +52,8 @@ bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
 bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const {
   const Tiny &first = at(i), &last = at(k);
   // Most scenes differ in this already.
-  if (std::abs(first.mean[0] - last.mean[0]) > 16 ||
+  if (std::abs(first.mean[0] - last.mean[0]) > 16 || std::abs(first.mean[1] - last.mean[1]) > 8 ||
+      std::abs(first.mean[2] - last.mean[2]) > 8 ||
       std::abs(first.variance - last.variance) > 0.5f * first.variance)
     return false;
   FrameFeatures a, b;
@@ -73,7 +74,10 @@ bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t aw
 }
 
 bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
-  if (i < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_) return false;
+  constexpr float kFaintlyLike = 0.2f;  // correlation; most pictures of two scenes have less
+  if (i < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_ ||
+      correlation(at(i), at(k)) < kFaintlyLike)
+    return false;
   const SmallPicture &a = at(i).picture, &b = at(k).picture;
   const SharedEdges e = shared_edges(a, b, join(active_area(a), active_area(b)));
   return e.most() && std::max(std::abs(e.right), std::abs(e.down)) <= kFarEdges &&

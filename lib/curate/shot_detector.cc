@@ -264,7 +264,7 @@ std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int6
   for (std::int64_t k = begin; k < std::min(last, begin + kBlast); k += kReturn / 2)
     for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
       if (gradual_.same_scene(i, k, end - 1)) return k;
-  if (begin - end > 2) return std::nullopt;
+  if (begin - end > 2) return std::nullopt;  // GradualDetector::one_view has been asked
   for (std::int64_t k = begin + kReturn; k < std::min(last, begin + kBlast); k += kReturn)
     for (std::int64_t i = end - 1; i >= std::max(last_begin_, end - 1 - kReturn); i -= kReturn)
       if (gradual_.one_view(i, k)) return k;
@@ -301,8 +301,9 @@ void ShotDetector::merge(std::int64_t until) {
         std::any_of(changes_.begin(), changes_.end(), [&](const GradualChange& other) {
           return other.uniform && other.end <= g.begin;
         }))
-      continue;                              // a dim reading of the fade that follows
-    if (g.resumes >= last_begin_) continue;  // what is before and after the run interrupts it
+      continue;  // a dim reading of the fade that follows
+    // What came between two runs of one ground, in one shot, interrupted it.
+    if (g.resumes >= last_begin_) continue;
     const auto inside = [&](const ShotChange& c) {
       return c.frame >= g.end - 1 && c.frame <= g.begin + 1;
     };
