@@ -243,11 +243,10 @@ bool ShotDetector::interrupts(const GradualChange& g) const {
 std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int64_t begin) const {
   if (!options_.gradual || end <= 0 || begin >= frames_) return std::nullopt;
   // A ground that changes its shade is no other shot, if it stays.
-  if (gradual_.same_ground(end - 1, begin) &&
-      gradual_.same_ground(end - 1, std::min(begin + kReturn, frames_ - 1)))
-    return begin;
+  const bool shade = gradual_.same_ground(end - 1, begin);
+  if (shade && gradual_.same_ground(end - 1, std::min(begin + kReturn, frames_ - 1))) return begin;
   // A title before a plain ground comes and goes at once.
-  if (gradual_.most_stays(begin))
+  if (!shade && gradual_.most_stays(begin))
     for (std::int64_t k = begin + 1; k < std::min(frames_, begin + kBlast); ++k)
       if (gradual_.same_ground(end - 1, k)) return k;
   // By a cut, or after another one, a scene comes back in a new shot.
