@@ -18,64 +18,23 @@ constexpr float kStructured = 6;      // root mean square of an end that a disso
 
 /// The mixture of two pictures nearest to a third, by least squares.
 struct Mixture {
-  float a, b, left_over;
+  float a, b, left_over, energy;
 };
 Mixture fit(float aa, float bb, float ab, float pa, float pb, float pp) {
   const float determinant = std::max(aa * bb - ab * ab, 1e-6f * aa * bb);
   const float wa = (pa * bb - pb * ab) / determinant, wb = (pb * aa - pa * ab) / determinant;
-  return {wa, wb, pp - wa * pa - wb * pb};
+  return {wa, wb, pp - wa * pa - wb * pb, pp};
 }
 
 }  // namespace
 
-float GradualDetector::dot(const Tiny& a, const Tiny& b) {
-  std::array<float, 8> lanes{};  // fixed order of additions, and the loop vectorises
-  for (int i = 0; i < kCells; i += 8)
-    for (int k = 0; k < 8; ++k)
-      lanes[k] += a.cells[i + k] * b.cells[i + k];
-  return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
-         ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
-}
-
-float GradualDetector::correlation(const Tiny& a, const Tiny& b) {
-  return dot(a, b) / std::sqrt(std::max(a.energy * b.energy, 1e-3f));
-}
-
 void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   Tiny& tiny = at(frames_);
+  static_cast<Relief&>(tiny) = relief_of(f.picture, f.area);
+  tiny.area = f.area;
   tiny.residual = motion.residual;
   tiny.picture = f.picture;
-  // Means of 4 x 4 cells; chroma twice, so that each plane weighs the same by area. Black bars are
-  // left out: zero, like the mean.
-  const auto shrink = [&](const std::uint8_t* cells, int side, float scale, float* out,
-                          std::uint8_t* coarse) {
-    const int n = side / 4, part = kLumaSide / n;
-    float mean = 0;
-    int inside = 0;
-    const auto is_inside = [&](int x, int y) {
-      return x * part >= f.area.left && (x + 1) * part <= f.area.right && y * part >= f.area.top &&
-             (y + 1) * part <= f.area.bottom;
-    };
-    for (int y = 0; y < n; ++y) {
-      for (int x = 0; x < n; ++x) {
-        int sum = 0;
-        for (int i = 0; i < 4; ++i)
-          for (int k = 0; k < 4; ++k)
-            sum += cells[(4 * y + i) * side + 4 * x + k];
-        coarse[y * n + x] = static_cast<std::uint8_t>(sum / 16);
-        out[y * n + x] = scale / 16 * static_cast<float>(sum);
-        if (is_inside(x, y)) mean += out[y * n + x], ++inside;
-      }
-    }
-    mean /= static_cast<float>(std::max(inside, 1));
-    for (int y = 0; y < n; ++y)
-      for (int x = 0; x < n; ++x)
-        out[y * n + x] = is_inside(x, y) ? out[y * n + x] - mean : 0;
-  };
-  shrink(f.picture.y.data(), kLumaSide, 1, tiny.cells.data(), tiny.coarse.data());
-  shrink(f.picture.u.data(), kChromaSide, 2, tiny.cells.data() + 256, tiny.coarse.data() + 256);
-  shrink(f.picture.v.data(), kChromaSide, 2, tiny.cells.data() + 320, tiny.coarse.data() + 320);
-  tiny.energy = dot(tiny, tiny);
+  tiny.coarse = coarse_of(f.picture);
   tiny.variance = f.whole_deviation * f.whole_deviation;
   const auto mean = [&](int from, int to) {
     int sum = 0;
@@ -172,8 +131,15 @@ bool GradualDetector::ends_hold(std::int64_t a, std::int64_t b) const {
 
 std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int64_t a,
                                                                         std::int64_t b) const {
-  const Tiny &first = at(a), &last = at(b);
+  // Bars that only one of the shots has are a part of the picture.
+  const ActiveArea area = join(at(a).area, at(b).area);
+  Relief scratch[3];
+  const Relief &first = within(area, a, scratch[0]), &last = within(area, b, scratch[1]);
   const float aa = first.energy, bb = last.energy, ab = dot(first, last);
+  const auto mixture = [&](std::int64_t i) {
+    const Relief& p = within(area, i, scratch[2]);
+    return fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
+  };
   constexpr float kLeast = kStructured * kStructured * kCells;
   if (aa < kLeast || bb < kLeast) return std::nullopt;
   const float related = ab / std::sqrt(aa * bb);
@@ -188,9 +154,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
     const std::int64_t frame =
         a + (static_cast<std::int64_t>(length) * i + samples / 2) / (samples + 1);
     const float x = static_cast<float>(frame - a) / static_cast<float>(length);
-    const Tiny& p = at(frame);
-    if (p.uniform) return std::nullopt;  // follow_uniform_runs knows better
-    const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
+    if (at(frame).uniform) return std::nullopt;  // follow_uniform_runs knows better
+    const Mixture w = mixture(frame);
     const float sum = w.a + w.b;
     if (w.a < -0.15f || w.b < -0.15f || sum > 1.25f) return std::nullopt;
     least_sum = std::min(least_sum, sum);
@@ -199,8 +164,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
     alpha_before = alpha;
     bend = std::max(bend, std::abs(alpha - x));
     left_over += std::max(w.left_over, 0.f);
-    energy += p.energy;
-    dip += (1 - x) * aa + x * bb - p.energy;
+    energy += w.energy;
+    dip += (1 - x) * aa + x * bb - w.energy;
     dip_expected += x * (1 - x) * apart;
   }
   const float explained = 1 - left_over / std::max(energy, 1e-3f);
@@ -214,8 +179,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   const float least = kLeastQuality * strictness_;
   if (quality < least || !ends_hold(a, b) || moves(a, b)) return std::nullopt;
   const std::int64_t middle = (a + b) / 2;
-  const Tiny& p = at(middle);
-  const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
+  const Mixture w = mixture(middle);
   const float mixed =
       between(a, middle, b, std::clamp(w.b / std::max(w.a + w.b, 0.1f), 0.2f, 0.8f));
   quality *= std::min(1.f, mixed / 0.8f);
@@ -228,8 +192,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   c.change.begin = b;
   c.change.middle = b;
   for (std::int64_t frame = b - 1; frame > a; --frame) {
-    const Tiny& earlier = at(frame);
-    const Mixture v = fit(aa, bb, ab, dot(earlier, first), dot(earlier, last), earlier.energy);
+    const Mixture v = mixture(frame);
     if (v.b >= v.a)
       c.change.middle = frame;
     else

@@ -87,10 +87,13 @@ class GradualDetector {
 
  private:
   static constexpr int kCells = 256 + 64 + 64;
-  struct Tiny {
+  struct Relief {  // what is to be seen within an area; all else is zero, as the mean is
     alignas(32) std::array<float, kCells> cells;  // without the planes' means
     float energy = 0;                             // sum of squares
-    float residual = 0;                           // of MotionField
+  };
+  struct Tiny : Relief {  // within `area`
+    ActiveArea area;
+    float residual = 0;  // of MotionField
     SmallPicture picture;
     CoarsePicture coarse;
     std::array<float, 3> mean{};  // of luma, u, v
@@ -108,8 +111,11 @@ class GradualDetector {
   const Tiny& at(std::int64_t index) const {
     return ring_[static_cast<std::size_t>(index & (kRing - 1))];
   }
-  static float dot(const Tiny& a, const Tiny& b);
-  static float correlation(const Tiny& a, const Tiny& b);
+  static CoarsePicture coarse_of(const SmallPicture& picture);
+  static Relief relief_of(const SmallPicture& picture, const ActiveArea& area);
+  const Relief& within(const ActiveArea& area, std::int64_t index, Relief& scratch) const;
+  static float dot(const Relief& a, const Relief& b);
+  static float correlation(const Relief& a, const Relief& b);
   std::optional<Candidate> judge_window(std::int64_t a, std::int64_t b) const;
   std::optional<Candidate> judge_wipe(std::int64_t a, std::int64_t b) const;
   std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;

@@ -738,6 +738,24 @@ TEST_CASE("a camera that swings from a dark wall to a light one is no wipe") {
     CHECK(change.type != ChangeType::wipe);
 }
 
+TEST_CASE("bars that only one of two shots has do not hide a dissolve") {
+  const Texture wide(11), full(12);
+  for (const int length : {4, 8, 24}) {
+    Video video;
+    for (int i = 0; i < 120; ++i)
+      video.push_back(draw([&](int x, int y) {
+        const bool bar = y < 9 || y >= kHeight - 9;
+        return drawing::mix(bar ? Yuv{0} : wide.at(x + 0.3 * i, y), full.at(x - 0.3 * i, y),
+                            std::clamp((i - 50) / static_cast<double>(length), 0.0, 1.0));
+      }));
+    const auto changes = detect(video);
+    INFO(text_of(changes));
+    REQUIRE(changes.size() == 1);
+    CHECK(changes[0].type == ChangeType::dissolve);
+    CHECK(std::abs(changes[0].frame - 50 - length / 2) <= 2);
+  }
+}
+
 TEST_CASE("black bars do not hide a cut") {
   // A wide film in a tall picture: three quarters are bars. The two shots are dim.
   Video video;
