@@ -202,12 +202,14 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
 }
 
 /// An edge that goes evenly over the picture between a and b, seen in five frames, the middle one
-/// first: few windows get further.
+/// first: few windows get further. Motion seems to explain a wipe over something plain, too, as all
+/// of it is alike; but what moves or turns has no clean edge.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64_t a,
                                                                       std::int64_t b) const {
   constexpr int kShortest = 6;
   constexpr float kClear = 0.6f, kAgree = 0.8f, kLeast = 0.8f, kChanged = 0.6f;
-  constexpr float kVotes = 0.6f;  // four of five cells
+  constexpr float kVotes = 0.6f;   // four of five cells
+  constexpr float kClean = 0.97f;  // of made gradients that turn at most 0.95
   if (b - a < kShortest) return std::nullopt;
   const Tiny &first = at(a), &last = at(b);
   if (first.uniform || last.uniform) return std::nullopt;
@@ -224,7 +226,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
     if (agreement < kAgree || wipe_votes(now, *way, share) < kVotes) return std::nullopt;
     quality += 0.2f * agreement * std::min(1.f, 1.3f * now.clearness);
   }
-  if ((1 - quality) * strictness_ > 1 - kLeast || !ends_hold(a, b) || moves(a, b) ||
+  if ((1 - quality) * strictness_ > 1 - kLeast || !ends_hold(a, b) ||
+      (quality < kClean && moves(a, b)) ||
       wipe_is_pan(first.coarse, at((a + b) / 2).coarse, last.coarse, *way, 0.5f))
     return std::nullopt;
   Candidate c{a, b, quality, {}};

@@ -2,6 +2,7 @@
 #include "curate/wipe.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstdlib>
 
@@ -106,9 +107,12 @@ bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const Co
     return sum;
   };
   const int middle = static_cast<int>(std::lround(share * kWipeSteps));
-  for (int edge = std::max(1, middle - kAround); edge <= std::min(15, middle + kAround); ++edge)
-    if (cost(edge, edge, kWipeSteps - edge) < cost(edge, 0, 0)) return true;
-  return false;
+  int moved = INT_MAX, held = INT_MAX;  // each with the edge that suits it best
+  for (int edge = std::max(1, middle - kAround); edge <= std::min(15, middle + kAround); ++edge) {
+    moved = std::min(moved, cost(edge, edge, kWipeSteps - edge));
+    held = std::min(held, cost(edge, 0, 0));
+  }
+  return 10 * moved < 11 * held;  // a wipe stands clearly better where it is
 }
 
 }  // namespace vfm::curate

@@ -45,7 +45,7 @@ float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
 /// Whether both pictures go along with the edge, as when a camera swings from a dark wall to a
-/// light one: shifted, they explain `now` better than where they stand.
+/// light one: shifted, they explain `now` about as well as where they stand, or better.
 bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
                  WipeWay way, float share);
 

@@ -722,6 +722,24 @@ TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
   }
 }
 
+TEST_CASE("a wipe from one soft picture to another is found") {
+  const Texture before(5, 70, {10, 130, 60}), after(9, 70, {70, 60, 130});
+  for (const int length : {9, 14, 30}) {
+    Video video;
+    for (int i = 0; i < 120; ++i) {
+      const double edge = std::clamp((i - 49) / (length + 1.0), 0.0, 1.0) * kWidth;
+      video.push_back(draw([&](int x, int y) {
+        return x < edge ? after.at(x + 0.1 * i, y) : before.at(x + 0.1 * i, y);
+      }));
+    }
+    const auto changes = detect(video);
+    INFO(length << ": " << text_of(changes));
+    REQUIRE(changes.size() == 1);
+    CHECK(changes[0].type == ChangeType::wipe);
+    CHECK(std::abs(changes[0].frame - (50 + length / 2)) <= 1 + length / 5);
+  }
+}
+
 TEST_CASE("a camera that swings from a dark wall to a light one is no wipe") {
   const Texture texture(4, 10);
   Video video;
