@@ -9,7 +9,8 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kRamp = 12;      // frames over which a fade must show
-constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
+constexpr int kShortRun = 12;  // a run of black this short is no shot of its own
+constexpr int kFlash = 4;      // nor is one of another colour
 
 }  // namespace
 
@@ -32,8 +33,14 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   const std::int64_t near = from + (far - from) / 2;
   // What comes before a plain ground, in a part of the picture, is no shot that fades in. Before
   // black it may be a title.
-  const bool ground = same_ground(from - direction, from - direction);
-  if (ground && share_changed(from - direction, far) < 0.25f) return false;
+  const std::int64_t run = from - direction;
+  const bool ground = same_ground(run, run);
+  if (ground && share_changed(run, far) < 0.25f) return false;
+  // It leads to the run's colour little by little: from something faint there may be a cut to it.
+  const auto from_run = [&](std::int64_t i) {
+    return plain_difference(at(run).picture, at(i).picture);
+  };
+  if (from_run(from) > 0.5f * from_run(far)) return false;
   return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
 }
 
@@ -60,7 +67,8 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out = contrast_ramps(end, +1, last);
   if (run_faded_in_ || ramps_out ||
-      (begin > 0 && end - begin <= kShortRun && !most_stays(begin) && !most_stays(end))) {
+      (begin > 0 && end - begin <= (same_ground(begin, begin) ? kFlash : kShortRun) &&
+       !most_stays(begin) && !most_stays(end))) {
     GradualChange change;
     // Of a long run that a cut led into, or that goes on another, the frames have been given away
     // as a shot of their own.

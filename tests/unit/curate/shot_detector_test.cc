@@ -440,6 +440,36 @@ TEST_CASE("a cut to black is a cut, and the fade from there a second change") {
   CHECK(std::abs(changes[2].begin - 76) <= 1);
 }
 
+TEST_CASE(
+    "a few frames of black or a flash of a colour part two shots, more of a colour are a shot") {
+  for (const Yuv colour : {Yuv{0}, Yuv{240}, Yuv{90, 140, 110}}) {
+    for (const int hold : {2, 4, 7, 12, 20}) {
+      Video video;
+      add_shot(video, 1, 40);
+      for (int i = 0; i < hold; ++i)
+        video.push_back(drawing::plain(kWidth, kHeight, colour));
+      add_shot(video, 2, 60);
+      INFO("colour " << colour.y << ", hold " << hold);
+      const bool shot = hold > (colour.y > 0 ? 4 : 12);
+      CHECK(frames_of(detect(video)) == (shot ? Frames{40, 40 + hold} : Frames{40 + hold}));
+    }
+  }
+}
+
+TEST_CASE("a dark scene whose contrast ebbs and that is cut to white does not fade to it") {
+  Video video;
+  const Texture scene(3);
+  for (int i = 0; i < 50; ++i)
+    video.push_back(
+        draw([&](int x, int y) { return drawing::mix({10}, scene.at(x, y), std::pow(0.962, i)); }));
+  for (int i = 0; i < 40; ++i)
+    video.push_back(drawing::plain(kWidth, kHeight, {250}));
+  add_shot(video, 2, 60);
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  CHECK(frames_of(changes) == Frames{50, 90});
+}
+
 TEST_CASE("black that is long after a cut is a shot, and what fades in from it is one change") {
   Video video;
   add_shot(video, 1, 60, 0.4, {80, 20, 90});
