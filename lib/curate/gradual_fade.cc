@@ -11,6 +11,7 @@ namespace {
 constexpr int kRamp = 12;      // frames over which a fade must show
 constexpr int kShortRun = 12;  // a run of black this short is no shot of its own
 constexpr int kFlash = 4;      // nor is one of another colour
+constexpr float kStep = 0.75f;  // of the way from one colour, that a fade goes in one frame at most
 
 }  // namespace
 
@@ -23,9 +24,15 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   if (!inside(from) || !inside(from + 3 * direction)) return false;
   std::int64_t far = from;
   float peak = at(from).energy;
+  const std::int64_t run = from - direction;
+  const auto apart = [&](std::int64_t i, std::int64_t k) {
+    return coarse_difference(at(i).picture, at(k).picture);
+  };
   for (int k = 1; k <= kRamp && inside(from + k * direction); ++k) {
-    const Tiny& p = at(from + k * direction);
-    if (p.energy < 0.8f * peak) break;  // contrast falls again: another fade begins
+    const std::int64_t i = from + k * direction;
+    const Tiny& p = at(i);
+    if (p.energy < 0.8f * peak) break;                           // another fade begins
+    if (apart(i - direction, i) > kStep * apart(run, i)) break;  // or another shot
     if (p.energy > peak) peak = p.energy, far = from + k * direction;
   }
   // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
@@ -33,14 +40,10 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   const std::int64_t near = from + (far - from) / 2;
   // What comes before a plain ground, in a part of the picture, is no shot that fades in. Before
   // black it may be a title.
-  const std::int64_t run = from - direction;
   const bool ground = same_ground(run, run);
   if (ground && share_changed(run, far) < 0.25f) return false;
   // It leads to the run's colour little by little: from something faint there may be a cut to it.
-  const auto from_run = [&](std::int64_t i) {
-    return plain_difference(at(run).picture, at(i).picture);
-  };
-  if (from_run(from) > 0.5f * from_run(far)) return false;
+  if (apart(run, from) > 0.5f * apart(run, far)) return false;
   return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
 }
 
