@@ -105,7 +105,8 @@ class GradualDetector {
     float quality = 0;
     GradualChange change;
   };
-  static constexpr int kRing = 128;  // power of two above kGradualLag
+  static constexpr int kRing = 128;    // power of two above kGradualLag
+  static constexpr float kBlack = 16;  // luma below which a frame of one colour is black
 
   Tiny& at(std::int64_t index) { return ring_[static_cast<std::size_t>(index & (kRing - 1))]; }
   const Tiny& at(std::int64_t index) const {
@@ -131,7 +132,9 @@ class GradualDetector {
   bool ends_hold(std::int64_t a, std::int64_t b) const;
   void search_dissolves(std::int64_t now);
   void follow_uniform_runs(std::int64_t now);
+  void follow_light(std::int64_t now);
   bool contrast_ramps(std::int64_t from, int direction, std::int64_t last) const;
+  bool light_ramps(std::int64_t from, int direction, std::int64_t last) const;
   void close_run(std::int64_t end, std::int64_t last);
 
   float strictness_;
@@ -142,6 +145,7 @@ class GradualDetector {
   bool run_faded_in_ = false;                        // contrast ramped down into it
   bool run_cut_into_ = false;                        // or it did not fall before it
   std::int64_t run_resumes_ = -1;                    // GradualChange::resumes
+  std::int64_t last_black_ = -1;                     // of the frames of the run
   std::int64_t ground_end_ = -1;                     // one past the last frame of the run before
   std::vector<GradualChange> found_;
 };

@@ -8,9 +8,10 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kRamp = 12;      // frames over which a fade must show
-constexpr int kShortRun = 12;  // a run of black this short is no shot of its own
-constexpr int kFlash = 4;      // nor is one of another colour
+constexpr int kRamp = 12;       // frames over which a fade must show
+constexpr int kShortRun = 12;   // a run of black this short is no shot of its own
+constexpr int kFlash = 4;       // nor is one of another colour
+constexpr int kPlainShot = 32;  // frames of one colour behind black, that are a shot
 constexpr float kStep = 0.75f;  // of the way from one colour, that a fade goes in one frame at most
 
 }  // namespace
@@ -47,6 +48,48 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
 }
 
+/// The same of light, from the black frame `from` on: what a shot of hardly any contrast, or one in
+/// which each frame is another picture, has instead.
+bool GradualDetector::light_ramps(std::int64_t from, int direction, std::int64_t last) const {
+  constexpr float kLight = 32, kGrows = 0.5f;  // grey levels
+  std::int64_t far = from;
+  float steepest = 0;
+  for (int k = 1; k <= kRamp; ++k) {
+    const std::int64_t i = from + k * direction;
+    if (i < std::max<std::int64_t>(0, frames_ - kRing) || i > last) break;
+    const float step = at(i).mean[0] - at(far).mean[0];
+    if (step < kGrows) break;
+    steepest = std::max(steepest, step);
+    far = i;
+  }
+  const float whole = at(far).mean[0] - at(from).mean[0];
+  return std::abs(far - from) >= 3 && whole > kLight && steepest < 0.5f * whole;
+}
+
+/// A run is of black or of another colour: where it turns from one to the other, one run ends and
+/// the next begins. Not so where that may be part of a fade: a picture that comes from black can be
+/// plain at first, and a dim one at last.
+void GradualDetector::follow_light(std::int64_t now) {
+  constexpr float kLeap = 16;  // grey levels
+  const bool black = at(now).mean[0] < kBlack;
+  if (black && last_black_ < 0 && now > *run_begin_ && !run_faded_in_) {
+    const bool fades = light_ramps(now, -1, now);
+    const bool cut = !fades && at(now - 1).mean[0] - at(now).mean[0] > kLeap;
+    if (cut) close_run(now, now);
+    if (cut || fades) {
+      run_begin_ = now;
+      run_faded_in_ = fades;
+      run_cut_into_ = cut;
+    }
+  } else if (!black && last_black_ >= 0 && now - last_black_ > kPlainShot) {
+    const std::int64_t begin = last_black_ + 1;
+    close_run(begin, now);
+    run_begin_ = begin;
+    run_cut_into_ = false;
+  }
+  if (black) last_black_ = now;
+}
+
 void GradualDetector::follow_uniform_runs(std::int64_t now) {
   const bool uniform = at(now).uniform;
   if (run_end_ && (now - *run_end_ >= kRamp || uniform))
@@ -59,6 +102,7 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
   } else if (!uniform && run_begin_ && !run_end_) {
     run_end_ = now;
   }
+  if (uniform) follow_light(now);
   // What an explosion lights, or a title card hides, is there again once it has faded.
   if (uniform && run_resumes_ < 0 && now - *run_begin_ < kRamp && ground_end_ > 0 &&
       *run_begin_ - ground_end_ <= kBlast && same_ground(ground_end_ - 1, now))
@@ -68,7 +112,8 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
 /// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
-  const bool ramps_out = contrast_ramps(end, +1, last);
+  const bool ramps_out =
+      contrast_ramps(end, +1, last) || (last_black_ >= 0 && light_ramps(last_black_, +1, last));
   if (run_faded_in_ || ramps_out ||
       (begin > 0 && end - begin <= (same_ground(begin, begin) ? kFlash : kShortRun) &&
        !most_stays(begin) && !most_stays(end))) {
@@ -90,7 +135,7 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   run_begin_.reset();
   run_end_.reset();
   run_faded_in_ = false;
-  run_resumes_ = -1;
+  run_resumes_ = last_black_ = -1;
 }
 
 }  // namespace vfm::curate

@@ -38,7 +38,7 @@ bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
 /// Whether frames i and k show one ground of one colour and nothing else. Of black ones nobody can
 /// say: films part even the shortest shots by it.
 bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
-  constexpr float kBlack = 16, kSame = 16;
+  constexpr float kSame = 16;
   if (std::min(i, k) < std::max<std::int64_t>(0, frames_ - kRing)) return false;
   const Tiny &first = at(i), &last = at(k);
   if (!first.uniform || !last.uniform || first.mean[0] < kBlack) return false;

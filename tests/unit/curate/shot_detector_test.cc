@@ -456,6 +456,90 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a plain shot fades to black and from it, and is cut to it") {
+  const Yuv ground{230, 120, 140}, black{0};
+  const auto faded = [&](Video& video, int frames, bool in) {
+    for (int i = 0; i < frames; ++i) {
+      const double share = (i + 1) / (frames + 1.0);
+      const Yuv colour = drawing::mix(ground, black, in ? 1 - share : share);
+      video.push_back(drawing::plain(kWidth, kHeight, colour));
+    }
+  };
+  const auto still = [](Video& video, int frames, Yuv colour) {
+    for (int i = 0; i < frames; ++i)
+      video.push_back(drawing::plain(kWidth, kHeight, colour));
+  };
+  for (const int ramp : {6, 12, 24}) {
+    Video from, to, cut;
+    for (int i = 0; i <= 52; ++i)
+      add_faded(from, 1, i, std::max(0, i - 40) / 12.0);
+    faded(from, ramp, true);
+    still(from, 50, ground);
+    add_shot(from, 2, 40);
+    auto changes = detect(from);
+    INFO("ramp " << ramp << ": " << text_of(changes));
+    REQUIRE(changes.size() == 2);
+    CHECK(changes[0].type == ChangeType::fade);
+    CHECK(std::abs(changes[0].frame - 53) <= 2);
+    CHECK(std::abs(changes[0].end - 51) <= 1);
+    CHECK(changes[1].type == ChangeType::cut);
+    CHECK(changes[1].frame == 103 + ramp);
+
+    add_shot(to, 1, 40);
+    still(to, 50, ground);
+    faded(to, ramp, false);
+    still(to, 4, black);
+    add_shot(to, 2, 60);
+    changes = detect(to);
+    INFO(text_of(changes));
+    REQUIRE(changes.size() == 2);
+    CHECK(changes[0].type == ChangeType::cut);
+    CHECK(changes[0].frame == 40);
+    CHECK(changes[1].type == ChangeType::fade);
+    CHECK(changes[1].frame == 94 + ramp);
+    CHECK(changes[1].end >= 90);
+
+    add_shot(cut, 1, 40);
+    still(cut, 30, ground);
+    still(cut, 16, black);
+    for (int i = 1; i <= ramp; ++i)
+      add_faded(cut, 2, i, 1 - i / (ramp + 1.0));
+    add_shot(cut, 2, 60);
+    changes = detect(cut);
+    INFO(text_of(changes));
+    REQUIRE(changes.size() == 3);
+    CHECK(changes[0].frame == 40);
+    CHECK(changes[1].type == ChangeType::cut);
+    CHECK(changes[1].frame == 70);
+    CHECK(changes[2].type == ChangeType::fade);
+    CHECK(std::abs(changes[2].frame - 86) <= 2);
+  }
+}
+
+TEST_CASE("a fog fades to black and from it, a dim wall that flickers is one shot") {
+  const Texture fog(6, 20), scene(2);
+  for (const int ramp : {6, 16}) {
+    Video video;
+    for (int i = 0; i < 140; ++i)
+      video.push_back(draw([&](int x, int y) {
+        const double light = i < 70 ? (70.0 - i) / ramp : (i - 75.0) / ramp;
+        const Texture& shot = i < 70 ? fog : scene;
+        return drawing::mix({0}, drawing::mix({150}, shot.at(x + 0.2 * i, y), 0.15),
+                            std::clamp(light, 0.0, 1.0));
+      }));
+    const auto changes = detect(video);
+    INFO("ramp " << ramp << ": " << text_of(changes));
+    REQUIRE(changes.size() == 1);
+    CHECK(changes[0].type == ChangeType::fade);
+    CHECK(changes[0].frame >= 75);
+    CHECK(changes[0].frame <= 75 + ramp);
+  }
+  Video wall;
+  for (int i = 0; i < 120; ++i)
+    wall.push_back(drawing::plain(kWidth, kHeight, {15.5 + 4 * std::sin(i), 126, 130}));
+  CHECK(text_of(detect(wall)) == "");
+}
+
 TEST_CASE("a dark scene whose contrast ebbs and that is cut to white does not fade to it") {
   Video video;
   const Texture scene(3);
