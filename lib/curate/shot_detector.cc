@@ -197,17 +197,19 @@ bool ShotDetector::interrupts(std::int64_t f) const {
 void ShotDetector::judge_cut(std::int64_t f) {
   const float standing_out = spike(f);
   const bool restless = standing_out < threshold_ && begins_restless(f);
-  const float score = restless ? scores_[slot(f)].combined : standing_out;
+  // What the colours tell has no measure of its own: it counts as a cut that is just found, which
+  // can be part of a mixture.
+  const float score = restless ? static_cast<float>(threshold_) : standing_out;
   using Verdict = Judgement::Verdict;
   const float difference = scores_[slot(f)].difference;
   const auto alike = [&] {
     return difference < kAnother ||
            only_grain_differs(ring_[slot(f - 1)].picture, ring_[slot(f)].picture, difference);
   };
-  const Verdict verdict = score < threshold_ ? Verdict::below
-                          : alike()          ? Verdict::alike
-                          : interrupts(f)    ? Verdict::interrupts
-                                             : Verdict::cut;
+  const Verdict verdict = !restless && score < threshold_ ? Verdict::below
+                          : alike()                       ? Verdict::alike
+                          : interrupts(f)                 ? Verdict::interrupts
+                                                          : Verdict::cut;
   if (options_.explain) judgements_.push_back({f, score, verdict});
   if (verdict == Verdict::cut) cuts_.push_back({ChangeType::cut, f, f, f, score});
 }

@@ -22,9 +22,8 @@ namespace vfm::curate {
 ///   adaptive   the same, divided by its mean over two frames on either side (3)
 ///   histogram  1 - correlation of luma or chroma histograms, 0..2 (0.5)
 ///   combined   what is left of the picture's structure and of its cells after motion is taken out,
-///   0..1.35,
-///              less what the frames around it lose anyway (0.38); all of it where colours tell a
-///              cut
+///              0..1.35, less what the frames around it lose anyway (0.38); the threshold itself
+///              where colours alone tell a cut
 ///   transnetv2 the probability of a network, 0..1 (0.5): WindowDetector's, not ShotDetector's
 enum class Detector { content, adaptive, histogram, combined, transnetv2 };
 /// Throws Error{usage} for another name.
