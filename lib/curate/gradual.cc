@@ -34,7 +34,7 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   tiny.area = f.area;
   tiny.residual = motion.residual;
   tiny.picture = f.picture;
-  tiny.coarse = coarse_of(f.picture);
+  tiny.coarse = coarse_picture(f.picture);
   tiny.variance = f.whole_deviation * f.whole_deviation;
   const auto mean = [&](int from, int to) {
     int sum = 0;

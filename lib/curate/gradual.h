@@ -52,8 +52,7 @@ struct GradualChange {
   float score = 0;  ///< 0 to 1: how well it fits
 };
 
-/// A change ending at frame f is known, and a frame is not part of any later one, after this many
-/// more.
+/// Frames after which a change is known, and a frame is not part of any later one.
 inline constexpr int kGradualLag = 88;
 
 /// Frames within which what an explosion or a title hid is seen again.
@@ -112,7 +111,6 @@ class GradualDetector {
   const Tiny& at(std::int64_t index) const {
     return ring_[static_cast<std::size_t>(index & (kRing - 1))];
   }
-  static CoarsePicture coarse_of(const SmallPicture& picture);
   static Relief relief_of(const SmallPicture& picture, const ActiveArea& area);
   const Relief& within(const ActiveArea& area, std::int64_t index, Relief& scratch) const;
   static float dot(const Relief& a, const Relief& b);
@@ -141,12 +139,11 @@ class GradualDetector {
   std::vector<Tiny> ring_ = std::vector<Tiny>(kRing);
   std::int64_t frames_ = 0;
   std::optional<Candidate> best_;
-  std::optional<std::int64_t> run_begin_, run_end_;  // of the current or just ended uniform run
-  bool run_faded_in_ = false;                        // contrast ramped down into it
-  bool run_cut_into_ = false;                        // or it did not fall before it
-  std::int64_t run_resumes_ = -1;                    // GradualChange::resumes
-  std::int64_t last_black_ = -1;                     // of the frames of the run
-  std::int64_t ground_end_ = -1;                     // one past the last frame of the run before
+  std::optional<std::int64_t> run_begin_, run_end_;   // of the current or just ended uniform run
+  bool run_faded_in_ = false, run_cut_into_ = false;  // contrast fell before it; or did not
+  std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
+  std::int64_t last_black_ = -1;                      // of the frames of the run
+  std::int64_t ground_end_ = -1;                      // one past the last frame of the run before
   std::vector<GradualChange> found_;
 };
 

@@ -6,18 +6,6 @@
 #include "curate/gradual.h"
 
 namespace vfm::curate {
-namespace {
-
-/// Sum of the 4 x 4 cells of block (x, y).
-int sum_of_block(const std::uint8_t* cells, int side, int x, int y) {
-  int sum = 0;
-  for (int i = 0; i < 4; ++i)
-    for (int k = 0; k < 4; ++k)
-      sum += cells[(4 * y + i) * side + 4 * x + k];
-  return sum;
-}
-
-}  // namespace
 
 float GradualDetector::dot(const Relief& a, const Relief& b) {
   std::array<float, 8> lanes{};  // fixed order of additions, and the loop vectorises
@@ -45,7 +33,11 @@ GradualDetector::Relief GradualDetector::relief_of(const SmallPicture& p, const 
     };
     for (int y = 0; y < n; ++y) {
       for (int x = 0; x < n; ++x) {
-        to[y * n + x] = scale / 16 * static_cast<float>(sum_of_block(cells, side, x, y));
+        int sum = 0;
+        for (int i = 0; i < 4; ++i)
+          for (int k = 0; k < 4; ++k)
+            sum += cells[(4 * y + i) * side + 4 * x + k];
+        to[y * n + x] = scale / 16 * static_cast<float>(sum);
         if (is_inside(x, y)) mean += to[y * n + x], ++inside;
       }
     }
@@ -67,20 +59,6 @@ const GradualDetector::Relief& GradualDetector::within(const ActiveArea& area, s
   const Tiny& kept = at(i);
   if (kept.area == area) return kept;
   return scratch = relief_of(kept.picture, area);
-}
-
-CoarsePicture GradualDetector::coarse_of(const SmallPicture& p) {
-  CoarsePicture out;
-  std::size_t to = 0;
-  const auto shrink = [&](const std::uint8_t* cells, int side) {
-    for (int y = 0; y < side / 4; ++y)
-      for (int x = 0; x < side / 4; ++x)
-        out[to++] = static_cast<std::uint8_t>(sum_of_block(cells, side, x, y) / 16);
-  };
-  shrink(p.y.data(), kLumaSide);
-  shrink(p.u.data(), kChromaSide);
-  shrink(p.v.data(), kChromaSide);
-  return out;
 }
 
 }  // namespace vfm::curate

@@ -8,6 +8,26 @@
 
 namespace vfm::curate {
 
+CoarsePicture coarse_picture(const SmallPicture& p) {
+  CoarsePicture out;
+  std::size_t to = 0;
+  const auto shrink = [&](const std::uint8_t* cells, int side) {
+    for (int y = 0; y < side; y += 4) {
+      for (int x = 0; x < side; x += 4) {
+        int sum = 0;
+        for (int i = 0; i < 4; ++i)
+          for (int k = 0; k < 4; ++k)
+            sum += cells[(y + i) * side + x + k];
+        out[to++] = static_cast<std::uint8_t>(sum / 16);
+      }
+    }
+  };
+  shrink(p.y.data(), kLumaSide);
+  shrink(p.u.data(), kChromaSide);
+  shrink(p.v.data(), kChromaSide);
+  return out;
+}
+
 WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
                      const CoarsePicture& after) {
   constexpr std::int32_t kOther = 16;  // grey levels, luma plus chroma

@@ -9,10 +9,13 @@
 #include <array>
 #include <cstdint>
 
+#include "curate/small_picture.h"
+
 namespace vfm::curate {
 
 /// Means of 4 x 4 cells of a small picture: 16 x 16 of luma, then 8 x 8 of u and of v.
 using CoarsePicture = std::array<std::uint8_t, 384>;
+CoarsePicture coarse_picture(const SmallPicture& picture);
 
 enum class WipeWay { right, left, down, up };  ///< where the edge goes
 inline constexpr int kWipeWays = 4;
