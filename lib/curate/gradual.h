@@ -7,7 +7,8 @@
 // (aa + bb - 2ab), which no motion does. The second holds however much moves inside the two shots.
 //
 // Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
-// the structure stays (a camera that turns to a wall loses contrast too, but not so).
+// the structure stays (a camera that turns to a wall loses contrast too, but not so); from and to
+// black also light alone.
 //
 // No step of a change stands out by much: a flash or an explosion begins by one. And a frame in the
 // midst has not the colours and the contrast of both ends: that is one scene, which turns.
@@ -20,8 +21,7 @@
 //
 // Wipe: wipe.h tells it from the frames between two that hold.
 //
-// Constant memory: a mebibyte, for the small pictures of the last 128 frames and their means over
-// 4 x 4 cells. Thread-safety: one thread.
+// Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
