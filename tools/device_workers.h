@@ -28,7 +28,7 @@ struct DevicesOptions {
     option->excludes(app.get_option("--device"));
   }
   /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
-  /// there.
+  /// there: so Tool::check() calls it, late, as listing GPUs takes a second.
   const std::vector<Card>& cards() {
     if (found_.empty() && !devices.empty()) found_ = cards::find_cards(devices);
     return found_;

@@ -88,6 +88,7 @@ class CaptionTool : public vfm::cli::Tool {
       vfm::fail_usage("--endpoint is given, but --from does not name the source 'endpoint'");
     if (endpoint.send_schema && (!used || schemas_.empty()))
       vfm::fail_usage("--endpoint-schema sends the schemas of --schema to a server: it needs both");
+    devices_.cards();
     if (!used) return;
     if (endpoint.model.empty()) vfm::fail_usage("--endpoint needs --endpoint-model NAME");
     if (dry_run_)

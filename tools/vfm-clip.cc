@@ -1,7 +1,6 @@
 // vfm-clip: cuts videos into clips of one shot each.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -106,6 +105,7 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
     if (!shots_only_ && !unique_) vfm::clip::check_encoders(recipe);
+    devices_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {

@@ -35,6 +35,10 @@ class Slots {
   /// `threads` parts at once. `of` must outlive it.
   Slots(Slots& of, int threads);
   ~Slots();
+  /// `makeflags` where it names a fifo, or descriptors that are of a pipe; else "". To be asked
+  /// before the program opens anything: what it opens may get the numbers of descriptors that it
+  /// was not given, and a pipe of its own, or of a GPU's driver, would pass for make's.
+  static std::string given_jobserver(const std::string& makeflags);
   /// Whether `makeflags` names a jobserver that can be used.
   static bool finds_jobserver(const std::string& makeflags);
 
