@@ -48,7 +48,9 @@ struct DevicesOptions {
 
 /// While items wait for cards, as many more are under way: so all cards are busy at any -j.
 inline void await_workers(vfm::Slots& slots, const vfm::cards::StageModels* workers) {
-  if (workers) slots.add_away(static_cast<int>(workers->together()));
+  if (!workers) return;
+  slots.add_away(static_cast<int>(workers->together()));
+  slots.set_flow(workers->flow());
 }
 
 /// Null where --devices is not given. Throws what DevicesOptions::cards() throws.

@@ -130,7 +130,7 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
     // Samples of a shard wait for cards together; at its end those of the next one do.
-    if (workers_) slots.add_away(1);
+    if (workers_) slots.add_away(1), slots.set_flow(workers_->flow());
     if (dry_run_) {
       options_.report.clear();
       vfm::columns::CaptionCosts costs;

@@ -35,6 +35,8 @@
 #include <string>
 #include <vector>
 
+#include "base/ordered_flow.h"
+
 namespace vfm {
 
 /// What an item has of a card: the whole of it, for a model, or sessions of a video engine.
@@ -67,6 +69,8 @@ struct CardNeed {
   unsigned beside = 0;
   /// Descriptors of the program's input and output, from which its place in the pipe follows.
   int input = 0, output = 1;
+  /// What counts its results; null: they are all handed on at once.
+  std::shared_ptr<const OrderedFlow> flow = nullptr;
 };
 
 class CardBoard {

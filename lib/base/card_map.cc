@@ -328,6 +328,11 @@ void CardMap::plan() {
     record.averages.add(counts_now(record, now), std::min(passed, now - record.joined));
     averages.push_back(&record.averages);
     stages.push_back(stage_of(record, now));
+    const auto reads = [&](std::size_t other) {
+      return record.output != 0 && file().records[other].input == record.output;
+    };
+    const auto next = std::find_if(records.begin(), records.end(), reads);
+    if (next != records.end()) stages.back().next = static_cast<int>(next - records.begin());
   }
   if (stages.empty() || (now - head.changed < kSettles && !starved)) return;
   const std::vector<CardSet> plan =

@@ -34,6 +34,7 @@ struct Slots::State {
   bool shared = false;  // the board's slots
   int away = 0;         // items, beyond `threads`
   Slots* of = nullptr;  // whose slots these are
+  std::shared_ptr<OrderedFlow> flow;
 };
 
 namespace {
@@ -182,6 +183,13 @@ int Slots::items_at_once() const {
 }
 void Slots::add_away(int items) {
   state_->away += items;
+}
+
+void Slots::set_flow(std::shared_ptr<OrderedFlow> flow) {
+  state_->flow = std::move(flow);
+}
+OrderedFlow* Slots::flow() const {
+  return state_->flow.get();
 }
 
 bool Slots::wanted() const {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "base/ordered_flow.h"
 #include "base/pipe_board.h"
 #include "base/slot_rule.h"
 
@@ -48,6 +49,10 @@ class Slots {
   /// are Away. add_away() before the first item.
   int items_at_once() const;
   void add_away(int items);
+  /// What counts the results of this program (base/ordered_flow.h); null: nothing does. Set before
+  /// the first item; not of slots for parts of items.
+  void set_flow(std::shared_ptr<OrderedFlow> flow);
+  OrderedFlow* flow() const;
   using Use = SlotUse;
   /// Waits for a slot; for help, until no item waits. False, and no slot, where `over` becomes true
   /// before there is one. Throws Stopped when a stop is asked for while waiting.

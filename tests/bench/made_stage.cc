@@ -58,8 +58,7 @@ class MadeStage : public vfm::cli::Tool {
     vfm::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
     begun_.open(begun_path_);
-    has_cards_ = cards_.join(jobs_.share);
-    slots.add_away(cards_.count());
+    has_cards_ = cards_.join(jobs_.share, slots);
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
     context.progress.start("items", 0);

@@ -458,6 +458,22 @@ TEST_CASE("a card that its next one does not take is not kept by those who take 
   later.leave();
 }
 
+TEST_CASE("others see how many of a program's results are handed on") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  CardNeed need = need_of("stage", 6);
+  const auto flow = std::make_shared<OrderedFlow>();
+  flow->ready = 7, flow->handed = 3;
+  need.flow = flow;
+  auto board = join_cards(machine, folder / "share", 1, 10, need);
+  CardMap seen(folder / "share");
+  await([&] {
+    const CardMap::Locked lock(seen);
+    const CardCounts& counts = seen.file().records[0].counts;
+    return counts.ready == 7 && counts.handed == 3;
+  });
+}
+
 TEST_CASE("a view shows nothing of an earlier pipe") {
   const TemporaryFolder folder;
   MadeMachine machine(10);

@@ -200,6 +200,43 @@ TEST_CASE("averages forget, and know what may be chance") {
   CHECK(CardAverages().seconds[0] == 0);
 }
 
+TEST_CASE("of a stage that runs ahead counts what goes through the stages behind it") {
+  const std::vector<CardPlace> cards(2, {1, 1});
+  // Each keeps a card busy. The second one reads what the first one writes, the third one's pipe is
+  // another.
+  std::vector<CardStage> stages(3);
+  std::vector<CardAverages> averages(3);
+  const auto shares = [&](std::vector<double> handed) {
+    std::vector<CardCounts> counts(3);
+    averages.assign(3, {});
+    for (int look = 0; look < 80; ++look)
+      for (std::size_t s = 0; s < 3; ++s) {
+        counts[s].busy[0] += .25, counts[s].items[0] += 25;
+        counts[s].ready += 1000, counts[s].handed += 1000 * handed[s];
+        averages[s].add(counts[s], .25);
+      }
+    const std::vector<const CardAverages*> all{&averages[0], &averages[1], &averages[2]};
+    plan_by_averages(stages, all, cards, 60);
+    return std::vector<double>{stages[0].work, stages[1].work, stages[2].work};
+  };
+  const auto are = [](const std::vector<double>& got, const std::vector<double>& expected) {
+    for (std::size_t s = 0; s < 3; ++s)
+      CHECK(got[s] == Approx(expected[s]).epsilon(.01));
+  };
+  are(shares({1, 1, 1}), {1, 1, 1});
+  are(shares({.5, 1, 1}), {.5, 1, 1});
+  stages[0].next = 1;
+  are(shares({.5, .25, .5}), {.125, .25, .5});
+  are(shares({.5, 4, .5}), {.5, 1, .5});  // what was ready before is handed on, too
+  // Who has made few results is not judged by those that are on their way.
+  averages[0] = {};
+  CardCounts few;
+  few.busy[0] = 1, few.ready = 2;
+  averages[0].add(few, 1);
+  averages[0].tell(0, cards, stages[0]);
+  CHECK(stages[0].passes == 1);
+}
+
 TEST_CASE("speeds are learned from items of any size, and a change of size is no speed") {
   std::vector<CardPlace> cards(3, {1, 1});
   const std::vector<double> speeds = {1, 2, 1};
@@ -246,6 +283,17 @@ TEST_CASE("the simulated cards do what can be told without them") {
 TEST_CASE("shared cards do what the best static split does, and follow the bottleneck") {
   for (const CardLoad& load : kCardLoads)
     check(load, .95, .95);
+}
+
+TEST_CASE(
+    "stages that run ahead of slower ones leave them the cards that the pipe's rate asks for") {
+  for (const CardLoad& load : kCardLoads) {
+    const PiledUp rates = pile_up(load, best_splits(load));
+    CAPTURE(load.name, rates.before, rates.after);
+    CHECK(rates.before >= .95);
+    CHECK(rates.after >= .95);
+    CHECK(rates.memory_kept);
+  }
 }
 
 TEST_CASE("shared cards do it for items from a tenth to twice their mean, too", "[nightly]") {
