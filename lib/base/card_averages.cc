@@ -13,8 +13,9 @@ constexpr double kLeastItems = 3;  // to judge their chance by
 // leave a pipe as it is for long after its bottleneck has moved, which costs more than a load.
 constexpr double kSure = 1;
 constexpr double kMostSpeed = 20;
-// Results that may be on their way to whoever reads them, and do not count as held up.
-constexpr double kOnTheWay = 2;
+// Results that may be on their way to whoever reads them, and do not count as held up; nor do those
+// that are handed on in so many seconds.
+constexpr double kOnTheWay = 2, kSoon = 1;
 // Part of the way, in logarithms, that a speed is moved by one item; and the most that counts.
 constexpr double kSpeedStep = 0.02, kMostRatio = 3;
 
@@ -64,7 +65,9 @@ void CardAverages::tell(int span, std::span<const CardPlace> cards, CardStage& s
   stage.work = work / time;
   stage.short_of = std::min(mean[at].short_of / time, 1.0);
   const double handed = mean[at].handed + kOnTheWay;
-  stage.passes = handed < mean[at].ready ? handed / mean[at].ready : 1;
+  const double soon = kSoon * mean.back().handed / std::max(seconds.back(), 1e-9);
+  const bool piles_up = seen.ready - seen.handed > soon && handed < mean[at].ready;
+  stage.passes = piles_up ? handed / mean[at].ready : 1;
   stage.error = items < kLeastItems ? 1 : std::min(1.0, kSure * std::sqrt(mean[at].squares) / work);
 }
 
