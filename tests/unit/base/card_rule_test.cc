@@ -198,6 +198,14 @@ TEST_CASE("averages forget, and know what may be chance") {
   averages.tell(2, cards, stage);
   CHECK(stage.work == Approx(1.04).margin(.02));
   CHECK(CardAverages().seconds[0] == 0);
+  CardAverages some;
+  CardCounts at_times;
+  for (int i = 0; i < 40; ++i) {
+    at_times.short_of += .1;
+    some.add(at_times, .25);
+  }
+  some.tell(0, cards, stage);
+  CHECK(stage.short_of == Approx(.4));
 }
 
 TEST_CASE("of a stage that runs ahead counts what goes through the stages behind it") {
@@ -252,6 +260,11 @@ TEST_CASE("speeds are learned from items of any size, and a change of size is no
   CHECK(cards[2].speed / cards[0].speed == Approx(1).epsilon(.2));
   CHECK(compare_items({0, .1}, {0, .3}, cards) ==
         Approx(.04 / 2 * cards[0].speed * cards[0].speed));
+  // An item that took no time tells nothing.
+  const double learned = cards[1].speed;
+  compare_items({0, 0}, {1, .1}, cards);
+  compare_items({0, .1}, {1, 0}, cards);
+  CHECK(cards[1].speed == learned);
 }
 
 TEST_CASE("the simulated cards do what can be told without them") {

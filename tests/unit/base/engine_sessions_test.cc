@@ -377,6 +377,7 @@ TEST_CASE("a card that cannot is left out by name, and where none is left that i
 }
 
 TEST_CASE("sessions are shown with the programs that have them") {
+  const auto begin = std::chrono::steady_clock::now();
   const TemporaryFolder folder;
   const auto cards = cards_with({2});
   EngineSessions decode(folder / "share", cards, "own", CardKind::decode, Wait::yes);
@@ -401,6 +402,8 @@ TEST_CASE("sessions are shown with the programs that have them") {
     CHECK(one.items == (decodes ? 3 : 0));
     CHECK((one.short_seconds > 0) == decodes);
     CHECK((one.busy_seconds > 0) == decodes);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    CHECK(one.busy_seconds <= 3 * passed.count());  // of as many sessions
     CHECK(one.held == 0);
   }
 }
