@@ -243,6 +243,19 @@ TEST_CASE("of a stage that runs ahead counts what goes through the stages behind
   averages[0].add(few, 1);
   averages[0].tell(0, cards, stages[0]);
   CHECK(stages[0].passes == 1);
+  // Nor by those that are handed on within a second, which are 40 here.
+  for (const double ahead : {30., 60.}) {
+    CardAverages steady;
+    CardCounts counts;
+    for (int look = 0; look < 80; ++look) {
+      counts.ready += 10, counts.handed += 10;
+      steady.add(counts, .25);
+    }
+    counts.ready += ahead;
+    steady.add(counts, .25);
+    steady.tell(0, cards, stages[0]);
+    CHECK((stages[0].passes < 1) == (ahead > 40));
+  }
 }
 
 TEST_CASE("speeds are learned from items of any size, and a change of size is no speed") {
