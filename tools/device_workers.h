@@ -28,7 +28,7 @@ struct DevicesOptions {
     option->excludes(app.get_option("--device"));
   }
   /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
-  /// there.
+  /// there: so Tool::check() calls it, late, as listing GPUs takes a second.
   const std::vector<Card>& cards() {
     if (found_.empty() && !devices.empty()) found_ = cards::find_cards(devices);
     return found_;
@@ -48,7 +48,9 @@ struct DevicesOptions {
 
 /// While items wait for cards, as many more are under way: so all cards are busy at any -j.
 inline void await_workers(vfm::Slots& slots, const vfm::cards::StageModels* workers) {
-  if (workers) slots.add_away(static_cast<int>(workers->together()));
+  if (!workers) return;
+  slots.add_away(static_cast<int>(workers->together()));
+  slots.set_flow(workers->flow());
 }
 
 /// Null where --devices is not given. Throws what DevicesOptions::cards() throws.

@@ -101,5 +101,6 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
     workers.add_sessions(vfm::CardKind::encode);
   workers.open();
   vfm::Slots slots = context.slots(jobs, together);
+  slots.set_flow(workers.flow());
   return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);
 }

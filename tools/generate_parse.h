@@ -1,15 +1,20 @@
-// How vfm-generate reads options whose text has parts.
+// How vfm-generate reads options whose text has parts, and what it refuses of others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "generate/clip_output.h"
 #include "generate/generate.h"
+#include "media/encode_sessions.h"
+#include "media/encoder.h"
 #include "models/folder/load_model.h"
 
 /// "WxH" into the prompt; empty: as it is.
@@ -53,4 +58,23 @@ inline vfm::generate::ClipParallel layout_of(const std::string& text, bool shard
   if (decode_only && (!parallel.alone() || parallel.choose != 0))
     vfm::fail_usage("--parallel is for sampling, not for --decode-only");
   return parallel;
+}
+
+/// With --decode-only: these decide a latent.
+inline void refuse_options_of_latents(const std::vector<const CLI::Option*>& of_latents) {
+  std::string given;
+  for (const CLI::Option* option : of_latents)
+    if (option->count() > 0)
+      given += (given.empty() ? "" : ", ") + option->get_name() + " (" + option->get_group() + ")";
+  if (!given.empty())
+    vfm::fail_usage("--decode-only reads latents, which are decided already: leave out {}", given);
+}
+
+/// Refuses one that cannot be used. One on a GPU is tried when its sessions are known; here,
+/// whether this FFmpeg has it.
+inline void check_encoder(const std::string& encoder) {
+  if (vfm::media::encodes_on_gpu(encoder))
+    vfm::media::coded_size(encoder, 2, 2);
+  else
+    vfm::generate::usable_encoder(encoder);
 }

@@ -88,6 +88,7 @@ class CaptionTool : public vfm::cli::Tool {
       vfm::fail_usage("--endpoint is given, but --from does not name the source 'endpoint'");
     if (endpoint.send_schema && (!used || schemas_.empty()))
       vfm::fail_usage("--endpoint-schema sends the schemas of --schema to a server: it needs both");
+    devices_.cards();
     if (!used) return;
     if (endpoint.model.empty()) vfm::fail_usage("--endpoint needs --endpoint-model NAME");
     if (dry_run_)
@@ -129,7 +130,7 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::Slots slots = context.slots(columns_.jobs);
     if (score_.asked()) return score(slots, context);
     // Samples of a shard wait for cards together; at its end those of the next one do.
-    if (workers_) slots.add_away(1);
+    if (workers_) slots.add_away(1), slots.set_flow(workers_->flow());
     if (dry_run_) {
       options_.report.clear();
       vfm::columns::CaptionCosts costs;

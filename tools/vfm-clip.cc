@@ -1,7 +1,6 @@
 // vfm-clip: cuts videos into clips of one shot each.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -106,6 +105,7 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
     if (!shots_only_ && !unique_) vfm::clip::check_encoders(recipe);
+    devices_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
@@ -124,8 +124,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.inputs = input_.resolved();
     options_.directory = output_.directory;
     options_.force = output_.force;
-    options_.report = report_.path;
-    options_.explain = explain_.path;
+    options_.report = report_.path, options_.explain = explain_.path;
     options_.hardware = engines_.decoder(hwaccel_);
     // Who waits to open an encoder would wait for ones that no thread is at.
     if (!unique_ && !shots_only_ && engines_.encode(options_.recipe.encoder))
@@ -133,6 +132,7 @@ class ClipTool : public vfm::cli::Tool {
     if (!unique_ && !stitch_model_.empty()) open_stitch_model();
     if (!unique_) shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
+    if (workers_) slots.set_flow(workers_->flow());
     if (unique_) return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
     if (dry_run_) return estimate(slots);
     if (shots_only_)

@@ -135,12 +135,8 @@ class EmbedTool : public vfm::cli::Tool {
           "--search with --index searches what is in the index; leave out shards and --vectors");
     if (search && !index && vfm::columns::is_vectors_file(search_.query))
       vfm::fail_usage("vectors of a file are searched for in an index; name it by --index");
-    if (search || !index) return;
-    for (const char* name :
-         {"--output", "--video", "--video-frames", "--text", "--text-dim", "--text-tokens",
-          "--dry-run", "--aesthetic", "--text-image", "--concept", "--devices"})
-      if (app_->get_option(name)->count() > 0)
-        vfm::fail_usage("--index takes the vectors that are there; leave out {}", name);
+    if (index && !search) refuse_with_index();
+    devices_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -185,6 +181,14 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
  private:
+  void refuse_with_index() const {
+    for (const char* name :
+         {"--output", "--video", "--video-frames", "--text", "--text-dim", "--text-tokens",
+          "--dry-run", "--aesthetic", "--text-image", "--concept", "--devices"})
+      if (app_->get_option(name)->count() > 0)
+        vfm::fail_usage("--index takes the vectors that are there; leave out {}", name);
+  }
+
   long run_index(vfm::Slots& slots, vfm::cli::Context& context) {
     if (search_option_->count() > 0) {
       search_.index = index_.path;

@@ -74,7 +74,14 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void check() override {
-    if (decode_only_) refuse_options_of_latents();
+    read_options();
+    if (!dry_run_ && !job_.latents_only && output_.directory != "-") check_encoder(job_.encoder);
+    devices_.cards();
+  }
+
+  /// What needs nothing but the command line; also in a worker.
+  void read_options() {
+    if (decode_only_) refuse_options_of_latents(of_latents_);
     if (!sampler_.empty()) job_.defaults.choice.sampler = vfm::generate::parse_sampler(sampler_);
     if (sigmas_->count() > 0) job_.defaults.choice.sigmas = vfm::generate::parse_sigmas(levels_);
     job_.fp8 = vfm::models::parse_fp8(fp8_);
@@ -125,7 +132,7 @@ class GenerateTool : public vfm::cli::Tool {
       CLI::App app;
       add_options(app);
       read_again(app, dealt.arguments);
-      check();
+      read_options();
       input_limits_.apply();
       job_.device = dealt.device;
       settle(dealt.cache);
@@ -352,17 +359,6 @@ class GenerateTool : public vfm::cli::Tool {
     group.add_flag("--decode-only", decode_only_,
                    "read latents instead of prompts, write clips; takes no option that decides "
                    "latents");
-  }
-
-  void refuse_options_of_latents() const {
-    std::string given;
-    for (const CLI::Option* option : of_latents_)
-      if (option->count() > 0)
-        given +=
-            (given.empty() ? "" : ", ") + option->get_name() + " (" + option->get_group() + ")";
-    if (!given.empty())
-      vfm::fail_usage("--decode-only reads latents, which are decided already: leave out {}",
-                      given);
   }
 
   std::vector<std::string> arguments_;

@@ -103,6 +103,7 @@ class PackTool : public vfm::cli::Tool {
     // One of a folder is loaded once, when all else is known to be right.
     if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
+    devices_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_ && !dry_run_; }

@@ -13,8 +13,22 @@ constexpr double kLeastItems = 3;  // to judge their chance by
 // leave a pipe as it is for long after its bottleneck has moved, which costs more than a load.
 constexpr double kSure = 1;
 constexpr double kMostSpeed = 20;
+// Results that may be on their way to whoever reads them, and do not count as held up; nor do those
+// that are handed on in so many seconds.
+constexpr double kOnTheWay = 2, kSoon = 1;
 // Part of the way, in logarithms, that a speed is moved by one item; and the most that counts.
 constexpr double kSpeedStep = 0.02, kMostRatio = 3;
+
+/// Of what it makes, the share that goes through it and all stages behind it.
+double share_passed(const CardStage& stage, std::span<const CardStage> stages) {
+  double share = stage.passes;
+  int next = stage.next;
+  for (std::size_t steps = 0; next >= 0 && steps < stages.size(); ++steps) {
+    share *= stages[static_cast<std::size_t>(next)].passes;
+    next = stages[static_cast<std::size_t>(next)].next;
+  }
+  return share;
+}
 
 }  // namespace
 
@@ -30,6 +44,8 @@ void CardAverages::add(const CardCounts& now, double passed) {
       blend(sums.items[c], seen.items[c], now.items[c]);
     }
     blend(sums.short_of, seen.short_of, now.short_of);
+    blend(sums.ready, seen.ready, now.ready);
+    blend(sums.handed, seen.handed, now.handed);
     // Of a sum in which items count less the variance counts less by the square of that.
     sums.squares *= kept;
     blend(sums.squares, seen.squares, now.squares);
@@ -48,6 +64,10 @@ void CardAverages::tell(int span, std::span<const CardPlace> cards, CardStage& s
   }
   stage.work = work / time;
   stage.short_of = std::min(mean[at].short_of / time, 1.0);
+  const double handed = mean[at].handed + kOnTheWay;
+  const double soon = kSoon * mean.back().handed / std::max(seconds.back(), 1e-9);
+  const bool piles_up = seen.ready - seen.handed > soon && handed < mean[at].ready;
+  stage.passes = piles_up ? handed / mean[at].ready : 1;
   stage.error = items < kLeastItems ? 1 : std::min(1.0, kSure * std::sqrt(mean[at].squares) / work);
 }
 
@@ -58,6 +78,8 @@ std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
   for (int span = 0; span < CardAverages::kSpans; ++span) {
     for (std::size_t s = 0; s < stages.size(); ++s)
       averages[s]->tell(span, cards, stages[s]);
+    for (CardStage& stage : stages)
+      stage.work *= share_passed(stage, stages);
     spans.emplace_back(stages.begin(), stages.end());
   }
   return plan_cards(spans, cards, lasted);

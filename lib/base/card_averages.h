@@ -20,6 +20,7 @@ struct CardCounts {
   std::array<double, kMostCards> busy{};   ///< seconds with an item, by card
   std::array<double, kMostCards> items{};  ///< that ended
   double short_of = 0;                     ///< seconds in which an item waited for a card
+  double ready = 0, handed = 0;            ///< results, as base/ordered_flow.h counts them
   /// Half of the squares of what each item took longer than the one before it, on a card of speed
   /// 1: their variance, which a change for good, one difference of many, does not add to.
   double squares = 0;
@@ -41,7 +42,8 @@ struct CardAverages {
   void tell(int span, std::span<const CardPlace> cards, CardStage& stage) const;
 };
 
-/// plan_cards() by what `averages` tell of `stages`, one of each.
+/// plan_cards() by what `averages` tell of `stages`, one of each. Of a stage that runs ahead its
+/// work counts as far as what it makes goes through all stages behind it.
 std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
                                       std::span<const CardAverages* const> averages,
                                       std::span<const CardPlace> cards, double lasted);

@@ -186,6 +186,10 @@ void CardBoard::State::keep() {
     {
       const CardMap::Locked lock(map);
       own().beat = card_clock();
+      if (need.flow) {
+        own().counts.ready = static_cast<double>(need.flow->ready);
+        own().counts.handed = static_cast<double>(need.flow->handed);
+      }
       if (!lock.stops()) {
         map.end_dead();
         map.plan();

@@ -35,6 +35,8 @@
 #include <string>
 #include <vector>
 
+#include "base/ordered_flow.h"
+
 namespace vfm {
 
 /// What an item has of a card: the whole of it, for a model, or sessions of a video engine.
@@ -67,6 +69,8 @@ struct CardNeed {
   unsigned beside = 0;
   /// Descriptors of the program's input and output, from which its place in the pipe follows.
   int input = 0, output = 1;
+  /// What counts its results; null: they are all handed on at once.
+  std::shared_ptr<const OrderedFlow> flow = nullptr;
 };
 
 class CardBoard {
@@ -101,8 +105,12 @@ class CardBoard {
   /// first. Throws Stopped; Error{device} when no card is left, with the reasons.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
   /// So many sessions of the card that has most of them free. Empty where none has so many: now,
-  /// or, with `wait`, for as long as the models stay that are loaded. Throws what take() throws.
+  /// or, with `wait`, for as long as the models stay that are loaded (most_sessions()). Throws what
+  /// take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
+  /// Those that one card will have free at most, for as long as the models stay that are loaded:
+  /// all of them, but what models have beside them, whether or not these have an item now.
+  int most_sessions() const;
   /// The item is done.
   void give(const Lease& lease) noexcept;
   /// The card has failed, and nothing of this stage is on it any more: it is left out for this

@@ -23,7 +23,7 @@ struct CardBoard::State {
   void check_left();
   Taken take(bool out_of_turn, Lease& taken);
   int choose(bool out_of_turn, int sessions, bool& left) const;
-  bool may_have(int sessions) const;
+  int most_sessions() const;
 
   // card_board.cc
   void give(std::size_t which, int sessions);
@@ -51,6 +51,9 @@ struct CardBoard::State {
   std::thread keeper;
 
   CardRecord& own() const { return map.own(); }
+  std::atomic<std::uint32_t>& takes() const {
+    return map.file().head.takes[static_cast<std::size_t>(need.kind)];
+  }
   int place(std::size_t which) const { return map.places()[which]; }
   std::size_t at(std::size_t which) const { return static_cast<std::size_t>(place(which)); }
   CardSet bit(std::size_t which) const { return card_bit(place(which)); }

@@ -47,6 +47,12 @@ CardSet cards_where(Is is) {
   return set;
 }
 
+/// Of so many, those for which that memory is enough.
+int fitting_sessions(int sessions, std::int64_t memory) {
+  return static_cast<int>(
+      std::max<std::int64_t>(0, std::min<std::int64_t>(sessions, memory / kSessionBytes)));
+}
+
 /// Where its model is in that state.
 CardSet cards_with(const CardRecord& record, CardModel state) {
   return cards_where([&](std::size_t c) { return record.model[c] == state; });
@@ -212,17 +218,28 @@ std::int64_t CardMap::session_memory(int card) const {
   return memory;
 }
 
-int CardMap::free_sessions(int card, CardKind kind, bool ever) const {
+/// Models that have a session beside them; `at_work`: on which an item is.
+int CardMap::beside_models(int card, CardKind kind, bool at_work) const {
   const auto at = static_cast<std::size_t>(card);
-  const CardEntry& entry = file().head.card[at];
-  std::int64_t sessions = entry.sessions[static_cast<std::size_t>(kind)];
-  if (!ever) sessions -= sessions_used(card, kind);
-  for (const CardRecord& record : file().records)
-    if (!ever && counts(record) && (record.beside & card_flag(kind)) != 0 && record.items[at] > 0)
-      --sessions;
-  const std::int64_t memory =
-      entry.memory - loaded_memory(card) - (ever ? program_memory(card) : session_memory(card));
-  return static_cast<int>(std::max<std::int64_t>(0, std::min(sessions, memory / kSessionBytes)));
+  const auto has = [&](const CardRecord& record) {
+    const bool there = at_work ? record.items[at] > 0 : record.model[at] != CardModel::none;
+    return counts(record) && (record.beside & card_flag(kind)) != 0 && there;
+  };
+  return static_cast<int>(std::count_if(std::begin(file().records), std::end(file().records), has));
+}
+
+int CardMap::free_sessions(int card, CardKind kind) const {
+  const CardEntry& entry = file().head.card[static_cast<std::size_t>(card)];
+  const int sessions = entry.sessions[static_cast<std::size_t>(kind)] - sessions_used(card, kind) -
+                       beside_models(card, kind, true);
+  return fitting_sessions(sessions, entry.memory - loaded_memory(card) - session_memory(card));
+}
+
+int CardMap::most_sessions(int card, CardKind kind) const {
+  const CardEntry& entry = file().head.card[static_cast<std::size_t>(card)];
+  const int sessions =
+      entry.sessions[static_cast<std::size_t>(kind)] - beside_models(card, kind, false);
+  return fitting_sessions(sessions, entry.memory - loaded_memory(card) - program_memory(card));
 }
 
 std::vector<std::string> CardMap::names_on(int card) const {
@@ -311,6 +328,11 @@ void CardMap::plan() {
     record.averages.add(counts_now(record, now), std::min(passed, now - record.joined));
     averages.push_back(&record.averages);
     stages.push_back(stage_of(record, now));
+    const auto reads = [&](std::size_t other) {
+      return record.output != 0 && file().records[other].input == record.output;
+    };
+    const auto next = std::find_if(records.begin(), records.end(), reads);
+    if (next != records.end()) stages.back().next = static_cast<int>(next - records.begin());
   }
   if (stages.empty() || (now - head.changed < kSettles && !starved)) return;
   const std::vector<CardSet> plan =

@@ -59,9 +59,12 @@ class CardMap {
   std::int64_t loaded_memory(int card) const;
   /// Bytes that sessions have, those in use, and programs with sessions themselves.
   std::int64_t session_memory(int card) const;
-  /// Sessions of a kind that are free on a card; `ever`: that would be if none was in use. Models
-  /// that were loaded before a program with sessions came may leave memory for some alone.
-  int free_sessions(int card, CardKind kind, bool ever) const;
+  /// Sessions of a kind that are free on a card. Models that were loaded before a program with
+  /// sessions came may leave memory for some alone.
+  int free_sessions(int card, CardKind kind) const;
+  /// Those that will be, as long as the models stay that are loaded: as if none was in use but one
+  /// of each model that has some beside it, which has an item again and again.
+  int most_sessions(int card, CardKind kind) const;
   /// Whose models these are: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int card) const;
   /// With items that are under way.
@@ -80,6 +83,7 @@ class CardMap {
   void add_card(const Card& card, CardKind kind);
   std::int64_t program_memory(int card) const;
   int sessions_used(int card, CardKind kind) const;
+  int beside_models(int card, CardKind kind, bool at_work) const;
   CardStage stage_of(const CardRecord& record, double now) const;
 
   SharedFile shared_;

@@ -20,8 +20,8 @@
 namespace vfm {
 
 inline constexpr std::size_t kCardRecords = 63;
-inline constexpr std::size_t kCardName = 64;
-inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 3";
+inline constexpr std::size_t kCardName = 64, kCardKinds = 3;
+inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 4";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
@@ -59,14 +59,15 @@ struct alignas(4096) CardRecord {
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
-  std::array<std::int32_t, 3> sessions;  // by CardKind; 0: no program has said
+  std::array<std::int32_t, kCardKinds> sessions;  // by CardKind; 0: no program has said
 };
 
 struct CardFile {
   struct alignas(4096) Head : SharedHead {
-    std::int32_t cards;                // that are known
-    std::atomic<std::uint32_t> takes;  // of cards for items, by all programs
-    double looked, changed;            // when was planned last, and a model was last loaded
+    std::int32_t cards;  // that are known
+    /// Of cards for items, by all programs; of each CardKind, as nobody waits for other kinds.
+    std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
+    double looked, changed;  // when was planned last, and a model was last loaded
     std::array<CardEntry, kMostCards> card;
     std::array<double, kMostCards> speed;  // base/card_averages.h
   } head;

@@ -9,6 +9,10 @@
 // kept by the rule, and again by the board when a load begins. tests/support/simulated_cards.h has
 // this rule beside all static splits.
 //
+// A stage whose results pile up, as whoever reads them is slower, keeps busy what it has, whatever
+// the pipe's rate is. Of its work counts the share that goes on to the pipe's end: results that it,
+// and each stage behind it, could hand on, of those that were ready (base/ordered_flow.h).
+//
 // The rate that cards allow: stages S need w(s) of cards of speed 1 for a unit a second, card c has
 // speed v(c) and does items of any stage that is loaded there. The greatest rate is the least, over
 // all sets Q of stages, of the sum of v(c), over cards with a model of Q, through the sum of w(s)
@@ -35,9 +39,11 @@ constexpr CardSet card_bit(int card) {
 /// What the rule knows of one stage.
 struct CardStage {
   int place = 0;            ///< in the pipe: later ones are greater
+  int next = -1;            ///< the stage that reads what it writes, of those given; -1: another
+  double passes = 1;        ///< share of its results that was ready lately and could be handed on
   std::int64_t memory = 0;  ///< of its model, bytes
   int waiting = 0;          ///< items that wait for a card now
-  double work = 0;          ///< cards of speed 1 that it kept busy, on average, lately
+  double work = 0;          ///< cards of speed 1 that it kept busy for the pipe, on average, lately
   double error = 0;         ///< the share of `work` that may be chance, 0 to 1
   double short_of = 0;      ///< share of that time in which an item waited for a card, 0 to 1
   bool known = false;       ///< it had a card in that time

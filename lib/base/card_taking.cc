@@ -34,10 +34,10 @@ bool CardBoard::State::await(Lease& lease, const std::atomic<bool>* over,
     const CardMap::Locked lock(map);
     lock.need();
     const Taken taken = take(out_of_turn, lease);
-    if (never && taken != Taken::yes) *never = !may_have(lease.sessions);
+    if (never && taken != Taken::yes) *never = most_sessions() < lease.sessions;
     return taken;
   };
-  return take_in_turn(own().call_items, map.file().head.takes, over, count, try_one);
+  return take_in_turn(own().call_items, takes(), over, count, try_one);
 }
 
 std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
@@ -56,20 +56,25 @@ std::optional<CardBoard::Lease> CardBoard::take_sessions(int count, bool wait) {
     s.count_waiting(1);
     if (s.take(false, lease) == Taken::yes) return lease;
     s.count_waiting(-1);
-    if (!wait || !s.may_have(count)) return std::nullopt;
+    if (!wait || s.most_sessions() < count) return std::nullopt;
   }
   std::atomic<bool> never = false;
   return s.await(lease, &never, &never) ? std::optional(lease) : std::nullopt;
 }
 
-/// Whether a card has so many sessions, in use or not, beside the models that are loaded there.
-/// More are not, where these leave less than they should, so who waits for that waits for sessions.
-bool CardBoard::State::may_have(int sessions) const {
+int CardBoard::most_sessions() const {
+  const CardMap::Locked lock(state_->map);
+  return state_->most_sessions();
+}
+
+/// More than a card will have, beside the models that are loaded there, nobody is to wait for.
+int CardBoard::State::most_sessions() const {
   const CardRecord& record = own();
+  int most = 0;
   for (std::size_t i = 0; i < cards.size(); ++i)
-    if ((record.left_out & bit(i)) == 0 && map.free_sessions(place(i), need.kind, true) >= sessions)
-      return true;
-  return false;
+    if ((record.left_out & bit(i)) == 0)
+      most = std::max(most, map.most_sessions(place(i), need.kind));
+  return most;
 }
 
 void CardBoard::State::check_left() {
@@ -91,7 +96,7 @@ Taken CardBoard::State::take(bool out_of_turn, Lease& taken) {
   record.items[at(which)] += taken.sessions;
   record.since[at(which)] += taken.sessions * card_clock();
   count_waiting(-1);
-  ++map.file().head.takes;
+  ++takes();
   return Taken::yes;
 }
 
@@ -104,7 +109,7 @@ int CardBoard::State::choose(bool out_of_turn, int sessions, bool& left) const {
     // That which has most of them free.
     free = 0;
     for (std::size_t c = 0; c < places.size(); ++c) {
-      const int some = map.free_sessions(static_cast<int>(c), need.kind, false);
+      const int some = map.free_sessions(static_cast<int>(c), need.kind);
       if (some >= sessions) free |= card_bit(static_cast<int>(c));
       places[c].speed = some;
     }

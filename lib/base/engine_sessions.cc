@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
 #include "base/slots.h"
 
 namespace vfm {
@@ -34,11 +36,43 @@ bool may_wait_for(CardKind kind) {
 
 struct EngineSessions::State {
   CardKind kind = CardKind::decode;
-  int most = 1 << 20;  // of one card, that are taken at once
   bool waits = false;
   std::optional<CardBoard> board;
-  std::atomic<int> own = 0;  // without a board: those that are free
+  // Without a board:
+  std::atomic<int> own = 0;  // those that are free
+  std::mutex mutex;          // of what follows
+  std::optional<std::string> failed;
+
+  /// Of a board. What needs more than a card will have of encoding gets that.
+  int at_once(int count) const {
+    return kind == CardKind::encode ? std::min(count, std::max(1, board->most_sessions())) : count;
+  }
+  std::optional<CardBoard::Lease> take(int count, bool may_wait);
+  std::optional<CardBoard::Lease> take_own(int count);
 };
+
+std::optional<CardBoard::Lease> EngineSessions::State::take(int count, bool may_wait) {
+  auto lease = board->take_sessions(at_once(count), false);
+  if (lease || !may_wait) return lease;
+  const Slots::Away away;
+  for (;;) {
+    const int now = at_once(count);
+    lease = board->take_sessions(now, true);
+    // A model that was loaded meanwhile has left fewer of encoding.
+    if (lease || at_once(count) >= now) return lease;
+  }
+}
+
+std::optional<CardBoard::Lease> EngineSessions::State::take_own(int count) {
+  {
+    const std::lock_guard lock(mutex);
+    if (failed) throw Error("this GPU cannot: " + *failed, ErrorKind::device);
+  }
+  int free = own;
+  while (free >= count && !own.compare_exchange_weak(free, free - count))
+    continue;
+  return free >= count ? std::optional(CardBoard::Lease{nullptr, count}) : std::nullopt;
+}
 
 class EngineSessions::Taken final : public Session {
  public:
@@ -74,9 +108,6 @@ EngineSessions::EngineSessions(const std::string& share, std::vector<Card> cards
   need.stage = stage;
   need.kind = kind;
   need.memory = kContextBytes;
-  if (kind == CardKind::encode) state_->most = 1;
-  for (const Card& card : cards)
-    if (kind == CardKind::encode) state_->most = std::max(state_->most, card.sessions);
   state_->board.emplace(share, std::move(cards), std::move(need), CardBoard::Actions{});
 }
 
@@ -88,26 +119,24 @@ EngineSessions::~EngineSessions() = default;
 
 std::shared_ptr<EngineSessions::Session> EngineSessions::take(std::int64_t bytes, Wait wait) {
   State& s = *state_;
+  constexpr std::int64_t kMost = 1 << 20;
   const auto count = static_cast<int>(
-      std::clamp<std::int64_t>((bytes + kSessionBytes - 1) / kSessionBytes, 1, s.most));
-  if (s.board) {
-    auto lease = s.board->take_sessions(count, false);
-    if (!lease && s.waits && wait == Wait::yes && may_wait_for(s.kind)) {
-      const Slots::Away away;
-      lease = s.board->take_sessions(count, true);
-    }
-    return lease ? std::make_shared<Taken>(state_, *lease) : nullptr;
-  }
-  int free = s.own;
-  while (free >= count && !s.own.compare_exchange_weak(free, free - count))
-    continue;
-  return free >= count ? std::make_shared<Taken>(state_, CardBoard::Lease{nullptr, count})
-                       : nullptr;
+      std::clamp<std::int64_t>((bytes + kSessionBytes - 1) / kSessionBytes, 1, kMost));
+  const bool may_wait = s.waits && wait == Wait::yes && may_wait_for(s.kind);
+  const auto lease = s.board ? s.take(count, may_wait) : s.take_own(count);
+  return lease ? std::make_shared<Taken>(state_, *lease) : nullptr;
+}
+
+bool EngineSessions::thread_may_wait() const {
+  return may_wait_for(state_->kind);
 }
 
 void EngineSessions::fail(std::shared_ptr<Session> session, const std::string& why) {
   const auto taken = std::dynamic_pointer_cast<Taken>(session);
-  if (state_->board && taken) state_->board->fail(taken->release(), why);
+  if (!taken) return;
+  if (state_->board) return state_->board->fail(taken->release(), why);
+  const std::lock_guard lock(state_->mutex);
+  state_->failed = why;
 }
 
 std::int64_t EngineSessions::kept_bytes(const Card& card) const {

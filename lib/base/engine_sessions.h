@@ -8,9 +8,10 @@
 // Nobody waits in a circle, as all wait in one order: for sessions of decoding, for those of
 // encoding, for a card for a model, for a slot (base/slots.h). A thread waits for sessions without
 // its slot (Slots::Away). One that has some asks for more of that kind, or of one before, and gets
-// what is free at once, or nothing, which is for it to make good: a decoder decodes in software. So
-// does one that works for a thread which may have some. And who has a card for a model has sessions
-// of his own there, in that model's memory, and waits for none.
+// what is free at once, or nothing, which is for it to make good: a decoder decodes in software, an
+// encoder is an error. So does one that works for a thread which may have some. And who has a card
+// for a model has sessions of his own there, in that model's memory, and waits for none. Nor does
+// anybody wait for those sessions: they count as taken as long as the model stays.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -46,11 +47,16 @@ class EngineSessions {
     int gpu = 0;  ///< Card::index
   };
   /// As many sessions of one card as need so many bytes; of encoding, which nothing else can do, at
-  /// most all that a card has: what is needed beyond that is not counted. Null: there are none, now
-  /// or for as long as the models stay that are there, or `wait` says that this one does not wait
-  /// either. Heeds a stop, as CardBoard::take() does, and throws what that throws.
+  /// most those that a card will have (CardBoard::most_sessions()): what is needed beyond that is
+  /// not counted. Null: there are none, now or for as long as the models stay that are there, or
+  /// `wait` or what the thread has says that this one does not wait either. Heeds a stop, as
+  /// CardBoard::take() does, and throws what that throws; without a board Error{device} after
+  /// fail().
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
-  /// The card cannot do it: it is left out, as CardBoard::fail() says. Not of own ones.
+  /// Whether this thread has no session for which it would not wait for more of these.
+  bool thread_may_wait() const;
+  /// The card cannot do it: it is left out, as CardBoard::fail() says. Without a board there are
+  /// none from then on.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
   /// Bytes of such a card that models cannot have beside the sessions of this program.

@@ -40,7 +40,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,
                       const std::function<std::size_t(const Out&)>& weight = nullptr) {
   using Window = OrderedWindow<In, Out>;
-  Window window(slots.items_at_once(), weight != nullptr);
+  Window window(slots.items_at_once(), weight != nullptr, slots.flow());
 
   const auto read = [&] {
     const Slots::Waiting input(slots, PipeBoard::Wait::input);
@@ -84,6 +84,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
       if (entry->error) std::rethrow_exception(entry->error);
       const Slots::Waiting output(slots, PipeBoard::Wait::output);
       done(*entry->out);
+      if (slots.flow()) ++slots.flow()->handed;
     } catch (...) {
       first_error = std::current_exception();
       window.fail();

@@ -16,6 +16,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/ordered_flow.h"
+
 namespace vfm {
 
 /// Bytes of results that wait together, where weights are given.
@@ -34,10 +36,11 @@ class OrderedWindow {
     bool ready = false;
   };
 
-  /// `weighed`: weights are given.
-  OrderedWindow(int threads, bool weighed)
+  /// `weighed`: weights are given. `flow`: counts what is ready, or null.
+  OrderedWindow(int threads, bool weighed, OrderedFlow* flow)
       : few_(kOrderedFew * static_cast<std::size_t>(threads)),
         bytes_(weighed ? kOrderedBytes : 0),
+        flow_(flow),
         threads_(threads) {}
 
   /// Waits for room, and takes the next item, or the error of `next`. False: there is no item, or
@@ -62,6 +65,7 @@ class OrderedWindow {
     if (taken || entry.error) {
       all_ += entry.weight;
       entries_.push_back(std::move(entry));
+      count_ready();
     }
     if (taken) unbegun_.push_back(&entries_.back());
     changed_.notify_all();
@@ -87,6 +91,7 @@ class OrderedWindow {
     all_ += weight;
     if (entry.error) ended_ = true;  // no item is begun that would be in vain
     entry.ready = true;
+    count_ready();
     changed_.notify_all();
   }
 
@@ -104,6 +109,7 @@ class OrderedWindow {
     if (entries_.empty()) return std::nullopt;
     std::optional<Entry> entry(std::move(entries_.front()));
     entries_.pop_front();
+    --ready_;
     all_ -= entry->weight;
     changed_.notify_all();
     return entry;
@@ -117,13 +123,21 @@ class OrderedWindow {
   }
 
  private:
+  /// Those for which no other one waits.
+  void count_ready() {
+    for (; ready_ < entries_.size() && entries_[ready_].ready; ++ready_)
+      if (flow_) ++flow_->ready;
+  }
+
   const std::size_t few_, bytes_;
+  OrderedFlow* const flow_;
   std::mutex next_mutex_;  // before the other one
   std::mutex mutex_;       // guards what follows
   std::condition_variable changed_;
   std::deque<Entry> entries_;   // references stay valid while the ends change
   std::deque<Entry*> unbegun_;  // in their order, as many as threads that have none
   std::size_t all_ = 0;         // weight of the entries
+  std::size_t ready_ = 0;       // of the first of them
   bool ended_ = false, failed_ = false;
   int threads_;
 };

@@ -34,6 +34,7 @@ struct Slots::State {
   bool shared = false;  // the board's slots
   int away = 0;         // items, beyond `threads`
   Slots* of = nullptr;  // whose slots these are
+  std::shared_ptr<OrderedFlow> flow;
 };
 
 namespace {
@@ -49,6 +50,16 @@ std::string jobserver_auth(const std::string& makeflags) {
     return makeflags.substr(begin, makeflags.find(' ', begin) - begin);
   }
   return {};
+}
+
+/// Of "3,4"; -1: they are none.
+std::pair<int, int> jobserver_numbers(const std::string& auth) {
+  int read_fd = -1, write_fd = -1;
+  const char* const end = auth.data() + auth.size();
+  const auto first = std::from_chars(auth.data(), end, read_fd);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ',') return {-1, -1};
+  if (std::from_chars(first.ptr + 1, end, write_fd).ec != std::errc{}) return {-1, -1};
+  return {read_fd, write_fd};
 }
 
 /// Counts for a scope.
@@ -103,6 +114,9 @@ Slots::Slots(int threads) : state_(std::make_unique<State>()) {
 Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
   const std::string auth = jobserver_auth(makeflags);
   if (auth.starts_with("fifo:")) {
+    // What is no fifo is not even opened: opening a device may do something.
+    struct stat status {};
+    if (::stat(auth.c_str() + 5, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
     const int fd = ::open(auth.c_str() + 5, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (are_of_a_pipe(fd, fd))
       state_->read_fd = state_->write_fd = fd, state_->own_fds = true;
@@ -110,11 +124,7 @@ Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
       ::close(fd);
     return;
   }
-  int read_fd = -1, write_fd = -1;
-  const char* end = auth.data() + auth.size();
-  const auto first = std::from_chars(auth.data(), end, read_fd);
-  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ',') return;
-  if (std::from_chars(first.ptr + 1, end, write_fd).ec != std::errc{}) return;
+  const auto [read_fd, write_fd] = jobserver_numbers(auth);
   if (!are_of_a_pipe(read_fd, write_fd)) return;
   // make's own descriptor blocks, and another program may take the token between poll and read. A
   // new description of the same pipe can be non-blocking without changing make's.
@@ -135,6 +145,13 @@ Slots::Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoar
 
 Slots::Slots(Slots& of, int threads) : Slots(threads) {
   state_->of = &of;
+}
+
+std::string Slots::given_jobserver(const std::string& makeflags) {
+  const std::string auth = jobserver_auth(makeflags);
+  if (auth.starts_with("fifo:")) return makeflags;
+  const auto [read_fd, write_fd] = jobserver_numbers(auth);
+  return are_of_a_pipe(read_fd, write_fd) ? makeflags : std::string();
 }
 
 bool Slots::finds_jobserver(const std::string& makeflags) {
@@ -166,6 +183,13 @@ int Slots::items_at_once() const {
 }
 void Slots::add_away(int items) {
   state_->away += items;
+}
+
+void Slots::set_flow(std::shared_ptr<OrderedFlow> flow) {
+  state_->flow = std::move(flow);
+}
+OrderedFlow* Slots::flow() const {
+  return state_->flow.get();
 }
 
 bool Slots::wanted() const {

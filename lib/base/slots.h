@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "base/ordered_flow.h"
 #include "base/pipe_board.h"
 #include "base/slot_rule.h"
 
@@ -35,6 +36,10 @@ class Slots {
   /// `threads` parts at once. `of` must outlive it.
   Slots(Slots& of, int threads);
   ~Slots();
+  /// `makeflags` where it names a fifo, or descriptors that are of a pipe; else "". To be asked
+  /// before the program opens anything: what it opens may get the numbers of descriptors that it
+  /// was not given, and a pipe of its own, or of a GPU's driver, would pass for make's.
+  static std::string given_jobserver(const std::string& makeflags);
   /// Whether `makeflags` names a jobserver that can be used.
   static bool finds_jobserver(const std::string& makeflags);
 
@@ -44,6 +49,10 @@ class Slots {
   /// are Away. add_away() before the first item.
   int items_at_once() const;
   void add_away(int items);
+  /// What counts the results of this program (base/ordered_flow.h); null: nothing does. Set before
+  /// the first item; not of slots for parts of items.
+  void set_flow(std::shared_ptr<OrderedFlow> flow);
+  OrderedFlow* flow() const;
   using Use = SlotUse;
   /// Waits for a slot; for help, until no item waits. False, and no slot, where `over` becomes true
   /// before there is one. Throws Stopped when a stop is asked for while waiting.

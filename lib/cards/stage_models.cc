@@ -61,6 +61,7 @@ struct StageModels::State {
   Parcel open = {"", {{"services", Json::array()}}, {}};
   std::int64_t memory = 0;
   unsigned beside = 0;
+  std::shared_ptr<OrderedFlow> flow = std::make_shared<OrderedFlow>();
   std::mutex mutex;  // guards the making of `pool`
   std::unique_ptr<WorkerPool> pool;
 
@@ -68,7 +69,7 @@ struct StageModels::State {
     const std::lock_guard lock(mutex);
     if (!pool)
       pool = std::make_unique<WorkerPool>(
-          share, cards, CardNeed{.stage = stage, .memory = memory, .beside = beside},
+          share, cards, CardNeed{.stage = stage, .memory = memory, .beside = beside, .flow = flow},
           WorkerPlan{.service = kStageService, .open = open});
     return *pool;
   }
@@ -90,6 +91,10 @@ Device StageModels::device() const {
 
 std::size_t StageModels::together() const {
   return state_->cards.size();
+}
+
+std::shared_ptr<OrderedFlow> StageModels::flow() const {
+  return state_->flow;
 }
 
 std::size_t StageModels::add(const std::string& service, Parcel open, std::int64_t memory) {

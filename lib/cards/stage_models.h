@@ -18,6 +18,7 @@
 
 #include "base/card_board.h"
 #include "base/engine_sessions.h"
+#include "base/ordered_flow.h"
 #include "cards/parcel.h"
 #include "cards/service.h"
 #include "tensor/tensor.h"
@@ -40,6 +41,8 @@ class StageModels {
   Device device() const;
   /// Requests that are answered at once, at most.
   std::size_t together() const;
+  /// For the program's slots (base/slots.h): counts its results, for those who share the cards.
+  std::shared_ptr<OrderedFlow> flow() const;
   /// A service that each worker opens: its name, and with what. `memory`: what it is predicted to
   /// take of a card, model and work. Returns its number.
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);

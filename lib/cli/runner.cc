@@ -214,8 +214,9 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   return status;
 }
 
-/// `shares`: it has slots.
-int run_tool(Tool& tool, const CommonOptions& common, const std::string& id, bool shares) {
+/// `makeflags`: Slots::given_jobserver(). `shares`: it has slots.
+int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
+             const std::string& makeflags, bool shares) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
   const Launch launch = read_launch();
@@ -227,9 +228,8 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id, boo
               terminal);
   g_meter = &meter;
   io::ManifestWriter manifest;
-  Context context{
-      meter,          meter,  tool.name(), environment("MAKEFLAGS"), environment("VFM_SLOTS"),
-      cache_folder(), launch, manifest};
+  Context context{meter,          meter,  tool.name(), makeflags, environment("VFM_SLOTS"),
+                  cache_folder(), launch, manifest};
   const auto end_meter = [&] {
     meter.finish();
     g_meter = nullptr;
@@ -272,6 +272,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id, boo
 
 int run(int argc, char** argv, Tool& tool) {
   hold_standard_descriptors();
+  const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
   if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
     leave_signals();
     return tool.serve_isolated(std::atoi(argv[2]));
@@ -320,8 +321,8 @@ int run(int argc, char** argv, Tool& tool) {
   }
   take_signals(tool.long_running());
   wait_politely();
-  const int status =
-      run_tool(tool, common, stream_id(tool, app), app.get_option_no_throw("--share") != nullptr);
+  const int status = run_tool(tool, common, stream_id(tool, app), makeflags,
+                              app.get_option_no_throw("--share") != nullptr);
   if (const int left = left_behind(); left > 0) {
     const bool isolates = app.get_option_no_throw("--isolate") != nullptr;
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,

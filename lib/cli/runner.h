@@ -44,7 +44,7 @@ struct Context {
   Progress& progress;     ///< drawn on stderr if it is a terminal or --progress asks
   Meter& meter;           ///< the same
   std::string program;    ///< "vfm-clip"
-  std::string makeflags;  ///< MAKEFLAGS, for base/slots.h
+  std::string makeflags;  ///< MAKEFLAGS, for base/slots.h; "": it names nothing of use
   std::string vfm_slots;  ///< VFM_SLOTS
   std::string cache;      ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;

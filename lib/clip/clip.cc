@@ -331,7 +331,8 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
 }  // namespace
 
 void check_encoders(ClipRecipe recipe) {
-  if (!media::encodes_on_gpu(recipe.encoder)) choose_encoders(recipe);
+  if (!media::encodes_on_gpu(recipe.encoder)) return choose_encoders(recipe);
+  media::coded_size(recipe.encoder, 2, 2);  // which refuses one that this FFmpeg lacks
 }
 
 long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {

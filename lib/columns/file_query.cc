@@ -6,6 +6,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/slots.h"
 #include "columns/clip_vector.h"
 #include "columns/glimpse.h"
 #include "curate/look.h"
@@ -32,7 +33,12 @@ FileQuery::FileQuery(std::string path, const media::HardwareDecoder* hardware)
 
 const std::vector<float>& FileQuery::vector(const Json& config, const std::string& key) {
   if (config.is_null() || config == curate::look_config()) return look_;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) {
+    // Whoever has it may wait for a GPU's decoder, without a slot, and so does this one.
+    const Slots::Away away;
+    lock.lock();
+  }
   const std::string name = dump_json(config);
   auto at = encoded_.find(name);
   if (at == encoded_.end()) at = encoded_.emplace(name, encode(config, key)).first;

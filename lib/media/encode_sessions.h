@@ -40,7 +40,8 @@ void set_encode_sessions(EngineSessions* sessions);
 
 /// Inside lib/media only: one for an encoder of this kind, on a GPU on which it opens; null where
 /// none is to be taken. Throws Stopped; Error{device} where no GPU is left, with the reasons;
-/// Error{runtime} where no GPU has so many sessions beside the models that are there.
+/// Error{runtime} where no GPU has so many sessions beside the models that are there, or none free
+/// for a thread that has an encoder open already, which does not wait.
 std::shared_ptr<EngineSessions::Session> take_encode_session(const EncoderKind& kind, int width,
                                                              int height);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -208,6 +209,22 @@ std::string why_not_opened(const EncoderKind& kind, const std::string& preset, i
   return {};
 }
 
+// Why the encoder does not open with this preset; empty: it does. May wait for a session.
+static std::string why_refused(const EncoderKind& kind, const std::string& preset, int bit_depth) {
+  if (!preset.empty() && !kind.preset_option)
+    return fmt::format("encoder '{}' has no presets", kind.name);
+  if (!preset.empty() && std::strncmp(kind.name, "libx26", 6) == 0 && !is_x26x_preset(preset))
+    return fmt::format("encoder '{}' has no preset '{}' (ultrafast ... medium ... placebo)",
+                       kind.name, preset);
+  if (kind.unclosable) return {};
+  try {
+    const auto session = take_encode_session(kind, kTrialSide, kTrialSide);
+    return why_not_opened(kind, preset, bit_depth, session ? session->gpu : -1);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth) {
   static std::mutex mutex;
   static std::map<std::string, std::string> answers;  // empty: opens
@@ -215,27 +232,18 @@ void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_d
     fail_usage("encoder '{}' does not take the 10 bits of HDR (those that do: {})", kind.name,
                listed(ten_bit_encoders()));
   const std::string key = fmt::format("{}\n{}\n{}", kind.name, preset, bit_depth);
-  const std::lock_guard lock(mutex);
-  auto found = answers.find(key);
-  if (found == answers.end()) {
-    std::string answer;
-    if (!preset.empty() && !kind.preset_option) {
-      answer = fmt::format("encoder '{}' has no presets", kind.name);
-    } else if (!preset.empty() && std::strncmp(kind.name, "libx26", 6) == 0 &&
-               !is_x26x_preset(preset)) {
-      answer = fmt::format("encoder '{}' has no preset '{}' (ultrafast ... medium ... placebo)",
-                           kind.name, preset);
-    } else if (!kind.unclosable) {
-      try {
-        const auto session = take_encode_session(kind, kTrialSide, kTrialSide);
-        answer = why_not_opened(kind, preset, bit_depth, session ? session->gpu : -1);
-      } catch (const Error& error) {
-        answer = error.what();
-      }
-    }
-    found = answers.emplace(key, answer).first;
+  std::optional<std::string> answer;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = answers.find(key); found != answers.end()) answer = found->second;
   }
-  if (!found->second.empty()) fail_usage("{} (encoders: {})", found->second, list_available());
+  if (!answer) {
+    // Without the mutex: who waits for it has a slot, and who waits for a session waits for others.
+    answer = why_refused(kind, preset, bit_depth);
+    const std::lock_guard lock(mutex);
+    answers.emplace(key, *answer);
+  }
+  if (!answer->empty()) fail_usage("{} (encoders: {})", *answer, list_available());
 }
 
 // The first of `names` that opens.

@@ -35,7 +35,7 @@ class MadeCards {
   }
 
   /// Whether there are cards.
-  bool join(const std::string& share) {
+  bool join(const std::string& share, Slots& slots) {
     if (cards_.empty()) return false;
     log_.open(log_path_);
     std::vector<Card> cards;
@@ -57,12 +57,14 @@ class MadeCards {
       log("ready", card.name, 1);
     };
     actions.unload = [this](const Card& card) { log("load", card.name, -1); };
-    board_ = std::make_unique<CardBoard>(share, cards, CardNeed{.stage = stage_, .memory = model_},
+    const auto flow = std::make_shared<OrderedFlow>();
+    board_ = std::make_unique<CardBoard>(share, cards,
+                                         CardNeed{.stage = stage_, .memory = model_, .flow = flow},
                                          std::move(actions));
+    slots.set_flow(flow);
+    slots.add_away(static_cast<int>(cards.size()));
     return true;
   }
-
-  int count() const { return static_cast<int>(speeds_.size()); }
 
   /// An item that takes so long on a card of speed 1; this thread has no slot meanwhile. Returns
   /// the card that did it.

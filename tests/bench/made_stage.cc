@@ -6,6 +6,7 @@
 // which the record names then. For tests of how slots and cards are shared.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -44,15 +45,20 @@ class MadeStage : public vfm::cli::Tool {
     app.add_option("--begun", begun_path_, "append a line as an item begins");
     app.add_flag("--stamp", stamp_, "write when each record came");
     app.add_flag("--name-card", name_card_, "write which card did the item");
+    app.add_flag("--own-pipe", own_pipe_, "open a pipe before all else, as drivers of GPUs do");
     cards_.add_options(app);
+  }
+
+  void check() override {
+    int ends[2];
+    if (own_pipe_ && ::pipe(ends) != 0) vfm::fail("cannot make a pipe");
   }
 
   long run(vfm::cli::Context& context) override {
     vfm::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
     begun_.open(begun_path_);
-    has_cards_ = cards_.join(jobs_.share);
-    slots.add_away(cards_.count());
+    has_cards_ = cards_.join(jobs_.share, slots);
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
     context.progress.start("items", 0);
@@ -110,6 +116,7 @@ class MadeStage : public vfm::cli::Tool {
   vfm::cli::JobOptions jobs_;
   int fan_out_ = 1;
   bool unlike_ = false, stamp_ = false, few_ = false, name_card_ = false, has_cards_ = false;
+  bool own_pipe_ = false;
   std::uint64_t number_ = 0;
   vfm::MadeCards cards_;
 };

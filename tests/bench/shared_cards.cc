@@ -57,6 +57,12 @@ int main() {
   fmt::print("|---|--:|--:|--:|--:|--:|--:|\n");
   for (const CardLoad& load : kCardLoads)
     tell(load, 1);
+  fmt::print("\n| results pile up | before | then |\n|---|--:|--:|\n");
+  for (const CardLoad& load : kCardLoads) {
+    const PiledUp rates = pile_up(load, best_splits(load));
+    fmt::print("| {} | {:.2f} | {:.2f} |\n", load.name, rates.before, rates.after);
+  }
+  fmt::print("\n");
   for (const bool far : {false, true})
     for (CardLoad load : kCardLoads) {
       load.sizes = far ? unlike : spread;

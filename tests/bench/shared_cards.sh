@@ -2,10 +2,11 @@
 # Eight cards that the programs of a pipe share. First in virtual time, by the rule alone, beside every static split of
 # the cards (tests/bench/shared_cards.cc). Then real processes with made cards, which sleep (tests/bench/made_stage.cc):
 # three programs with one slot of the processor together, each of whose models has a card to itself and takes 2 s to
-# load, and of which few results wait (--few); the bottleneck moves in the middle. A line each of the records a second:
+# load; records are of 1 KiB, as those of clips are, so a pipe has 64 of them. Few results wait (--few), or as many as there
+# are; the bottleneck moves in the middle. A line each of the records a second:
 # as many as the best static split has, what came before the move (from 20 s on), in the 7 s after it (5 s, and a load)
 # and then, as shares of that split; the share of the time in which the cards of the bottleneck had an item, before and
-# from 7 s after; and loads.
+# from 7 s after; loads; and the seconds of the whole, of those that all eight cards would need without a pause.
 # Usage: tests/bench/shared_cards.sh [BUILD_DIR]      SIMULATE=no, or RUN=no: not the one, or the other
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -22,8 +23,9 @@ export VFM_BUILD=$build VFM_SLOTS=1
 cd "$scratch"
 CARDS=g0:10,g1:10,g2:10,g3:10,g4:10,g5:10,g6:10,g7:10
 
+# With as many results as --few lets wait, or as there are, by `few`.
 stage() {
-  "$MADE" "${@:2}" -j1 --few --share share --cards $CARDS --stage "$1" --model 10 --load 2 --card-log "log.$1"
+  "$MADE" "${@:2}" -j1 ${few:+"$few"} --share share --cards $CARDS --stage "$1" --model 10 --load 2 --card-log "log.$1"
 }
 
 # best SECONDS...: records a second of the best way to give each of the eight cards to one of three stages.
@@ -39,13 +41,16 @@ best() {
 # busy FROM STAGE LOG...: the share of the time of the stage's cards in which they had an item.
 busy() { "$root/tests/cli/card-log" $CARDS --from "$1" --stage "$2" "${@:3}" | jq .busy; }
 
+# padded: records of 1 KiB.
+padded() { sed "s/^{/{\"pad\":\"$(printf '%0950d' 0)\",/"; }
+
 # run NAME COUNT BEFORE AFTER BOTTLENECK NEXT: the first and the next bottleneck.
 run() {
   local best_before best_after start moved
   # shellcheck disable=SC2086
   best_before=$(best $3) best_after=$(best $4)
   # shellcheck disable=SC2086
-  { made_items "$2" $3; made_items "$2" $4 | sed 's/"item":/"item":1000/'; } >items.jsonl
+  { made_items "$2" $3; made_items "$2" $4 | sed 's/"item":/"item":1000/'; } | padded >items.jsonl
   rm -f log.* before.* share*
   stage one items.jsonl | stage two | stage three --stamp >out.jsonl
   start=$(sort -g log.* | awk 'NR == 1 { print $1 }')
@@ -58,13 +63,16 @@ run() {
     END { printf "| %s | %.1f, %.1f | %.2f | %.2f | %.2f |", name, before, after, old / (moved - 20) / before,
           between / 7 / after, new / (last - moved - 7) / after }' stamps
   for log in log.*; do awk -v start="$start" -v moved="$moved" '$1 < start + moved' "$log" >"before.$log"; done
-  printf ' %.2f | %.2f | %d |\n' "$(busy 20 "$5" before.*)" \
+  printf ' %.2f | %.2f | %d | %.0f, %.0f |\n' "$(busy 20 "$5" before.*)" \
     "$(busy "$(awk -v moved="$moved" 'BEGIN { print moved + 7 }')" "$6" log.*)" \
-    "$("$root/tests/cli/card-log" $CARDS log.* | jq '[.loads[]] | add')"
+    "$("$root/tests/cli/card-log" $CARDS log.* | jq '[.loads[]] | add')" "$(tail -1 stamps | cut -d ' ' -f 1)" \
+    "$(awk -v count="$2" -v all="$3 $4" 'BEGIN { n = split(all, each, " "); for (i in each) sum += each[i]; print count * sum / 8 }')"
 }
 
-echo '| real processes | best split | before | 7 s after the move | then | busy before | busy then | loads |'
-echo '|---|--:|--:|--:|--:|--:|--:|--:|'
-run 'last to first' 900 '0.02 0.02 0.2' '0.2 0.02 0.02' three one
-run 'first to second' 900 '0.2 0.02 0.02' '0.02 0.2 0.02' one two
-run 'third to second' 1500 '0.02 0.02 0.06' '0.02 0.06 0.02' three two
+for few in --few ''; do
+  echo "| real processes, ${few:-results pile up} | best split | before | 7 s after the move | then | busy before | busy then | loads | seconds |"
+  echo '|---|--:|--:|--:|--:|--:|--:|--:|--:|'
+  run 'last to first' 900 '0.02 0.02 0.2' '0.2 0.02 0.02' three one
+  run 'first to second' 900 '0.2 0.02 0.02' '0.02 0.2 0.02' one two
+  run 'third to second' 1500 '0.02 0.02 0.06' '0.02 0.06 0.02' three two
+done

@@ -216,10 +216,17 @@ begin_embed() {
   grep -qF "Try 'vfm-embed --help'" err
   refused "--devices ',,' names nothing" vfm-clip --devices=,, -o out "$CLIPS/c1.mp4"
   refused "--protocols ',' names nothing" vfm-clip --protocols , -o out "$CLIPS/c1.mp4"
-  # With no GPU here, or too few, the list of those that are there.
-  refused "--devices 63: there is no" embed --devices 63 -o out a.tar
-  refused "--devices 63: there is no" \
-    vfm-clip --devices 63 --encoder h264_nvenc -o out "$CLIPS/c1.mp4"
+  # With no GPU here, or too few, the list of those that are there; by all programs before their first record.
+  absent() {
+    refused "--devices 63: there is no" "$@"
+    [ ! -s out.txt ]
+  }
+  absent embed --devices 63 -o out a.tar
+  absent vfm-clip --devices 63 --encoder h264_nvenc -o out "$CLIPS/c1.mp4"
+  absent vfm-clip --devices 63 --stitch-model "$golden/picture_encoders/siglip" -o out "$CLIPS/c1.mp4"
+  absent vfm-caption --from "model:$golden/vlm/smol" --devices 63 -o out a.tar
+  absent vfm-pack --devices 63 -o out a.tar
+  absent vfm-generate --model nowhere --devices 63 -o out 'a red circle'
 }
 
 # bats test_tags=night

@@ -157,6 +157,14 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
   [ "$(cat list)" = "$(seq 9)" ]
 }
 
+@test "a pipe of the program's own, under the numbers of make's descriptors, is no jobserver" {
+  made_items 6 0.05 >items.jsonl
+  # 3 and 4 are free, so what is opened first has them.
+  MAKEFLAGS=" -j4 --jobserver-auth=3,4" "$MADE" items.jsonl -j4 --own-pipe --log log >out.jsonl 3>&- 4>&-
+  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
+  [ "$(most_at_once log)" -eq 4 ]
+}
+
 @test "a program whose reader goes gives make's tokens back, and ends by SIGPIPE" {
   made_items 40 0.2 >items.jsonl
   mkfifo tokens

@@ -846,6 +846,10 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   done
   run vfm-generate -o out 'x'
   [ "$status" -eq 2 ]
+  # Found before the first record, not with the model.
+  run --separate-stderr vfm-generate --model "$model" --encoder magic -o out 'x'
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
   run vfm-generate --model "$model" 'x'
   [ "$status" -eq 2 ]
 }

@@ -44,7 +44,8 @@ struct CardLoad {
   std::function<double(double)> sizes = alike;
   std::vector<double> speeds = {};
   std::vector<std::int64_t> memory = {}, needs = {};
-  std::uint64_t seed = 0;  ///< of the sizes
+  std::uint64_t seed = 0;   ///< of the sizes
+  std::size_t results = 0;  ///< SimulatedCards::Stage
 };
 
 /// The bottleneck moves from the last to the first, on cards of these.
@@ -78,6 +79,7 @@ inline SimulatedCards cards_pipe_of(const CardLoad& load, std::int64_t first, st
       return mean * load.sizes(mixed(number, s, load.seed));
     };
     pipe.stages.push_back({load.fan_out[s], seconds, load.needs.empty() ? 1 : load.needs[s]});
+    pipe.stages.back().results = load.results;
   }
   for (std::size_t c = 0; c < pipe.cards.size(); ++c) {
     if (!load.speeds.empty()) pipe.cards[c].speed = load.speeds[c];
@@ -187,6 +189,25 @@ inline Followed follow(const CardLoad& load, const BestSplits& best) {
       ++result.loads;
   result.memory_kept = run.memory_kept;
   return result;
+}
+
+/// Where results pile up before slower stages, as many as there are: the rates, of the best split's
+/// where few wait, of a load that stays as it is before the move, and of one that is as after it,
+/// in the 40 s from the 25th on.
+struct PiledUp {
+  double before, after;
+  bool memory_kept;
+};
+inline PiledUp pile_up(CardLoad load, const BestSplits& best) {
+  load.results = std::size_t{1} << 20;
+  const auto run = [&](std::int64_t first, std::int64_t then) {
+    SimulatedCards pipe = cards_pipe_of(load, first, then);
+    pipe.until = 65;
+    return pipe.run();
+  };
+  const auto before = run(1 << 30, 0), after = run(0, 1 << 30);
+  return {before.rate(25, 65) / best.before, after.rate(25, 65) / best.after,
+          before.memory_kept && after.memory_kept};
 }
 
 }  // namespace vfm

@@ -3,7 +3,8 @@
 //
 // As simulated_pipe.h, with cards in the place of slots. Each program's threads take items in
 // order, wait for a card on which the program's model is loaded, have it for the item, and hand
-// results on in order; at most 2 * threads results wait, and a full pipe stops who writes to it.
+// results on in order; at most 2 * threads results wait, or as many as are said, and a full pipe
+// stops who writes to it.
 // Models are loaded and unloaded as base/card_rule.h says, by what base/card_averages.h has seen,
 // looked at four times a second as by base/card_board.h; loads take their time, in which other
 // models of the card go on.
@@ -31,6 +32,7 @@ struct SimulatedCards {
     std::int64_t memory = 1;
     double load_seconds = 2;
     int threads = 16;
+    std::size_t results = 0;  ///< that are there at a time, with items under way; 0: as above
   };
   struct Card {
     double speed = 1;
@@ -89,7 +91,8 @@ class CardRun {
     for (std::size_t s = 0; s < states_.size(); ++s) {
       states_[s].fan_out = pipe.stages[s].fan_out;
       states_[s].threads = pipe.stages[s].threads;
-      states_[s].most = 2 * static_cast<std::size_t>(states_[s].threads);
+      const auto few = 2 * static_cast<std::size_t>(states_[s].threads);
+      states_[s].most = std::max(few, pipe.stages[s].results);
     }
     for (std::size_t s = 0; s < pipe.split.size(); ++s) {
       states_[s].loaded = states_[s].wanted = pipe.split[s];
@@ -170,6 +173,8 @@ class CardRun {
       for (std::size_t c = 0; c < places_.size(); ++c)
         if (has(stage.on, c)) counts.busy[c] += now_ - stage.since[c];
       if (stage.waiting > 0) counts.short_of += now_ - stage.waits_since;
+      counts.ready = static_cast<double>(stage.were_ready);
+      counts.handed = static_cast<double>(stage.handed);
       stage.averages.add(counts, kLook);
       averages.push_back(&stage.averages);
     }
@@ -177,6 +182,7 @@ class CardRun {
       const CardProgram& stage = states_[s];
       CardStage& out = stages.emplace_back();
       out.place = static_cast<int>(s);
+      out.next = s + 1 < states_.size() ? static_cast<int>(s) + 1 : -1;
       out.memory = pipe_.stages[s].memory;
       out.waiting = stage.waiting;
       out.known = stage.had_card >= 0;

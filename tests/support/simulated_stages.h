@@ -35,6 +35,8 @@ struct Program {
   int threads = 0, fan_out = 1;
   std::size_t most = 0;  // items that are there at a time
   int waiting = 0, running = 0;
+  std::size_t ready = 0;  // of the first items
+  std::int64_t were_ready = 0, handed = 0;
   std::int64_t taken = 0;
   std::deque<std::int64_t> input;  // the source of each record
   std::deque<Item> window;
@@ -52,6 +54,8 @@ struct Program {
   void end(std::int64_t number) {
     window[static_cast<std::size_t>(number - window.front().number)].state = Item::ready;
     --running;
+    for (; ready < window.size() && window[ready].state == Item::ready; ++ready)
+      ++were_ready;
   }
 
   /// Takes as many items as it may; from `input`, or, the first one, of so many. Whether it did.
@@ -75,12 +79,15 @@ struct Program {
   bool hand_on(const std::function<bool(std::int64_t source)>& give) {
     bool moved = false;
     for (;;) {
-      for (; writing > 0; --writing, moved = true)
+      for (; writing > 0; --writing, moved = true) {
         if (!give(writing_source)) return moved;
+        if (writing == 1) ++handed;
+      }
       if (window.empty() || window.front().state != Item::ready) return moved;
       writing = fan_out;
       writing_source = window.front().source;
       window.pop_front();
+      --ready;
       moved = true;
     }
   }

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/card_map.h"
 #include "base/card_states.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -406,6 +407,71 @@ TEST_CASE("who waits for a program that is stopped with the lock of the cards he
   auto board = join_cards(machine, folder / "share", 2, 10, need_of("stage", 6));
   Taker(*board, 2).join();
   CHECK(machine.kept());
+}
+
+TEST_CASE("a card that its next one does not take is not kept by those who take sessions") {
+  const TemporaryFolder folder;
+  std::vector<Card> cards = cards_of(1, std::int64_t{4} << 30);
+  cards[0].sessions = 2;
+  const CardNeed need = need_of("stage", 6);
+  MadeMachine machine(cards[0].memory);
+  CardBoard board(folder / "share", cards, need, machine.actions(need));
+  board.give(*board.take());
+  // A later program with its model there, an item that waits, and a thread that is never awake.
+  CardMap later(folder / "share");
+  later.join(cards, need_of("later", 6));
+  {
+    const CardMap::Locked lock(later);
+    CardRecord& record = later.own();
+    record.place = 1000;
+    record.waiting = 1;
+    record.wanted = card_bit(0);
+    record.model[0] = CardModel::loaded;
+  }
+  CardNeed decodes = need_of("decodes", 1);
+  decodes.kind = CardKind::decode;
+  CardBoard sessions(folder / "share", cards, decodes, {});
+  std::atomic<bool> done = false;
+  std::thread beats([&] {
+    while (!done) {
+      {
+        const CardMap::Locked lock(later);
+        later.own().beat = card_clock();
+        later.own().place = 1000;  // as whoever joins last comes last
+      }
+      if (const auto lease = sessions.take_sessions(1, false)) sessions.give(*lease);
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  std::atomic<bool> over = false;
+  std::thread timer([&] {
+    for (int i = 0; i < 8'000 && !done; ++i)
+      std::this_thread::sleep_for(milliseconds(1));
+    over = true;
+  });
+  const auto lease = board.take(&over);
+  done = true;
+  CHECK(lease);
+  if (lease) board.give(*lease);
+  timer.join();
+  beats.join();
+  later.leave();
+}
+
+TEST_CASE("others see how many of a program's results are handed on") {
+  const TemporaryFolder folder;
+  MadeMachine machine(10);
+  CardNeed need = need_of("stage", 6);
+  const auto flow = std::make_shared<OrderedFlow>();
+  flow->ready = 7, flow->handed = 3;
+  need.flow = flow;
+  auto board = join_cards(machine, folder / "share", 1, 10, need);
+  CardMap seen(folder / "share");
+  await([&] {
+    const CardMap::Locked lock(seen);
+    const CardCounts& counts = seen.file().records[0].counts;
+    return counts.ready == 7 && counts.handed == 3;
+  });
 }
 
 TEST_CASE("a view shows nothing of an earlier pipe") {

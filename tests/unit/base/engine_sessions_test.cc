@@ -301,6 +301,41 @@ TEST_CASE("a worker that decodes where its model computes takes one from the oth
   CHECK(by_card(take_some(decode, 5)) == std::map<int, int>{{0, 2}, {1, 2}, {-1, 1}});
 }
 
+TEST_CASE("nobody waits for sessions that models have beside them") {
+  const TemporaryFolder folder;
+  const auto cards = cards_with({3});
+  CardNeed need = model_of(kGiB);
+  need.beside = card_flag(CardKind::decode) | card_flag(CardKind::encode);
+  CardBoard packs(folder / "share", cards, need, {});
+  const auto busy = packs.take();
+  const auto join = [&](CardKind kind) {
+    return std::make_unique<EngineSessions>(folder / "share", cards, "own", kind, Wait::yes);
+  };
+  auto decode = join(CardKind::decode), encode = join(CardKind::encode);
+  // A large video is software's at once, and waits where others have what it needs.
+  CHECK_FALSE(decode->take(3 * kSessionBytes));
+  auto one = decode->take(1);
+  std::atomic<int> got = 0;
+  std::thread waits([&] { got = decode->take(2 * kSessionBytes) ? 1 : -1; });
+  std::this_thread::sleep_for(milliseconds(80));
+  CHECK(got == 0);
+  one.reset();
+  waits.join();
+  CHECK(got == 1);
+  // Nothing else encodes: a large clip has what the card has left, and waits for that.
+  auto large = encode->take(100 * kSessionBytes);
+  REQUIRE(large);
+  std::thread next([&] { got = encode->take(100 * kSessionBytes) ? 2 : -1; });
+  std::this_thread::sleep_for(milliseconds(80));
+  CHECK(got == 1);
+  large.reset();
+  next.join();
+  CHECK(got == 2);
+  packs.give(*busy);
+  // As long as its model stays, that is so; free ones are given all the same.
+  CHECK(decode->take(3 * kSessionBytes));
+}
+
 TEST_CASE("a worker's own sessions are as many as it has, and it waits for none") {
   EngineSessions own(3);
   auto two = own.take(2 * kSessionBytes);
@@ -311,7 +346,16 @@ TEST_CASE("a worker's own sessions are as many as it has, and it waits for none"
   CHECK(one);
   CHECK_FALSE(own.take(1));
   two.reset();
-  CHECK(own.take(2 * kSessionBytes));
+  two = own.take(2 * kSessionBytes);
+  CHECK(two);
+  own.fail(std::move(two), "it has no engine");
+  try {
+    own.take(1);
+    FAIL("a session of what failed");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::device);
+    CHECK_THAT(error.what(), Catch::Contains("it has no engine"));
+  }
 }
 
 TEST_CASE("a card that cannot is left out by name, and where none is left that is an error") {
@@ -333,6 +377,7 @@ TEST_CASE("a card that cannot is left out by name, and where none is left that i
 }
 
 TEST_CASE("sessions are shown with the programs that have them") {
+  const auto begin = std::chrono::steady_clock::now();
   const TemporaryFolder folder;
   const auto cards = cards_with({2});
   EngineSessions decode(folder / "share", cards, "own", CardKind::decode, Wait::yes);
@@ -357,6 +402,8 @@ TEST_CASE("sessions are shown with the programs that have them") {
     CHECK(one.items == (decodes ? 3 : 0));
     CHECK((one.short_seconds > 0) == decodes);
     CHECK((one.busy_seconds > 0) == decodes);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    CHECK(one.busy_seconds <= 3 * passed.count());  // of as many sessions
     CHECK(one.held == 0);
   }
 }

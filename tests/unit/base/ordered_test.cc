@@ -8,6 +8,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,39 @@ int done_beside_the_first(int threads, int items, int expected, const Weight& we
 }
 
 }  // namespace
+
+TEST_CASE("results are counted as they are ready in their order, and as they are handed on") {
+  Slots slots(6);
+  const auto flow = std::make_shared<OrderedFlow>();
+  slots.set_flow(flow);
+  CHECK(Slots(slots, 2).flow() == nullptr);
+  const auto await = [](const std::function<bool()>& what) {
+    for (int waits = 0; waits < 3000 && !what(); ++waits)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(what());
+  };
+  std::atomic<int> behind = 0;
+  std::int64_t ready = 0, handed = -1;
+  int i = 0;
+  for_each_ordered<int, int>(
+      slots, [&] { return i < 6 ? std::optional(i++) : std::nullopt; },
+      [&](int& n) {
+        if (n > 2) ++behind;
+        if (n != 2) return n;
+        await([&] { return behind == 3 && flow->ready == 2; });
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        ready = flow->ready;
+        return n;
+      },
+      [&](int& n) {
+        if (n != 0) return;
+        await([&] { return flow->ready == 6; });
+        handed = flow->handed;
+      });
+  CHECK(ready == 2);
+  CHECK(handed == 0);
+  CHECK((flow->ready == 6 && flow->handed == 6));
+}
 
 TEST_CASE("an item that takes long holds up no thread where results are small") {
   CHECK(done_beside_the_first(4, 3000, 2999, [](const int&) { return 2000; }) == 2999);

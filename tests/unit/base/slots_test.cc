@@ -312,3 +312,15 @@ TEST_CASE("a jobserver that is not there means plain slots") {
   const TemporaryFolder folder;
   CHECK_FALSE(Slots(2, "--jobserver-auth=fifo:" + folder.path + "/fifo").has_jobserver());
 }
+
+TEST_CASE("descriptors that were not given are no jobserver, whatever gets their numbers later") {
+  int fds[2];
+  REQUIRE(::pipe(fds) == 0);
+  const auto flags = fmt::format("-j4 --jobserver-auth={},{}", fds[0], fds[1]);
+  CHECK(Slots::given_jobserver(flags) == flags);
+  ::close(fds[0]);
+  ::close(fds[1]);
+  CHECK(Slots::given_jobserver(flags).empty());
+  CHECK(Slots::given_jobserver("-j4").empty());
+  CHECK(Slots::given_jobserver("--jobserver-auth=fifo:/x/y") == "--jobserver-auth=fifo:/x/y");
+}

@@ -2,9 +2,12 @@
 #include "media/encoder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/engine_sessions.h"
@@ -13,6 +16,7 @@
 #include "frame_hash.h"
 #include "media/decoder.h"
 #include "media/encode_sessions.h"
+#include "media/encoder_settings.h"
 #include "media_files.h"
 #include "test_picture.h"
 
@@ -31,6 +35,12 @@ EncodeOptions options_for(const std::string& encoder, int width, int height) {
   o.time_base = {1, 1000};
   o.frame_rate = {25, 1};
   return o;
+}
+
+EncoderKind nvenc_kind() {
+  EncoderKind kind{};
+  kind.name = "h264_nvenc";
+  return kind;
 }
 
 }  // namespace
@@ -300,6 +310,69 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
                        Catch::Contains("card 'GPU-b' is left out"));
   set_encode_sessions(nullptr);
   set_log_sink(nullptr, LogLevel::warning);
+}
+
+TEST_CASE("a thread with an open encoder waits for no other, and the error says so") {
+  EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
+                          EngineSessions::Wait::yes);
+  set_encode_sessions(&sessions);
+  const auto held = sessions.take(1);
+  CHECK_THROWS_WITH(take_encode_session(nvenc_kind(), 256, 256),
+                    Catch::Contains("who encodes another clip does not wait"));
+  set_encode_sessions(nullptr);
+}
+
+TEST_CASE("own sessions of a GPU without NVENC are an error that says why") {
+  const EncoderKind kind = nvenc_kind();
+  if (why_not_opened(kind, "", 8).empty()) {
+    WARN("skipped: this machine has NVENC");
+    return;
+  }
+  EngineSessions sessions(3);
+  set_encode_sessions(&sessions);
+  CHECK_THROWS_WITH(take_encode_session(kind, 256, 256),
+                    Catch::Contains("cannot open encoder 'h264_nvenc'"));
+  set_encode_sessions(nullptr);
+}
+
+TEST_CASE("whether an encoder opens is asked without a lock") {
+  const auto names = available_encoders();
+  if (std::find(names.begin(), names.end(), "h264_nvenc") == names.end()) {
+    WARN("skipped: this FFmpeg has no h264_nvenc");
+    return;
+  }
+  EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
+                          EngineSessions::Wait::yes);
+  set_encode_sessions(&sessions);
+  auto held = sessions.take(1);
+  std::atomic<bool> asked = false, refused = false;
+  std::thread waits([&] {
+    asked = true;
+    EncodeOptions options = options_for("h264_nvenc", 256, 256);
+    options.preset = "p2";  // with which no other test asks
+    try {
+      Encoder{options};
+    } catch (const Error&) {
+      refused = true;
+    }
+  });
+  while (!asked)
+    std::this_thread::yield();
+  // With the lock this would wait for that session, too, which is given back behind it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  std::atomic<bool> opened = false;
+  std::thread other([&] {
+    Encoder{options_for("ffv1", 64, 48)};
+    opened = true;
+  });
+  for (int i = 0; i < 10'000 && !opened; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(opened);
+  CHECK_FALSE(refused);
+  held.reset();
+  other.join();
+  waits.join();
+  set_encode_sessions(nullptr);
 }
 
 TEST_CASE("encoders that are not on a GPU take no session") {
