@@ -33,6 +33,9 @@ struct InputLimits {
   bool allows(const std::string& protocol) const;
 };
 
+/// Below that a process is not confined, or decodes nothing: an isolate_memory is 0 or more.
+inline constexpr std::uint64_t kLeastIsolateMemory = std::uint64_t{16} << 20;
+
 /// Before threads start.
 void set_input_limits(const InputLimits& limits);
 const InputLimits& input_limits();

@@ -220,8 +220,15 @@ void InputLimitOptions::add_isolation(CLI::App& app) {
   auto* isolate = app.add_flag("--isolate", limits.isolate,
                                "decode each file in a process without network and files");
   isolate->group(group)->excludes(app.get_option("--protocols"));
+  const auto parse = [](const std::string& text) {
+    const std::uint64_t value = parse_bytes(text);
+    if (value > 0 && value < kLeastIsolateMemory)
+      fail("must be 0 or from {} on, which a small video takes",
+           format_bytes(static_cast<double>(kLeastIsolateMemory)));
+    return value;
+  };
   add_unit_option(app, "--isolate-memory", limits.isolate_memory,
-                  "of --isolate: memory that such a process may take; 0: any", parse_bytes, "SIZE",
+                  "of --isolate: memory that such a process may take; 0: any", parse, "SIZE",
                   format_bytes(static_cast<double>(limits.isolate_memory)), group)
       ->needs(isolate);
 }

@@ -50,7 +50,7 @@ OpenedTar open_tar(const std::string& path, const std::string& scratch,
     const shard::Unpacked unpacked = shard::unpack(path, scratch, limits);
     for (const shard::Refused& refused : unpacked.refused)
       faults.emplace_back(path, refused.why, refused.cause);
-    if (!unpacked.damage.empty()) faults.emplace_back(path, unpacked.damage, Cause::format);
+    if (!unpacked.damage.empty()) faults.emplace_back(path, unpacked.damage, unpacked.cause);
     if (unpacked.compressed) tar = scratch;
   }
   shard::TarOffsets index = shard::TarOffsets::scan(tar, path);

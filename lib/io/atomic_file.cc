@@ -51,9 +51,16 @@ void wait_for_other(const std::string& target) {
 File open_temporary(const std::string& temporary, const std::string& target) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = ::open(temporary.c_str(), kFlags, 0666);
-  if (fd < 0 && errno != ELOOP) fail_output(errno, "cannot create '{}'", target);
+  const int error = fd < 0 ? errno : 0;
   File file(fd, target);
   struct stat facts {};
+  // Said of a link under this name, and of links among the folders before it.
+  if (error == ELOOP && ::lstat(temporary.c_str(), &facts) != 0)
+    fail(
+        "cannot create '{}': a link in '{}' leads back to itself; remove it, or choose another "
+        "folder",
+        target, dir_name(target));
+  if (error != 0 && error != ELOOP) fail_output(error, "cannot create '{}'", target);
   if (fd < 0 || ::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode))
     fail("cannot create '{}': '{}' is a link or a pipe, which vfm does not make; remove it", target,
          temporary);

@@ -42,11 +42,16 @@ void refuse_nul(const std::string& path) {
           std::string_view(path).substr(nul + 1));
 }
 
-std::string read_all(File file) {
+/// Counts while it reads: the size of a file may be told wrong (0 of those in /proc), or may grow.
+std::string read_all(File file, std::uint64_t most) {
   std::string text;
   std::vector<char> buffer(1 << 16);
-  while (const std::size_t got = file.read_some(buffer.data(), buffer.size()))
+  while (const std::size_t got = file.read_some(buffer.data(), buffer.size())) {
+    if (got > most - text.size())
+      fail_as(Cause::limit, "'{}' has more than {}, the most that is read", file.path(),
+              format_bytes(static_cast<double>(most)));
     text.append(buffer.data(), got);
+  }
   return text;
 }
 
@@ -171,11 +176,11 @@ std::string read_file(const std::string& path, std::uint64_t most) {
     fail_as(Cause::limit, "'{}' has {}, and at most {} are read", path,
             format_bytes(static_cast<double>(file.size())),
             format_bytes(static_cast<double>(most)));
-  return read_all(std::move(file));
+  return read_all(std::move(file), most);
 }
 
 std::string read_stream(const std::string& path) {
-  return read_all(File::open_read(path));
+  return read_all(File::open_read(path), UINT64_MAX);
 }
 
 bool file_exists(const std::string& path) {

@@ -69,7 +69,7 @@ class MappedFile {
 };
 
 /// The whole file, which is a regular one. Throws Error, of cause limit if it is larger than
-/// `most`.
+/// `most`, or turns out to be while it is read.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
 /// Bytes of a JSON file that comes with a model: the largest, tokenizer.json, have some 30 million.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;

@@ -59,7 +59,7 @@ void AudioPackets::open() {
 
 // To a packet not after `time`. False where that cannot be had but by going to the beginning.
 bool AudioPackets::seek(std::int64_t time) {
-  return av_seek_frame(input_->format(), stream_->index, time, AVSEEK_FLAG_BACKWARD) >= 0;
+  return input_->seek(stream_->index, time);
 }
 
 // The index of a container may know the video's key frames only: the packet that is heard at `time`

@@ -250,7 +250,7 @@ bool Decoder::State::fetch(Frame& frame) {
 // Starts at the last key frame not after `aim` and goes on to `target`. False when what was found
 // there does not prove that the frames from `target` on are those of a decode from the start.
 bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
-  if (av_seek_frame(input->format(), info.stream, aim, AVSEEK_FLAG_BACKWARD) < 0) return false;
+  if (!input->seek(info.stream, aim)) return false;
   avcodec_flush_buffers(codec.get());
   draining = finished = from_start = false;
   last_pts.reset();

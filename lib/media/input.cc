@@ -329,6 +329,14 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
   return false;
 }
 
+bool Input::seek(int stream, std::int64_t time) {
+  // A server is asked for other bytes: what passed since it was last asked was not its time.
+  start_clock();
+  const int result = av_seek_frame(format_, stream, time, AVSEEK_FLAG_BACKWARD);
+  if (result < 0 && timed_out_) fail_input("read", result);
+  return result >= 0;
+}
+
 std::uint64_t Input::bytes() const {
   if (!input_limits().protocols.empty() || !io_) return 0;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, avio_size(io_)));

@@ -59,6 +59,9 @@ class Input {
   /// container has but cannot deliver is skipped and added to `corrupt`. Throws Error when reading
   /// fails (not when data is damaged) and Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
+  /// Goes to the last packet of this stream, by its index, that is not after `time`, in its time
+  /// base. False where there is none; throws Error when the server gave no answer.
+  bool seek(int stream, std::int64_t time);
   /// Of the file, or what a server says of it, as far as it is there; 0: not known, or it may have
   /// others opened (--protocols).
   std::uint64_t bytes() const;

@@ -155,7 +155,7 @@ void SourcePackets::State::go_to(std::int64_t begin) {
   if (!has_one_time(*input->format()) || aim <= start) return;
   kept.clear();
   next.reset();
-  if (av_seek_frame(input->format(), wanted, aim, AVSEEK_FLAG_BACKWARD) < 0) open();
+  if (!input->seek(wanted, aim)) open();
 }
 
 // Why a packet cannot be copied; empty: it can.

@@ -4,8 +4,7 @@
 // names), one pass. IndexedReader: an uncompressed tar with X.tar.idx beside it, random access.
 // Members that belong to no sample (directories, links, "__meta__" names, names without a dot) are
 // passed over, as every WebDataset reader does.
-// Damage: the whole samples before it are given, whoever reads. Of a tar that breaks off in the
-// middle of a sample nothing is known of that sample.
+// Damage: the whole samples before it are given, not the one in which a tar breaks off.
 // Memory: a sample; what is larger than ReadLimits is refused before it is taken into memory.
 // Thread-safety: StreamReader one thread; IndexedReader::read and view from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -31,7 +30,9 @@ io::File open_tar(const std::string& path);
 /// What a reader takes into memory.
 struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
-  static constexpr std::size_t kMembers = 4096;  ///< most members of a sample
+  static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
+  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of a compressed tar, unpacked,
+  static constexpr std::uint64_t kRatio = 200;  ///< beside so many times its own (text: 20 to 50)
 };
 
 /// A sample that was skipped.
@@ -50,9 +51,9 @@ class StreamReader {
   StreamReader(StreamReader&&) noexcept;
   /// The next sample: consecutive members with one key, lower-cased extensions, split at the first
   /// dot of the base name; a second member of one extension begins the next sample. False at the
-  /// end. Throws Error on a damaged or truncated archive, naming the path: what came before it is
-  /// whole. Samples that are too large by their headers, or while they are unpacked, have too many
-  /// members, or sparse ones, are passed over: refused().
+  /// end. Throws Error on an archive that is damaged, truncated, or unpacks to too much, naming the
+  /// path: what came before it is whole. Samples that are too large by their headers, or while they
+  /// are unpacked, have too many members, or sparse ones, are passed over: refused().
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
   /// Whether its samples can only be read in order: a compressed tar, or a list of files.
@@ -135,6 +136,7 @@ class IndexedReader {
 struct Unpacked {
   bool compressed = false;       ///< else nothing was written
   std::string damage;            ///< why not all of it could be unpacked
+  Cause cause = Cause::format;   ///< of damage
   std::vector<Refused> refused;  ///< samples that are too large
 };
 /// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws

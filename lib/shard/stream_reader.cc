@@ -26,10 +26,15 @@ struct FreeArchive {
 };
 using Archive = std::unique_ptr<archive, FreeArchive>;
 
+/// What a compressed tar of `packed` bytes may unpack to.
+std::uint64_t most_unpacked(std::uint64_t packed, const ReadLimits& limits) {
+  return limits.unpacked + ReadLimits::kRatio * packed;
+}
+
 /// libarchive does not compare the check sums of gzip, so a gzip file is read once more by zlib,
 /// which does. Throws Error if they differ: the damage may be anywhere. A file that only breaks off
-/// is whole up to there, and left to libarchive.
-void check_gzip(const io::File& tar) {
+/// is whole up to there, and left to libarchive, as is one that unpacks to too much.
+void check_gzip(const io::File& tar, const ReadLimits& limits) {
   const std::string& path = tar.path();
   std::array<unsigned char, 2> magic{};
   if (tar.size() < magic.size()) return;
@@ -39,7 +44,8 @@ void check_gzip(const io::File& tar) {
   if (!file) fail("cannot read '{}': out of memory", path);
   gzbuffer(file.get(), kChunk);
   std::vector<char> buffer(kChunk);
-  for (;;) {
+  const std::uint64_t most = most_unpacked(tar.size(), limits);
+  for (std::uint64_t all = 0; all <= most;) {
     check_stop();
     const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     int status = Z_OK;
@@ -48,6 +54,7 @@ void check_gzip(const io::File& tar) {
     if (got < 0 || (status != Z_OK && status != Z_STREAM_END))
       fail("'{}' is damaged: gzip says '{}'", path, why);
     if (got == 0) return;
+    all += static_cast<std::uint64_t>(got);
   }
 }
 
@@ -99,6 +106,7 @@ struct StreamReader::State {
 
   void open_file(io::File opened) {
     file = std::move(opened);
+    packed = file.size();
     if (archive_read_open_fd(tar.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
   }
   void open_list() {
@@ -110,6 +118,7 @@ struct StreamReader::State {
   bool compressed() const {
     return list || archive_filter_code(tar.get(), 0) != ARCHIVE_FILTER_NONE;
   }
+  void look_up();
   bool next_entry();
   std::string refusal(std::uint64_t bytes);
   std::string too_many();
@@ -121,6 +130,7 @@ struct StreamReader::State {
   ReadLimits limits;
   std::optional<ListSource> list;
   io::File file;
+  std::uint64_t packed = 0;  // its bytes, or those in memory
   Archive tar;
   archive_entry* entry = nullptr;  // of the last next_entry()
   std::vector<std::uint64_t> begins;
@@ -131,10 +141,22 @@ struct StreamReader::State {
   bool too_large = false;  // why the sample in hand must not be taken
 };
 
+/// Between two pieces of an archive: a few compressed bytes may stand for any number.
+void StreamReader::State::look_up() {
+  check_stop();
+  if (list || !compressed()) return;
+  const std::uint64_t most = most_unpacked(packed, limits);
+  if (static_cast<std::uint64_t>(archive_filter_bytes(tar.get(), 0)) <= most) return;
+  fail_as(Cause::limit,
+          "'{}' unpacks to more than {}, far more than its own {}; unpack it yourself, and give "
+          "the tar, if that is right",
+          name, format_bytes(static_cast<double>(most)), format_bytes(static_cast<double>(packed)));
+}
+
 /// Goes to the next member that belongs to a sample; false at the end of the archive.
 bool StreamReader::State::next_entry() {
   for (;;) {
-    check_stop();
+    look_up();
     const int status = archive_read_next_header(tar.get(), &entry);
     if (status == ARCHIVE_EOF) return false;
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
@@ -143,6 +165,7 @@ bool StreamReader::State::next_entry() {
     const bool regular =
         archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
     if (regular && path && split_member_name(path, key, extension)) return true;
+    pass_over();
   }
 }
 
@@ -169,6 +192,7 @@ std::string StreamReader::State::read_data(std::string& data, std::uint64_t room
       static_cast<std::uint64_t>(archive_entry_size(entry)) > room)
     return refusal(static_cast<std::uint64_t>(archive_entry_size(entry)));
   for (;;) {
+    look_up();
     const void* block = nullptr;
     std::size_t size = 0;
     la_int64_t offset = 0;
@@ -192,7 +216,7 @@ void StreamReader::State::pass_over() {
   la_int64_t offset = 0;
   int status = ARCHIVE_OK;
   while ((status = archive_read_data_block(tar.get(), &block, &size, &offset)) != ARCHIVE_EOF) {
-    check_stop();
+    look_up();
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
   }
 }
@@ -246,7 +270,7 @@ StreamReader::StreamReader(const std::string& path, const ReadLimits& limits)
   if (is_file_list(path)) {
     state_->open_list();
   } else {
-    check_gzip(file);
+    check_gzip(file, limits);
     state_->open_file(std::move(file));
   }
 }
@@ -254,6 +278,7 @@ StreamReader::StreamReader(const std::string& path, const ReadLimits& limits)
 StreamReader::StreamReader(std::string_view bytes, const std::string& name,
                            const ReadLimits& limits)
     : state_(std::make_unique<State>(name, limits)) {
+  state_->packed = bytes.size();
   if (archive_read_open_memory(state_->tar.get(), bytes.data(), bytes.size()) != ARCHIVE_OK)
     state_->damaged();
 }

@@ -89,6 +89,7 @@ Unpacked unpack(const std::string& path, const std::string& out, const ReadLimit
     } catch (const Error& error) {
       if (!any) throw;
       done.damage = error.what();
+      done.cause = error.cause();
       break;
     }
     tar.add(sample);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "shard/sql_costs.h"
 
 namespace vfm::shard {
 namespace {
@@ -99,22 +100,17 @@ std::string bare_text(const std::vector<std::string>& fields, const std::string&
                      values, expression);
 }
 
-void bind(sqlite3_stmt* statement, int i, const Json& value) {
-  if (value.is_null()) {
-    sqlite3_bind_null(statement, i);
-  } else if (value.is_boolean()) {
-    sqlite3_bind_int(statement, i, value.get<bool>());
-  } else if (value.is_number_unsigned() &&
-             value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-    sqlite3_bind_double(statement, i, value.get<double>());
-  } else if (value.is_number_integer()) {
-    sqlite3_bind_int64(statement, i, value.get<std::int64_t>());
-  } else if (value.is_number()) {
-    sqlite3_bind_double(statement, i, value.get<double>());
-  } else {
-    const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
-    sqlite3_bind_text64(statement, i, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  }
+/// Returns SQLite's status: a text may be too long for it.
+int bind(sqlite3_stmt* statement, int i, const Json& value) {
+  if (value.is_null()) return sqlite3_bind_null(statement, i);
+  if (value.is_boolean()) return sqlite3_bind_int(statement, i, value.get<bool>());
+  if (value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+    return sqlite3_bind_double(statement, i, value.get<double>());
+  if (value.is_number_integer()) return sqlite3_bind_int64(statement, i, value.get<std::int64_t>());
+  if (value.is_number()) return sqlite3_bind_double(statement, i, value.get<double>());
+  const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
+  return sqlite3_bind_text64(statement, i, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
@@ -176,6 +172,7 @@ void Where::State::open() {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 20);
   sqlite3_limit(handle, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
+  bound_costs(handle);
   sqlite3_set_authorizer(handle, authorize, &denied);
   sqlite3_progress_handler(handle, kStepsAtOnce, look_up, this);
 }
@@ -238,14 +235,15 @@ const std::vector<std::string>& Where::fields() const {
 }
 
 bool Where::keep(const Json& meta) {
+  static const Json kNone;
   State& s = *state_;
   for (std::size_t i = 0; i < s.fields.size(); ++i) {
     const auto found = meta.find(s.fields[i]);
     const int index = static_cast<int>(i) + 1;
-    if (found == meta.end())
-      sqlite3_bind_null(s.statement.get(), index);
-    else
-      bind(s.statement.get(), index, *found);
+    const int bound = bind(s.statement.get(), index, found == meta.end() ? kNone : *found);
+    if (bound != SQLITE_OK)
+      fail("the --where expression cannot be evaluated: of field '{}' SQLite says '{}'",
+           s.fields[i], sqlite3_errstr(bound));
   }
   s.steps = 0;
   const int status = sqlite3_step(s.statement.get());

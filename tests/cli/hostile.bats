@@ -283,6 +283,22 @@ isolates() {
   [[ "$output" = *"--encode smart takes packets from a file that --isolate keeps away"* ]]
 }
 
+@test "--isolate-memory below what a small video takes is refused, with that" {
+  local tool size
+  for tool in vfm-clip vfm-caption; do
+    for size in 1KiB 16777215; do
+      run --separate-stderr "$tool" --isolate --isolate-memory "$size" -o out wide.mp4
+      [ "$status" -eq 2 ]
+      [[ "$stderr" = *"--isolate-memory"*"must be 0 or from 16.0 MiB on"* ]]
+    done
+  done
+  [ ! -e out ]
+  isolates
+  # The least is enough for one.
+  vfm-clip --isolate --isolate-memory 16MiB -j1 -o out wide.mp4 >m
+  grep -q '"samples":1' m
+}
+
 @test "--isolate: a limit of the shell below its own holds" {
   isolates
   (ulimit -v 2500000 && vfm-clip --isolate -j1 -o out wide.mp4 >m)

@@ -67,6 +67,34 @@ TEST_CASE("no more of a file is read than was asked for") {
   }
 }
 
+TEST_CASE("no more of a file is read than was asked for, whatever size it is said to have") {
+  const std::string path = "/proc/self/status";  // by its size it is empty
+  const std::string whole = read_file(path);
+  REQUIRE(whole.size() > 5);
+  CHECK(read_file(path, whole.size() + 100).size() > 5);
+  try {
+    read_file(path, 5);
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.cause() == Cause::limit);
+    CHECK(std::string(error.what()) ==
+          "'/proc/self/status' has more than 5 B, the most that is read");
+  }
+}
+
+TEST_CASE("a link that leads back to itself is told from one under the temporary name") {
+  const Folder folder;
+  const std::string loop = folder.path + "/loop";
+  std::filesystem::create_symlink("loop", loop);
+  CHECK_THROWS_WITH(AtomicFile(loop + "/a.txt"),
+                    "cannot create '" + loop + "/a.txt': a link in '" + loop +
+                        "' leads back to itself; remove it, or choose another folder");
+  std::filesystem::create_symlink("other", folder.path + "/.a.txt.tmp");
+  CHECK_THROWS_WITH(AtomicFile(folder.path + "/a.txt"),
+                    Catch::EndsWith(".a.txt.tmp' is a link or a pipe, which vfm does not make; "
+                                    "remove it"));
+}
+
 TEST_CASE("an abandoned write leaves the old contents") {
   const Folder folder;
   const std::string path = folder.path + "/a.txt";

@@ -121,6 +121,36 @@ TEST_CASE("tars of other programs are read") {
   }
 }
 
+TEST_CASE("a compressed tar unpacks to no more than its limit, whatever belongs to a sample") {
+  const TemporaryFolder dir;
+  const ReadLimits limits{.unpacked = 1 << 20};
+  for (const std::string large : {"b.png", "noext"}) {
+    const std::string tar =
+        python_tar(dir, "USTAR_FORMAT",
+                   "[('a.txt','1'),('b.txt','1'),('" + large + "','0' * 16000000),('c.txt','2')]");
+    CHECK(list(StreamReader(tar, limits)).size() >= 2);  // as it lies on the disk it may be large
+    for (const char* packer : {"gzip", "zstd -q", "xz"}) {
+      if (output_of(std::string("command -v ") + packer + " >/dev/null || echo no") == "no\n")
+        continue;
+      CAPTURE(large, packer);
+      const std::string packed = dir / "p.tar.x";
+      output_of(std::string(packer) + " -c " + tar + " >" + packed);
+      CHECK(list(StreamReader(packed)).back() == "c: txt=2");
+      StreamReader reader(packed, limits);
+      Sample sample;
+      const auto read_all = [&] {
+        while (reader.next(sample))
+          CHECK(sample.key == "a");
+      };
+      CHECK_THROWS_WITH(read_all(),
+                        Contains("unpacks to more than") && Contains("unpack it yourself"));
+      const Unpacked unpacked = unpack(packed, dir / "out.tar", limits);
+      CHECK(unpacked.cause == Cause::limit);
+      CHECK(list(StreamReader(dir / "out.tar")) == std::vector<std::string>{"a: txt=1"});
+    }
+  }
+}
+
 TEST_CASE("where members' data begin is known in tars of other programs, too") {
   const TemporaryFolder dir;
   const std::string name(120, 'n');

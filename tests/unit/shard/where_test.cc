@@ -103,11 +103,44 @@ TEST_CASE("an expression that does not come to an end is given up") {
   CHECK_THROWS_WITH(where.keep({{"a", 1}}), Contains("does not come to an end"));
 }
 
+TEST_CASE("a function that would take long is refused, and else answers as SQLite's own") {
+  const std::string a(4 << 20, 'a');
+  const Json meta = {{"text", a}, {"part", a.substr(0, a.size() / 2) + "b"}};
+  for (const char* bad :
+       {"format('%.*c', 2e9, 'x') = 'a'", "printf('%s %.2000000000c', 1, 'x') = 'a'",
+        "format('%*d', -2000000000, 1) = 'a'", "instr(text, part) > 0",
+        "replace(text, part, '') = ''", "rtrim(text, text) = ''", "'b' || text LIKE text",
+        "text GLOB text"}) {
+    INFO(bad);
+    CHECK_THROWS_WITH(Where(bad).keep(meta), Contains("() would take too long on these values"));
+  }
+  CHECK(
+      keep("format('%5.2f|%-*s|%.*c|%d%%', 3.14159, 4, 'ab', 3, 'x', 12345678901) = "
+           "' 3.14|ab  |xxx|12345678901%'"));
+  CHECK(keep("format() IS NULL AND format(NULL) IS NULL AND printf('%s') = ''"));
+  CHECK(keep("instr('abc', 'c') = 3 AND instr(NULL, 'c') IS NULL AND instr(x'0102', x'02') = 2"));
+  CHECK(keep(
+      "replace('aba', 'a', 'cc') = 'ccbcc' AND trim('xxaxx', 'x') = 'a' AND trim(' a ') = 'a'"));
+  CHECK(keep("'A_b' LIKE 'a!_%' ESCAPE '!' AND NOT 'Axb' LIKE 'a!_%' ESCAPE '!'"));
+  CHECK(keep("codec GLOB 'h*4' AND NOT codec GLOB 'H*' AND NULL LIKE 'a' IS NULL"));
+  CHECK_THROWS_WITH(keep("'a' LIKE 'b' ESCAPE 'cc'"),
+                    Contains("ESCAPE expression must be a single character"));
+  const Json word = {{"text", a}, {"word", "b"}};
+  CHECK_FALSE(Where("text LIKE '%' || word || '%' OR instr(text, word) > 0").keep(word));
+}
+
 TEST_CASE("an expression that fails on a value says so") {
   Where where("json_extract(a, '$.x') = 1");
   CHECK(where.keep({{"a", {{"x", 1}}}}));
   CHECK_THROWS_WITH(where.keep({{"a", "no json"}}), Contains("malformed JSON"));
   CHECK(where.keep({{"a", {{"x", 1}}}}));
+}
+
+TEST_CASE("a field that is too long for an expression is a fault, not NULL") {
+  Where where("text IS NULL");
+  CHECK_FALSE(where.keep({{"text", std::string(64 << 20, 'a')}}));
+  CHECK_THROWS_WITH(where.keep({{"text", std::string((64 << 20) + 1, 'a')}}),
+                    Contains("of field 'text' SQLite says 'string or blob too big'"));
 }
 
 TEST_CASE("near matches") {

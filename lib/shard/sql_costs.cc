@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/sql_costs.h"
+
+#include <sqlite3.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+
+namespace vfm::shard {
+namespace {
+
+constexpr double kMostSteps = 4e9;  // bytes that are compared: a few seconds
+
+double value_bytes(sqlite3_value* value) {
+  return static_cast<double>(sqlite3_value_bytes(value));
+}
+
+/// Each byte of one text beside each byte of the other.
+double search_steps(int count, sqlite3_value** arguments) {
+  return count < 2 ? 0 : value_bytes(arguments[0]) * value_bytes(arguments[1]);
+}
+
+/// What the widths and precisions of a format add up to. Each is a number, or an argument for '*'.
+double format_steps(int count, sqlite3_value** arguments) {
+  constexpr double kForOne = 60;  // a character takes about as long as so many compared bytes
+  const auto* c =
+      count == 0 ? nullptr : reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+  int next = 1;
+  double sum = 0;
+  const auto number = [&] {
+    if (*c == '*') {
+      ++c;
+      if (next < count) sum += std::fabs(sqlite3_value_double(arguments[next++]));
+      return;
+    }
+    double value = 0;
+    for (; *c >= '0' && *c <= '9'; ++c)
+      value = 10 * value + (*c - '0');
+    sum += value;
+  };
+  while (c && (c = std::strchr(c, '%')) != nullptr) {
+    c += 1 + std::strspn(c + 1, "-+ #!,0");
+    number();
+    if (*c == '.') {
+      ++c;
+      number();
+    }
+    c += std::strspn(c, "l");
+    if (*c == '\0') break;
+    if (*c != '%' && *c != 'n') ++next;
+    ++c;
+  }
+  return kForOne * sum;
+}
+
+struct CloseOwnDatabase {
+  void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+};
+struct FinalizeCall {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+
+/// SQLite's own of one name, called in a database of its own.
+struct Original {
+  std::string name;
+  double (*steps)(int, sqlite3_value**);
+  std::shared_ptr<sqlite3> db;
+  std::map<int, std::unique_ptr<sqlite3_stmt, FinalizeCall>> by_count;  // of arguments
+
+  sqlite3_stmt* statement(int count) {
+    auto& made = by_count[count];
+    if (made) return made.get();
+    std::string text = "SELECT " + name + "(";
+    for (int i = 0; i < count; ++i)
+      text += i == 0 ? "?" : ",?";
+    text += ")";
+    sqlite3_stmt* handle = nullptr;
+    sqlite3_prepare_v2(db.get(), text.c_str(), -1, &handle, nullptr);
+    made.reset(handle);
+    return handle;
+  }
+};
+
+void call_bounded(sqlite3_context* context, int count, sqlite3_value** arguments) {
+  auto* original = static_cast<Original*>(sqlite3_user_data(context));
+  try {
+    if (original->steps(count, arguments) > kMostSteps) {
+      const std::string why = original->name + "() would take too long on these values";
+      return sqlite3_result_error(context, why.c_str(), -1);
+    }
+    sqlite3_stmt* statement = original->statement(count);
+    for (int i = 0; statement && i < count; ++i)
+      sqlite3_bind_value(statement, i + 1, arguments[i]);
+    if (statement && sqlite3_step(statement) == SQLITE_ROW)
+      sqlite3_result_value(context, sqlite3_column_value(statement, 0));
+    else
+      sqlite3_result_error(context, sqlite3_errmsg(original->db.get()), -1);
+    if (!statement) return;
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+  } catch (...) {  // of memory: SQLite is C
+    sqlite3_result_error_nomem(context);
+  }
+}
+
+struct Lasting {
+  const char* name;
+  int arguments;  // -1: any number
+  double (*steps)(int, sqlite3_value**);
+};
+constexpr Lasting kLasting[] = {{"format", -1, format_steps}, {"printf", -1, format_steps},
+                                {"instr", 2, search_steps},   {"replace", 3, search_steps},
+                                {"trim", 2, search_steps},    {"ltrim", 2, search_steps},
+                                {"rtrim", 2, search_steps},   {"like", 2, search_steps},
+                                {"like", 3, search_steps},    {"glob", 2, search_steps}};
+
+}  // namespace
+
+void bound_costs(sqlite3* db) {
+  sqlite3* handle = nullptr;
+  const int opened = sqlite3_open(":memory:", &handle);
+  const std::shared_ptr<sqlite3> own(handle, CloseOwnDatabase());
+  if (opened != SQLITE_OK) fail("cannot start SQLite: {}", sqlite3_errstr(opened));
+  for (const int limit : {SQLITE_LIMIT_LENGTH, SQLITE_LIMIT_LIKE_PATTERN_LENGTH})
+    sqlite3_limit(handle, limit, sqlite3_limit(db, limit, -1));
+  for (const Lasting& lasting : kLasting) {
+    auto original = std::make_unique<Original>();
+    original->name = lasting.name;
+    original->steps = lasting.steps;
+    original->db = own;
+    constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    // SQLite frees it, where this fails, too.
+    const int made = sqlite3_create_function_v2(
+        db, lasting.name, lasting.arguments, kFlags, original.release(), call_bounded, nullptr,
+        nullptr, [](void* data) { delete static_cast<Original*>(data); });
+    if (made != SQLITE_OK) fail("cannot start SQLite: {}", sqlite3_errstr(made));
+  }
+}
+
+}  // namespace vfm::shard

@@ -1,0 +1,126 @@
+// What counts as the time of a server.
+// SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/input_limits.h"
+#include "media/input.h"
+#include "media_files.h"
+
+using namespace vfm::media;
+
+namespace {
+
+/// Serves one file on this machine, from whatever byte it is asked for, until it ends.
+class FileServer {
+ public:
+  explicit FileServer(std::string bytes)
+      : bytes_(std::move(bytes)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(listener_, any, size) == 0);
+    REQUIRE(::listen(listener_, 8) == 0);
+    REQUIRE(::getsockname(listener_, any, &size) == 0);
+    port_ = ntohs(address.sin_port);
+    accepts_ = std::thread([this] { accept_all(); });
+  }
+  ~FileServer() {
+    ::shutdown(listener_, SHUT_RDWR);
+    accepts_.join();
+    for (std::thread& one : answers_)
+      one.join();
+    ::close(listener_);
+  }
+  FileServer(const FileServer&) = delete;
+  FileServer& operator=(const FileServer&) = delete;
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/a.mkv"; }
+
+ private:
+  void accept_all() {
+    for (int one; (one = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
+      answers_.emplace_back([this, one] {
+        answer(one);
+        ::close(one);
+      });
+  }
+
+  void answer(int one) const {
+    std::string request;
+    char part[1024];
+    while (request.find("\r\n\r\n") == std::string::npos) {
+      const ssize_t got = ::read(one, part, sizeof part);
+      if (got <= 0) return;
+      request.append(part, static_cast<std::size_t>(got));
+    }
+    const std::size_t range = request.find("bytes=");
+    const std::size_t from =
+        range == std::string::npos ? 0 : std::strtoull(request.c_str() + range + 6, nullptr, 10);
+    std::string all =
+        "HTTP/1.1 206 Partial Content\r\nAccept-Ranges: bytes\r\nContent-Range: bytes " +
+        std::to_string(from) + "-" + std::to_string(bytes_.size() - 1) + "/" +
+        std::to_string(bytes_.size()) +
+        "\r\nContent-Length: " + std::to_string(bytes_.size() - from) + "\r\n\r\n" +
+        bytes_.substr(from);
+    for (std::size_t sent = 0; sent < all.size();) {
+      const ssize_t put = ::send(one, all.data() + sent, all.size() - sent, MSG_NOSIGNAL);
+      if (put <= 0) return;
+      sent += static_cast<std::size_t>(put);
+    }
+  }
+
+  std::string bytes_;
+  int listener_;
+  int port_ = 0;
+  std::thread accepts_;
+  std::vector<std::thread> answers_;
+};
+
+}  // namespace
+
+TEST_CASE("what passes before a seek is not the server's time") {
+  NEED_FFMPEG();
+  // Large enough that the end has not come yet when the beginning is asked for again.
+  const std::string file = media_files::path("noise.mkv");
+  media_files::run(
+      "ffmpeg -v error -y -f lavfi -i "
+      "color=gray:s=320x240:r=25:d=4,noise=alls=100:allf=t -c:v mpeg4 -q:v 1 -g 5 " +
+      file);
+  const FileServer server(media_files::read(file));
+  {
+    Input input(Source{.name = server.url()});
+    const int video = input.best_stream(AVMEDIA_TYPE_VIDEO);
+    REQUIRE(video >= 0);
+    const PacketPtr packet(av_packet_alloc());
+    std::int64_t corrupt = 0, last = 0;
+    for (int i = 0; i < 60; ++i) {
+      REQUIRE(input.read(packet.get(), corrupt));
+      last = packet->pts;
+      av_packet_unref(packet.get());
+    }
+    REQUIRE(last > 0);
+    // More than the ten times --timeout after which a server has had its time.
+    vfm::set_input_limits({.timeout = 0.15});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+    CHECK(input.seek(video, 0));
+    vfm::set_input_limits({});
+    REQUIRE(input.read(packet.get(), corrupt));
+    CHECK(packet->pts == 0);
+    CHECK(corrupt == 0);
+  }
+}
