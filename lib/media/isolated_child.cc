@@ -108,7 +108,9 @@ class Service {
         options.deinterlace = request.deinterlace != 0;
         options.keep_hdr = request.keep_hdr != 0;
         options.skip_loop_filter = request.skip_loop_filter != 0;
-        options.memory = pictures_.get();
+        // Of cells the few rows are copied: that costs less than pictures of which the parent has
+        // several, as the codec then takes others, new to this process and to its caches.
+        if (!cells_) options.memory = pictures_.get();
         decoder_.emplace(bytes, name_, options);
         said.text = pack_info(decoder_->info());
         break;
@@ -121,8 +123,6 @@ class Service {
         break;
       case Want::samples:
         samples_.emplace(bytes, name_, request.stream);
-        break;
-      case Want::nothing:
         break;
     }
     return said;
@@ -270,6 +270,24 @@ void be_child(int channel, pid_t parent) {
   if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
 }
 
+/// The status of a process that has ended, for whose end this waits.
+int wait_for(pid_t pid) {
+  int status = 0;
+  pid_t found = 0;
+  do {
+    found = ::waitpid(pid, &status, 0);
+  } while (found < 0 && errno == EINTR);
+  return found == pid ? status : 0;
+}
+
+/// 0 if a process can be confined. It has this one's memory (vfork), since a copy of the many
+/// mappings costs more than all else here; rules and limits are its own. This one waits meanwhile.
+int try_confining(std::uint64_t memory) {
+  const pid_t pid = ::vfork();
+  if (pid == 0) ::_exit(confine(memory) ? 0 : 1);
+  return pid < 0 ? 1 : wait_for(pid);
+}
+
 /// Nothing in a new child, when that has done all.
 std::optional<HelperReply> obey(int channel, const HelperOrder& order,
                                 std::vector<Descriptor>& descriptors) {
@@ -277,12 +295,11 @@ std::optional<HelperReply> obey(int channel, const HelperOrder& order,
   if (order.act == HelperAct::end) {
     if (order.pid <= 0) return reply;
     ::kill(order.pid, SIGKILL);  // until it is waited for, the number is its own
-    int status = 0;
-    pid_t found = 0;
-    do {
-      found = ::waitpid(order.pid, &status, 0);
-    } while (found < 0 && errno == EINTR);
-    reply.status = found == order.pid ? status : 0;
+    reply.status = wait_for(order.pid);
+    return reply;
+  }
+  if (order.act == HelperAct::try_out) {
+    reply.status = try_confining(order.memory);
     return reply;
   }
   if (descriptors.size() != 1) return reply;
