@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <malloc.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,11 +281,18 @@ int wait_for(pid_t pid) {
   return found == pid ? status : 0;
 }
 
-/// 0 if a process can be confined. It has this one's memory (vfork), since a copy of the many
-/// mappings costs more than all else here; rules and limits are its own. This one waits meanwhile.
+/// The status of a process that confines itself and ends: 0 if it could.
+int confine_status(void* memory) {
+  return confine(*static_cast<const std::uint64_t*>(memory)) ? 0 : 1;
+}
+
+/// Of one that has this one's memory, which waits meanwhile, as with vfork(): a copy of the many
+/// mappings costs more than all else here. Rules and limits are its own, and end with it.
 int try_confining(std::uint64_t memory) {
-  const pid_t pid = ::vfork();
-  if (pid == 0) ::_exit(confine(memory) ? 0 : 1);
+  constexpr std::size_t kStack = std::size_t{256} << 10;
+  const auto stack = std::make_unique_for_overwrite<std::uint8_t[]>(kStack);  // grows downwards
+  const pid_t pid =
+      ::clone(confine_status, stack.get() + kStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &memory);
   return pid < 0 ? 1 : wait_for(pid);
 }
 
