@@ -29,7 +29,8 @@ std::int64_t engine_samples(int width, int height);
 /// What NVENC takes of a GPU's memory, at most, for pictures of 8 bits and without B-frames:
 ///   32 * engine_samples * 3/2 + 48 MiB:
 /// the pictures of FFmpeg that come in and the packets that go out, 8 each and a packet at most as
-/// large as a picture, and 16 that H.264 may refer to; the last for what the driver has besides.
+/// large as a picture, and 16 that H.264 may refer to; the last for what the driver has besides the
+/// one context of them all (cuda_device.h).
 std::int64_t nvenc_session_bytes(int width, int height);
 
 /// For the whole program, before threads start: from now on encoders take sessions there, from

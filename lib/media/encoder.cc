@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "media/coded_units.h"
+#include "media/cuda_device.h"
 #include "media/encode_sessions.h"
 #include "media/encoder_settings.h"
 #include "media/mux.h"
@@ -152,8 +153,10 @@ AvFramePtr Encoder::State::open(const Frame& first) {
                            like.full_range ? Siting::center : Siting::left);
   AvFramePtr av = exporter.fit(first);
   session = take_encode_session(*kind, coded_width, coded_height);
+  // All encoders on a GPU work in one context: each of their own takes memory that nobody counts.
   codec = open_encoder(*kind, options, coded_width, coded_height, format, like,
-                       session ? session->gpu : -1);
+                       session ? session->gpu : -1,
+                       session ? cuda_device(session->gpu).device : nullptr);
   video.hdr = like.hdr;
   open_container();
   return av;

@@ -153,7 +153,7 @@ const EncoderKind& encoder_kind(const std::string& name) {
 }
 
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width, int height,
-                      AVPixelFormat format, const Frame& like, int gpu) {
+                      AVPixelFormat format, const Frame& like, int gpu, AVBufferRef* device) {
   init_libav();
   const AVCodec* encoder = avcodec_find_encoder_by_name(kind.name);
   CodecPtr codec(not_null(avcodec_alloc_context3(encoder)));
@@ -183,6 +183,7 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
   set_quality(kind, o, codec.get(), &dictionary);
   set_hdr_metadata(kind, like.hdr, &dictionary);
   if (gpu >= 0) av_dict_set_int(&dictionary, "gpu", gpu, 0);
+  if (device) codec->hw_device_ctx = not_null(av_buffer_ref(device));
   if (kind.preset_option)
     av_dict_set(&dictionary, kind.preset_option,
                 o.preset.empty() ? kind.default_preset : o.preset.c_str(), 0);

@@ -24,9 +24,11 @@ struct EncoderKind {
 const EncoderKind& encoder_kind(const std::string& name);
 
 /// Opens an encoder for pictures of this size and format; on that GPU (encodes_on_gpu()), -1: on
-/// one of FFmpeg's choice. Throws Error{runtime} with FFmpeg's reason.
+/// one of FFmpeg's choice. `device`: that GPU, of cuda_device(); null: a context is made there for
+/// this encoder alone, which goes with it. Throws Error{runtime} with FFmpeg's reason.
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
-                      AVPixelFormat format, const Frame& like, int gpu = -1);
+                      AVPixelFormat format, const Frame& like, int gpu = -1,
+                      AVBufferRef* device = nullptr);
 
 /// FFmpeg's reason against opening one with this preset, "": its own one; empty: it opens.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/hardware.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
-#include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
-// FFmpeg's header of its CUDA devices asks for CUDA's, of which it needs these names alone.
-#define CUDA_VERSION 0
-using CUcontext = struct CUctx_st*;
-using CUstream = struct CUstream_st*;
-extern "C" {
-#include <libavutil/hwcontext.h>
-#include <libavutil/hwcontext_cuda.h>
-}
-
 #include "base/error.h"
 #include "base/log.h"
+#include "media/cuda_device.h"
 #include "media/encode_sessions.h"
 #include "media/hardware_decoder.h"
 
@@ -35,112 +23,6 @@ constexpr int kSmallestSide = 144;
 constexpr int kKeptPictures = 3;
 // Decoders for each engine at once: hardware.h.
 constexpr int kSessionsOfEngine = 4;
-
-/// A GPU, or why there is none. Never closed: the driver takes everything back at the end.
-struct Gpu {
-  AVBufferRef* device = nullptr;
-  std::string why;
-  int engines = 1;  // NVDEC's
-};
-
-/// What cuvidGetDecoderCaps() is asked and tells, as NVIDIA's Video Codec SDK documents
-/// CUVIDDECODECAPS: 88 bytes.
-struct DecoderCaps {
-  int codec = 4, chroma = 1;  // H.264, 4:2:0
-  unsigned depth_minus_8 = 0, reserved[3] = {};
-  unsigned char supported = 0, engines = 0;
-  unsigned short formats = 0;
-  unsigned rest[16] = {};
-};
-static_assert(sizeof(DecoderCaps) >= 88);
-
-template <class F>
-bool find_function(void* library, const char* name, F*& found) {
-  found = reinterpret_cast<F*>(dlsym(library, name));
-  return found != nullptr;
-}
-
-// The primary context of a GPU, which CUDA's runtime has, too: so both see each other's memory.
-// (FFmpeg's own option for that fails where the runtime was there first.) Null: `why` says why.
-CUcontext primary_context(void* driver, int number, std::string& why) {
-  int (*init)(unsigned) = nullptr;
-  int (*get)(int*, int) = nullptr;
-  int (*retain)(CUcontext*, int) = nullptr;
-  if (!find_function(driver, "cuInit", init) || !find_function(driver, "cuDeviceGet", get) ||
-      !find_function(driver, "cuDevicePrimaryCtxRetain", retain)) {
-    why = "the NVIDIA driver is too old";
-    return nullptr;
-  }
-  int device = 0;
-  CUcontext context = nullptr;
-  int error = init(0);
-  if (error != 0) {
-    why = "the NVIDIA driver finds no GPU (its error " + std::to_string(error) + ")";
-  } else if ((error = get(&device, number)) != 0) {
-    why = "there is no GPU " + std::to_string(number);
-  } else if ((error = retain(&context, device)) != 0) {
-    why = "the GPU cannot be used (the driver's error " + std::to_string(error) + ")";
-    context = nullptr;
-  }
-  return context;
-}
-
-// How many NVDEC engines the GPU has; 1 where the driver does not say.
-int count_engines(void* driver, void* video, CUcontext context) {
-  constexpr int kMost = 32;
-  int (*push)(CUcontext) = nullptr;
-  int (*pop)(CUcontext*) = nullptr;
-  int (*ask)(DecoderCaps*) = nullptr;
-  if (!find_function(driver, "cuCtxPushCurrent_v2", push) ||
-      !find_function(driver, "cuCtxPopCurrent_v2", pop) ||
-      !find_function(video, "cuvidGetDecoderCaps", ask) || push(context) != 0)
-    return 1;
-  DecoderCaps caps;
-  const bool told = ask(&caps) == 0 && caps.supported != 0;
-  pop(&context);
-  return told ? std::clamp<int>(caps.engines, 1, kMost) : 1;
-}
-
-Gpu open_gpu(int number) {
-  Gpu gpu;
-  init_libav();
-  clear_libav_message();
-  // FFmpeg would load the second with the first video, and only then say that it is missing.
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!driver) {
-    gpu.why = "there is no NVIDIA driver (libcuda.so.1)";
-    return gpu;
-  }
-  void* const video = dlopen("libnvcuvid.so.1", RTLD_NOW);
-  if (!video) {
-    gpu.why = "the NVIDIA driver lacks its part for video (libnvcuvid.so.1)";
-    return gpu;
-  }
-  const CUcontext context = primary_context(driver, number, gpu.why);
-  if (!context) return gpu;
-  gpu.engines = count_engines(driver, video, context);
-  gpu.device = av_hwdevice_ctx_alloc(AV_HWDEVICE_TYPE_CUDA);
-  if (!gpu.device) {
-    gpu.why = "this FFmpeg is built without CUDA";
-    return gpu;
-  }
-  auto* const device = reinterpret_cast<AVHWDeviceContext*>(gpu.device->data);
-  static_cast<AVCUDADeviceContext*>(device->hwctx)->cuda_ctx = context;
-  if (const int error = av_hwdevice_ctx_init(gpu.device); error < 0) {
-    gpu.why = libav_error_text(error);
-    av_buffer_unref(&gpu.device);
-  }
-  return gpu;
-}
-
-const Gpu& gpu(int number) {
-  static std::mutex mutex;
-  static std::map<int, Gpu> opened;
-  const std::lock_guard lock(mutex);
-  const auto found = opened.find(number);
-  return found != opened.end() ? found->second
-                               : opened.emplace(number, open_gpu(number)).first->second;
-}
 
 // Of an odd height FFmpeg fetches half the rows of chroma, rounded down, where one more is there.
 // Only VP9 can have such.
@@ -231,7 +113,7 @@ class Nvdec final : public HardwareDecoder {
     if (!nvdec_decodes_exactly(codec)) return false;
     // FFmpeg's default get_format takes the hardware's format if there is a device, and software's
     // when the hardware does not want the stream: fetch() sees it.
-    const Gpu& used = gpu(sessions_ ? number : first_);
+    const CudaDevice& used = cuda_device(sessions_ ? number : first_);
     codec.hw_device_ctx = not_null(av_buffer_ref(used.device));
     codec.extra_hw_frames = kKeptPictures;
     // The engine works on its own; every thread would only hold a picture of its own there.
@@ -348,11 +230,12 @@ std::int64_t nvdec_session_bytes(const AVCodecContext& codec) {
 }
 
 std::string why_no_hardware(int number) {
-  return gpu(number).why;
+  const std::string why = why_no_nvdec_library();
+  return why.empty() ? cuda_device(number).why : why;
 }
 
 int decode_sessions_of(int number) {
-  return kSessionsOfEngine * gpu(number).engines;
+  return kSessionsOfEngine * cuda_device(number).engines;
 }
 
 std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,

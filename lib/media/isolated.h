@@ -11,10 +11,10 @@
 //
 // Pictures come back in memory that both map, of which the parent writes none. A child decodes into
 // it (picture_memory.h); what has no room there, and what a codec or a conversion has elsewhere, is
-// copied to it. The child works only while its parent waits: so on its parent's slot, a few
-// pictures at a time. What it decodes is what is decoded without it; where it fails, its parent has
-// had what came before. A picture stays as it is until the parent is done with it, where the child
-// does as it should.
+// copied to it, and of a picture of which only cells are wanted their rows. The child works only
+// while its parent waits: so on its parent's slot, a few pictures at a time. What it decodes is
+// what is decoded without it; where it fails, its parent has had what came before. A picture stays
+// as it is until the parent is done with it, where the child does as it should.
 //
 // The parent believes nothing: it copies what is said of pictures, then checks that they lie where
 // they can. It copies pictures, too, before anybody uses them; but where FrameUse
@@ -40,8 +40,9 @@ int serve_isolated(int channel);
 /// did not go, begin_isolation() starts one, which takes as long as the program's own start.
 int fork_isolation(bool wanted);
 
-/// With input_limits().isolate: has the helper, or starts it. Throws Error{usage} where this vfm
-/// was built without what confines a child (libseccomp), or this system refuses it.
+/// With input_limits().isolate: has the helper, or starts it, and has it try out once whether a
+/// process can be confined. Throws Error{usage} where this vfm was built without what confines a
+/// child (libseccomp), or this system refuses it.
 void begin_isolation();
 
 }  // namespace vfm::media

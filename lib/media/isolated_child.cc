@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <malloc.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,7 +109,9 @@ class Service {
         options.deinterlace = request.deinterlace != 0;
         options.keep_hdr = request.keep_hdr != 0;
         options.skip_loop_filter = request.skip_loop_filter != 0;
-        options.memory = pictures_.get();
+        // Of cells the few rows are copied: that costs less than pictures of which the parent has
+        // several, as the codec then takes others, new to this process and to its caches.
+        if (!cells_) options.memory = pictures_.get();
         decoder_.emplace(bytes, name_, options);
         said.text = pack_info(decoder_->info());
         break;
@@ -121,8 +124,6 @@ class Service {
         break;
       case Want::samples:
         samples_.emplace(bytes, name_, request.stream);
-        break;
-      case Want::nothing:
         break;
     }
     return said;
@@ -270,6 +271,31 @@ void be_child(int channel, pid_t parent) {
   if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
 }
 
+/// The status of a process that has ended, for whose end this waits.
+int wait_for(pid_t pid) {
+  int status = 0;
+  pid_t found = 0;
+  do {
+    found = ::waitpid(pid, &status, 0);
+  } while (found < 0 && errno == EINTR);
+  return found == pid ? status : 0;
+}
+
+/// The status of a process that confines itself and ends: 0 if it could.
+int confine_status(void* memory) {
+  return confine(*static_cast<const std::uint64_t*>(memory)) ? 0 : 1;
+}
+
+/// Of one that has this one's memory, which waits meanwhile, as with vfork(): a copy of the many
+/// mappings costs more than all else here. Rules and limits are its own, and end with it.
+int try_confining(std::uint64_t memory) {
+  constexpr std::size_t kStack = std::size_t{256} << 10;
+  const auto stack = std::make_unique_for_overwrite<std::uint8_t[]>(kStack);  // grows downwards
+  const pid_t pid =
+      ::clone(confine_status, stack.get() + kStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &memory);
+  return pid < 0 ? 1 : wait_for(pid);
+}
+
 /// Nothing in a new child, when that has done all.
 std::optional<HelperReply> obey(int channel, const HelperOrder& order,
                                 std::vector<Descriptor>& descriptors) {
@@ -277,12 +303,11 @@ std::optional<HelperReply> obey(int channel, const HelperOrder& order,
   if (order.act == HelperAct::end) {
     if (order.pid <= 0) return reply;
     ::kill(order.pid, SIGKILL);  // until it is waited for, the number is its own
-    int status = 0;
-    pid_t found = 0;
-    do {
-      found = ::waitpid(order.pid, &status, 0);
-    } while (found < 0 && errno == EINTR);
-    reply.status = found == order.pid ? status : 0;
+    reply.status = wait_for(order.pid);
+    return reply;
+  }
+  if (order.act == HelperAct::try_out) {
+    reply.status = try_confining(order.memory);
     return reply;
   }
   if (descriptors.size() != 1) return reply;

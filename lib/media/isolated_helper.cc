@@ -55,13 +55,13 @@ class Helper {
 
   Forked fork(int descriptor) {
     const std::lock_guard lock(mutex_);
-    for (;;) {
-      if (channel_.get() < 0 && deaths_ > kMostDeaths) give_up();
-      if (channel_.get() < 0) spawn();
-      HelperReply reply;
-      if (tell({HelperAct::fork, 0}, {descriptor}, reply)) return {std::max(reply.pid, 0), deaths_};
-      note_death();
-    }
+    const HelperReply reply = tell_one({.act = HelperAct::fork}, {descriptor});
+    return {std::max(reply.pid, 0), deaths_};
+  }
+
+  bool confines(std::uint64_t memory) {
+    const std::lock_guard lock(mutex_);
+    return tell_one({.act = HelperAct::try_out, .memory = memory}, {}).status == 0;
   }
 
   /// Its status. Only its own parent knows that the number is still that process's.
@@ -69,7 +69,7 @@ class Helper {
     const std::lock_guard lock(mutex_);
     HelperReply reply;
     if (child.helper == deaths_) {
-      if (tell({HelperAct::end, child.pid}, {}, reply)) return reply.status;
+      if (tell({.act = HelperAct::end, .pid = child.pid}, {}, reply)) return reply.status;
       note_death();
     }
     return status_;
@@ -82,6 +82,17 @@ class Helper {
     auto [ours, theirs] = make_channel(kDecoding);
     pid_ = start_own_program({.mode = kServeIsolated, .channel = theirs.get()}, kDecoding);
     channel_ = std::move(ours);
+  }
+
+  /// A helper that lives, which is started for it if need be.
+  HelperReply tell_one(const HelperOrder& order, const std::vector<int>& descriptors) {
+    for (;;) {
+      if (channel_.get() < 0 && deaths_ > kMostDeaths) give_up();
+      if (channel_.get() < 0) spawn();
+      HelperReply reply;
+      if (tell(order, descriptors, reply)) return reply;
+      note_death();
+    }
   }
 
   bool tell(const HelperOrder& order, const std::vector<int>& descriptors, HelperReply& reply) {
@@ -186,10 +197,10 @@ void begin_isolation() {
         "--isolate needs libseccomp, which this vfm was built without; install it and build again");
   helper().start();
   try {
-    // Whether this system confines processes shows with the first.
-    Request request;
-    request.want = Want::nothing;
-    const IsolatedChild first("a file", "-", request);
+    // What each child needs of the system shows before any work.
+    make_memory(kSharedHead);
+    if (!helper().confines(input_limits().isolate_memory))
+      fail("the system does not confine a process that would decode");
   } catch (const Error& error) {
     fail_usage("--isolate does not work here: {}", error.what());
   }

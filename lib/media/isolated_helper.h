@@ -15,14 +15,16 @@
 
 namespace vfm::media {
 
-enum class HelperAct : std::uint32_t { fork, end };
+/// try_out: whether this system confines processes.
+enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
-  pid_t pid = 0;  ///< of end
+  pid_t pid = 0;             ///< of end
+  std::uint64_t memory = 0;  ///< of try_out: as confine() has it
 };
 struct HelperReply {
   pid_t pid = -1;  ///< of the new child
-  int status = 0;  ///< as waitpid() has it
+  int status = 0;  ///< as waitpid() has it; of try_out: 0 if it does
 };
 
 /// Whether decoders are to be children: begin_isolation() has started the helper.

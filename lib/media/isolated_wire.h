@@ -14,8 +14,8 @@
 
 namespace vfm::media {
 
-/// What a child is; nothing: only confined.
-enum class Want : std::uint32_t { decoder, audio, sound, samples, nothing };
+/// What a child is.
+enum class Want : std::uint32_t { decoder, audio, sound, samples };
 enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {

@@ -299,6 +299,17 @@ isolates() {
   grep -q '"samples":1' m
 }
 
+@test "--isolate: a system that confines no process is a bad option, before any work" {
+  isolates
+  # As where a container forbids it.
+  echo 'int seccomp_load(void* filter) { return filter ? -1 : 0; }' >refuses.c
+  cc -shared -fPIC -o refuses.so refuses.c
+  run --separate-stderr env LD_PRELOAD="$PWD/refuses.so" vfm-clip --isolate -o out wide.mp4
+  [ "$status" -eq 2 ]
+  [ "$stderr" = "vfm-clip: --isolate does not work here: the system does not confine a process that would decode" ]
+  [ ! -e out ]
+}
+
 @test "--isolate: a limit of the shell below its own holds" {
   isolates
   (ulimit -v 2500000 && vfm-clip --isolate -j1 -o out wide.mp4 >m)

@@ -239,7 +239,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
     for rank in 0 1; do
       rm -rf parts
       status=0
-      ON_OPEN=.step-00000004.tmp/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID; sleep 1' RANK=$rank \
+      ON_OPEN=.step-00000004.tmp/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' RANK=$rank \
         mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" != "$RANK" ] || export LD_PRELOAD=$PWD/on-open.so; exec "$@"' _ \
         "${train[@]}" --out parts >/dev/null 2>&1 || status=$?
       [ "$status" -ne 0 ]

@@ -29,7 +29,7 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
   [ "$status" -eq 2 ]
   # shellcheck disable=SC2154
   [[ $stderr == *"'slots' have 5 slots, this one 3 slots"* ]]
-  kill $!
+  kill -KILL $! # that is asked to end, it would finish its items
   wait $! || true
   VFM_SLOTS=3 "$MADE" items.jsonl --share slots >/dev/null
 }

@@ -89,14 +89,14 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   ! at_night || mapfile -t moments < <(seq 1 60)
   for at in "${moments[@]}"; do
     rm -rf clips
-    ON_OPEN=clips ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID; sleep 1' LD_PRELOAD="$PWD/on-open.so" \
+    ON_OPEN=clips ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
       vfm-clip --join all -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
     join v?.mp4
     diff -r fresh clips
   done
   # Killed by the source that it reads: five were cut by then.
   rm -rf clips
-  ON_OPEN=v6.mp4 ON_OPEN_AT=2 ON_OPEN_DO='kill -KILL $PPID; sleep 1' LD_PRELOAD="$PWD/on-open.so" \
+  ON_OPEN=v6.mp4 ON_OPEN_AT=2 ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
     vfm-clip --join all -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
   [ -z "$(records killed.jsonl)" ]
   [ -e clips/.joined-*.parts ]
@@ -105,7 +105,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   diff -r fresh clips
   # It is of nobody's input, and goes.
   rm -rf clips
-  ON_OPEN=v6.mp4 ON_OPEN_AT=2 ON_OPEN_DO='kill -KILL $PPID; sleep 1' LD_PRELOAD="$PWD/on-open.so" \
+  ON_OPEN=v6.mp4 ON_OPEN_AT=2 ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
     vfm-clip --join all -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
   join --prune v1.mp4
   [ -z "$(find clips -name '.*' -type f)" ]

@@ -97,7 +97,7 @@ two_folders() {
     cd long
     for at in "${moments[@]}"; do
       status=0
-      ON_UNLINK=clips/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID; sleep 1' LD_PRELOAD="$PWD/../on-open.so" \
+      ON_UNLINK=clips/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/../on-open.so" \
         prune $format ../b.png ../plain.mp4 || status=$?
       for list in clips/????????????????.json; do
         [ ! -e "$list" ] || jq -r '.shards[].name' "$list" | (cd clips && xargs -r ls >/dev/null)
@@ -130,7 +130,7 @@ two_folders() {
       shards) what=-00001.tar ;;
       files) what=.$(jq -r 'select(.source == "../shots.mp4") | .samples[1].key' clips/*.files).mp4 ;;
     esac
-    ON_OPEN=$what ON_OPEN_AT=1 ON_OPEN_DO='kill -KILL $PPID; sleep 1' LD_PRELOAD="$PWD/../on-open.so" \
+    ON_OPEN=$what ON_OPEN_AT=1 ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/../on-open.so" \
       vfm-clip --format $format --shard-size 9000 -o clips --force ../shots.mp4 2>/dev/null >killed || true
     [ -z "$(records killed)" ]
     [ "$(find clips -name '.*' -type f | wc -l)" -gt 1 ]

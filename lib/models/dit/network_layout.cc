@@ -147,8 +147,8 @@ int NetworkLayout::pp_size() const {
   return size_of(pp);
 }
 
-std::vector<BlockRange> NetworkLayout::chunks(int blocks) const {
-  if (pp_size() == 1) return {{0, static_cast<std::size_t>(blocks)}};
+std::vector<BlockRange> NetworkLayout::chunks(int count) const {
+  if (pp_size() == 1) return {{0, static_cast<std::size_t>(count)}};
   std::vector<BlockRange> ranges;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -160,9 +160,9 @@ std::vector<BlockRange> NetworkLayout::chunks(int blocks) const {
   return ranges;
 }
 
-bool NetworkLayout::has_block(int i, int blocks) const {
+bool NetworkLayout::has_block(int i, int count) const {
   const auto block = static_cast<std::size_t>(i);
-  return std::ranges::any_of(chunks(blocks), [block](const BlockRange& range) {
+  return std::ranges::any_of(chunks(count), [block](const BlockRange& range) {
     return range.begin <= block && block < range.end;
   });
 }

@@ -74,8 +74,8 @@ struct NetworkLayout {
   bool first_stage() const { return pp_rank() == 0; }
   bool last_stage() const { return pp_rank() + 1 == pp_size(); }
   /// Of a network of so many blocks those of this rank's chunks; all, where there is no pipeline.
-  std::vector<BlockRange> chunks(int blocks) const;
-  bool has_block(int i, int blocks) const;  ///< whether block `i` of so many is this rank's
+  std::vector<BlockRange> chunks(int count) const;
+  bool has_block(int i, int count) const;  ///< whether block `i` of so many is this rank's
   /// Whether this is the first of those that share tokens and heads; and whether it shares neither.
   bool first() const { return tp_rank() == 0 && cp_rank() == 0; }
   bool alone() const { return tp_size() * cp_size() == 1; }

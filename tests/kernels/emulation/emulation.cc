@@ -69,8 +69,8 @@ struct RunningBlock {
 
 RunningBlock now;  // the running one
 // Directly behind the variables.
-__attribute__((section("vfm_dynamic_shared"))) alignas(
-    4096) unsigned char dynamic_shared[kMostShared];
+alignas(4096)
+    __attribute__((section("vfm_dynamic_shared"))) unsigned char dynamic_shared[kMostShared];
 
 std::uint64_t seed() {
   static const std::uint64_t value = [] {

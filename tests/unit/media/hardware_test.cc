@@ -15,6 +15,7 @@
 #include "base/engine_sessions.h"
 #include "base/error.h"
 #include "frame_hash.h"
+#include "media/cuda_device.h"
 #include "media/decoder.h"
 #include "media/encode_sessions.h"
 #include "media/hardware_decoder.h"
@@ -461,6 +462,18 @@ TEST_CASE("sessions have memory for pictures of 1920x1080, and large ones take m
   }
   CHECK(nvenc_session_bytes(1920, 1080) <= kSessionBytes);
   CHECK(nvenc_session_bytes(3840, 2160) > 2 * kSessionBytes);
+}
+
+TEST_CASE(
+    "a GPU that is not there has no device and says why, and one that is there is opened once") {
+  const CudaDevice& none = cuda_device(900);
+  CHECK(!none.device);
+  CHECK(!none.why.empty());
+  CHECK(why_no_hardware(900) != "");
+  const CudaDevice& first = cuda_device(0);
+  CHECK((first.device == nullptr) == !first.why.empty());
+  CHECK(first.engines >= 1);
+  CHECK(&cuda_device(0) == &first);
 }
 
 TEST_CASE("hardware is chosen by name, and only where it is") {
