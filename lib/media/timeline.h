@@ -2,9 +2,10 @@
 // that were joined end to end, or run over, as their clock of 33 bits does each 26.5 hours.
 //
 // A stream leads: where its decoding time falls back, what follows is shifted so that it goes on
-// where it was; by all of the clock where that makes time go on by itself. Other streams get the shift of the part they belong to, so all stay in time with
-// each other. Any reader of a file's packets from its beginning that passes the leading stream's to
-// a Timeline gets the same shifts, so decoder and sound agree without exchanging anything.
+// where it was; by all of the clock where that makes time go on by itself. Other streams get the
+// shift of the part they belong to, so all stay in time with each other. Any reader of a file's
+// packets from its beginning that passes the leading stream's to a Timeline gets the same shifts,
+// so decoder and sound agree without exchanging anything.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
