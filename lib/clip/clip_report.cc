@@ -110,7 +110,7 @@ void ClipReport::add(const std::string& json) {
     lines_.push_back(
         time_line(video, begin != first.end() ? std::optional(begin->second) : std::nullopt));
     line_captions_.push_back(fmt::format("{}: {}, {} changes of shot, {} clips",
-                                         video.value("source", ""),
+                                         report::set_apart(video.value("source", "")),
                                          format_seconds(video.value("seconds", 0.0)),
                                          video.at("cuts").size(), video.value("clips", 0)));
   };

@@ -12,6 +12,13 @@
 #include "clip/measures.h"
 
 namespace vfm::clip {
+namespace {
+
+// Seconds. A source that begins farther from 0 says so: subtitles that counted from 0 would be seen
+// to be late.
+constexpr double kLateStart = 0.1;
+
+}  // namespace
 
 ClipEncoder::ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
                          bool known, SmartStart smart)
@@ -207,6 +214,7 @@ Json ClipEncoder::facts(const std::string& audio_codec) const {
   j["transfer"] = media::transfer_name(color_.transfer);
   j["primaries"] = media::primaries_name(color_.primaries);
   j["bit_depth"] = hdr_ ? 10 : 8;
+  if (std::abs(info_.start) >= kLateStart) j["source_begin"] = six_digits(info_.start);
   j["source_codec"] = info_.codec;
   j["source_width"] = info_.display_width;
   j["source_height"] = info_.display_height;

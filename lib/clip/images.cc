@@ -19,6 +19,10 @@
 namespace vfm::clip {
 namespace {
 
+/// Bytes of a picture's file: what the other tools take of a sample, if --max-member does not say
+/// otherwise. It is read whole.
+constexpr std::uint64_t kMostPicture = std::uint64_t{1} << 30;
+
 Json image_facts(std::string_view bytes, const std::string& path) {
   media::Decoder decoder(bytes, path);
   media::Frame frame;
@@ -70,7 +74,7 @@ std::string image_key(const std::string& path, const std::string& hash, bool rea
 
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable) {
   try {
-    std::string bytes = io::read_file(path);
+    std::string bytes = io::read_file(path, kMostPicture);
     const std::string key = image_key(path, hash, readable);
     Json facts = {{"key", key}, {"media", "image"}, {"source", path}, {"source_hash", hash}};
     facts.update(image_facts(bytes, path));

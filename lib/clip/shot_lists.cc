@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/rounding.h"
 #include "io/file.h"
 
@@ -145,6 +146,11 @@ std::string ShotsEdl::header() const {
 
 std::string ShotsEdl::add(const ShotsOfVideo& video) {
   const std::int64_t rate = edl_rate(video.frame_rate);
+  if (!video.shots.empty() && !clock_of(video).frames)
+    log_warning(
+        "'{}' has no constant frame rate: the timecodes of its edit decision list count frames at "
+        "{} a second, and are not its times; take --format otio, csv or json",
+        video.path, rate);
   std::string text;
   for (const Shot& s : video.shots) {
     const std::int64_t at = seconds_ * rate;

@@ -150,8 +150,7 @@ class Captioner {
     const double end = get_number(facts, "end").value_or(std::numeric_limits<double>::infinity());
     if (source == "existing:member") {
       const std::string* txt = sample.find("txt");
-      if (txt == nullptr) return std::nullopt;
-      return text::clean_line(text::to_utf8(*txt));
+      return txt ? std::optional(text::clean_line(text::to_utf8(*txt))) : std::nullopt;
     }
     if (const auto name = field_of(source)) {
       for (const Json* place : {&facts, &record_.json}) {
@@ -163,7 +162,8 @@ class Captioner {
     }
     const std::string kind = source.substr(source.find(':') + 1);
     const std::lock_guard one(sidecars_.mutex);
-    return sidecars_.files.caption(get_string(facts, "source").value_or(""), kind, begin, end);
+    return sidecars_.files.caption(get_string(facts, "source").value_or(""), kind, begin, end,
+                                   get_number(facts, "source_begin").value_or(0));
   }
 
   /// What the model says.

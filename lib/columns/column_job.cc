@@ -102,7 +102,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   job.fill(*item.record, reader, writer, found);
   found.errors.insert(found.errors.end(), reader.faults().begin(), reader.faults().end());
   if (writer.samples() == 0 && !found.errors.empty())
-    fail_as(found.errors.back().cause, "has no sample that can be used: {}",
+    fail_as(found.errors.back().cause, "no sample of it can be used: {}",
             found.errors.back().message);
   Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
   if (reader.any_refused()) notes["max_member"] = job.limits.member;

@@ -105,11 +105,12 @@ const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std:
 }
 
 std::optional<std::string> Sidecars::caption(const std::string& source, const std::string& kind,
-                                             double begin, double end) {
+                                             double begin, double end, double source_begin) {
   if (source.empty() || io::is_url(source)) return std::nullopt;
   const std::string path = sidecar_path(source, kind);
   if (path == source || !may_read(source, path)) return std::nullopt;
-  return text::caption_of_span(cues(path, kind), begin, end);
+  const double from = kind == "srt" ? source_begin : 0;
+  return text::caption_of_span(cues(path, kind), begin - from, end - from);
 }
 
 }  // namespace vfm::columns

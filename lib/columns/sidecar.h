@@ -27,8 +27,9 @@ class Sidecars {
 
   /// What the `kind` ("txt", "json", "srt") beside `source` says of its span [begin, end) in
   /// seconds. Nothing if there is no such file, or it says nothing there. URLs have no sidecars.
+  /// `source_begin`: where its container begins, from which subtitles ("srt") count.
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
-                                     double begin, double end);
+                                     double begin, double end, double source_begin = 0);
 
  private:
   const std::vector<text::Cue>& cues(const std::string& path, const std::string& kind);

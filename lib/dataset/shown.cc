@@ -24,15 +24,16 @@ constexpr std::size_t kEnds = 5, kByChance = 24, kNear = 4;
 constexpr int kBins = 40;
 
 // What says which clip it is and how it is stored, and not how good it is.
-constexpr std::array<std::string_view, 24> kFacts = {
+constexpr std::array<std::string_view, 25> kFacts = {
     "begin",         "bit_depth",     "bytes",
     "color_1_share", "color_2_share", "color_3_share",
     "duration",      "end",           "end_score",
     "fps",           "frames",        "height",
     "index",         "pts_begin",     "pts_end",
-    "quality",       "seconds",       "source_bit_depth",
-    "source_height", "source_width",  "start_score",
-    "stream",        "width",         "audio_channels"};
+    "quality",       "seconds",       "source_begin",
+    "source_height", "source_width",  "source_bit_depth",
+    "stream",        "width",         "audio_channels",
+    "start_score"};
 
 /// A sample in an order that does not depend on that of the input.
 struct Candidate {

@@ -11,6 +11,8 @@ namespace vfm::io {
 namespace {
 
 constexpr std::size_t kLongestKey = 255;  // PyTorch numbers its storages
+// A tensor takes some twenty. A value takes a hundred times the memory of the byte that makes it.
+constexpr std::size_t kMostValues = std::size_t{1} << 22;
 
 std::string storage_dtype(std::string_view global) {
   static constexpr std::array<std::pair<std::string_view, const char*>, 10> known = {{
@@ -88,6 +90,8 @@ std::string_view PickleMachine::line() {
 }
 
 void PickleMachine::push(Value value) {
+  if (values_.size() >= kMostValues)
+    fail("the pickle in {} has more than {} values; save the state dict alone", what_, kMostValues);
   stack_.push_back(static_cast<Id>(values_.size()));
   values_.push_back(std::move(value));
 }

@@ -48,7 +48,7 @@ void AudioPackets::open() {
     const bool wanted = i == chosen || (i == video_ && !seeks_);
     format->streams[i]->discard = wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
   }
-  if (video_ >= 0) timeline_ = Timeline(format->streams[video_]->time_base);
+  if (video_ >= 0) timeline_ = Timeline(*format->streams[video_]);
   kept_.clear();
   waiting_.clear();
   place_ = 0;

@@ -84,7 +84,7 @@ void Decoder::State::open() {
     format->streams[i]->discard = i != chosen              ? AVDISCARD_ALL
                                   : options.keyframes_only ? AVDISCARD_NONKEY
                                                            : AVDISCARD_DEFAULT;
-  timeline = Timeline(stream->time_base);
+  timeline = Timeline(*stream);
   pictures = PictureCount(*stream->codecpar);
   importer.keep_hdr(options.keep_hdr);
   importer.set_hdr(hdr_of(*stream));

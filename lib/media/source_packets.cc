@@ -84,7 +84,7 @@ void SourcePackets::State::open() {
   for (int i = 0; i < static_cast<int>(format->nb_streams); ++i)
     format->streams[i]->discard = i == wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
   input->check_inside(wanted);
-  timeline = Timeline(stream->time_base);
+  timeline = Timeline(*stream);
   last_time = floor = INT64_MIN;
   other_sets = false;
   refusal.clear();

@@ -131,7 +131,9 @@ class Report {
         {report::data_url("image/png", data::frame_strip(pair.original.pixels, pair.decoded,
                                                          pair.original.frames, pair.original.height,
                                                          pair.original.width)),
-         fmt::format("{} ({:.1f} dB)", text::first_characters(caption, 200), pair.psnr), false});
+         fmt::format("{} ({:.1f} dB)", report::set_apart(text::first_characters(caption, 200)),
+                     pair.psnr),
+         false});
   }
 
   void add_channels(const Json& info) {

@@ -118,6 +118,27 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string set_apart(std::string_view text) {
+  constexpr std::string_view kIsolate = "\u2068", kEnd = "\u2069";
+  std::string out(kIsolate);
+  std::size_t open = 1;
+  while (!text.empty()) {
+    const std::size_t bytes = std::max<std::size_t>(utf8_character(text), 1);
+    const std::string_view character = text.substr(0, bytes);
+    text.remove_prefix(bytes);
+    if (character == kEnd) {
+      if (open == 1) continue;  // it would end the one around all
+      --open;
+    } else if (character >= "\u2066" && character <= kIsolate) {
+      ++open;
+    }
+    out += character;
+  }
+  for (; open > 0; --open)
+    out += kEnd;
+  return out;
+}
+
 std::string data_url(std::string_view mime_type, std::string_view bytes) {
   return fmt::format("data:{};base64,{}", mime_type, base64(bytes));
 }

@@ -32,6 +32,9 @@ struct Figure {
 /// `text` with references for what would be markup, also in an attribute; without control
 /// characters but tab and newline; U+FFFD for each byte that is no UTF-8.
 std::string escape_html(std::string_view text);
+/// `text` of others, for a line of ours: the way it is written, and marks that turn it, end with it
+/// (UAX #9: first strong isolate). Not escaped.
+std::string set_apart(std::string_view text);
 /// "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);
 /// Inline SVG, axes with round ticks and unit labels.

@@ -61,11 +61,19 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
   const auto said = static_cast<std::uint64_t>(need_integer(record, "bytes", "the record"));
   if (const std::uint64_t bytes = io::File::open_read(tar).size(); bytes != said)
     fail("'{}' has {} bytes, its record says {}", tar, bytes, said);
-  const auto need = [](const std::string& index) {
+  const auto size_of = [](const std::string& index) {
     if (!io::file_exists(index)) fail("'{}' is missing", index);
+    return io::File::open_read(index).size();
   };
-  if (indexes.energon_index) need(energon_index_path(tar));
-  if (indexes.dali_index) need(dali_index_path(tar));
+  if (indexes.energon_index) {
+    const std::uint64_t bytes = size_of(energon_index_path(tar));
+    const std::int64_t samples = need_integer(record, "samples", "the record");
+    if (bytes != (static_cast<std::uint64_t>(samples) + 1) * sizeof(std::uint64_t))
+      fail("'{}' has {} bytes: it is no index of {} samples", energon_index_path(tar), bytes,
+           samples);
+  }
+  if (indexes.dali_index && size_of(dali_index_path(tar)) == 0)
+    fail("'{}' is empty", dali_index_path(tar));
 }
 
 void check_limit(const Json& receipt, const ReadLimits& limits) {

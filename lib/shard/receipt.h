@@ -58,8 +58,9 @@ std::string receipt_path(const std::string& tar);
 /// as unfinished, so it is to be removed first.
 std::vector<std::string> shard_files(const std::string& tar);
 
-/// For Receipt::Check: throws Error unless `tar` has the size that its `record`, {"bytes":…}, says,
-/// and stands there with the indexes that it was written with. No contents are read.
+/// For Receipt::Check: throws Error unless `tar` has the size that its `record`, {"bytes":…,
+/// "samples":…}, says, and stands there with the indexes that it was written with, which are as
+/// long as those of so many samples. No contents are read.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
 /// For Receipt::Check: throws Error if samples were refused under another limit: "max_member" of

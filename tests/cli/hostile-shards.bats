@@ -54,6 +54,33 @@ through() {
 @test "hostile shards through vfm-shard" { through vfm-shard -j1 --keep-duplicates; }
 @test "hostile shards through vfm-pack" { through vfm-pack -j1 --size 32 --frames 1; }
 
+@test "what stands behind the end of a tar is told, in every tool, and zeros are nothing" {
+  tar -C shards -xf shards/twice.tar
+  local tool
+  for tool in a b; do
+    mkdir $tool
+    cp shards/last.mp4 $tool/$tool.mp4
+    tar --format=ustar -b 20 -C $tool -cf $tool.tar $tool.mp4
+  done
+  cat a.tar b.tar >joined.tar
+  cp a.tar padded.tar
+  truncate -s 10M padded.tar
+  while read -r tool; do
+    run --separate-stderr $tool -o padded padded.tar
+    [ "$status" -eq 0 ]
+    run --separate-stderr $tool -o joined joined.tar
+    [ "$status" -eq 1 ]
+    jq -e '.code == "format" and (.error | test("joined.tar. goes on behind its end"))' joined/*errors.jsonl
+    [ "$(jq -r 'select(.kind == "end" | not) | .samples // empty' <<<"$output")" = 1 ]
+    rm -r padded joined
+  done <<END
+vfm-caption -j1
+vfm-embed -j1
+vfm-shard -j1
+vfm-pack -j1 --size 32 --frames 1
+END
+}
+
 @test "hostile lines: each is one error, and the others are used" {
   {
     head -c 100000 /dev/zero | tr '\0' '['

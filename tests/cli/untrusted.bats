@@ -218,6 +218,16 @@ PY
   [[ "$stderr" = *"has pictures of 30000x30000, more pixels than FFmpeg decodes"* ]]
 }
 
+@test "a picture's file of more than 1 GiB is refused before it is read" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=64x48 -frames:v 1 small.png
+  cp small.png long.png
+  truncate -s 1200M long.png
+  run --separate-stderr bash -c 'ulimit -v 1500000 && vfm-clip -j1 -o out long.png small.png'
+  [ "$status" -eq 1 ]
+  [[ "$output" = *'"samples":1,'* ]]
+  [ "$(jq -r '[.code, .error] | join(" ")' out/errors.jsonl)" = "limit 'long.png' has 1.2 GiB, and at most 1.0 GiB are read" ]
+}
+
 @test "a picture that grows above --max-pixels in the middle is refused there" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=300x200 -frames:v 1 small.png
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=12 -t 1 -c:v libx264 -preset ultrafast -f h264 a.h264

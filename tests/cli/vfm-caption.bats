@@ -33,6 +33,25 @@ make_shard() {
 member() { tar -xOf "$1" "$2"; }
 source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1/'; }
 
+@test "an srt counts from where a transport stream begins" {
+  quiet_ffmpeg -f lavfi -i color=red:size=64x48:rate=10:duration=1 -f lavfi -i color=blue:size=64x48:rate=10:duration=1 \
+    -filter_complex concat -c:v libx264 -preset ultrafast -pix_fmt yuv420p -output_ts_offset 1000 late.ts
+  quiet_ffmpeg -i late.ts -c copy late.mp4
+  printf '1\n00:00:00,100 --> 00:00:00,900\nred\n\n2\n00:00:01,100 --> 00:00:01,900\nblue\n' >late.srt
+  printf '[{"start":1001,"end":1010,"caption":"by the clock"}]' >late.json
+  local file
+  for file in late.ts late.mp4; do
+    vfm-clip -q "$file" -o "clips-$file" --no-stitch >"$file.jsonl"
+    vfm-caption -q --from existing:srt "$file.jsonl" >captions.jsonl
+    [ "$(tar -xOf clips-$file/*.caption.tar --wildcards '*.txt')" = redblue ]
+  done
+  [ "$(tar -xOf clips-late.ts/*0.tar --wildcards '*.json' | jq -s 'all(.source_begin > 1000 and .source_begin < 1002)')" = true ]
+  [ "$(tar -xOf clips-late.mp4/*0.tar --wildcards '*.json' | grep -c source_begin)" -eq 0 ]
+  # A list of captions has the clip's own times.
+  vfm-caption -q --from existing:json --force late.ts.jsonl >captions.jsonl
+  [ "$(tar -xOf clips-late.ts/*.caption.tar --wildcards '*.txt' | sort -u)" = "by the clockby the clock" ]
+}
+
 @test "captions come from an srt beside the source, by span, else from measurements" {
   make_shard a
   printf '1\r\n00:00:00,000 --> 00:00:01,000\r\n<i>a red</i> square\r\n\r\n2\r\n00:00:01,100 --> 00:00:01,900\r\ntest\r\n' >v.srt

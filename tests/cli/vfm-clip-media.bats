@@ -96,6 +96,22 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   [ "$(jq .seconds copy/*.json)" = 9 ]
 }
 
+@test "where the clock of a transport stream runs over, pictures and sound go on in time" {
+  # It begins anew after 2^33 / 90000 = 95443.7 s: in the second shot, beside its beep, or between sound and picture.
+  local offset mode
+  for offset in 95440.1 95440.4 95442.19 95442.3; do
+    sounding over.ts -c:a aac -bf 3 -output_ts_offset "$offset"
+    for mode in 'full copy' 'smart aac'; do
+      rm -rf out
+      vfm-clip -q --encode "${mode% *}" --audio "${mode#* }" --verify over.ts -o out >/dev/null
+      [ "$(beeps out)" = "5 5 " ] || { echo "$offset $mode: $(beeps out)"; false; }
+      tar -xOf out/*.tar --wildcards '*.json' | jq -se 'map([.frames, (1000 * (.end - .begin) | round)]) == [[18, 1500], [18, 1500]]'
+    done
+    # What is copied is behind the turn as well as before it.
+    tar -xOf out/*.tar --wildcards '*.json' | jq -se 'map(.not_copied) == [null, null]'
+  done
+}
+
 @test "pictures that the decoder drops without a word are counted" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=25 -t 4 -c:v libx264 -preset ultrafast -g 50 -bf 0 whole.ts
   # From the middle of a group of pictures on.

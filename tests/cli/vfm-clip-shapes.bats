@@ -201,6 +201,13 @@ at_frames() {
   [ "$(shots_otio fast.otio)" = "fast.mp4 0.000000 1.000000 120" ]
 }
 
+@test "an edit decision list of a variable frame rate is told to be no list of times" {
+  run --separate-stderr vfm-clip --shots-only --format edl shots.mp4 vfr.mkv late.ts
+  [ "$status" -eq 0 ]
+  [ "$(wc -l <<<"$stderr")" -eq 1 ]
+  [[ "$stderr" == "vfm-clip: 'vfr.mkv' has no constant frame rate: the timecodes "*" count frames at "*" and are not its times"* ]]
+}
+
 @test "--thresholds: from one decoding what each --threshold finds" {
   make_video restless.mp4 2 "mandelbrot=size=96x64:rate=12"
   for detector in combined content adaptive; do

@@ -181,6 +181,50 @@ END
   [ -s out/latents.jsonl ]
 }
 
+@test "make takes videos of any name" {
+  corpus raw
+  local odd=$'raw/my holiday: #1; (a) \'b\' "c" $HOME %d\n=.mp4' text='a caption with a name of its own'
+  mv raw/v0.mp4 "$odd"
+  rm raw/v0.txt
+  echo "$text" >"${odd%.mp4}.txt"
+  again first
+  jq -es --arg odd "$odd" 'any(.source == $odd)' out/clips.jsonl
+  [ "$(find out/latents -name '*.tar' -exec tar xOf {} --wildcards '*.json' \; | grep -c "$text")" -ge 1 ]
+  run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+  # Another size, at the same time.
+  touch -r "$odd" time
+  make_video "$odd" 2 "cellauto=size=96x64:rate=12:rule=110"
+  touch -r time "$odd"
+  again changed
+  grep -q '^latents/' changed
+  rm "$odd"
+  again removed
+  run ! grep -q holiday out/*.jsonl
+}
+
+@test "make that is killed with its tool goes on where it was" {
+  corpus raw
+  mkdir bin
+  local tool
+  for tool in clip caption embed shard pack; do
+    # The real tool, killed with all around it when it has told of its first shard.
+    printf '#!/bin/bash\n%s "$@" | { head -n 2; kill -9 0; }\n' "$(command -v vfm-$tool)" >bin/vfm-$tool
+    chmod +x bin/vfm-$tool
+    run env PATH="$PWD/bin:$PATH" setsid -w make -s -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out
+    [ "$status" -eq 137 ]
+    [ -s out/*.jsonl.new ]
+    rm bin/vfm-$tool
+  done
+  make -s -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out
+  run make -q -f "$VFM_ROOT/examples/Makefile" RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+  mkdir fresh
+  cp -rp raw fresh
+  make -s -C fresh -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out
+  diff -r --exclude='*.state' out fresh/out
+}
+
 @test "what --without takes out of a dataset leaves its latents, and nothing before it is done again" {
   corpus raw
   vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed >m.jsonl

@@ -205,6 +205,12 @@ TEST_CASE("torch zip: a tensor never reaches beyond its storage") {
         std::string::npos);
 }
 
+TEST_CASE("torch zip: more values than tensors need are refused") {
+  CHECK(pickle_error(std::string(4'000'000, ')') + ".") == "'x' holds no tensors");
+  CHECK(pickle_error(std::string(50'000'000, ')') + ".") ==
+        "the pickle in 'x' has more than 4194304 values; save the state dict alone");
+}
+
 TEST_CASE("torch zip: a damaged archive is refused") {
   const std::string good = zip_of({{"m/data.pkl", "abc"}, {"m/data/0", "defg"}});
   const auto members = parse_zip(raw_bytes_of(good), "'x'");

@@ -43,6 +43,14 @@ TEST_CASE("text cannot become markup", "[report]") {
   CHECK(has(page.html(), "<title>&lt;title&gt;</title>"));
 }
 
+TEST_CASE("text of others turns nothing but itself", "[report]") {
+  CHECK(set_apart("a\u05d0") == "\u2068a\u05d0\u2069");
+  CHECK(set_apart("\u202eabc") == "\u2068\u202eabc\u2069");
+  CHECK(set_apart("a\u2069\u202eb\u2069") == "\u2068a\u202eb\u2069");
+  CHECK(set_apart("\u2066a\u2069b\u2067c\u2066\xff") ==
+        "\u2068\u2066a\u2069b\u2067c\u2066\xff\u2069\u2069\u2069");
+}
+
 TEST_CASE("data URLs carry bytes as base64", "[report]") {
   // RFC 4648, section 10.
   CHECK(data_url("text/plain", "") == "data:text/plain;base64,");

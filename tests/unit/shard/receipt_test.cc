@@ -67,6 +67,15 @@ TEST_CASE("a shard is as it was written if its size and its indexes are") {
       CHECK_NOTHROW(check_written(tar, record, {.energon_index = true, .dali_index = false}));
     write();
   }
+  for (const std::string& index : {energon_index_path(tar), dali_index_path(tar)}) {
+    std::filesystem::resize_file(index, 0);
+    CHECK_THROWS_AS(check_written(tar, record), Error);
+    write();
+    CHECK_NOTHROW(check_written(tar, record));
+  }
+  Json more = record;
+  more["samples"] = 2;
+  CHECK_THROWS_AS(check_written(tar, more), Error);
 }
 
 TEST_CASE("samples that were refused are asked for again under another limit") {
