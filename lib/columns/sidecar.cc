@@ -26,10 +26,10 @@ std::vector<text::Cue> parse_sidecar(const std::string& bytes, const std::string
   if (kind == "txt") return {{0, std::numeric_limits<double>::infinity(), text::clean_line(utf8)}};
   text::SubRip srt = text::parse_srt(utf8);
   if (srt.malformed > 0)
-    notes.errors.push_back(
-        {path, fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
-                           srt.cues.size() + static_cast<std::size_t>(srt.malformed)),
-         Cause::format});
+    notes.errors.push_back({path,
+                            fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
+                                        srt.cues.size() + static_cast<std::size_t>(srt.malformed)),
+                            Cause::format});
   else if (srt.cues.empty() && !text::clean_line(utf8).empty())
     notes.errors.emplace_back(path, "has no cue: it is not SubRip", Cause::format);
   return std::move(srt.cues);
