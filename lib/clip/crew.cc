@@ -79,6 +79,12 @@ void Crew::help_while_needed(Lock& lock) {
   }
 }
 
+/// Whether there are threads at work for the videos, or will be once there is some. Only what is
+/// known before keeps a video's first frames within the memory for what waits.
+bool Crew::helps() const {
+  return helping_ > 0 || (!threads_.empty() && videos_ < slots_.threads());
+}
+
 /// The lane to go on with, of one video or of all: that with most to do. One that would be one too
 /// many is not begun by a thread of the crew, and by a video's only where it has no other.
 Lane* Crew::choose(const VideoLanes* video) const {
@@ -149,8 +155,14 @@ void Crew::drop(Lane& lane) {
   lane.steps_.clear();
 }
 
+VideoLanes::VideoLanes(Crew& crew) : crew_(crew) {
+  const std::lock_guard lock(crew_.mutex_);
+  ++crew_.videos_;
+}
+
 VideoLanes::~VideoLanes() {
   Crew::Lock lock(crew_.mutex_);
+  --crew_.videos_;
   crew_.elsewhere_ -= static_cast<std::uint64_t>(elsewhere_);
   const auto own = [&](const auto& lane) { return lane->video_ == this; };
   for (const auto& lane : crew_.lanes_)
@@ -171,13 +183,12 @@ std::shared_ptr<Lane> VideoLanes::open() {
 
 bool VideoLanes::is_helped() const {
   const std::lock_guard lock(crew_.mutex_);
-  return crew_.helping_ > 0;
+  return crew_.helps();
 }
 
 bool VideoLanes::has_room(std::uint64_t bytes) const {
   const std::lock_guard lock(crew_.mutex_);
-  return crew_.helping_ == 0 ||
-         crew_.bytes_ + crew_.elsewhere_ + bytes <= crew_.most_bytes_ / 5 * 4;
+  return !crew_.helps() || crew_.bytes_ + crew_.elsewhere_ + bytes <= crew_.most_bytes_ / 5 * 4;
 }
 
 void VideoLanes::note_waiting(std::int64_t bytes) {

@@ -76,6 +76,7 @@ class Crew {
  private:
   friend class VideoLanes;
   using Lock = std::unique_lock<std::mutex>;
+  bool helps() const;
   void help();
   void help_while_needed(Lock& lock);
   Lane* choose(const VideoLanes* video) const;
@@ -92,6 +93,7 @@ class Crew {
   std::vector<std::shared_ptr<Lane>> lanes_;  // that are not over, or not sealed
   std::uint64_t bytes_ = 0;                   // of all lanes
   std::uint64_t elsewhere_ = 0;               // that wait for their place, of all videos
+  int videos_ = 0;                            // that have lanes
   int helping_ = 0, idle_ = 0;                // threads with a slot; of these, without work
   bool called_ = false;                       // a thread without a slot
   std::atomic<bool> closing_ = false;         // set under the mutex
@@ -101,14 +103,15 @@ class Crew {
 /// The lanes of one video, for its thread, which has a slot. Thread-safety: one thread at a time.
 class VideoLanes {
  public:
-  explicit VideoLanes(Crew& crew) : crew_(crew) {}
+  explicit VideoLanes(Crew& crew);
   /// Drops what has not begun, and waits for what has.
   ~VideoLanes();
   VideoLanes(const VideoLanes&) = delete;
   VideoLanes& operator=(const VideoLanes&) = delete;
 
   std::shared_ptr<Lane> open();
-  /// Whether other threads help, and frames wait for them.
+  /// Whether other threads help, or are to: there are fewer videos than slots. Frames wait for
+  /// them.
   bool is_helped() const;
   /// Whether a frame of so many bytes may wait, with a fifth left for notes of frames without
   /// pixels; true where none has to.

@@ -230,9 +230,14 @@ TEST_CASE("frames have room beside what waits in lanes and elsewhere, with some 
   Slots slots(2);
   Crew crew(slots, 100);
   const Slots::Hold hold(slots);
+  {
+    VideoLanes one(crew), more(crew);
+    CHECK_FALSE(one.is_helped());
+    CHECK(one.has_room(1000));  // nobody helps: no frame waits
+  }
   VideoLanes video(crew);
-  CHECK_FALSE(video.is_helped());
-  CHECK(video.has_room(1000));  // nobody helps: no frame waits
+  CHECK(video.is_helped());  // a slot is left, though nothing is to be done yet
+  CHECK_FALSE(video.has_room(81));
   std::atomic<bool> begun = false;
   Meeting meeting(2);
   const auto lane = hold_thread(video, begun, [&] { meeting.come(); });
@@ -246,7 +251,7 @@ TEST_CASE("frames have room beside what waits in lanes and elsewhere, with some 
   video.note_waiting(-20);
   CHECK(video.has_room(50));
   {
-    VideoLanes other(crew);
+    VideoLanes other(crew);  // a thread helps still
     other.note_waiting(40);
     CHECK_FALSE(video.has_room(11));
   }
