@@ -11,19 +11,14 @@
 #include "shard/writer.h"
 
 namespace vfm::shard {
-namespace {
-
-constexpr std::uint64_t kChunk = std::uint64_t{1} << 18;
-/// Programs pad by some kilobytes.
-constexpr std::uint64_t kMostPadding = std::uint64_t{16} << 20;
-
-}  // namespace
 
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name) {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 18;
+  constexpr std::uint64_t kMostPadding = std::uint64_t{16} << 20;  // programs pad by kilobytes
   const std::uint64_t last = std::min(tar.size(), end + kMostPadding);
   std::vector<char> bytes;
   for (std::uint64_t at = end; at < last; at += bytes.size()) {
-    bytes.resize(std::min(kChunk, last - at));
+    bytes.resize(std::min(kAtOnce, last - at));
     tar.pread_exact(bytes.data(), bytes.size(), at);
     if (std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; }))
       return fmt::format(
