@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/scan.h"
 
+#include <algorithm>
 #include <deque>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "curate/binning.h"
 #include "dataset/balance.h"
 #include "dataset/bins.h"
+#include "dataset/scan_column.h"
 #include "io/file.h"
 #include "shard/columns.h"
 #include "shard/image_header.h"
@@ -25,85 +25,6 @@
 
 namespace vfm::dataset {
 namespace {
-
-/// A tar that can be read out of order, and what is missing in it.
-struct OpenedTar {
-  shard::IndexedReader reader;
-  std::vector<io::Fault> faults;  // inputs are named later
-};
-
-/// Opens a tar by its index, by one that is made by walking over it, or unpacked to `scratch`
-/// first.
-OpenedTar open_tar(const std::string& path, const std::string& scratch,
-                   const shard::ReadLimits& limits) {
-  if (io::file_exists(shard::energon_index_path(path))) {
-    try {
-      return {shard::IndexedReader(path, limits), {}};
-    } catch (const Error& error) {
-      log_warning("{}; reading the tar without it", error.what());
-    }
-  }
-  std::vector<io::Fault> faults;
-  std::string tar = path;
-  if (io::extension(path) != "tar") {
-    io::make_directories(io::dir_name(scratch));
-    const shard::Unpacked unpacked = shard::unpack(path, scratch, limits);
-    for (const shard::Refused& refused : unpacked.refused)
-      faults.emplace_back(path, refused.why, refused.cause);
-    if (!unpacked.damage.empty()) faults.emplace_back(path, unpacked.damage, unpacked.cause);
-    if (unpacked.compressed) tar = scratch;
-  }
-  shard::TarOffsets index = shard::TarOffsets::scan(tar, path);
-  if (!index.damage.empty()) faults.emplace_back(path, index.damage, Cause::format);
-  return {shard::IndexedReader(tar, std::move(index), limits), std::move(faults)};
-}
-
-/// One column of a shard, asked for keys in the order of the first column. As long as its own order
-/// is that, one read a sample does; else a table of its keys is made.
-class Column {
- public:
-  Column(const std::string& path, const std::string& scratch, const shard::ReadLimits& limits)
-      : tar_(open_tar(path, scratch, limits)) {}
-
-  const shard::IndexedReader& reader() const { return tar_.reader; }
-  const std::vector<io::Fault>& faults() const { return tar_.faults; }
-  ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
-  /// The sample at `row`.
-  const shard::SampleView& at(std::int64_t row) {
-    row_ = static_cast<std::uint32_t>(row);
-    return reader().view(row, buffer_);
-  }
-  /// The sample of this column_key(), or null.
-  const shard::SampleView* find(const std::string& key) {
-    if (rows_.empty()) {
-      if (next_ < reader().samples() && key_at(next_) == key) {
-        row_ = static_cast<std::uint32_t>(next_++);
-        return &buffer_.sample();
-      }
-      for (std::int64_t row = 0; row < reader().samples(); ++row)
-        rows_.emplace(key_at(row), row);
-    }
-    const auto found = rows_.find(key);
-    return found == rows_.end() ? nullptr : &at(found->second);
-  }
-
- private:
-  /// Empty, if the sample there cannot be read: then it is missing.
-  std::string key_at(std::int64_t row) {
-    try {
-      return shard::column_key(std::string(reader().view(row, buffer_).key));
-    } catch (const Error& error) {
-      log_info("{}", error.what());
-      return {};
-    }
-  }
-
-  OpenedTar tar_;
-  shard::ReadBuffer buffer_;
-  std::int64_t next_ = 0;
-  std::uint32_t row_ = 0;
-  std::unordered_map<std::string, std::int64_t> rows_;
-};
 
 double number(const Json& meta, const char* name) {
   const auto found = meta.find(name);
@@ -195,7 +116,8 @@ struct Scanned {
 
 class ShardScanner {
  public:
-  ShardScanner(const ShardOptions& options, const WithoutList& without, const io::Record& record)
+  ShardScanner(const ShardOptions& options, const WithoutList& without, const io::Record& record,
+               TarIndex index)
       : options_(options), without_(without), scanned_(options) {
     if (!options.where.empty()) where_.emplace(options.where);
     scanned_.shard = true;
@@ -203,13 +125,14 @@ class ShardScanner {
     for (const std::string& tar : io::column_tars(record)) {
       // One name for each line of the input and tar: two lines may name the same.
       const std::string name = hash_hex(record.where + "\n" + tar) + ".tar";
-      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name),
-                            options.limits);
+      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name), options.limits,
+                            index);
       scanned_.input.tars.push_back(columns_.back().reader().path());
     }
   }
 
-  Scanned run() {
+  /// Nothing, if the index of one of the tars is wrong.
+  std::optional<Scanned> run() {
     for (std::int64_t row = 0; row < columns_.front().reader().samples(); ++row) {
       check_stop();
       ++scanned_.read;
@@ -218,8 +141,11 @@ class ShardScanner {
       } catch (const Error& error) {
         scanned_.errors.emplace_back(scanned_.input.name, error, Cause::format);
       }
+      if (std::any_of(columns_.begin(), columns_.end(),
+                      [](const ScanColumn& column) { return column.index_is_wrong(); }))
+        return std::nullopt;
     }
-    for (const Column& column : columns_)
+    for (const ScanColumn& column : columns_)
       for (const io::Fault& fault : column.faults())
         scanned_.errors.emplace_back(scanned_.input.name, fault.message, fault.cause);
     return std::move(scanned_);
@@ -246,7 +172,7 @@ class ShardScanner {
       return;
     }
     Item item = make_item(sample, options_, scanned_.encoders, scanned_.numbers);
-    for (const Column& column : columns_)
+    for (const ScanColumn& column : columns_)
       item.columns.push_back(column.place());
     scanned_.items.add(item);
   }
@@ -268,7 +194,7 @@ class ShardScanner {
   const ShardOptions& options_;
   const WithoutList& without_;
   std::optional<shard::Where> where_;
-  std::deque<Column> columns_;
+  std::deque<ScanColumn> columns_;
   Scanned scanned_;
 };
 
@@ -346,7 +272,9 @@ Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line&
       fail("{} is a '{}', not a shard", line.record.where, line.record.kind);
     shard::complete_shard(line.record);
     shard::check_shard_bytes(line.record);
-    scanned = ShardScanner(options, without, line.record).run();
+    auto read = ShardScanner(options, without, line.record, TarIndex::beside_it).run();
+    if (!read) read = ShardScanner(options, without, line.record, TarIndex::made).run();
+    scanned = *std::move(read);
   } catch (const Error& error) {
     scanned.errors.emplace_back(name, error);
   }

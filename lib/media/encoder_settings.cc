@@ -210,8 +210,10 @@ std::string why_not_opened(const EncoderKind& kind, const std::string& preset, i
   return {};
 }
 
-// Why the encoder does not open with this preset; empty: it does. May wait for a session.
-static std::string why_refused(const EncoderKind& kind, const std::string& preset, int bit_depth) {
+// Why the encoder does not open with this preset; empty: it does. May wait for a session. `passes`:
+// it may open another time.
+static std::string why_refused(const EncoderKind& kind, const std::string& preset, int bit_depth,
+                               bool& passes) {
   if (!preset.empty() && !kind.preset_option)
     return fmt::format("encoder '{}' has no presets", kind.name);
   if (!preset.empty() && std::strncmp(kind.name, "libx26", 6) == 0 && !is_x26x_preset(preset))
@@ -222,6 +224,7 @@ static std::string why_refused(const EncoderKind& kind, const std::string& prese
     const auto session = take_encode_session(kind, kTrialSide, kTrialSide);
     return why_not_opened(kind, preset, bit_depth, session ? session->gpu : -1);
   } catch (const Error& error) {
+    passes = error.kind() != ErrorKind::device;
     return error.what();
   }
 }
@@ -240,9 +243,10 @@ void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_d
   }
   if (!answer) {
     // Without the mutex: who waits for it has a slot, and who waits for a session waits for others.
-    answer = why_refused(kind, preset, bit_depth);
+    bool passes = false;
+    answer = why_refused(kind, preset, bit_depth, passes);
     const std::lock_guard lock(mutex);
-    answers.emplace(key, *answer);
+    if (!passes) answers.emplace(key, *answer);
   }
   if (!answer->empty()) fail_usage("{} (encoders: {})", *answer, list_available());
 }

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "io/file.h"
 #include "shard/reader.h"
+#include "shard/tar_end.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
@@ -115,7 +116,7 @@ struct IndexedReader::State {
   [[noreturn]] void misfit(std::int64_t i) const {
     fail(
         "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
-        "tar",
+        "tar; copy or make both anew",
         energon_index_path(file.path()), file.path(), i);
   }
 
@@ -152,6 +153,8 @@ void IndexedReader::State::check_index() {
   file.pread_exact(block, kTarBlock, offsets.back());
   for (const char byte : block)
     if (byte != 0) misfit(last);
+  if (const std::string why = behind_end(file, offsets.back(), file.path()); !why.empty())
+    fail_as(Cause::format, "{}", why);
 }
 
 /// Throws Error if a sample with `bytes` of members must not be taken into memory.

@@ -58,6 +58,35 @@ double format_steps(int count, sqlite3_value** arguments) {
   return kForOne * sum;
 }
 
+constexpr double kNever = 2 * kMostSteps;
+
+double count_of(sqlite3_value* value, const char* characters) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  double count = 0;
+  while (text && (text = std::strpbrk(text, characters)) != nullptr)
+    ++count, ++text;
+  return count;
+}
+
+/// Each name of the patch is looked for among those of the target and those put there before.
+double patch_steps(int count, sqlite3_value** arguments) {
+  constexpr double kForOne = 8;       // a name that is passed over, in compared bytes
+  constexpr double kAtOnce = 1 / 8.;  // a byte of names that are as long as each other
+  if (count < 2) return 0;
+  const double names = count_of(arguments[1], ":");
+  const double bytes = value_bytes(arguments[0]) + value_bytes(arguments[1]);
+  return names * (kForOne * (count_of(arguments[0], ":") + names) + kAtOnce * bytes);
+}
+
+/// SQLite makes what a path names, and is not there, by a call of itself a level: a long one would
+/// be the end of the stack. It reads no JSON of more levels than these.
+double put_steps(int count, sqlite3_value** arguments) {
+  constexpr double kMostLevels = 2000;
+  for (int i = 1; i < count; i += 2)
+    if (count_of(arguments[i], ".[") > kMostLevels) return kNever;
+  return 0;
+}
+
 struct CloseOwnDatabase {
   void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 };
@@ -65,20 +94,51 @@ struct FinalizeCall {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 
+#ifdef SQLITE_RESULT_SUBTYPE  // since SQLite 3.45
+constexpr int kReadsJson = SQLITE_SUBTYPE | SQLITE_RESULT_SUBTYPE;
+#else
+constexpr int kReadsJson = SQLITE_SUBTYPE;
+#endif
+constexpr unsigned kJson = 'J';  // how SQLite marks a text that a JSON function made
+
+struct Lasting {
+  const char* name;
+  int arguments;  // -1: any number
+  double (*steps)(int, sqlite3_value**);
+  bool json = false;  // tells JSON from other texts, and makes it
+};
+constexpr Lasting kLasting[] = {{"format", -1, format_steps},
+                                {"printf", -1, format_steps},
+                                {"instr", 2, search_steps},
+                                {"replace", 3, search_steps},
+                                {"trim", 2, search_steps},
+                                {"ltrim", 2, search_steps},
+                                {"rtrim", 2, search_steps},
+                                {"like", 2, search_steps},
+                                {"like", 3, search_steps},
+                                {"glob", 2, search_steps},
+                                {"json_patch", 2, patch_steps, true},
+                                {"json_set", -1, put_steps, true},
+                                {"json_insert", -1, put_steps, true}};
+
 /// SQLite's own of one name, called in a database of its own.
 struct Original {
-  std::string name;
-  double (*steps)(int, sqlite3_value**);
+  Lasting lasting;
   std::shared_ptr<sqlite3> db;
-  std::map<int, std::unique_ptr<sqlite3_stmt, FinalizeCall>> by_count;  // of arguments
+  std::map<std::string, std::unique_ptr<sqlite3_stmt, FinalizeCall>> by_text;
 
-  sqlite3_stmt* statement(int count) {
-    auto& made = by_count[count];
-    if (made) return made.get();
-    std::string text = "SELECT " + name + "(";
-    for (int i = 0; i < count; ++i)
-      text += i == 0 ? "?" : ",?";
+  sqlite3_stmt* statement(int count, sqlite3_value** arguments) {
+    constexpr std::size_t kMostTexts = 64;
+    std::string text = std::string("SELECT ") + lasting.name + "(";
+    for (int i = 0; i < count; ++i) {
+      text += i == 0 ? "" : ",";
+      // A value that is bound has lost its mark.
+      text += lasting.json && sqlite3_value_subtype(arguments[i]) == kJson ? "json(?)" : "?";
+    }
     text += ")";
+    if (by_text.size() > kMostTexts) by_text.clear();
+    auto& made = by_text[text];
+    if (made) return made.get();
     sqlite3_stmt* handle = nullptr;
     sqlite3_prepare_v2(db.get(), text.c_str(), -1, &handle, nullptr);
     made.reset(handle);
@@ -88,18 +148,21 @@ struct Original {
 
 void call_bounded(sqlite3_context* context, int count, sqlite3_value** arguments) {
   auto* original = static_cast<Original*>(sqlite3_user_data(context));
+  const Lasting& lasting = original->lasting;
   try {
-    if (original->steps(count, arguments) > kMostSteps) {
-      const std::string why = original->name + "() would take too long on these values";
+    if (lasting.steps(count, arguments) > kMostSteps) {
+      const std::string why = std::string(lasting.name) + "() would take too long on these values";
       return sqlite3_result_error(context, why.c_str(), -1);
     }
-    sqlite3_stmt* statement = original->statement(count);
+    sqlite3_stmt* statement = original->statement(count, arguments);
     for (int i = 0; statement && i < count; ++i)
       sqlite3_bind_value(statement, i + 1, arguments[i]);
-    if (statement && sqlite3_step(statement) == SQLITE_ROW)
+    if (statement && sqlite3_step(statement) == SQLITE_ROW) {
       sqlite3_result_value(context, sqlite3_column_value(statement, 0));
-    else
+      if (lasting.json) sqlite3_result_subtype(context, kJson);
+    } else {
       sqlite3_result_error(context, sqlite3_errmsg(original->db.get()), -1);
+    }
     if (!statement) return;
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
@@ -107,17 +170,6 @@ void call_bounded(sqlite3_context* context, int count, sqlite3_value** arguments
     sqlite3_result_error_nomem(context);
   }
 }
-
-struct Lasting {
-  const char* name;
-  int arguments;  // -1: any number
-  double (*steps)(int, sqlite3_value**);
-};
-constexpr Lasting kLasting[] = {{"format", -1, format_steps}, {"printf", -1, format_steps},
-                                {"instr", 2, search_steps},   {"replace", 3, search_steps},
-                                {"trim", 2, search_steps},    {"ltrim", 2, search_steps},
-                                {"rtrim", 2, search_steps},   {"like", 2, search_steps},
-                                {"like", 3, search_steps},    {"glob", 2, search_steps}};
 
 }  // namespace
 
@@ -130,13 +182,13 @@ void bound_costs(sqlite3* db) {
     sqlite3_limit(handle, limit, sqlite3_limit(db, limit, -1));
   for (const Lasting& lasting : kLasting) {
     auto original = std::make_unique<Original>();
-    original->name = lasting.name;
-    original->steps = lasting.steps;
+    original->lasting = lasting;
     original->db = own;
-    constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    const int flags =
+        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | (lasting.json ? kReadsJson : 0);
     // SQLite frees it, where this fails, too.
     const int made = sqlite3_create_function_v2(
-        db, lasting.name, lasting.arguments, kFlags, original.release(), call_bounded, nullptr,
+        db, lasting.name, lasting.arguments, flags, original.release(), call_bounded, nullptr,
         nullptr, [](void* data) { delete static_cast<Original*>(data); });
     if (made != SQLITE_OK) fail("cannot start SQLite: {}", sqlite3_errstr(made));
   }

@@ -15,13 +15,13 @@
 #include "io/file.h"
 #include "shard/file_list.h"
 #include "shard/reader.h"
+#include "shard/tar_end.h"
+#include "shard/writer.h"
 
 namespace vfm::shard {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
-/// Bytes behind the end of a tar that are looked at: programs pad by some kilobytes.
-constexpr std::uint64_t kMostPadding = std::uint64_t{16} << 20;
 
 struct FreeArchive {
   void operator()(archive* a) const { archive_read_free(a); }
@@ -124,7 +124,11 @@ struct StreamReader::State {
   bool next_entry();
   std::string refusal(std::uint64_t bytes);
   std::string too_many();
-  std::string behind_end();
+  std::uint64_t end() const {
+    return static_cast<std::uint64_t>(archive_read_header_position(tar.get()));
+  }
+  TarEnding ending() const;
+  std::string unread();
   std::string read_data(std::string& data, std::uint64_t room);
   void pass_over();
   bool read_sample(Sample& sample, std::string& why_not);
@@ -142,7 +146,7 @@ struct StreamReader::State {
   std::string key, extension;
   bool pending = false, ended = false;
   bool too_large = false;  // why the sample in hand must not be taken
-  bool told_end = false;   // behind_end() was
+  bool told_end = false;   // unread() was
 };
 
 /// Between two pieces of an archive: a few compressed bytes may stand for any number.
@@ -187,23 +191,19 @@ std::string StreamReader::State::too_many() {
                      ReadLimits::kMembers);
 }
 
-/// At the end of the tar: why that is not all of the file, or nothing. Of what is compressed
-/// nothing is known.
-std::string StreamReader::State::behind_end() {
+/// At the end of the tar. Of what is compressed nothing is known.
+TarEnding StreamReader::State::ending() const {
+  if (!file || compressed()) return TarEnding::whole;
+  return ending_by_index(file, end());
+}
+
+/// At the end of the tar: why that is not all of it, or nothing.
+std::string StreamReader::State::unread() {
   if (!file || compressed() || std::exchange(told_end, true)) return {};
-  const auto begin = static_cast<std::uint64_t>(archive_read_header_position(tar.get()));
-  const std::uint64_t end = std::min(file.size(), begin + kMostPadding);
-  std::vector<char> bytes(kChunk);
-  for (std::uint64_t at = begin; at < end; at += bytes.size()) {
-    bytes.resize(std::min<std::uint64_t>(kChunk, end - at));
-    file.pread_exact(bytes.data(), bytes.size(), at);
-    if (std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; }))
-      return fmt::format(
-          "'{}' goes on behind its end, and what follows is not read: tars are joined by tar -A, "
-          "not by cat",
-          name);
-  }
-  return {};
+  if (ending() != TarEnding::whole)
+    return fmt::format("'{}' breaks off: its index, '{}', names what is behind its end", name,
+                       energon_index_path(file.path()));
+  return behind_end(file, end(), name);
 }
 
 /// Fills `data`, which grows with what is really there: a size in a hostile header allocates
@@ -252,7 +252,7 @@ bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
   too_large = false;
   ended = ended || (!std::exchange(pending, false) && !next_entry());
   if (ended) {
-    if (const std::string why = behind_end(); !why.empty()) fail_as(Cause::format, "{}", why);
+    if (const std::string why = unread(); !why.empty()) fail_as(Cause::format, "{}", why);
     return false;
   }
   sample.key = key;
@@ -274,6 +274,7 @@ bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
     }
     if (!next_entry()) {
       ended = true;
+      if (ending() == TarEnding::within_sample) fail_as(Cause::format, "{}", unread());
       return true;
     }
   } while (key == sample.key && !sample.find(extension));
@@ -364,8 +365,12 @@ TarOffsets TarOffsets::scan(const std::string& path, const std::string& name) {
   if (index.at.empty()) fail("'{}' has no samples", name);
   index.at.front() = 0;  // what stands before the first sample belongs to no other
   if (index.damage.empty()) {
-    index.at.push_back(position());
-    index.damage = s.behind_end();
+    const bool cut = s.ending() == TarEnding::within_sample;
+    index.damage = s.unread();
+    if (!cut)
+      index.at.push_back(position());
+    else if (index.at.size() < 2)
+      fail_as(Cause::format, "{}", index.damage);
   }
   return index;
 }

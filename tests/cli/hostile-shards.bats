@@ -81,6 +81,76 @@ vfm-pack -j1 --size 32 --frames 1
 END
 }
 
+# texts_in FOLDER: how many samples of the shards there have a text.
+texts_in() { find "$1" -name '*.tar' -exec tar -tf {} \; | grep -c '\.txt$'; }
+
+# indexed_tar: foreign.tar of six samples of two members, with an index beside it.
+indexed_tar() {
+  local i
+  mkdir members
+  tar -C members -xf shards/twice.tar last.mp4
+  for i in 1 2 3 4 5 6; do
+    cp members/last.mp4 members/k$i.mp4
+    echo "caption $i" >members/k$i.txt
+  done
+  rm members/last.mp4
+  tar --format=ustar -C members -cf foreign.tar $(cd members && echo k*)
+  python3 - <<'PY'
+import struct, tarfile
+members = tarfile.open("foreign.tar").getmembers()
+end = members[-1].offset_data + 512  # of a short text
+open("foreign.tar.idx", "wb").write(struct.pack("<7Q", *[m.offset for m in members[::2]], end))
+PY
+}
+
+@test "vfm-shard: an index with a number that changed is made anew, and no sample lacks a member" {
+  indexed_tar
+  shard() { vfm-shard -j1 --keep-duplicates -o "$1" foreign.tar >"$1.jsonl" 2>"$1.err"; }
+  shard whole
+  [ ! -s whole.err ]
+  [ "$(texts_in whole)" -eq 6 ]
+  cp foreign.tar.idx good.idx
+  local number by
+  for number in 1 3 5; do
+    # To the member before or behind, to what is no header, and out of the tar.
+    for by in -1024 $((512 + ($(stat -c %s members/k1.mp4) + 511) / 512 * 512)) 512 7 9000000000; do
+      rm -rf bad
+      python3 - $number $by <<'PY'
+import struct, sys
+numbers = list(struct.unpack("<7Q", open("good.idx", "rb").read()))
+numbers[int(sys.argv[1])] += int(sys.argv[2])
+open("foreign.tar.idx", "wb").write(struct.pack("<7Q", *numbers))
+PY
+      shard bad
+      grep -F "'foreign.tar.idx' does not fit 'foreign.tar'" bad.err
+      [[ "$(cat bad.err)" == *"; reading the tar without it" ]]
+      [ "$(wc -l <bad.err)" -eq 1 ]
+      diff -r whole bad
+    done
+  done
+}
+
+@test "a tar with its index that was cut, or goes on behind the end, gives what is whole before" {
+  indexed_tar
+  cp foreign.tar good.tar
+  local end tool at
+  end=$(od -An -t u8 -j 48 foreign.tar.idx)
+  # Within data; between two samples, where the tar itself does not tell it; and behind the first member of one.
+  for at in $((end / 2 + 700)):3 $((end * 2 / 3)):4 $((end - 1024)):5; do
+    head -c "${at%:*}" good.tar >foreign.tar
+    for tool in "vfm-shard --keep-duplicates" vfm-caption vfm-embed; do
+      rm -rf cut
+      fails 1 $tool -j1 -o cut foreign.tar
+      jq -e '.code == "format" and (.error | test("Truncated|breaks off"))' cut/*errors.jsonl
+      [ "$(jq -r 'select(.kind == "end" | not) | .samples // empty' out.txt)" = "${at#*:}" ]
+    done
+  done
+  cat good.tar good.tar >foreign.tar
+  fails 1 vfm-shard -j1 --keep-duplicates -o joined foreign.tar
+  jq -e '.error | test("goes on behind its end")' joined/errors.jsonl
+  [ "$(texts_in joined)" -eq 6 ]
+}
+
 @test "hostile lines: each is one error, and the others are used" {
   {
     head -c 100000 /dev/zero | tr '\0' '['

@@ -335,6 +335,32 @@ TEST_CASE("own sessions of a GPU without NVENC are an error that says why") {
   set_encode_sessions(nullptr);
 }
 
+TEST_CASE("an encoder for which no session was free is asked for again") {
+  const auto names = available_encoders();
+  if (std::find(names.begin(), names.end(), "h264_nvenc") == names.end()) {
+    WARN("skipped: this FFmpeg has no h264_nvenc");
+    return;
+  }
+  EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
+                          EngineSessions::Wait::yes);
+  set_encode_sessions(&sessions);
+  EncodeOptions options = options_for("h264_nvenc", 256, 256);
+  options.preset = "p3";  // with which no other test asks
+  const auto says = [&] {
+    try {
+      Encoder{options};
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  auto held = sessions.take(1);
+  CHECK_THAT(says(), Catch::Contains("does not wait"));
+  held.reset();
+  CHECK_THAT(says(), !Catch::Contains("does not wait"));
+  set_encode_sessions(nullptr);
+}
+
 TEST_CASE("whether an encoder opens is asked without a lock") {
   const auto names = available_encoders();
   if (std::find(names.begin(), names.end(), "h264_nvenc") == names.end()) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/reader.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -256,6 +259,82 @@ TEST_CASE("damage is an error that names the file") {
     std::size_t seen = 0;
     for_each_sample(path, [&](Sample&) { ++seen; });
     CHECK(seen == 50);
+  }
+  SECTION("an index with a byte that changed gives an error, and never another sample") {
+    std::vector<Sample> all;
+    for_each_sample(path, [&](const Sample& sample) { all.push_back(sample); });
+    const auto texts = [](const Sample& sample) {
+      std::string text;
+      for (const Member& member : sample.members)
+        text += member.extension + "=" + member.data + "\n";
+      return text;
+    };
+    const auto read_all = [&]() -> std::vector<std::optional<Sample>> {
+      std::vector<std::optional<Sample>> read(all.size());
+      try {
+        const IndexedReader reader(path);
+        for (std::size_t i = 0; i < all.size(); ++i)
+          try {
+            read[i] = reader.read(static_cast<std::int64_t>(i));
+          } catch (const Error& error) {
+            CHECK_THAT(error.what(), Contains("does not fit"));
+          }
+      } catch (const Error& error) {
+        CHECK_THAT(error.what(), Contains("does not fit"));
+      }
+      return read;
+    };
+    for (std::size_t at = 8; at < index.size(); ++at)  // the first number is 0 for everyone
+      for (const int flip : {0x01, 0x02, 0x04, 0x08, 0x80}) {
+        std::string bad = index;
+        bad[at] = static_cast<char>(bad[at] ^ flip);
+        io::write_file(path + ".idx", bad);
+        const auto read = read_all();
+        CHECK(std::any_of(read.begin(), read.end(), [](const auto& one) { return !one; }));
+        for (std::size_t i = 0; i < read.size(); ++i) {
+          if (!read[i]) continue;
+          if (read[i]->key != all[i].key) FAIL("another sample at " << i);
+          // Where another one begins within it, that one is the error.
+          const bool beside = (i > 0 && !read[i - 1]) || (i + 1 < read.size() && !read[i + 1]);
+          if (!beside && texts(*read[i]) != texts(all[i])) FAIL("not all of it at " << i);
+        }
+      }
+  }
+  SECTION("a tar that goes on behind the end of its index, or was cut before it") {
+    io::write_file(path, whole + std::string(4096, '\0'));
+    CHECK(IndexedReader(path).samples() == 50);
+    io::write_file(path, whole + whole);
+    CHECK_THROWS_WITH(IndexedReader(path), Contains("goes on behind its end"));
+    const std::size_t end = IndexedReader(path, TarOffsets::scan(path, path)).index().at.back();
+    const IndexedReader good(path, TarOffsets::scan(path, path));
+    const auto begin = [&](std::int64_t i) { return static_cast<std::size_t>(good.offset(i)); };
+    io::write_file(path, whole.substr(0, end));
+    CHECK(IndexedReader(path).samples() == 50);  // without end blocks, as some programs write it
+    CHECK(list(StreamReader(path)).size() == 50);
+    // Between two members the tar alone does not tell that it was cut.
+    for (const std::size_t size : {begin(40), begin(40) + 1024}) {
+      io::write_file(path, whole.substr(0, size));
+      std::vector<std::string> keys;
+      StreamReader reader(path);
+      const auto read_all = [&] {
+        for (Sample sample; reader.next(sample);)
+          keys.push_back(sample.key);
+      };
+      CHECK_THROWS_WITH(read_all(), Contains("breaks off") && Contains(path + ".idx"));
+      CHECK(keys.size() == 40);
+      const TarOffsets found = TarOffsets::scan(path, path);
+      CHECK(IndexedReader(path, found).samples() == 40);
+      CHECK_THAT(found.damage, Contains("breaks off"));
+      std::filesystem::rename(path + ".idx", path + ".kept");
+      CHECK(list(StreamReader(path)).size() == (size == begin(40) ? 40 : 41));
+      std::filesystem::rename(path + ".kept", path + ".idx");
+    }
+    io::write_file(path, whole.substr(0, 1024));
+    CHECK_THROWS_WITH(TarOffsets::scan(path, path), Contains("breaks off"));
+    for (const std::size_t size : {end + 1, end - 1, end - 512, end / 2, std::size_t{0}}) {
+      io::write_file(path, whole.substr(0, size));
+      CHECK_THROWS_WITH(IndexedReader(path), Contains("does not fit") && Contains(path));
+    }
   }
   SECTION("indexes of nonsense") {
     for (const std::string& bad : {std::string(), std::string(8, '\0'), index.substr(1),

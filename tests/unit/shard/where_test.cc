@@ -129,6 +129,37 @@ TEST_CASE("a function that would take long is refused, and else answers as SQLit
   CHECK_FALSE(Where("text LIKE '%' || word || '%' OR instr(text, word) > 0").keep(word));
 }
 
+TEST_CASE("JSON that would take long to join, or a path without end, is refused") {
+  Json target, patch;
+  for (int i = 0; i < 30'000; ++i) {
+    target["a" + std::to_string(i)] = i;
+    patch["b" + std::to_string(i)] = i;
+  }
+  std::string path = "$";
+  for (int i = 0; i < 1'000'000; ++i)
+    path += i % 2 ? ".a" : "[0]";
+  const Json meta = {{"target", target}, {"patch", patch}, {"small", {{"a7", 8}}}, {"path", path}};
+  for (const char* bad :
+       {"json_patch(target, patch) = ''", "json_patch('{}', patch) = ''",
+        "json_set('{}', path, 1) = ''", "json_insert('{}', '$.a', 1, path, 1) = ''"}) {
+    INFO(bad);
+    CHECK_THROWS_WITH(Where(bad).keep(meta), Contains("() would take too long on these values"));
+  }
+  CHECK(Where("json_patch(target, small) ->> 'a7' = 8").keep(meta));
+  CHECK(Where("json_patch(small, patch) ->> 'b29999' = 29999")
+            .keep({{"small", meta["small"]}, {"patch", {{"b29999", 29999}}}}));
+  // Texts are told from JSON as SQLite does.
+  CHECK(
+      keep("json_set('{}', '$.a', json('[1,2]'), '$.b', '[1,2]') = "
+           "'{\"a\":[1,2],\"b\":\"[1,2]\"}'"));
+  CHECK(
+      keep("json_array(json_patch('{\"a\":1}', '{\"a\":2}'), json_insert('[1]', '$[#]', 3)) = "
+           "'[{\"a\":2},[1,3]]'"));
+  CHECK(keep("json_set('{}') = '{}' AND json_patch(NULL, '{}') IS NULL"));
+  CHECK_THROWS_WITH(keep("json_set('{}', 'a', 1) = ''"), Contains("JSON path error"));
+  CHECK_THROWS_WITH(keep("json_patch('{', '{}') = ''"), Contains("malformed JSON"));
+}
+
 TEST_CASE("an expression that fails on a value says so") {
   Where where("json_extract(a, '$.x') = 1");
   CHECK(where.keep({{"a", {{"x", 1}}}}));
