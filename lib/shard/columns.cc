@@ -18,8 +18,11 @@
 #include "shard/writer.h"
 
 namespace vfm::shard {
-/// One tar, by its index where a fitting one is beside it, else by scanning. Not in the unnamed
-/// namespace, since JoinedReader::State has some.
+namespace {
+
+constexpr const char* kColumns[] = {"caption", "embed", "score"};
+
+/// One tar, by its index where a fitting one is beside it, else by scanning.
 class Cursor {
  public:
   Cursor(const std::string& path, const ReadLimits& limits) : path_(path) {
@@ -58,10 +61,6 @@ class Cursor {
   std::int64_t row_ = 0;
   std::vector<Refused> refused_;  // by index
 };
-
-namespace {
-
-constexpr const char* kColumns[] = {"caption", "embed", "score"};
 
 void merge_json(std::string& into, const std::string& more, const std::string& where) {
   const Json b = parse_json(more, where);

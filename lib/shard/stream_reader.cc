@@ -72,18 +72,14 @@ Archive new_archive(const std::string& name) {
   return made;
 }
 
-}  // namespace
-
-/// A list of files as libarchive reads it. Not in the unnamed namespace, since StreamReader::State
-/// has one.
+/// A list of files as libarchive reads it.
 struct ListSource {
   explicit ListSource(const std::string& path) : tar(path) {}
-  static la_ssize_t read(archive* reader, void* data, const void** chunk);
   FileListTar tar;
   std::vector<char> chunk = std::vector<char>(kChunk);
 };
 
-la_ssize_t ListSource::read(archive* reader, void* data, const void** chunk) {
+la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
   auto& source = *static_cast<ListSource*>(data);
   *chunk = source.chunk.data();
   try {
@@ -95,6 +91,8 @@ la_ssize_t ListSource::read(archive* reader, void* data, const void** chunk) {
   }
   return -1;
 }
+
+}  // namespace
 
 struct StreamReader::State {
   State(std::string file_name, const ReadLimits& read_limits)
@@ -114,7 +112,7 @@ struct StreamReader::State {
     if (archive_read_open_fd(tar.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
   }
   void open_list() {
-    if (archive_read_open(tar.get(), &list.emplace(name), nullptr, ListSource::read, nullptr) !=
+    if (archive_read_open(tar.get(), &list.emplace(name), nullptr, read_list, nullptr) !=
         ARCHIVE_OK)
       damaged();
   }
