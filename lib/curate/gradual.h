@@ -131,6 +131,8 @@ class GradualDetector {
   void search_dissolves(std::int64_t now);
   void follow_uniform_runs(std::int64_t now);
   void follow_light(std::int64_t now);
+  void stay_plain(std::int64_t now);
+  bool plain_mixes(std::int64_t end, std::int64_t last) const;
   bool contrast_ramps(std::int64_t from, int direction, std::int64_t last) const;
   bool light_ramps(std::int64_t from, int direction, std::int64_t last) const;
   void close_run(std::int64_t end, std::int64_t last);
@@ -141,6 +143,7 @@ class GradualDetector {
   std::optional<Candidate> best_;
   std::optional<std::int64_t> run_begin_, run_end_;   // of the current or just ended uniform run
   bool run_faded_in_ = false, run_cut_into_ = false;  // contrast fell before it; or did not
+  bool run_is_shot_ = false;                          // the change before it has been found
   std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
   std::int64_t last_black_ = -1;                      // of the frames of the run
   std::int64_t ground_end_ = -1;                      // one past the last frame of the run before

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kFrames = 4;      // on either side
 constexpr float kOther = 24;    // grey levels, luma plus chroma, by which a cell is another
-constexpr float kMost = 0.67f;  // of the cells
+constexpr float kMost = 0.45f;  // of the cells
 
 /// Sums of luma, u and v over a cell of 4 x 4 (of chroma 2 x 2), weighed alike.
 struct CellSum {
