@@ -8,17 +8,15 @@
 //
 // Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
 // the structure stays (a camera that turns to a wall loses contrast too, but not so); from and to
-// black also light alone.
+// black also light alone. A colour, not black, that stays for more than 32 frames is a shot.
 //
 // No step of a change stands out by much: a flash or an explosion begins by one. And a frame in the
 // midst has not the colours and the contrast of both ends: that is one scene, which turns.
 //
 // Where too much moves for that, mean and variance of the pictures still tell: those of a mixture
-// of unrelated pictures are known, whatever moves in them.
-//
+// of unrelated pictures are known, whatever moves in them. If it is short, colours must tell, too.
 // A pan or zoom over something plain, as a sky, can look like either. But there one shift and zoom
 // of the whole picture explains how each sixth of the window becomes the next.
-//
 // Wipe: wipe.h tells it from the frames between two that hold.
 //
 // Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
@@ -54,7 +52,6 @@ struct GradualChange {
 
 /// Frames after which a change is known, and a frame is not part of any later one.
 inline constexpr int kGradualLag = 88;
-
 /// Frames within which what an explosion or a title hid is seen again.
 inline constexpr int kBlast = 32;
 
@@ -120,6 +117,7 @@ class GradualDetector {
   std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;
   static float change(const Tiny& a, const Tiny& b);
   bool same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const;
+  bool other_colours(std::int64_t a, std::int64_t b) const;
   bool keeps_colours(const GradualChange& change) const;
   bool moves(std::int64_t a, std::int64_t b) const;
   float share_changed(std::int64_t a, std::int64_t b) const;
@@ -132,7 +130,6 @@ class GradualDetector {
   void follow_uniform_runs(std::int64_t now);
   void follow_light(std::int64_t now);
   void stay_plain(std::int64_t now);
-  bool plain_mixes(std::int64_t end, std::int64_t last) const;
   bool contrast_ramps(std::int64_t from, int direction, std::int64_t last) const;
   bool light_ramps(std::int64_t from, int direction, std::int64_t last) const;
   void close_run(std::int64_t end, std::int64_t last);
@@ -143,7 +140,7 @@ class GradualDetector {
   std::optional<Candidate> best_;
   std::optional<std::int64_t> run_begin_, run_end_;   // of the current or just ended uniform run
   bool run_faded_in_ = false, run_cut_into_ = false;  // contrast fell before it; or did not
-  bool run_is_shot_ = false;                          // the change before it has been found
+  bool run_is_shot_ = false;                          // the fade into it has been told
   std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
   std::int64_t last_black_ = -1;                      // of the frames of the run
   std::int64_t ground_end_ = -1;                      // one past the last frame of the run before

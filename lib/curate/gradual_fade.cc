@@ -126,22 +126,11 @@ void GradualDetector::stay_plain(std::int64_t now) {
   run_is_shot_ = true;
 }
 
-/// Whether a plain picture mixes into the next from frame `end` on, maybe too slowly for contrast
-/// to tell: much of it turns, and not at once.
-bool GradualDetector::plain_mixes(std::int64_t end, std::int64_t last) const {
-  const std::int64_t far = std::min(end - 1 + kRamp, last);
-  const auto apart = [&](std::int64_t i) {
-    return coarse_difference(at(end - 1).picture, at(i).picture);
-  };
-  return share_changed(end - 1, far) >= 0.5f && apart(end) < kStep * apart(far);
-}
-
 /// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out =
-      contrast_ramps(end, +1, last) || (last_black_ >= 0 && light_ramps(last_black_, +1, last)) ||
-      (run_is_shot_ && plain_mixes(end, last));
+      contrast_ramps(end, +1, last) || (last_black_ >= 0 && light_ramps(last_black_, +1, last));
   if (run_faded_in_ || ramps_out ||
       (begin > 0 && end - begin <= (same_ground(begin, begin) ? kFlash : kShortRun) &&
        !most_stays(begin) && !most_stays(end))) {
@@ -151,7 +140,7 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
     const bool given_away = !run_faded_in_ || run_resumes_ >= 0;
     const bool shot = run_is_shot_ || (given_away && end - begin > kGradualLag - kRamp);
     change.end = shot ? end : begin;
-    // A ground on which something appears belongs to what comes.
+    // A ground that something enters is the first of the new shot.
     const bool ground = run_faded_in_ && !ramps_out && last_black_ < 0 && most_stays(end);
     change.begin = change.middle = ground ? begin : end;
     change.fade = run_faded_in_ || ramps_out;
