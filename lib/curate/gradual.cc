@@ -241,10 +241,10 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
 
 /// A share of the new picture that grows evenly mixes the means evenly, and variances by the
 /// squares of their shares, as unrelated pictures have no covariance. Outside the window both must
-/// rest. In a few frames something else may do the same: there the colours must be others, too.
+/// rest.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std::int64_t a,
                                                                             std::int64_t b) const {
-  constexpr int kShortest = 4, kSettled = 8;
+  constexpr int kShortest = 4;
   constexpr float kLeastVariance = 36, kMostVariance = 400, kOff = 0.25f, kRest = 0.1f;
   const std::int64_t before = a - kAfter, after = std::min(b + kAfter, frames_ - 1);
   if (b - a < kShortest || before < 0) return std::nullopt;
@@ -288,7 +288,6 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std:
     steps += step(i);
   const float length = static_cast<float>(b - a);
   if (steps > 1.5f * length * rest + 2.5f * change(first, last) || moves(a, b)) return std::nullopt;
-  if (b - a < kSettled && !other_colours(a, b)) return std::nullopt;
   Candidate c{a, b, 1 - misfit, {}};
   c.change.score = c.quality;
   c.change.end = a + 1;

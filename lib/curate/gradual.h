@@ -14,7 +14,8 @@
 // midst has not the colours and the contrast of both ends: that is one scene, which turns.
 //
 // Where too much moves for that, mean and variance of the pictures still tell: those of a mixture
-// of unrelated pictures are known, whatever moves in them. If it is short, colours must tell, too.
+// of unrelated pictures are known, whatever moves in them.
+//
 // A pan or zoom over something plain, as a sky, can look like either. But there one shift and zoom
 // of the whole picture explains how each sixth of the window becomes the next.
 // Wipe: wipe.h tells it from the frames between two that hold.
@@ -117,7 +118,6 @@ class GradualDetector {
   std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;
   static float change(const Tiny& a, const Tiny& b);
   bool same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  bool other_colours(std::int64_t a, std::int64_t b) const;
   bool keeps_colours(const GradualChange& change) const;
   bool moves(std::int64_t a, std::int64_t b) const;
   float share_changed(std::int64_t a, std::int64_t b) const;

@@ -65,27 +65,6 @@ bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t 
   return histogram_difference(a, b) > kOtherColours;
 }
 
-/// Whether the colours stay in the frames up to a, and in those from b on, and are others there.
-bool GradualDetector::other_colours(std::int64_t a, std::int64_t b) const {
-  constexpr float kStay = 0.1f, kOthers = 0.3f;  // histogram_difference of one scene, of two
-  constexpr int kFrames = 3;
-  if (a < kFrames || b + kFrames >= frames_) return false;
-  FrameFeatures first, last, other;
-  const auto complete = [&](std::int64_t i, FrameFeatures& out) {
-    out.picture = at(i).picture;
-    complete_features(out);
-  };
-  complete(a, first), complete(b, last);
-  if (histogram_difference(first, last) < kOthers) return false;
-  for (int i = 1; i <= kFrames; ++i) {
-    complete(a - i, other);
-    if (histogram_difference(first, other) > kStay) return false;
-    complete(b + i, other);
-    if (histogram_difference(last, other) > kStay) return false;
-  }
-  return true;
-}
-
 bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const {
   const auto [first, last] = std::minmax({i, k, away});
   if (first < std::max<std::int64_t>(0, frames_ - kRing) || last >= frames_) return false;
