@@ -244,7 +244,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
 /// rest.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std::int64_t a,
                                                                             std::int64_t b) const {
-  constexpr int kShortest = 8;
+  constexpr int kShortest = 4;
   constexpr float kLeastVariance = 36, kMostVariance = 400, kOff = 0.25f, kRest = 0.1f;
   const std::int64_t before = a - kAfter, after = std::min(b + kAfter, frames_ - 1);
   if (b - a < kShortest || before < 0) return std::nullopt;

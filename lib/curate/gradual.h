@@ -8,7 +8,7 @@
 //
 // Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
 // the structure stays (a camera that turns to a wall loses contrast too, but not so); from and to
-// black also light alone.
+// black also light alone. A colour, not black, that stays for more than 32 frames is a shot.
 //
 // No step of a change stands out by much: a flash or an explosion begins by one. And a frame in the
 // midst has not the colours and the contrast of both ends: that is one scene, which turns.
@@ -18,7 +18,6 @@
 //
 // A pan or zoom over something plain, as a sky, can look like either. But there one shift and zoom
 // of the whole picture explains how each sixth of the window becomes the next.
-//
 // Wipe: wipe.h tells it from the frames between two that hold.
 //
 // Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
@@ -54,7 +53,6 @@ struct GradualChange {
 
 /// Frames after which a change is known, and a frame is not part of any later one.
 inline constexpr int kGradualLag = 88;
-
 /// Frames within which what an explosion or a title hid is seen again.
 inline constexpr int kBlast = 32;
 
@@ -131,6 +129,7 @@ class GradualDetector {
   void search_dissolves(std::int64_t now);
   void follow_uniform_runs(std::int64_t now);
   void follow_light(std::int64_t now);
+  void stay_plain(std::int64_t now);
   bool contrast_ramps(std::int64_t from, int direction, std::int64_t last) const;
   bool light_ramps(std::int64_t from, int direction, std::int64_t last) const;
   void close_run(std::int64_t end, std::int64_t last);
@@ -141,6 +140,7 @@ class GradualDetector {
   std::optional<Candidate> best_;
   std::optional<std::int64_t> run_begin_, run_end_;   // of the current or just ended uniform run
   bool run_faded_in_ = false, run_cut_into_ = false;  // contrast fell before it; or did not
+  bool run_is_shot_ = false;                          // the fade into it has been told
   std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
   std::int64_t last_black_ = -1;                      // of the frames of the run
   std::int64_t ground_end_ = -1;                      // one past the last frame of the run before

@@ -11,7 +11,7 @@ namespace {
 constexpr int kRamp = 12;       // frames over which a fade must show
 constexpr int kShortRun = 12;   // a run of black this short is no shot of its own
 constexpr int kFlash = 4;       // nor is one of another colour
-constexpr int kPlainShot = 32;  // frames of one colour behind black, that are a shot
+constexpr int kPlainShot = 32;  // so many frames of one colour, not black, are a shot
 constexpr float kStep = 0.75f;  // of the way from one colour, that a fade goes in one frame at most
 
 }  // namespace
@@ -102,11 +102,28 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
   } else if (!uniform && run_begin_ && !run_end_) {
     run_end_ = now;
   }
-  if (uniform) follow_light(now);
+  if (uniform) {
+    follow_light(now);
+    stay_plain(now);
+  }
   // What an explosion lights, or a title card hides, is there again once it has faded.
   if (uniform && run_resumes_ < 0 && now - *run_begin_ < kRamp && ground_end_ > 0 &&
       *run_begin_ - ground_end_ <= kBlast && same_ground(ground_end_ - 1, now))
     run_resumes_ = ground_end_;
+}
+
+/// What a picture faded to, and then is there for long, is no gap between two shots but a picture:
+/// the change ends with its first frame. Black parts shots however long it is.
+void GradualDetector::stay_plain(std::int64_t now) {
+  if (!run_faded_in_ || run_resumes_ >= 0 || last_black_ >= 0 || now - *run_begin_ < kPlainShot)
+    return;
+  GradualChange change;
+  change.end = change.begin = change.middle = *run_begin_;
+  change.fade = change.uniform = true;
+  change.score = 1;
+  found_.push_back(change);
+  run_faded_in_ = false;
+  run_is_shot_ = true;
 }
 
 /// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
@@ -121,8 +138,11 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
     // Of a long run that a cut led into, or that goes on another, the frames have been given away
     // as a shot of their own.
     const bool given_away = !run_faded_in_ || run_resumes_ >= 0;
-    change.end = given_away && end - begin > kGradualLag - kRamp ? end : begin;
-    change.begin = change.middle = end;
+    const bool shot = run_is_shot_ || (given_away && end - begin > kGradualLag - kRamp);
+    change.end = shot ? end : begin;
+    // A ground that something enters is the first of the new shot.
+    const bool ground = run_faded_in_ && !ramps_out && last_black_ < 0 && most_stays(end);
+    change.begin = change.middle = ground ? begin : end;
     change.fade = run_faded_in_ || ramps_out;
     change.uniform = true;
     change.abrupt = run_cut_into_ && change.fade && change.end == begin;
@@ -134,7 +154,7 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   ground_end_ = end;
   run_begin_.reset();
   run_end_.reset();
-  run_faded_in_ = false;
+  run_faded_in_ = run_is_shot_ = false;
   run_resumes_ = last_black_ = -1;
 }
 

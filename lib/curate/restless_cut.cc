@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kFrames = 4;      // on either side
 constexpr float kOther = 24;    // grey levels, luma plus chroma, by which a cell is another
-constexpr float kMost = 0.67f;  // of the cells
+constexpr float kHalf = 0.45f;  // of the cells, nearly
 
 /// Sums of luma, u and v over a cell of 4 x 4 (of chroma 2 x 2), weighed alike.
 struct CellSum {
@@ -34,7 +34,7 @@ struct CellSum {
 
 /// Whether frame f begins another scene, though it does not stand out where the frames around it
 /// lose nearly as much (a fight, a crowd, a chase). Alone it would be a cut, and it loses the most;
-/// and the colours, which stay in such a scene while all moves, are others from f on, over most of
+/// and the colours, which stay in such a scene while all moves, are others from f on, over half of
 /// the picture: a title and its ground change less of it, and colours do not stay while a camera
 /// swings. The frame before f is not asked: where a movement goes on over the cut, it is at its
 /// height there.
@@ -70,7 +70,7 @@ bool ShotDetector::begins_restless(std::int64_t f) const {
       others += is.other_than(was);
     }
   }
-  return static_cast<float>(others) > kMost * static_cast<float>(cells);
+  return static_cast<float>(others) > kHalf * static_cast<float>(cells);
 }
 
 }  // namespace vfm::curate

@@ -224,7 +224,8 @@ void ShotDetector::collect_gradual() {
 /// Whether the scene before a short change is the scene after it. Of a fade, frames a little away
 /// are compared, where there is something to see.
 bool ShotDetector::interrupts(const GradualChange& g) const {
-  if (g.begin - g.end > kReturn) return false;
+  const bool parts_plain = g.fade && g.begin == g.end;  // a plain shot from another
+  if (g.begin - g.end > kReturn || parts_plain) return false;
   // The frames around a run of one colour that a fade led to show a shadow of one shot.
   if (!g.fade && gradual_.one_view(g)) return true;
   for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
@@ -303,9 +304,10 @@ void ShotDetector::merge(std::int64_t until) {
     changes_.erase(changes_.begin());
     if (!g.uniform &&
         std::any_of(changes_.begin(), changes_.end(), [&](const GradualChange& other) {
-          return other.uniform && other.end <= g.begin;
+          return (other.uniform && other.end <= g.begin) ||
+                 (other.begin <= g.begin && other.score > g.score);
         }))
-      continue;  // a dim reading of the fade that follows
+      continue;  // a dim reading of the fade that follows, or of a shorter change within
     // What came between two runs of one ground, in one shot, interrupted it.
     if (g.resumes >= last_begin_) continue;
     const auto inside = [&](const ShotChange& c) {
