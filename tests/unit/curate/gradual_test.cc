@@ -1,48 +1,19 @@
 // Gradual changes to and from what is plain, or another picture in each frame.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "curate/shot_detector.h"
-#include "drawing.h"
+#include "drawn_shots.h"
 
+using namespace drawn_shots;
 using namespace vfm::curate;
 using drawing::Texture;
 using drawing::Yuv;
 using vfm::media::Frame;
 
 namespace {
-
-constexpr int kWidth = 96, kHeight = 64;
-using Video = std::vector<Frame>;
-
-template <class Paint>
-Frame draw(Paint&& paint) {
-  return drawing::frame(kWidth, kHeight, paint);
-}
-
-std::vector<ShotChange> detect(const Video& video) {
-  ShotDetector detector;
-  FrameFeatures features;
-  for (const Frame& frame : video) {
-    compute_features(frame, features);
-    detector.push(features);
-  }
-  detector.finish();
-  return detector.take();
-}
-
-std::string text_of(const std::vector<ShotChange>& changes) {
-  std::string text;
-  for (const ShotChange& c : changes)
-    text += fmt::format("{} [{}, {}) at {}, {:.2f}; ", name_of(c.type), c.end, c.begin, c.frame,
-                        c.score);
-  return text;
-}
 
 /// How much of the new shot frame i shows, if `length` frames from `from` on are mixed.
 double share_at(int i, int from, int length) {
@@ -64,7 +35,7 @@ TEST_CASE("a plain picture that stays between two gradual changes is a shot") {
       const int back = 50 + 6 + stays;
       Video video;
       for (int i = 0; i < back + out + 60; ++i)
-        video.push_back(draw([&](int x, int y) {
+        video.push_back(drawn([&](int x, int y) {
           const Yuv old = drawing::mix(before.at(x + 0.2 * i, y), ground, share_at(i, 50, 6));
           return drawing::mix(old, soft.at(x, y), share_at(i, back, out));
         }));
@@ -90,7 +61,7 @@ TEST_CASE("a plain picture that was faded to ends by a cut, or goes on as someth
   for (const bool enters : {false, true}) {
     Video video;
     for (int i = 0; i < 180; ++i)
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         if (i < 120) return drawing::mix(before.at(x + 0.2 * i, y), ground, share_at(i, 50, 6));
         const int edge = kWidth - 2 * std::min(i - 119, 12);
         return enters && (x < edge || y < 24 || y > 50) ? ground : after.at(x - edge, y);
@@ -112,7 +83,7 @@ TEST_CASE("a ground that something enters soon after a dissolve to it begins the
   const Yuv ground{70, 180, 90};
   Video video;
   for (int i = 0; i < 120; ++i)
-    video.push_back(draw([&](int x, int y) {
+    video.push_back(drawn([&](int x, int y) {
       const int edge = kWidth - 3 * std::min(std::max(i - 59, 0), 8);
       if (x >= edge && y > 20 && y < 44) return Yuv{230};
       return drawing::mix(before.at(x, y), ground, share_at(i, 50, 5));
@@ -131,7 +102,7 @@ TEST_CASE("a short dissolve between scenes in which each frame is another pictur
       Video video;
       for (int i = 0; i < 130; ++i) {
         const Texture a = crowd(2 * i, one), b = crowd(2 * i + 1, same ? one : other);
-        video.push_back(draw([&](int x, int y) {
+        video.push_back(drawn([&](int x, int y) {
           return drawing::mix(a.at(x, y), b.at(x, y), share_at(i, 60, length));
         }));
       }
@@ -155,7 +126,7 @@ TEST_CASE("a restless shot of little contrast between two quiet ones is no long 
     Video video;
     for (int i = 0; i < back + 80; ++i) {
       const Texture between = crowd(i, {60, 100, 100});
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         const Yuv c = between.at(x, y), dull{128 + 0.4 * (c.y - 128), c.u, c.v};
         const Yuv old = drawing::mix(before.at(x + 0.1 * i, y), dull, share_at(i, 70, 5));
         return drawing::mix(old, after.at(x, y), share_at(i, back, 5));
@@ -177,7 +148,7 @@ TEST_CASE("half of a picture that becomes another, and restless, is a cut, a qua
     Video video;
     for (int i = 0; i < 90; ++i) {
       const Texture noise = crowd(i, {0, 78, 78});
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         Yuv c = stays.at(x, y);
         if (x < (half ? kWidth / 2 : 3 * kWidth / 4)) return Yuv{1.6 * c.y - 77, c.u, c.v};
         c = sky.at(x, y);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curate/shot_detector.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "base/error.h"
 #include "curate/wipe.h"
-#include "drawing.h"
+#include "drawn_shots.h"
 
+using namespace drawn_shots;
 using namespace vfm::curate;
 using drawing::Texture;
 using drawing::Yuv;
@@ -18,76 +17,21 @@ using vfm::media::Frame;
 
 namespace {
 
-constexpr int kWidth = 96, kHeight = 64;
-using Video = std::vector<Frame>;
-
-template <class Paint>
-Frame draw(Paint&& paint) {
-  return drawing::frame(kWidth, kHeight, paint);
-}
-
 /// `count` frames of a shot: a texture that drifts.
 void add_shot(Video& video, std::uint64_t seed, int count, double speed = 0.4,
               Yuv base = {40, 78, 78}) {
   const Texture texture(seed, 12, base);
   for (int i = 0; i < count; ++i)
-    video.push_back(draw(texture.shifted(speed * i, 0.2 * i)));
+    video.push_back(drawn(texture.shifted(speed * i, 0.2 * i)));
 }
 
 /// Frame i of a shot, mixed with a plain colour.
 void add_faded(Video& video, std::uint64_t seed, int first, double share,
                Yuv colour = {0, 128, 128}) {
   const Texture texture(seed);
-  video.push_back(draw([&](int x, int y) {
+  video.push_back(drawn([&](int x, int y) {
     return drawing::mix(texture.at(x + 0.4 * first, y + 0.2 * first), colour, share);
   }));
-}
-
-/// All changes; checks on the way what streaming callers rely on.
-std::vector<ShotChange> detect(const Video& video, const ShotOptions& options = {}) {
-  ShotDetector detector(options);
-  FrameFeatures features;
-  std::vector<ShotChange> changes;
-  std::int64_t settled = 0, faded = -1;
-  const auto take = [&] {
-    for (const ShotChange& change : detector.take()) {
-      // Frames given their place stay there; of a long fade it is told early.
-      CHECK((change.end >= settled || change.end == faded));
-      CHECK(change.begin >= change.end);
-      if (!changes.empty()) CHECK(change.end >= changes.back().begin);
-      changes.push_back(change);
-    }
-    CHECK(detector.settled() >= settled);
-    settled = detector.settled();
-  };
-  for (const Frame& frame : video) {
-    compute_features(frame, features);
-    detector.push(features);
-    take();
-    faded = detector.open_fade().value_or(faded);
-  }
-  detector.finish();
-  settled = std::min(settled, detector.settled());
-  take();
-  CHECK(detector.settled() == static_cast<std::int64_t>(video.size()));
-  return changes;
-}
-
-std::vector<std::int64_t> frames_of(const std::vector<ShotChange>& changes) {
-  std::vector<std::int64_t> frames;
-  for (const ShotChange& change : changes)
-    frames.push_back(change.frame);
-  return frames;
-}
-
-using Frames = std::vector<std::int64_t>;
-
-std::string text_of(const std::vector<ShotChange>& changes) {
-  std::string text;
-  for (const ShotChange& c : changes)
-    text += fmt::format("{} [{}, {}) at {}, {:.2f}; ", name_of(c.type), c.end, c.begin, c.frame,
-                        c.score);
-  return text;
 }
 
 }  // namespace
@@ -160,27 +104,27 @@ TEST_CASE("what moves, flashes or flickers is no cut") {
   vfm::Random(3, vfm::Purpose::test).fill_uniform(grains);
   Video pan, fast, flash, flicker, light, noise, passing, still;
   for (int i = 0; i < 120; ++i) {
-    pan.push_back(draw(texture.shifted(1.5 * i, 0)));
-    fast.push_back(draw(texture.shifted(7.0 * i, 3.0 * i)));
-    still.push_back(draw(texture.shifted(0, 0)));
+    pan.push_back(drawn(texture.shifted(1.5 * i, 0)));
+    fast.push_back(drawn(texture.shifted(7.0 * i, 3.0 * i)));
+    still.push_back(drawn(texture.shifted(0, 0)));
     const bool lit = i % 40 >= 20 && i % 40 < 23;
-    flash.push_back(draw([&](int x, int y) {
+    flash.push_back(drawn([&](int x, int y) {
       return drawing::mix(texture.at(x + 0.3 * i, y), {250, 128, 128}, lit ? 0.9 : 0);
     }));
-    flicker.push_back(draw([&](int x, int y) {
+    flicker.push_back(drawn([&](int x, int y) {
       Yuv c = texture.at(x, y);
       c.y *= 0.8 + 0.2 * std::sin(1.7 * i);
       return c;
     }));
-    light.push_back(draw([&](int x, int y) {
+    light.push_back(drawn([&](int x, int y) {
       Yuv c = texture.at(x, y);
       c.y *= i % 30 < 15 ? 1 : 0.45;
       return c;
     }));
-    noise.push_back(draw([&](int x, int y) {
+    noise.push_back(drawn([&](int x, int y) {
       return Yuv{255.0 * grains[static_cast<std::size_t>((i % 40 * 200 + y) * 200 + x)]};
     }));
-    passing.push_back(draw([&](int x, int y) {
+    passing.push_back(drawn([&](int x, int y) {
       const int left = 6 * i - 300;
       return x >= left && x < left + 70 ? other.at(x - left, y) : texture.at(x, y);
     }));
@@ -202,7 +146,7 @@ TEST_CASE("a flash over a scene that is another picture in each frame is no cut"
     const Texture ground(seed, 12, base);
     for (int i = 0; i < count; ++i) {
       const Texture snow(1000 + video.size(), 6, base);
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.55), light, share);
       }));
     }
@@ -231,7 +175,7 @@ TEST_CASE("a flash that fades in over such a scene is none in the first frames o
     for (int i = 0; i < 60; ++i) {
       const Texture snow(1000 + static_cast<std::uint64_t>(i), 6);
       const double share = i == flash - 2 ? 0.4 : i == flash - 1 ? 0.8 : i == flash ? 1 : 0;
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.5), {255, 128, 128},
                             share);
       }));
@@ -244,7 +188,7 @@ TEST_CASE("where each frame is another picture, a cut is told by colours, and a 
   const auto add_crowd = [](Video& video, Yuv base, bool title) {
     for (int i = 0; i < 30; ++i) {
       const Texture crowd(1000 + video.size(), 5, base);
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         if (title && y >= 36 && y < 58 && x > 6 && x < 60) return Yuv{40, 200, 100};
         const Yuv c = crowd.at(x, y);
         return base.u == 128 ? Yuv{c.y, 128, 128} : c;
@@ -271,7 +215,7 @@ TEST_CASE("a few foreign frames are an interruption, many a shot") {
     add_shot(video, 2, foreign, 0.1);
     const Texture texture(1);
     for (int i = 30; i < 60; ++i)
-      video.push_back(draw(texture.shifted(0.1 * i, 0.2 * i)));
+      video.push_back(drawn(texture.shifted(0.1 * i, 0.2 * i)));
     CHECK(static_cast<int>(detect(video).size()) == cuts);
   }
 }
@@ -309,7 +253,7 @@ TEST_CASE(
 TEST_CASE("a fade through grey is seen between black bars too") {
   const auto barred = [](std::uint64_t seed, double at, double share) {
     const Texture texture(seed);
-    return draw([&texture, at, share](int x, int y) {
+    return drawn([&texture, at, share](int x, int y) {
       if (y < 9 || y >= kHeight - 9) return Yuv{0, 128, 128};
       return drawing::mix(texture.at(x + at, y), {170, 128, 128}, share);
     });
@@ -361,12 +305,12 @@ TEST_CASE("a dissolve is found in its middle, however long, and so is one betwee
       add_shot(video, 1, 50, speed);
       const Texture a(1), b(2);
       for (int i = 1; i <= length; ++i)
-        video.push_back(draw([&](int x, int y) {
+        video.push_back(drawn([&](int x, int y) {
           return drawing::mix(a.at(x + speed * (50 + i), y + 0.2 * (50 + i)),
                               b.at(x + speed * i, y + 0.2 * i), i / (length + 1.0));
         }));
       for (int i = length; i < 90; ++i)
-        video.push_back(draw(b.shifted(speed * i, 0.2 * i)));
+        video.push_back(drawn(b.shifted(speed * i, 0.2 * i)));
       const auto changes = detect(video);
       INFO("length " << length << ", speed " << speed << ": " << text_of(changes));
       REQUIRE(changes.size() == 1);
@@ -385,7 +329,7 @@ TEST_CASE("a dissolve between shots in which all moves fast is found by mean and
     Video video;
     for (int i = 0; i < 150; ++i) {
       const double share = std::clamp((i - 59) / (length + 1.0), 0.0, 1.0);
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         return drawing::mix(a.at(x + 17 * i, y + 11 * i), b.at(x - 13 * i, y + 19 * i), share);
       }));
     }
@@ -402,7 +346,7 @@ TEST_CASE("a cut blended over one frame is one cut") {
   add_shot(video, 1, 30);
   const Texture a(1), b(2);
   video.push_back(
-      draw([&](int x, int y) { return drawing::mix(a.at(x + 12, y), b.at(x, y), 0.5); }));
+      drawn([&](int x, int y) { return drawing::mix(a.at(x + 12, y), b.at(x, y), 0.5); }));
   add_shot(video, 2, 30);
   const auto changes = detect(video);
   REQUIRE(changes.size() == 1);
@@ -413,7 +357,7 @@ TEST_CASE("a cut blended over one frame is one cut") {
 TEST_CASE("a short shot between two of one scene is there, also if its cuts are blended") {
   const Texture a(1), b(2);
   const auto show = [&](int i, double share) {
-    return draw([&](int x, int y) {
+    return drawn([&](int x, int y) {
       return drawing::mix(a.at(x + 0.1 * i, y), b.at(x + 0.1 * i, y), share);
     });
   };
@@ -530,7 +474,7 @@ TEST_CASE("a fog fades to black and from it, a dim wall that flickers is one sho
   for (const int ramp : {6, 16}) {
     Video video;
     for (int i = 0; i < 140; ++i)
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         const double light = i < 70 ? (70.0 - i) / ramp : (i - 75.0) / ramp;
         const Texture& shot = i < 70 ? fog : scene;
         return drawing::mix({0}, drawing::mix({150}, shot.at(x + 0.2 * i, y), 0.15),
@@ -553,8 +497,8 @@ TEST_CASE("a dark scene whose contrast ebbs and that is cut to white does not fa
   Video video;
   const Texture scene(3);
   for (int i = 0; i < 50; ++i)
-    video.push_back(
-        draw([&](int x, int y) { return drawing::mix({10}, scene.at(x, y), std::pow(0.962, i)); }));
+    video.push_back(drawn(
+        [&](int x, int y) { return drawing::mix({10}, scene.at(x, y), std::pow(0.962, i)); }));
   for (int i = 0; i < 40; ++i)
     video.push_back(drawing::plain(kWidth, kHeight, {250}));
   add_shot(video, 2, 60);
@@ -584,7 +528,7 @@ TEST_CASE("black that is long after a cut is a shot, and what fades in from it i
 TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a change before") {
   const Texture scene(1), fire(5, 30, {150, 40, 150});
   const auto shown = [&](int i, double share) {
-    return draw([&](int x, int y) {
+    return drawn([&](int x, int y) {
       return drawing::mix(scene.at(x + 0.2 * i, y), fire.at(x + 5.0 * i, y), share);
     });
   };
@@ -596,9 +540,9 @@ TEST_CASE("an explosion that clears is no cut, nor is one that a cut ends a chan
   Video parts(clears.begin(), clears.begin() + 50);
   const Texture other(2, 12, {20, 100, 60});
   for (int i = 50; i < 62; ++i)
-    parts.push_back(draw(fire.shifted(5.0 * i, 0)));
+    parts.push_back(drawn(fire.shifted(5.0 * i, 0)));
   for (int i = 62; i < 120; ++i)
-    parts.push_back(draw(other.shifted(0.2 * i, 0)));
+    parts.push_back(drawn(other.shifted(0.2 * i, 0)));
   CHECK(frames_of(detect(parts)) == Frames{50, 62});
 }
 
@@ -608,7 +552,7 @@ TEST_CASE("a ground of one colour that explosions light is one shot") {
   for (int i = 0; i < 130; ++i) {
     const int since = i % 40 - 20;
     const double share = since < 0 || since >= 20 || i >= 120 ? 0 : 0.95 * std::pow(0.8, since);
-    video.push_back(draw([&](int x, int y) {
+    video.push_back(drawn([&](int x, int y) {
       return drawing::mix({190, 118, 136}, fire.at(x + 2.0 * i, y), share);
     }));
   }
@@ -620,7 +564,7 @@ TEST_CASE("a title before a plain ground is no cut if the ground is back soon, n
     Video video;
     for (int i = 0; i < 140; ++i) {
       const bool bar = i >= 40 && i < 40 + stays;
-      video.push_back(draw([=](int x, int y) {
+      video.push_back(drawn([=](int x, int y) {
         return bar && x >= 6 && x < 84 && y >= 46 && y < 58 ? Yuv{90, 160, 100} : ground;
       }));
     }
@@ -631,7 +575,7 @@ TEST_CASE("a title before a plain ground is no cut if the ground is back soon, n
   CHECK(frames_of(detect(show(20, {0}))) == Frames{40, 60});  // cards between black
   Video enters;
   for (int i = 0; i < 100; ++i)
-    enters.push_back(draw([=](int x, int y) {
+    enters.push_back(drawn([=](int x, int y) {
       return std::hypot(x - kWidth - 12 + 0.5 * std::clamp(i - 30, 0, 40), y - 8) < 12
                  ? Yuv{235}
                  : Yuv{90, 136, 120};
@@ -642,7 +586,7 @@ TEST_CASE("a title before a plain ground is no cut if the ground is back soon, n
 TEST_CASE("a corner of something that goes, and another that comes, cut nothing") {
   Video video;
   for (int i = 0; i < 80; ++i)
-    video.push_back(draw([=](int x, int y) {
+    video.push_back(drawn([=](int x, int y) {
       const bool corner = i < 35 ? x + y < 9 : i >= 43 && (kWidth - x) + y < 9;
       return corner ? Yuv{0} : Yuv{240};
     }));
@@ -655,7 +599,7 @@ TEST_CASE("colours that turn while something flashes are no dissolve") {
       Video video;
       for (int i = 0; i < 160; ++i) {
         const double a = speed * i, light = i % 30 == 20 ? 0.8 : 0;
-        video.push_back(draw([=](int x, int y) {
+        video.push_back(drawn([=](int x, int y) {
           const double way = std::tanh(((x - 48) * std::cos(a) + y * std::sin(a)) / soft);
           return drawing::mix({110 + 30 * way, 128 - 50 * way, 128 + 30 * way}, {235}, light);
         }));
@@ -672,8 +616,8 @@ TEST_CASE("a camera that swings over something soft is no cut") {
   double at = 0;
   for (int i = 0; i < 80; ++i) {
     if (i >= 30 && i < 38) at += kWidth * steps[i - 30];
-    swings.push_back(draw(scene.shifted(at, 0)));
-    jumps.push_back(draw(scene.shifted(i < 40 ? 0 : 1.5 * kWidth, 0)));
+    swings.push_back(drawn(scene.shifted(at, 0)));
+    jumps.push_back(drawn(scene.shifted(i < 40 ? 0 : 1.5 * kWidth, 0)));
   }
   CHECK(text_of(detect(swings)) == "");
   CHECK(frames_of(detect(jumps)) == Frames{40});
@@ -685,7 +629,7 @@ TEST_CASE("a flash in two parts is no cut") {
   for (int i = 0; i < 90; ++i) {
     const double light = i == 40 || i == 42 ? 0.98 : i == 41 ? 0.6 : 0;
     video.push_back(
-        draw([&](int x, int y) { return drawing::mix(scene.at(x, y + 11 * i), {235}, light); }));
+        drawn([&](int x, int y) { return drawing::mix(scene.at(x, y + 11 * i), {235}, light); }));
   }
   CHECK(text_of(detect(video)) == "");
 }
@@ -701,9 +645,9 @@ TEST_CASE("a pan over a sky of little contrast is no dissolve, a mixture of two 
     Video pan, dissolve;
     for (int i = 0; i < 90; ++i) {
       const double along = 1.5 * i, down = 0.3 * along;
-      pan.push_back(draw([&](int x, int y) { return sky(clouds, x + along, y + down); }));
+      pan.push_back(drawn([&](int x, int y) { return sky(clouds, x + along, y + down); }));
       const double share = std::clamp((i - 35) / 21.0, 0.0, 1.0);
-      dissolve.push_back(draw([&](int x, int y) {
+      dissolve.push_back(drawn([&](int x, int y) {
         return drawing::mix(sky(clouds, x + 0.2 * i, y), sky(others, x + 0.2 * i, y), share);
       }));
     }
@@ -722,7 +666,7 @@ TEST_CASE("a camera that comes from a grainy wall to something bright is no wipe
   for (const double grain : {10, 20}) {
     Video video;
     for (int i = 0; i < 90; ++i)
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         const int at = static_cast<int>(std::lround(x + 0.7 * i));
         if (at > 140) return Yuv{250, 128, 128};
         const double light = 90 + grain * grains[static_cast<std::size_t>(400 * y + at)];
@@ -737,7 +681,7 @@ TEST_CASE("grain that moves by a pixel after a while is no cut, another wall is"
   vfm::Random(3, vfm::Purpose::test).fill_uniform(grains);
   const auto add = [&](Video& video, std::uint64_t seed, int shift) {
     const Texture wall(seed, 40, {0, 0, 0});
-    const Frame frame = draw([&](int x, int y) {
+    const Frame frame = drawn([&](int x, int y) {
       const Yuv c = wall.at(x + shift, y);
       const double grain = 40 * grains[static_cast<std::size_t>(400 * y + x + shift)];
       return Yuv{90 + 0.1 * c.y + grain, 128 + 0.1 * c.u, 128 + 0.1 * c.v};
@@ -762,11 +706,11 @@ TEST_CASE(
     const double share = i < 50 ? 0 : i < 53 ? 0.5 + 0.22 * (i - 50) : 0.95 * std::pow(0.8, i - 52);
     const double left = share < 0.03 ? 0 : share;
     // By the time that it has cleared, hardly anything is where it was.
-    moves.push_back(draw([&](int x, int y) {
+    moves.push_back(drawn([&](int x, int y) {
       return drawing::mix(scene.at(x + 1.5 * i, y), fire.at(x + 3.0 * i, y), left);
     }));
     const Texture snow(2000 + static_cast<std::uint64_t>(i), 5);
-    restless.push_back(draw([&](int x, int y) {
+    restless.push_back(drawn([&](int x, int y) {
       return drawing::mix(drawing::mix(ground.at(x, y), snow.at(x, y), 0.8),
                           fire.at(x + 3.0 * i, y), left);
     }));
@@ -779,7 +723,7 @@ TEST_CASE("a title that comes and goes over a soft ground is no cut, another pag
   const Texture ground(3, 60);
   const auto show = [&](double light, bool bar, std::uint64_t page) {
     const Texture text(page, 3);
-    return draw([&, light, bar, page](int x, int y) {
+    return drawn([&, light, bar, page](int x, int y) {
       Yuv c = ground.at(x, y);
       c = {light + 0.08 * c.y, 120, 132};
       if (bar && x >= 6 && x < 84 && y >= 46 && y < 58) return Yuv{30, 160, 100};
@@ -807,8 +751,8 @@ TEST_CASE("a camera that swings fast is no cut, one that looks elsewhere at once
   double at = 0;
   for (int i = 0; i < 80; ++i) {
     if (i >= 30 && i < 39) at += kWidth * steps[i - 30];
-    swings.push_back(draw(scene.shifted(at, 0)));
-    jumps.push_back(draw(scene.shifted(i < 40 ? 0 : 0.38 * kWidth, 0)));
+    swings.push_back(drawn(scene.shifted(at, 0)));
+    jumps.push_back(drawn(scene.shifted(i < 40 ? 0 : 0.38 * kWidth, 0)));
   }
   CHECK(text_of(detect(swings)) == "");
   CHECK(frames_of(detect(jumps)) == Frames{40});
@@ -822,7 +766,7 @@ TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
       const Texture a(1), b(2);
       for (int i = 1; i <= length; ++i) {
         const double share = i / (length + 1.0);
-        video.push_back(draw([&](int x, int y) {
+        video.push_back(drawn([&](int x, int y) {
           const double along = way == WipeWay::right  ? x / double{kWidth}
                                : way == WipeWay::left ? 1 - x / double{kWidth}
                                : way == WipeWay::down ? y / double{kHeight}
@@ -832,7 +776,7 @@ TEST_CASE("a wipe is one change, whichever way it goes and however fast") {
         }));
       }
       for (int i = length + 1; i < 90; ++i)
-        video.push_back(draw(b.shifted(0.2 * i, 0)));
+        video.push_back(drawn(b.shifted(0.2 * i, 0)));
       const auto changes = detect(video);
       INFO("way " << static_cast<int>(way) << ", length " << length << ": " << text_of(changes));
       REQUIRE(changes.size() == 1);
@@ -851,7 +795,7 @@ TEST_CASE("a wipe from one soft picture to another is found") {
     Video video;
     for (int i = 0; i < 120; ++i) {
       const double edge = std::clamp((i - 49) / (length + 1.0), 0.0, 1.0) * kWidth;
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         return x < edge ? after.at(x + 0.1 * i, y) : before.at(x + 0.1 * i, y);
       }));
     }
@@ -868,7 +812,7 @@ TEST_CASE("a camera that swings from a dark wall to a light one is no wipe") {
   Video video;
   for (int i = 0; i < 100; ++i) {
     const double at = std::clamp(i - 40, 0, 12) / 12.0 * 1.2 * kWidth;
-    video.push_back(draw([&](int x, int y) {
+    video.push_back(drawn([&](int x, int y) {
       Yuv c = texture.at(x + at, y);
       c.y = 0.3 * c.y + (x + at > 1.1 * kWidth ? 150 : 10);
       c.u = x + at > 1.1 * kWidth ? 90 : 160;
@@ -884,7 +828,7 @@ TEST_CASE("bars that only one of two shots has do not hide a dissolve") {
   for (const int length : {4, 8, 24}) {
     Video video;
     for (int i = 0; i < 120; ++i)
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         const bool bar = y < 9 || y >= kHeight - 9;
         return drawing::mix(bar ? Yuv{0} : wide.at(x + 0.3 * i, y), full.at(x - 0.3 * i, y),
                             std::clamp((i - 50) / static_cast<double>(length), 0.0, 1.0));
@@ -903,7 +847,7 @@ TEST_CASE("black bars do not hide a cut") {
   const auto add = [&](std::uint64_t seed) {
     const Texture texture(seed);
     for (int i = 0; i < 30; ++i)
-      video.push_back(draw([&](int x, int y) {
+      video.push_back(drawn([&](int x, int y) {
         if (y < 20 || y >= 44) return Yuv{0};
         Yuv c = texture.at(x + 0.3 * i, y);
         c.y *= 0.4;
