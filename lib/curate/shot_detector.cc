@@ -183,14 +183,17 @@ bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k)
 }
 
 /// Whether frame f begins or ends a flash, a glitch, something that flew past: the scene before it
-/// is back soon, or the scene after it was there shortly before.
+/// is back soon, or the scene after it was there shortly before. What is between may be a shot.
 bool ShotDetector::interrupts(std::int64_t f) const {
   if (one_view(f) || swings(f)) return true;
-  for (int n = 1; n <= kReturn; ++n) {
-    if (same_around(f - 1, f, f + n)) return true;
+  for (int n = 1; n <= kReturn; ++n)
+    if (same_around(f - 1, f, f + n)) {
+      if (!is_short_shot(f, f + n)) return true;
+      break;
+    }
+  for (int n = 1; n <= kReturn; ++n)
     for (int later = 0; later < 3; ++later)
-      if (same_around(f - 1 - n, f, f + later)) return true;
-  }
+      if (same_around(f - 1 - n, f, f + later)) return !is_short_shot(f - n, f);
   return false;
 }
 

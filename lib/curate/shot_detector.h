@@ -104,6 +104,7 @@ class ShotDetector {
   bool same_restless(std::int64_t before, std::int64_t frame, std::int64_t after) const;
   bool one_view(std::int64_t frame) const;
   bool swings(std::int64_t frame) const;
+  bool is_short_shot(std::int64_t begin, std::int64_t end) const;
   bool begins_restless(std::int64_t frame) const;
   bool interrupts(std::int64_t frame) const;
   void judge_cut(std::int64_t frame);

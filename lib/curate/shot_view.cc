@@ -51,4 +51,17 @@ bool ShotDetector::swings(std::int64_t f) const {
   return false;
 }
 
+/// Whether frames [begin, end), behind which the scene before them goes on, are a shot though they
+/// are few: another picture, with something to see, that hardly changes. What flies past, flashes
+/// or explodes does.
+bool ShotDetector::is_short_shot(std::int64_t begin, std::int64_t end) const {
+  constexpr int kShortest = 5;
+  constexpr float kStill = 0.2f, kSeen = 12;
+  if (end - begin < kShortest || end >= frames_) return false;
+  for (std::int64_t i = begin; i < end; ++i)
+    if (ring_[slot(i)].deviation < kSeen || (i > begin && scores_[slot(i)].combined > kStill))
+      return false;
+  return true;
+}
+
 }  // namespace vfm::curate

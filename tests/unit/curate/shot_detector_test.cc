@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -208,15 +209,32 @@ TEST_CASE("where each frame is another picture, a cut is told by colours, and a 
   CHECK(text_of(detect(title)) == "");
 }
 
-TEST_CASE("a few foreign frames are an interruption, many a shot") {
-  for (const auto& [foreign, cuts] : {std::pair{1, 0}, {5, 0}, {20, 2}}) {
+TEST_CASE("one to four foreign frames are an interruption, more a shot if they hardly change") {
+  const Texture before(1), other(2), next(3);
+  // How many frames, what they show, and whether the scene goes on behind them.
+  struct Case {
+    int foreign;
+    std::function<Yuv(int i, int x, int y)> paint;
+    std::size_t cuts;
+  };
+  const auto shot = [&](int i, int x, int y) { return other.at(x + 0.1 * i, y); };
+  const auto flies = [&](int i, int x, int y) { return other.at(x + 24.0 * i, y); };
+  const auto changes = [&](int i, int x, int y) { return (i % 2 ? other : next).at(x, y); };
+  const auto plain = [](int, int, int) { return Yuv{200, 128, 128}; };
+  const std::vector<Case> cases = {{1, shot, 0},    {4, shot, 0},  {5, shot, 2},
+                                   {8, shot, 2},    {20, shot, 2}, {5, flies, 0},
+                                   {6, changes, 0}, {4, plain, 0}, {6, plain, 0}};
+  for (const Case& c : cases) {
     Video video;
     add_shot(video, 1, 30, 0.1);
-    add_shot(video, 2, foreign, 0.1);
-    const Texture texture(1);
+    for (int i = 0; i < c.foreign; ++i)
+      video.push_back(drawn([&](int x, int y) { return c.paint(i, x, y); }));
     for (int i = 30; i < 60; ++i)
-      video.push_back(drawn(texture.shifted(0.1 * i, 0.2 * i)));
-    CHECK(static_cast<int>(detect(video).size()) == cuts);
+      video.push_back(drawn(before.shifted(0.1 * i, 0.2 * i)));
+    const auto found = detect(video);
+    INFO("case " << &c - cases.data() << ": " << text_of(found));
+    CHECK(found.size() == c.cuts);
+    if (c.cuts == 2) CHECK(frames_of(found) == Frames{30, 30 + c.foreign});
   }
 }
 
