@@ -1,5 +1,5 @@
 // What cuDNN says to our graphs without a GPU: every tensor and operation, and the graph of them.
-// Whether an engine takes them is tests/kernels/emulation/cudnn_plans_test.cc.
+// Whether an engine takes them is emulation/cudnn_plans_test.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
