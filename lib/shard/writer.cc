@@ -2,7 +2,7 @@
 #include "shard/writer.h"
 
 #include <fcntl.h>
-#include <libtar.h>
+#include <tar.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -25,36 +26,32 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "index files are little-endian");
 
-constexpr std::size_t kBlock = T_BLOCKSIZE;
 // Blocks gather here; a member larger than the room left goes to the file directly.
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
-// libtar's callbacks get an int and no pointer. They run on the caller's thread, inside
-// tar_append_eof(), so the place to write to can be handed over beside them.
-thread_local std::string* t_sink = nullptr;
-
-ssize_t write_to_sink(int, const void* data, std::size_t size) {
-  t_sink->append(static_cast<const char*>(data), size);
-  return static_cast<ssize_t>(size);
-}
-
-int refuse_open(const char*, int, ...) {
-  return -1;
-}
-int ignore_close(int) {
-  return 0;
-}
-ssize_t refuse_read(int, void*, std::size_t) {
-  return -1;
-}
-
-tartype_t g_memory_type = {refuse_open, ignore_close, refuse_read, write_to_sink};
-
-struct CloseTar {
-  void operator()(TAR* tar) const { tar_close(tar); }
+/// The header of a member, as POSIX has it ("ustar Interchange Format").
+struct Header {
+  char name[kMaxName];
+  char mode[8];
+  char uid[8];
+  char gid[8];
+  char size[12];
+  char mtime[12];
+  char chksum[8];
+  char typeflag;
+  char linkname[100];
+  char magic[TMAGLEN];
+  char version[TVERSLEN];
+  char uname[32];
+  char gname[32];
+  char devmajor[8];
+  char devminor[8];
+  char prefix[155];
+  char rest[12];
 };
+static_assert(sizeof(Header) == kTarBlock);
 
-/// Zero-filled octal digits and a NUL, as POSIX asks; libtar's own functions pad with blanks.
+/// Zero-filled octal digits and a NUL.
 void set_octal(char* field, std::size_t width, std::uint64_t value) {
   field[width - 1] = '\0';
   for (std::size_t i = width - 1; i-- > 0; value >>= 3)
@@ -70,7 +67,7 @@ SampleView view_of(const Sample& sample) {
 }
 
 std::uint64_t padded(std::uint64_t size) {
-  return (size + kBlock - 1) / kBlock * kBlock;
+  return (size + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
 
 }  // namespace
@@ -101,7 +98,7 @@ void check_sample(const SampleView& sample) {
 std::uint64_t sample_bytes(const SampleView& sample) {
   std::uint64_t bytes = 0;
   for (const MemberView& member : sample.members)
-    bytes += kBlock + padded(member.data.size());
+    bytes += kTarBlock + padded(member.data.size());
   return bytes;
 }
 
@@ -115,11 +112,7 @@ std::string dali_index_path(const std::string& tar) {
 
 struct Writer::State {
   State(const std::string& path, const WriterOptions& opts) : options(opts), file(path) {
-    TAR* handle = nullptr;
-    if (tar_fdopen(&handle, -1, path.c_str(), &g_memory_type, O_WRONLY, 0, 0) != 0)
-      fail_output(errno, "cannot create '{}'", path);
-    tar.reset(handle);
-    buffer.reserve(kBuffer + kBlock);
+    buffer.reserve(kBuffer + kTarBlock);
     prepare_header();
   }
 
@@ -134,7 +127,7 @@ struct Writer::State {
 
   WriterOptions options;
   io::AtomicFile file;
-  std::unique_ptr<TAR, CloseTar> tar;
+  Header header{};
   std::string buffer;  // blocks not yet in the file
   Hasher hasher;
   std::vector<std::string> extensions;     // of every sample of this shard
@@ -165,11 +158,8 @@ bool Writer::State::has_key(std::string_view key) const {
   return dali.find(fmt::format(" {}.{}", key, extensions.front())) != std::string::npos;
 }
 
-/// Fills the header with what is the same for every member, by libtar, and sums it up.
+/// Fills the header with what is the same for every member, and sums it up.
 void Writer::State::prepare_header() {
-  tar_header& header = tar->th_buf;
-  std::memset(&header, 0, sizeof header);
-  // Not th_set_user and th_set_group: they ask the user database.
   set_octal(header.mode, sizeof header.mode, 0644);
   set_octal(header.uid, sizeof header.uid, 0);
   set_octal(header.gid, sizeof header.gid, 0);
@@ -177,16 +167,17 @@ void Writer::State::prepare_header() {
   set_octal(header.mtime, sizeof header.mtime, 0);
   set_octal(header.devmajor, sizeof header.devmajor, 0);
   set_octal(header.devminor, sizeof header.devminor, 0);
-  th_set_type(tar.get(), S_IFREG);
-  th_finish(tar.get());
-  header_sum = static_cast<unsigned>(th_crc_calc(tar.get()));
+  header.typeflag = REGTYPE;
+  std::memcpy(header.magic, TMAGIC, TMAGLEN);
+  std::memcpy(header.version, TVERSION, TVERSLEN);
+  std::memset(header.chksum, ' ', sizeof header.chksum);
+  const auto* first = reinterpret_cast<const unsigned char*>(&header);
+  header_sum = std::accumulate(first, first + sizeof header, 0U);
 }
 
 /// Name, size and sum are all that differs, so the sum is corrected instead of recomputed over the
 /// block: this and not the data is what small members cost.
 void Writer::State::write_header(std::string_view name, std::uint64_t size) {
-  tar_header& header = tar->th_buf;
-  // Not th_set_path: it keeps 99 bytes of a name of 100.
   std::memset(header.name, 0, sizeof header.name);
   std::memcpy(header.name, name.data(), name.size());
   set_octal(header.size, sizeof header.size, size);
@@ -197,9 +188,7 @@ void Writer::State::write_header(std::string_view name, std::uint64_t size) {
     sum += static_cast<unsigned>(digit - '0');
   set_octal(header.chksum, sizeof header.chksum - 1, sum);
   header.chksum[sizeof header.chksum - 1] = ' ';
-  // Not th_write, which recomputes the sum.
-  static_assert(offsetof(tar_header, gnu_longname) == kBlock);
-  buffer.append(reinterpret_cast<const char*>(&header), kBlock);
+  buffer.append(reinterpret_cast<const char*>(&header), kTarBlock);
 }
 
 void Writer::State::flush() {
@@ -232,11 +221,11 @@ void Writer::State::put(std::string_view data) {
 }
 
 void Writer::State::write_member(std::string_view name, std::string_view data) {
-  if (buffer.size() + kBlock > kBuffer) flush();
+  if (buffer.size() + kTarBlock > kBuffer) flush();
   write_header(name, data.size());
   put(data);
   buffer.append(padded(data.size()) - data.size(), '\0');
-  bytes += kBlock + padded(data.size());
+  bytes += kTarBlock + padded(data.size());
 }
 
 Writer::Writer(const std::string& path, const WriterOptions& options) {
@@ -264,7 +253,9 @@ void Writer::add(const SampleView& sample) {
   for (const MemberView& member : sample.members) {
     name.assign(sample.key).append(".").append(member.extension);
     if (&member != &sample.members.front()) s.dali += ' ';
-    s.dali.append(member.extension).append(" ").append(fmt::format_int(s.bytes + kBlock).c_str());
+    s.dali.append(member.extension)
+        .append(" ")
+        .append(fmt::format_int(s.bytes + kTarBlock).c_str());
     s.dali.append(" ").append(fmt::format_int(member.data.size()).c_str());
     s.dali.append(" ").append(name);
     s.write_member(name, member.data);
@@ -286,8 +277,7 @@ Json Writer::finish() {
   State& s = *state_;
   const std::string path = s.file.path();
   if (s.offsets.empty()) fail("shard '{}' would be empty", path);
-  t_sink = &s.buffer;
-  if (tar_append_eof(s.tar.get()) != 0) fail_output(errno, "cannot write '{}'", path);
+  s.buffer.append(2 * kTarBlock, '\0');
   s.flush();
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
     fail_errno(errno, "cannot replace '{}'", path);

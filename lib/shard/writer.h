@@ -26,8 +26,8 @@ struct WriterOptions {
   bool dali_index = true;     ///< X.idx
 };
 
-/// Longest name of a member, KEY.EXTENSION, and one more than the largest member: libtar, and so
-/// DALI, keeps sizes in an int.
+/// Longest name of a member, KEY.EXTENSION, and one more than the largest member: libtar, by which
+/// DALI reads, keeps sizes in an int.
 constexpr std::size_t kMaxName = 100;
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 31;
 
