@@ -11,7 +11,7 @@
 
 using namespace vfm;
 using namespace vfm::cards;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("cpu is as many workers as it is named, each a card of its own") {
   const std::vector<Card> cards = find_cards({"cpu", "cpu", "cpu"});

@@ -201,6 +201,6 @@ TEST_CASE("nothing is left of an estimate, whether or not its work fails") {
   CHECK_THROWS_WITH(trial.tell({"a.tar"}), "it broke");
   CHECK_FALSE(std::filesystem::exists(std::filesystem::path(trial.output).parent_path()));
   trial.work = [](Progress&) {};
-  CHECK_THROWS_WITH(trial.tell({"a.tar"}), Catch::Matchers::Contains("could be used"));
+  CHECK_THROWS_WITH(trial.tell({"a.tar"}), Catch::Contains("could be used"));
   CHECK_THROWS_WITH(trial.tell({"a.mp4"}), "no shards in the input");
 }

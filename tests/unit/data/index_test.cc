@@ -14,7 +14,7 @@
 
 using namespace vfm;
 using namespace vfm::data;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

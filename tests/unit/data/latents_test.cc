@@ -17,7 +17,7 @@
 
 using namespace vfm;
 using namespace vfm::data;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 using namespace vfm;
 using namespace vfm::dataset;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

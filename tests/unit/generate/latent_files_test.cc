@@ -10,7 +10,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("a latent and a state come back as they were, for their own address alone") {
   const TemporaryFolder folder;

@@ -148,7 +148,7 @@ TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
   const auto refused = [](const SampleChoice& choice, bool autoregressive, Sampler own) {
     return usage_error([&] { choice.check_for(autoregressive, own); });
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK_NOTHROW(SampleChoice().check_for(true, Sampler::heun));
   CHECK_NOTHROW(SampleChoice().check_for(false, Sampler::flow));
   CHECK_NOTHROW(SampleChoice{.steps = 3, .sigma_max = 2}.check_for(false, Sampler::heun));
@@ -186,7 +186,7 @@ TEST_CASE("what is chosen of sampling goes before the model's own, and must go w
   const SampleOptions some =
       SampleChoice{.steps = 3, .sigma_min = 0.5, .sigma_max = 0.6, .guidance = 0}.over(own);
   CHECK((some.steps == 3 && some.guidance == 0 && some.sigma_min == 0.5 && some.sigma_max == 0.6));
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_max = 0.01}.over(own)); }),
              Contains("sigma_max 0.01 does not go with the model's own sigma_min 0.01"));
   CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_min = 80}.over(own)); }),

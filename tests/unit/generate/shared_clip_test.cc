@@ -22,7 +22,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

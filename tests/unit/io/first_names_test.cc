@@ -39,5 +39,5 @@ TEST_CASE("the first name of a key is known, however many there are, and no file
 TEST_CASE("where no temporary file can be made it is said") {
   FirstNames names("/nowhere", 1);
   names.put("a", "a");
-  CHECK_THROWS_WITH(names.put("b", "b"), Catch::Matchers::Contains("'/nowhere'"));
+  CHECK_THROWS_WITH(names.put("b", "b"), Catch::Contains("'/nowhere'"));
 }

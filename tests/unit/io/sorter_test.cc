@@ -59,9 +59,9 @@ TEST_CASE(
   CHECK(all_of(sorter) == records);  // and once more
   CHECK((ScratchFile::disk_bytes() > before) == (kib < 4096));
   CHECK(std::filesystem::is_empty(folder.path));
-  CHECK_THROWS_WITH(sorter.add("late"), Catch::Matchers::Contains("records come after"));
+  CHECK_THROWS_WITH(sorter.add("late"), Catch::Contains("records come after"));
   Sorter other(folder.path, 64 << 10);
-  CHECK_THROWS_WITH(other.add(std::string(17 << 10, 'x')), Catch::Matchers::Contains("too long"));
+  CHECK_THROWS_WITH(other.add(std::string(17 << 10, 'x')), Catch::Contains("too long"));
   CHECK(all_of(other).empty());
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a scratch file that cannot be made says where") {
   ScratchFile file("/nowhere/at all");
   file.append("little");
   CHECK_THROWS_WITH(file.append(std::string(1 << 20, 'x')),
-                    Catch::Matchers::Contains("'/nowhere/at all': No such file or directory"));
+                    Catch::Contains("'/nowhere/at all': No such file or directory"));
 }
 
 TEST_CASE("fields come back, and those that are ordered are so as bytes") {

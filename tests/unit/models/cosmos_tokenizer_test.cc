@@ -24,7 +24,7 @@
 
 using namespace vfm;
 using namespace vfm::models;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {

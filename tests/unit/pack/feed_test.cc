@@ -7,7 +7,7 @@
 
 using namespace vfm;
 using namespace vfm::pack;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("a sample's split is what it says itself, and its shard's record agrees") {
   ClipShard shard;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "support/usage_error.h"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using vfm::parse_json;
 using vfm::text::JsonSchema;
 using vfm::text::parse_answer;

@@ -394,7 +394,7 @@ TEST_CASE("a stage on one folder does without the numbers of a run on several") 
   CHECK(settled("", {two.b, two.a}).recipe.data.weights == std::vector<double>{3, 1});
   CHECK(settled("data.repeats", {}).recipe.data.weights.empty());
   CHECK_THAT(usage_error([&] { settled("data.weights", {two.b}); }),
-             Catch::Matchers::Contains("'data.weights' is for several folders of data"));
+             Catch::Contains("'data.weights' is for several folders of data"));
 }
 
 TEST_CASE("what a run sees of each folder is known beforehand") {

@@ -16,7 +16,7 @@
 
 using namespace vfm;
 using namespace vfm::train;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 
