@@ -68,6 +68,15 @@ AvFormats av_formats(PixelLayout layout) {
   return {AV_PIX_FMT_RGB24, AV_PIX_FMT_RGBA};
 }
 
+// In the units of its stream; 0 where the container does not say.
+std::int64_t duration_of(const AVFrame& av) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)  // FFmpeg 6
+  return av.duration;
+#else
+  return av.pkt_duration;
+#endif
+}
+
 // What a picture says of itself, wherever its samples are.
 Frame said_by(const AVFrame& av) {
   Frame said;
@@ -77,7 +86,7 @@ Frame said_by(const AVFrame& av) {
   said.interlaced = av.interlaced_frame != 0;
   said.top_first = av.top_field_first != 0;
   said.pts = av.best_effort_timestamp;
-  said.duration = std::max<std::int64_t>(0, av.pkt_duration);
+  said.duration = std::max<std::int64_t>(0, duration_of(av));
   return said;
 }
 
