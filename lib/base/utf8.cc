@@ -59,15 +59,30 @@ std::string no_utf8_message(std::string_view name) {
   return "the name '" + shown + "' is not in UTF-8, as names in records must be; rename it";
 }
 
+unsigned character_number(std::string_view text) {
+  const std::size_t bytes = utf8_character(text);
+  const unsigned first = byte_at(text, 0);
+  unsigned number = bytes < 2 ? first : first & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i)
+    number = number << 6 | (byte_at(text, i) & 0x3fU);
+  return number;
+}
+
+std::size_t turning_character(std::string_view text) {
+  const std::size_t bytes = utf8_character(text);
+  const unsigned number = character_number(text);
+  const bool turns = number == 0x061c || number == 0x200e || number == 0x200f ||
+                     (number >= 0x202a && number <= 0x202e) ||
+                     (number >= 0x2066 && number <= 0x2069);
+  return turns ? bytes : 0;
+}
+
 std::size_t steering_character(std::string_view text) {
-  const unsigned first = byte_at(text, 0), second = byte_at(text, 1), third = byte_at(text, 2);
-  if (text.empty()) return 0;
-  if (first < 0x20 || first == 0x7f) return 1;
-  if (first == 0xc2 && second >= 0x80 && second <= 0x9f) return 2;
-  if (first != 0xe2) return 0;
-  const bool lines_and_turns = second == 0x80 && third >= 0xa8 && third <= 0xae;
-  const bool isolates = second == 0x81 && third >= 0xa6 && third <= 0xa9;
-  return lines_and_turns || isolates ? 3 : 0;
+  const std::size_t bytes = utf8_character(text);
+  const unsigned number = character_number(text);
+  const bool control = number < 0x20 || (number >= 0x7f && number <= 0x9f);
+  const bool line = number == 0x2028 || number == 0x2029;
+  return control || line ? bytes : turning_character(text);
 }
 
 }  // namespace vfm

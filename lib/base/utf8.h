@@ -23,9 +23,15 @@ bool is_utf8(std::string_view text);
 /// Of a name that is no UTF-8: says so, with the bytes that are none as \xE9, and what to do.
 std::string no_utf8_message(std::string_view name);
 
-/// How many bytes of `text` are a first character that ends a line, steers a terminal or turns the
-/// direction of writing: controls (C0, DEL, C1), U+2028, U+2029, U+202A to U+202E, U+2066 to
-/// U+2069; 0: it does none of that.
+/// The number of the first character of `text`, which is one: 0x202e of U+202E.
+unsigned character_number(std::string_view text);
+
+/// How many bytes of `text` are a first character that is nothing but a mark by which the direction
+/// of writing turns: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069; 0: it is none.
+std::size_t turning_character(std::string_view text);
+
+/// The same of one that ends a line, steers a terminal or turns the direction of writing: controls
+/// (C0, DEL, C1), U+2028, U+2029, and those above.
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

@@ -12,4 +12,8 @@ namespace vfm::cli {
 /// that expects another encoding obeys some of these.
 std::string harmless(std::string_view text);
 
+/// `text` without the middle of each word of more than 1 KiB, and of all that is more than 4 KiB:
+/// no file has a longer name, and nobody reads more. Says how much is left out.
+std::string shortened(std::string_view text);
+
 }  // namespace vfm::cli

@@ -26,10 +26,10 @@
 #include "base/progress.h"
 #include "base/run_end.h"
 #include "base/stop.h"
-#include "base/utf8.h"
 #include "cli/completion.h"
 #include "cli/harmless.h"
 #include "cli/meter.h"
+#include "cli/named_files.h"
 #include "cli/options.h"
 #include "cli/signals.h"
 #include "cli/version.h"
@@ -62,7 +62,7 @@ void write_words(std::string_view lines) {
 }
 
 void print_message(LogLevel, std::string_view message) {
-  write_words(fmt::format("{}: {}\n", g_program, harmless(message)));
+  write_words(fmt::format("{}: {}\n", g_program, harmless(shortened(message))));
 }
 
 /// Standard descriptors that are closed stay without use: the next file that is opened would get
@@ -178,20 +178,6 @@ void check_lists(const CLI::App& app, int argc, char** argv) {
   }
 }
 
-/// Records name the folders and files that options name. Throws Error{usage} for a name that is no
-/// UTF-8.
-void check_names(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string type = option->get_type_name();
-    // CLI11 puts checks behind the word. A SOURCE may be model:DIR.
-    if (type.find("DIR") == std::string::npos && !type.starts_with("FILE") &&
-        !type.starts_with("PATH") && !type.starts_with("RUN") && !type.starts_with("SOURCE"))
-      continue;
-    for (const std::string& name : option->results())
-      if (!is_utf8(name)) fail_usage("{}: {}", option->get_name(), no_utf8_message(name));
-  }
-}
-
 /// The page of --share-report. That it cannot be written is no fault of the records: their stream
 /// ends, with the status that this gives.
 int end_watch(Meter& meter, int status) {
@@ -294,7 +280,7 @@ int run(int argc, char** argv, Tool& tool) {
     add_common_options(app, common);
     check_lists(app, argc, argv);
     app.parse(argc, argv);
-    check_names(app);
+    check_named_files(app);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return finish(0);

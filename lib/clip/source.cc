@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,15 @@ bool ends_batch(const ClipSource& source, std::uint64_t weight, std::uint64_t le
   const std::uint64_t drawn = std::stoull(source.hash.substr(0, 8), nullptr, 16);
   return static_cast<double>(drawn) * static_cast<double>(least) <
          static_cast<double>(weight) * 0x1p32;
+}
+
+/// It is meant for the videos in it.
+void refuse_folder(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return;
+  fail_as(Cause::open,
+          "'{}' is a folder, not a video; for the videos in it: find '{}' -type f | vfm-clip ...",
+          path, path);
 }
 
 }  // namespace
@@ -107,6 +117,7 @@ ClipItem ClipItems::classify(const io::Record& record) {
   bool moves = false;
   try {
     path = source.path = record.path();
+    refuse_folder(path);
     const bool video = image_extension(path).empty();
     if (spans_ && video && !take_spans(source)) return without_spans(path);
     if (!identify_) return {Kind::video, {std::move(source)}, {}, {}};

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/log.h"
@@ -49,6 +50,7 @@ void wait_for_other(const std::string& target) {
 /// Opens the temporary file, or makes it. Where others may write to the folder, too, anything may
 /// stand under its name, and a link would have another file emptied.
 File open_temporary(const std::string& temporary, const std::string& target) {
+  refuse_address(target);
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = ::open(temporary.c_str(), kFlags, 0666);
   const int error = fd < 0 ? errno : 0;

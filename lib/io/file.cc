@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
@@ -35,7 +36,8 @@ void wait_until_readable(int fd) {
 }
 
 /// For the system a name ends at a NUL, so it would open another file. JSON can hold such a name.
-void refuse_nul(const std::string& path) {
+void refuse_no_name(const std::string& path) {
+  refuse_address(path);
   const std::size_t nul = path.find('\0');
   if (nul == std::string::npos) return;
   fail_as(Cause::open, "cannot open '{}\\0{}': no name of a file holds a NUL", path.substr(0, nul),
@@ -69,7 +71,7 @@ File& File::operator=(File&& other) noexcept {
 }
 
 File File::open_read(const std::string& path) {
-  refuse_nul(path);
+  refuse_no_name(path);
   // A pipe without a writer is opened at once; the wait comes after, where a stop is seen.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
@@ -83,7 +85,7 @@ File File::open_read(const std::string& path) {
 }
 
 File File::open_regular(const std::string& path) {
-  refuse_nul(path);
+  refuse_no_name(path);
   struct stat info {};
   // Before it is opened: what that does to a pipe or a device cannot be undone.
   if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
@@ -204,6 +206,7 @@ std::string hash_file(File& file) {
 }
 
 void make_directories(const std::string& path) {
+  refuse_address(path);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) fail_output(error.value(), "cannot create directory '{}'", path);
@@ -246,12 +249,7 @@ std::string join_path(std::string_view directory, std::string_view name) {
 }
 
 bool is_url(std::string_view path) {
-  const std::size_t colon = path.find("://");
-  if (colon == 0 || colon == std::string_view::npos) return false;
-  for (const char c : path.substr(0, colon))
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '+' && c != '-' && c != '.')
-      return false;
-  return true;
+  return !url_scheme(path).empty();
 }
 
 }  // namespace vfm::io

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/input_limits.h"
 #include "base/utf8.h"
 #include "io/file.h"
 
@@ -64,11 +66,8 @@ std::string without_steering(const std::string& line) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     const std::size_t bytes = steering_character(std::string_view(line).substr(i));
     if (bytes == 0) continue;
-    unsigned code = static_cast<unsigned char>(line[i]);
-    if (bytes > 1) code &= bytes == 2 ? 0x1fU : 0x0fU;
-    for (std::size_t k = 1; k < bytes; ++k)
-      code = code << 6 | (static_cast<unsigned char>(line[i + k]) & 0x3fU);
-    out.append(line, done, i - done).append(fmt::format("\\u{:04x}", code));
+    const unsigned number = character_number(std::string_view(line).substr(i));
+    out.append(line, done, i - done).append(fmt::format("\\u{:04x}", number));
     done = i + bytes;
     i = done - 1;
   }
@@ -119,15 +118,36 @@ std::vector<std::string> column_tars(const Record& shard) {
   return tars;
 }
 
+namespace {
+
+/// Why what a record names cannot be read, where that is an address.
+std::string refused_address(const Record& record) {
+  const std::string path = get_string(record.json, "path").value_or("");
+  if (record.kind != "shard") return no_video_message(path, input_limits().protocols);
+  std::string refused = no_file_message(path);
+  if (const auto columns = record.json.find("columns"); columns != record.json.end())
+    for (const Json& column : *columns)
+      if (refused.empty()) refused = no_file_message(column.get<std::string>());
+  return refused;
+}
+
+}  // namespace
+
 ManifestReader::ManifestReader(std::vector<std::string> arguments, OnFault on_bad)
     : lines_(std::move(arguments), is_manifest_file), on_bad_(std::move(on_bad)) {}
 
 std::optional<Record> ManifestReader::next() {
   while (const auto line = lines_.next()) {
     try {
-      if (line->as_is) return bare_path(line->text, line->where);
-      if (line->error.empty()) return parse_record(line->text, line->where);
-      on_bad_({line->where, line->error, Cause::line});
+      if (!line->error.empty()) {
+        on_bad_({line->where, line->error, Cause::line});
+        continue;
+      }
+      Record record =
+          line->as_is ? bare_path(line->text, line->where) : parse_record(line->text, line->where);
+      const std::string refused = refused_address(record);
+      if (refused.empty()) return record;
+      on_bad_({get_string(record.json, "path").value_or(line->where), refused, Cause::refused});
     } catch (const Error& error) {
       on_bad_({line->where, error, Cause::line});
     }

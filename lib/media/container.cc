@@ -165,17 +165,6 @@ void add_with_needs(std::string& list, const std::string& name) {
 
 }  // namespace
 
-std::string url_scheme(std::string_view name) {
-  const std::size_t colon = name.find("://");
-  if (colon == 0 || colon == std::string_view::npos) return "";
-  std::string scheme(name.substr(0, colon));
-  for (char& c : scheme) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '+' && c != '-' && c != '.') return "";
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return scheme;
-}
-
 std::string allowed_protocols(const std::string& scheme) {
   std::string list;
   // Who gives a web address means the web: one may lead to the other.

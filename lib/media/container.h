@@ -14,9 +14,6 @@
 
 namespace vfm::media {
 
-/// "https" of "https://...", in lower case; "" for a path ("concat:a|b" is one too).
-std::string url_scheme(std::string_view name);
-
 /// The protocols, comma separated, that the input with this scheme may use; a name that FFmpeg does
 /// not know when there are none. For AVFormatContext's and avio_open2's protocol_whitelist.
 std::string allowed_protocols(const std::string& scheme);

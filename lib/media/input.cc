@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/input_limits.h"
 #include "base/stop.h"
@@ -175,18 +176,9 @@ void Input::open_file(const std::string& path) {
 
 void Input::open_url(const std::string& scheme) {
   remote_ = true;
-  if (scheme != "http" && scheme != "https" && !input_limits().allows(scheme)) {
-    try {
-      check_protocol(scheme);
-    } catch (const Error&) {
-      fail_as(Cause::refused, "cannot open '{}': '{}' is no protocol that is read here",
-              source_.name, scheme);
-    }
-    fail_as(
-        Cause::refused,
-        "cannot open '{}': only files, http and https are opened; allow others with --protocols {}",
-        source_.name, scheme);
-  }
+  if (const std::string refused = no_video_message(source_.name, input_limits().protocols);
+      !refused.empty())
+    fail_as(Cause::refused, "{}", refused);
   if (is_session(scheme)) return;
   AVDictionary* options = nullptr;
   av_dict_set(&options, "protocol_whitelist", format_->protocol_whitelist, 0);

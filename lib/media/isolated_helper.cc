@@ -17,6 +17,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/address.h"
 #include "base/input_limits.h"
 #include "base/own_program.h"
 #include "base/run_end.h"

@@ -32,13 +32,22 @@ bool stays_inside(const std::string& name) {
          std::find(path.begin(), path.end(), std::filesystem::path("..")) == path.end();
 }
 
+bool has_tars(const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    if (entry.path().extension() == ".tar") return true;
+  return false;
+}
+
 /// Calls use() with the name and the record of each shard.
 template <class Use>
 void for_each_planned(const std::string& directory, const Use& use) {
   const std::string plan_path = io::join_path(directory, "plan.json");
   try {
     if (!io::file_exists(io::join_path(directory, "dataset.json")))
-      fail("it has no dataset.json, which vfm-shard writes last");
+      fail(
+          "it has no dataset.json, which vfm-shard writes last{}",
+          has_tars(directory) ? "; for the shards in it name them: '" + directory + "'/*.tar" : "");
     const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
     for (const Json& shard : plan.at("shards")) {
       const std::string name = need_string(shard, "path", "the plan");

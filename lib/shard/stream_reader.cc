@@ -283,8 +283,6 @@ bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
 }
 
 io::File open_tar(const std::string& path) {
-  if (io::is_url(path))
-    fail("'{}' is a URL, and shards are only read from files: download it first", path);
   return io::File::open_regular(path);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "io/file.h"
 #include "train/kind.h"
@@ -228,6 +229,10 @@ std::vector<Setting> read_settings(const std::string& path,
   }
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));
+  for (const Setting& setting : settings)
+    for (const std::string& value : setting.values)
+      if (const std::string refused = no_file_message(value); !refused.empty())
+        fail_usage("'{}' in {}: {}", setting.key, setting.where, refused);
   return settings;
 }
 

@@ -143,7 +143,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   for log in col/caption-errors.jsonl col/embed-errors.jsonl set/errors.jsonl lat/errors.jsonl; do
     [ "$(wc -l <$log)" -eq 2 ]
     grep -q "'f.tar' is a pipe or a device" $log
-    grep -q "'http://127.0.0.1:9/x.tar' is a URL, and shards are only read from files: download it first" $log
+    grep -q "'http://127.0.0.1:9/x.tar' is an address, and vfm has only files and folders of this machine here" $log
   done
   [ "$(keys lat/train/good.tar)" = "k1 k2 k3 k4 k5 " ]
 }

@@ -109,8 +109,9 @@ watched() {
 
 @test "addresses: http(s) only, unless another is named" {
   read -r tcp udp <hits.ports
-  watched vfm-clip -o out "rtsp://127.0.0.1:$tcp/x" "rtp://127.0.0.1:$udp" "ftp://127.0.0.1:$tcp/x.mp4" \
-    "concat://$PWD/secret.mp4" "data://text/plain,x" "nosuch://x"
+  printf '%s\n' "rtsp://127.0.0.1:$tcp/x" "rtp://127.0.0.1:$udp" "ftp://127.0.0.1:$tcp/x.mp4" \
+    "concat://$PWD/secret.mp4" "data://text/plain,x" "nosuch://x" >list.jsonl
+  watched vfm-clip -o out list.jsonl
   [ "$status" -eq 1 ]
   [ "$(grep -c 'only files, http and https are opened; allow others with --protocols' out/errors.jsonl)" -eq 5 ]
   grep -q "'nosuch' is no protocol" out/errors.jsonl

@@ -226,7 +226,7 @@ frames_of() {
   [ "$(sed 's/.*"input":"\([^"]*\)".*/\1/' out/errors.jsonl | tr '\n' ' ')" = "truncated.mp4 empty.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts " ]
   [[ "$stderr" = *"'empty.mp4' is empty"* ]]
   [[ "$stderr" = *"'audio.mp4' has no video stream"* ]]
-  [[ "$stderr" = *"cannot open 'folder.mp4': Is a directory"* ]]
+  [[ "$stderr" = *"'folder.mp4' is a folder, not a video"* ]]
   [[ "$stderr" = *"cannot open 'missing.mp4': No such file or directory"* ]]
   # Its good parts are there, and how much was bad is said.
   grep -q '"corrupt": [1-9]' out/"$(sed 's/.*"path":"out\/\([0-9a-f]*\)-.*/\1/' <<<"${lines[1]}").json"

@@ -1,0 +1,31 @@
+// Names that are addresses ("s3://bucket/a.tar"), and what may be done with them.
+//
+// The rule of the house: outputs, and all inputs but videos and pictures, are files and folders of
+// this machine. The system would take "s3://bucket/x" for a path, and make the folder "s3:".
+// So options and arguments are asked at the door (cli/named_files.h), records where they are read
+// (io/manifest.h), recipes in train/recipe_file.h, and what comes in otherwise where it is opened
+// or made (io/file.h). "./s3://bucket/x" is a path.
+// Thread-safety: pure functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vfm {
+
+/// "https" of "https://...", in lower case; "" for a path ("concat:a|b" is one too).
+std::string url_scheme(std::string_view name);
+
+/// Of an address, why it names no file or folder of this machine, and what to do; "" for a path.
+std::string no_file_message(std::string_view name);
+
+/// Of an address that no video or picture is read from, why, and what to do; "" for a path, for
+/// http, https and file, and for those of `protocols` (InputLimits::protocols).
+std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
+
+/// Throws Error, of cause refused, for an address: whatever opens or makes files asks this.
+void refuse_address(std::string_view name);
+
+}  // namespace vfm
