@@ -18,7 +18,7 @@ namespace vfm {
 namespace {
 
 constexpr std::uint64_t kTurnsALook = 10;  // for programs that are stopped
-constexpr int kLooksUntilTold = 4;         // two seconds
+constexpr int kLooksUntilPassed = 4;       // two seconds
 
 double in_seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(static_cast<std::int64_t>(nanoseconds)) * 1e-9;
@@ -116,25 +116,36 @@ void PipeBoard::look_for_dead() {
     log_warning("{}", words);
 }
 
-/// What is to be said of programs that are stopped and have slots, while this one waits for one
-/// that is not there. As it goes by looks, a pipe that is stopped as a whole says nothing when it
-/// goes on.
+/// Passes by programs that are stopped and have slots, while this one waits for one that is not
+/// there: what is to be said of them. As it goes by looks, a pipe that is stopped as a whole loses
+/// none when it goes on.
 std::vector<std::string> PipeBoard::look_for_stopped() {
   std::vector<std::string> words;
   stopped_looks_.resize(kPipeRecords);
   const PipeRecord& own = map_->own();
-  const bool lacks = slots() == kNone || (own.held < own.most && map_->free() <= 0);
+  const bool of_make = slots() == kNone;
+  const bool lacks = of_make || (own.held < own.most && map_->free() <= 0);
   for (std::size_t i = 0; i < kPipeRecords; ++i) {
-    const PipeRecord& r = map_->file().records[i];
+    PipeRecord& r = map_->file().records[i];
     const std::int64_t pid = r.pid;
-    const bool keeps = lacks && counts(r) && r.held > 0 && is_stopped(pid);
-    stopped_looks_[i] = keeps ? stopped_looks_[i] + 1 : 0;
-    if (stopped_looks_[i] == kLooksUntilTold)
-      words.push_back(vfm::format(
-          "{} (process {}) is stopped and keeps {} of the shared slots; 'kill -CONT {}' lets it go "
-          "on",
-          pipe_name_text(r.name), pid, r.held.load(), pid));
+    const int keeps = !lacks || !counts(r) ? 0 : of_make ? r.held.load() : map_->slots_of(r);
+    stopped_looks_[i] = keeps > 0 && is_stopped(pid) ? stopped_looks_[i] + 1 : 0;
+    if (of_make ? stopped_looks_[i] != kLooksUntilPassed : stopped_looks_[i] < kLooksUntilPassed)
+      continue;
+    const std::string name = vfm::format("{} (process {})", pipe_name_text(r.name), pid);
+    if (of_make) {
+      words.push_back(
+          vfm::format("{} is stopped and keeps {} of make's slots; 'kill -CONT {}' lets it go on",
+                      name, keeps, pid));
+      continue;
+    }
+    map_->pass_by(r);
+    stopped_looks_[i] = 0;
+    words.push_back(
+        vfm::format("{} is stopped: others have its {} of the shared slots until 'kill -CONT {}'",
+                    name, keeps, pid));
   }
+  if (!words.empty() && map_->free() > 0) map_->call_next();
   return words;
 }
 
@@ -152,9 +163,20 @@ void PipeBoard::add_waiting(Use use, int by) {
 
 void PipeBoard::release() noexcept {
   const std::lock_guard lock(map_->mutex());
+  // One that others took while this program was stopped is theirs.
+  if (map_->slots_of(map_->own()) >= map_->own().held) map_->give_slot();
   add_held(-1);
-  map_->give_slot();
   map_->call_next();
+}
+
+bool PipeBoard::owes() const {
+  PipeRecord& own = map_->own();
+  if (own.passed_by.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(map_->mutex());
+  own.passed_by = 0;  // before it is counted: who takes one then says so again
+  const bool owes = map_->slots_of(own) < own.held;
+  if (owes) own.passed_by = 1;
+  return owes;
 }
 
 bool PipeBoard::wanted() const {
@@ -217,7 +239,9 @@ std::vector<StageState> PipeBoard::stages() const {
   for (const PipeRecord& record : map_->file().records)
     if (record.used != 0) {
       found.emplace_back(record.place, read_record(record));
-      found.back().second.self = &record == &map_->own();
+      StageState& stage = found.back().second;
+      stage.self = &record == &map_->own();
+      if (slots() != kNone) stage.held = std::min(stage.held, map_->slots_of(record));
     }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -10,9 +10,11 @@
 // A slot is a word of the file with the number of the program that has it, taken and given by one
 // atomic exchange: no lock, so no program can hold the others up, and a kill in between leaves
 // nothing half done. Where a program is in the pipe follows from the pipes that it reads and
-// writes. A program that is stopped (SIGSTOP) keeps the slots that it has; one that it could have,
-// it loses to the others after 50 ms. The others say so when it has kept slots for two seconds that
-// they wait for. A program has the file's lock while it joins, for microseconds. Stopped then, it
+// writes. A program that is stopped (SIGSTOP) loses slots that it could have to the others after
+// 50 ms, and those that it has when others have waited for two seconds, which say so. When it goes
+// on, its threads take slots anew, in turn with the others, at their next safe point
+// (base/safe_point.h), which is a frame away: as long, and no longer, more threads compute than
+// there are slots. A program has the file's lock while it joins, for microseconds. Stopped then, it
 // holds up those that join later, which say for whom they wait (base/pipe_lock.h).
 //
 // The file is 80 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
@@ -89,6 +91,8 @@ class PipeBoard {
   /// true before there is one. Throws Stopped.
   bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
+  /// Whether threads of this program hold slots that others took while it was stopped.
+  bool owes() const;
   /// Whether an item of any program waits for a slot.
   bool wanted() const;
   /// Of a board without slots: that a thread waits for one elsewhere (+1, -1), has one, or has no

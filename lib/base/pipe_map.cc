@@ -125,13 +125,29 @@ bool PipeMap::take_slot() {
   return false;
 }
 
+/// Another program may take the one that is found meanwhile (pass_by).
 void PipeMap::give_slot() {
   const std::uint32_t program = own().used;
   for (int i = 0; i < file().head.slots; ++i)
-    if (file().owners[i] == program) {
-      file().owners[i] = 0;
+    if (std::uint32_t has = program;
+        file().owners[i] == program && file().owners[i].compare_exchange_strong(has, 0))
       return;
-    }
+}
+
+int PipeMap::slots_of(const PipeRecord& record) const {
+  const std::uint32_t program = record.used;
+  int slots = 0;
+  for (int i = 0; i < file().head.slots; ++i)
+    slots += file().owners[i] == program ? 1 : 0;
+  return slots;
+}
+
+/// It may go on, or this program be killed, at any moment in between: told before, it counts what
+/// it has as it goes on; told after, also when it did so too early.
+void PipeMap::pass_by(PipeRecord& record) {
+  record.passed_by = 1;
+  free_slots_of(record.used);
+  record.passed_by = 1;
 }
 
 int PipeMap::next() const {

@@ -54,6 +54,11 @@ class PipeMap {
   /// One slot for this program, or one of it back. Under the mutex.
   bool take_slot();
   void give_slot();
+  /// Slots that a program has by the file. Its threads hold more (PipeRecord::held) where others
+  /// have taken some of it. Any thread.
+  int slots_of(const PipeRecord& record) const;
+  /// Frees the slots of a program that is stopped, and tells it so. Any thread.
+  void pass_by(PipeRecord& record);
   /// make's tokens of programs that were killed go to the file's `lost`, unless another program has
   /// the file's lock: then the next call does it. Under the mutex.
   void collect_tokens();

@@ -19,7 +19,7 @@
 namespace vfm {
 
 inline constexpr std::size_t kPipeRecords = 63;
-inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 2";
+inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
 
 /// How long things have lasted together: count() of them go on, since moments that are in the sum.
 /// At `now` nanoseconds that is sum + count * now.
@@ -36,9 +36,9 @@ struct PipeTime {
 using PipeName = std::atomic<char>[32];
 
 /// Of one program, which alone writes it. Others write that it has ended, where it stands in the
-/// pipe, that it is called; and take its tokens when it was killed. No lock is needed for any of
-/// it: a record is made ready before `used` is set, and what others write names the program that
-/// they mean, so it is nothing to the next one that has the record.
+/// pipe, that it is called, or passed by; and take its tokens when it was killed. No lock is needed
+/// for any of it: a record is made ready before `used` is set, and what others write names the
+/// program that they mean, so it is nothing to the next one that has the record.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
@@ -52,6 +52,7 @@ struct alignas(1024) PipeRecord {
   std::atomic<std::int32_t> tokens;                  // of make's
   std::atomic<std::int32_t> items, help;             // threads that wait for a slot
   std::atomic<std::uint32_t> call_items, call_help;  // futexes: to be looked at again
+  std::atomic<std::uint32_t> passed_by;              // others took slots of it
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;

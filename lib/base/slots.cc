@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/safe_point.h"
 #include "base/stop.h"
 
 namespace vfm {
@@ -140,6 +141,7 @@ Slots::Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoar
   if (!board) return;
   board->set_most(state_->threads);
   state_->shared = board->slots() != PipeBoard::kNone;
+  if (state_->shared) act_at_safe_points(Change::settle);
   state_->board = std::move(board);
 }
 
@@ -299,6 +301,18 @@ Slots::Change::Change(bool has) : hold_(innermost_hold), had_(hold_ && hold_->ha
 
 Slots::Change::~Change() {
   if (hold_) hold_->set(had_);
+}
+
+void Slots::Change::settle() noexcept {
+  thread_local bool settles = false;  // waiting for a slot has safe points
+  if (settles || !innermost_hold || !innermost_hold->has_) return;
+  const State* state = innermost_hold->slots_.state_.get();
+  while (state->of)
+    state = state->of->state_.get();
+  if (!state->shared || !state->board->owes()) return;
+  settles = true;
+  { const Away away; }
+  settles = false;
 }
 
 Slots::Waiting::Waiting(Slots& slots, PipeBoard::Wait wait)

@@ -88,6 +88,9 @@ class Slots {
     ~Change();
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
+    /// What threads do at safe points (base/safe_point.h): a slot that others took while this
+    /// program was stopped (PipeBoard::owes()) is given up, and waited for again.
+    static void settle() noexcept;
 
    private:
     Hold* const hold_;

@@ -7,11 +7,13 @@
 
 #include "base/error.h"
 #include "base/run_end.h"
+#include "base/safe_point.h"
 
 namespace vfm {
 namespace {
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_wind_up{false}, g_closed_pipes_stop{false};
+std::atomic<void (*)()> g_at_safe_points{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free, "set from a signal handler");
 }  // namespace
 
@@ -28,7 +30,12 @@ bool stop_requested() noexcept {
   return stop_signal() != 0 || run_ends();
 }
 
+void act_at_safe_points(void (*act)()) noexcept {
+  g_at_safe_points = act;
+}
+
 void check_stop() {
+  if (const auto act = g_at_safe_points.load(std::memory_order_relaxed)) act();
   if (stop_requested()) throw Stopped();
 }
 

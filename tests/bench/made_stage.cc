@@ -2,8 +2,9 @@
 // All else is as in the real ones: records, order, -j, --share, make's jobserver, signals.
 //
 // A record: {"kind": "made", "seconds": [0.02, 0.1], ...}. The first of the seconds are this
-// program's; what it writes has the rest, and all other keys. With --cards they are of made cards,
-// which the record names then. For tests of how slots and cards are shared.
+// program's; what it writes has the rest, and all other keys. With --until FILE an item lasts until
+// that file is there besides, with safe points, as decoding has them. With --cards they are of made
+// cards, which the record names then. For tests of how slots and cards are shared.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,8 +22,10 @@
 #include "base/json.h"
 #include "base/ordered.h"
 #include "base/progress.h"
+#include "base/stop.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "io/file.h"
 #include "io/manifest.h"
 #include "made_cards.h"
 #include "made_log.h"
@@ -43,6 +46,7 @@ class MadeStage : public vfm::cli::Tool {
     app.add_flag("--few", few_, "let few results wait, as if they were large");
     app.add_option("--log", log_path_, "append when each item began and ended, in one write");
     app.add_option("--begun", begun_path_, "append a line as an item begins");
+    app.add_option("--until", until_, "an item lasts until this file is there");
     app.add_flag("--stamp", stamp_, "write when each record came");
     app.add_flag("--name-card", name_card_, "write which card did the item");
     app.add_flag("--own-pipe", own_pipe_, "open a pipe before all else, as drivers of GPUs do");
@@ -105,12 +109,16 @@ class MadeStage : public vfm::cli::Tool {
     } else {
       std::this_thread::sleep_for(std::chrono::duration<double>(takes));
     }
+    while (!until_.empty() && !vfm::io::file_exists(until_)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      vfm::check_stop();
+    }
     item.erase("takes");
     log_.write(fmt::format("{:.6f} 1\n{:.6f} -1\n", begin, vfm::clock_seconds()));
     return std::move(item);
   }
 
-  std::string log_path_, begun_path_;
+  std::string log_path_, begun_path_, until_;
   vfm::MadeLog log_, begun_;
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;

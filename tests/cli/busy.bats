@@ -30,8 +30,12 @@ train_step() {
     bash -c 'while :; do :; done' 3>&- &
     busy+=" $!"
   done
-  one=$(train_step 1)
-  two=$(train_step 2)
-  echo "$one ms on one thread, $two ms on two"
-  [ "$two" -le $((5 * one / 2)) ]
+  # Threads that look for work without end need ten times as long, each time; what else the machine does comes and goes.
+  for _ in 1 2 3 4 5; do
+    one=$(train_step 1)
+    two=$(train_step 2)
+    echo "$one ms on one thread, $two ms on two"
+    [ "$two" -gt $((5 * one / 2)) ] || return 0
+  done
+  return 1
 }

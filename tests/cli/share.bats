@@ -10,14 +10,33 @@ pipe() {
   "$MADE" items.jsonl --fan-out 4 --log log.1 "$@" | "$MADE" --log log.2 "$@" | "$MADE" --log log.3 "$@"
 }
 
-# has_begun COUNT: whether so many items have, of a program with --begun begun.
-has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
+# has_begun COUNT [FILE]: whether so many items have, of programs with --begun FILE (begun).
+has_begun() { [ "$(wc -l <"${2-begun}")" -eq "$1" ]; }
+
+# at_once COUNT OPTION...: fails unless a program begins so many of the items of items.jsonl, and no more, before one ends.
+at_once() {
+  local count=$1
+  shift
+  rm -f go begun log
+  "$MADE" items.jsonl --log log --begun begun --until go "$@" >out.jsonl &
+  await has_begun "$count"
+  : >go
+  wait $!
+  [ "$(records <out.jsonl | wc -l)" -eq "$(wc -l <items.jsonl)" ]
+  [ "$(most_at_once log)" -eq "$count" ]
+}
+four_at_once() { at_once 4 -j4 "$@"; }
 
 @test "a pipe shares VFM_SLOTS slots: no more at once, all of them in use, the same bytes as alone" {
   made_items 16 0.01 0.005 0.015 >items.jsonl
-  pipe -j4 >alone.jsonl
-  rm log.*
-  VFM_SLOTS=5 pipe --share slots >shared.jsonl
+  : >go
+  pipe -j4 --begun all --until go >alone.jsonl
+  rm log.* all go
+  VFM_SLOTS=5 pipe --share slots --begun all --until go >shared.jsonl 3>&- &
+  local shares=$!
+  await has_begun 5 all
+  : >go
+  wait "$shares"
   cmp alone.jsonl shared.jsonl
   [ "$(records <shared.jsonl | wc -l)" -eq 64 ]
   [ "$(most_at_once log.*)" -eq 5 ]
@@ -36,54 +55,73 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
 
 @test "a stage that is killed takes no slot with it" {
   made_items 4 100 >long.jsonl
-  made_items 8 0.05 >short.jsonl
+  made_items 8 0 >short.jsonl
   export VFM_SLOTS=4
   "$MADE" long.jsonl --share slots --begun begun >/dev/null 2>&1 3>&- &
   local killed=$!
   await has_begun 4
-  "$MADE" short.jsonl --share slots --log log >short.out 3>&- &
+  "$MADE" short.jsonl --share slots --log log --begun others --until go >short.out 3>&- &
+  local waits=$!
+  await [ -e others ]
   sleep 0.3
   # All slots are the first one's.
-  [ ! -e log ] || [ ! -s log ]
+  [ ! -s others ]
   kill -KILL "$killed"
   wait "$killed" || true
-  wait "$!"
+  await has_begun 4 others
+  : >go
+  wait "$waits"
   [ "$(records <short.out | wc -l)" -eq 8 ]
   [ "$(most_at_once log)" -eq 4 ]
 }
 
-@test "a stage that is stopped is named by those that wait for its slots" {
-  made_items 2 1.5 >long.jsonl
-  made_items 2 0.05 >short.jsonl
+@test "a stage that is stopped is named and passed by, and has slots again when it goes on" {
+  made_items 2 0 >items.jsonl
   export VFM_SLOTS=2
-  "$MADE" long.jsonl --share slots --begun begun >long.out 3>&- &
+  "$MADE" items.jsonl --share slots --begun begun --until go >long.out 3>&- &
   local stopped=$!
   await has_begun 2
   kill -STOP "$stopped"
-  "$MADE" short.jsonl --share slots --share-report page.html --progress >short.out 2>said 3>&- &
-  local waits=$!
-  await grep 'kill -CONT' said
-  kill -CONT "$stopped"
-  wait "$stopped"
-  wait "$waits"
+  # Its two items have both slots: the other one's are done all the same.
+  timeout 60 "$MADE" items.jsonl --share slots --share-report page.html --progress >short.out 2>said
   cat said
-  grep -F "made_stage (process $stopped) is stopped and keeps 2 of the shared slots; 'kill -CONT $stopped'" said
+  grep -F "made_stage (process $stopped) is stopped: others have its 2 of the shared slots until 'kill -CONT $stopped'" said
   grep -F "bottleneck: made_stage (process $stopped) is stopped" said
   [ "$(records <short.out | wc -l)" -eq 2 ]
+  # While another one has both, it waits.
+  "$MADE" items.jsonl --share slots --begun others --until others.go >/dev/null 3>&- &
+  local other=$!
+  await has_begun 2 others
+  kill -CONT "$stopped"
+  : >go
+  sleep 0.3
+  kill -0 "$stopped"
+  : >others.go
+  wait "$other"
+  wait "$stopped"
   [ "$(records <long.out | wc -l)" -eq 2 ]
 }
 
 @test "a pipe under make has make's slots, by pipe and by fifo, and gives them back" {
   made_items 12 0.01 0.005 0.015 >items.jsonl
-  pipe -j4 >alone.jsonl
+  : >go
+  pipe -j4 --begun all --until go >alone.jsonl
   rm log.*
   # Each program has one slot of its own, and there are three tokens.
   mkfifo tokens
   exec 8<>tokens
   printf '+++' >&8
   local auth most
+  # under_make AUTH OPTION...: the pipe, whose first items end when all of make's slots are in use.
+  under_make() {
+    rm -f go all
+    MAKEFLAGS=" -j4 --jobserver-auth=$1" pipe -j16 --begun all --until go "${@:2}" >shared.jsonl 3>&- &
+    await has_begun 4 all
+    : >go
+    wait $!
+  }
   for auth in 8,8 "fifo:$PWD/tokens"; do
-    MAKEFLAGS=" -j4 --jobserver-auth=$auth" pipe -j16 >shared.jsonl
+    under_make "$auth"
     cmp alone.jsonl shared.jsonl
     most=$(most_at_once log.*)
     echo "$most at once"
@@ -93,7 +131,7 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
     rm log.*
   done
   # A file of --share then only shows what they do.
-  MAKEFLAGS=" -j4 --jobserver-auth=8,8" VFM_SLOTS=1 pipe -j16 --share slots >shared.jsonl
+  VFM_SLOTS=1 under_make 8,8 --share slots
   cmp alone.jsonl shared.jsonl
   most=$(most_at_once log.*)
   [ "$most" -gt 3 ] && [ "$most" -le 6 ]
@@ -102,7 +140,7 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
 
 @test "a stage that is killed under make: with --share another one gives its tokens back" {
   made_items 4 100 >long.jsonl
-  made_items 6 0.05 >short.jsonl
+  made_items 6 0 >short.jsonl
   mkfifo tokens
   exec 8<>tokens
   printf '+++' >&8
@@ -110,13 +148,16 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
   "$MADE" long.jsonl -j4 --share slots >/dev/null 2>&1 3>&- &
   local killed=$!
   while read -r -t 0 <&8; do sleep 0.01; done
-  "$MADE" short.jsonl -j4 --share slots --log log >short.out 3>&- &
-  sleep 0.1
+  "$MADE" short.jsonl -j4 --share slots --log log --begun others --until go >short.out 3>&- &
+  local waits=$!
+  # Its own slot.
+  await has_begun 1 others
   kill -KILL "$killed"
   wait "$killed" || true
-  wait "$!"
+  await has_begun 4 others
+  : >go
+  wait "$waits"
   [ "$(records <short.out | wc -l)" -eq 6 ]
-  [ "$(most_at_once log)" -gt 1 ]
   [ "$(timeout 5 head -c 3 <&8)" = "+++" ]
   run ! read -r -t 0 <&8
   exec 8>&-
@@ -136,33 +177,26 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
 }
 
 @test "files under the numbers of make's descriptors are no jobserver" {
-  made_items 6 0.05 >items.jsonl
+  made_items 4 0 >items.jsonl
   seq 9 >list
   cp list log.own
   # A recipe without '+' has make's MAKEFLAGS, and not its descriptors.
   {
-    MAKEFLAGS=" -j4 --jobserver-auth=8,9" "$MADE" items.jsonl -j4 --log log >out.jsonl
+    MAKEFLAGS=" -j4 --jobserver-auth=8,9" four_at_once
     [ "$(cat <&8)" = "$(seq 9)" ]
   } 8<list 9>>log.own
   cmp list log.own
-  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
-  [ "$(most_at_once log)" -eq 4 ]
-  rm log
   # Nor are two pipes, or a file in place of a fifo.
   mkfifo one two
-  MAKEFLAGS=" -j4 --jobserver-auth=8,9" "$MADE" items.jsonl -j4 8<>one 9<>two >out.jsonl
-  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
-  MAKEFLAGS=" -j4 --jobserver-auth=fifo:$PWD/list" "$MADE" items.jsonl -j4 --log log >out.jsonl
-  [ "$(most_at_once log)" -eq 4 ]
+  MAKEFLAGS=" -j4 --jobserver-auth=8,9" four_at_once 8<>one 9<>two
+  MAKEFLAGS=" -j4 --jobserver-auth=fifo:$PWD/list" four_at_once
   [ "$(cat list)" = "$(seq 9)" ]
 }
 
 @test "a pipe of the program's own, under the numbers of make's descriptors, is no jobserver" {
-  made_items 6 0.05 >items.jsonl
+  made_items 4 0 >items.jsonl
   # 3 and 4 are free, so what is opened first has them.
-  MAKEFLAGS=" -j4 --jobserver-auth=3,4" "$MADE" items.jsonl -j4 --own-pipe --log log >out.jsonl 3>&- 4>&-
-  [ "$(records <out.jsonl | wc -l)" -eq 6 ]
-  [ "$(most_at_once log)" -eq 4 ]
+  MAKEFLAGS=" -j4 --jobserver-auth=3,4" four_at_once --own-pipe 3>&- 4>&-
 }
 
 @test "a program whose reader goes gives make's tokens back, and ends by SIGPIPE" {
@@ -178,12 +212,9 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
 }
 
 @test "VFM_SLOTS alone is the default of -j; a bad one is refused before any work" {
-  made_items 12 0.03 >items.jsonl
-  VFM_SLOTS=3 "$MADE" items.jsonl --log log >/dev/null
-  [ "$(most_at_once log)" -eq 3 ]
-  rm log
-  VFM_SLOTS=3 "$MADE" items.jsonl -j2 --log log >/dev/null
-  [ "$(most_at_once log)" -eq 2 ]
+  made_items 12 0 >items.jsonl
+  VFM_SLOTS=3 at_once 3
+  VFM_SLOTS=3 at_once 2 -j2
   local bad
   for bad in 0 -1 x 4097 "3 "; do
     VFM_SLOTS=$bad run --separate-stderr "$MADE" items.jsonl
@@ -227,9 +258,8 @@ has_begun() { [ "$(wc -l <begun)" -eq "$1" ]; }
   cmp alone.jsonl shared.jsonl
   # A page that can no longer be written at the end: what the stream's end says is the exit status.
   mkdir pages
-  made_items 2 1 >slow.jsonl
-  { until grep -qs made fresh; do sleep 0.02; done; rm -r pages; : >pages; } 3>&- &
-  fails 1 "$MADE" slow.jsonl --share fresh --share-report pages/page.html
+  { until grep -qs made fresh; do sleep 0.02; done; rm -r pages; : >pages; : >go; } 3>&- &
+  fails 1 "$MADE" two.jsonl --until go --share fresh --share-report pages/page.html
   wait
   [ "$(records <out.txt | wc -l)" -eq 2 ]
   tail -n 1 out.txt | jq -e '.status == 1'

@@ -37,7 +37,7 @@ using Sessions = std::vector<std::shared_ptr<EngineSessions::Session>>;
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 void await_state(const std::function<bool()>& what) {
-  for (int i = 0; i < 20'000 && !what(); ++i)
+  for (int i = 0; i < 60'000 && !what(); ++i)
     std::this_thread::sleep_for(milliseconds(1));
   REQUIRE(what());
 }
@@ -115,12 +115,14 @@ class Program {
 
 /// Loads a model of that many bytes on the first card that it gets; nothing where none in time.
 std::optional<std::string> load_model(CardBoard& board, int ms) {
-  std::atomic<bool> over = false;
+  std::atomic<bool> over = false, done = false;
   std::thread timer([&] {
-    std::this_thread::sleep_for(milliseconds(ms));
+    for (int i = 0; i < ms && !done; ++i)
+      std::this_thread::sleep_for(milliseconds(1));
     over = true;
   });
   const auto lease = board.take(&over);
+  done = true;
   if (lease) board.give(*lease);
   timer.join();
   return lease ? std::optional(lease->card->name) : std::nullopt;
@@ -274,7 +276,7 @@ TEST_CASE("memory of sessions is kept from models, and no session takes that of 
     CHECK_FALSE(load_model(large, 150));
   }
   CardBoard fits(folder / "share", cards, model_of(memory - kept), {});
-  CHECK(load_model(fits, 10'000));
+  CHECK(load_model(fits, 60'000));
   CardWatch watch(folder / "share");
   CHECK(watch.look().cards.at(0).used == memory - 4 * kSessionBytes);
   const Sessions all = take_some(*decode, 4);

@@ -28,7 +28,7 @@ void raise_to(std::atomic<int>& most, int value) {
   for (int old = most; value > old && !most.compare_exchange_weak(old, value);) {
   }
 }
-/// Whether there is a slot now.
+/// Whether there is a slot now, of plain ones, for which nobody waits: a thread gets one, or waits.
 bool is_free(Slots& slots) {
   std::atomic<bool> over = false;
   std::atomic<bool> got = false;
@@ -36,7 +36,8 @@ bool is_free(Slots& slots) {
     const Slots::Hold hold(slots, Slots::Use::item, &over);
     got = static_cast<bool>(hold);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  while (!got && !slots.wanted())
+    std::this_thread::yield();
   over = true;
   thread.join();
   return got;
@@ -128,6 +129,8 @@ TEST_CASE("slots beyond the first are tokens of the jobserver, and go back") {
       slots.acquire();
       got = true;
     });
+    while (!slots.wanted())
+      std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(120));
     CHECK_FALSE(got);
     slots.release();
