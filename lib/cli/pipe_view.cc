@@ -109,10 +109,11 @@ void PipeView::write_page() const {
   report::Page page("Programs of a pipe");
   const auto names = distinct_names(before_);
   const double seconds = std::chrono::duration<double>(last_ - begin_).count();
-  page.paragraph(fmt::format(
-      "{} programs on one machine, over {}. Slots: {}.", names.size(), format_seconds(seconds),
-      board_->slots() > 0 ? fmt::format("{} that they share", board_->slots())
-                          : std::string("those of make")));
+  page.paragraph(fmt::format("{} on one machine, over {}. Slots: {}.",
+                             report::counted(names.size(), "program"), format_seconds(seconds),
+                             board_->slots() > 0
+                                 ? fmt::format("{} that they share", board_->slots())
+                                 : std::string("those of make")));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < before_.size(); ++i) {
     const StageState& s = before_[i];

@@ -109,10 +109,11 @@ void ClipReport::add(const std::string& json) {
     const auto begin = first.find(video.value("source_hash", ""));
     lines_.push_back(
         time_line(video, begin != first.end() ? std::optional(begin->second) : std::nullopt));
-    line_captions_.push_back(fmt::format("{}: {}, {} changes of shot, {} clips",
-                                         report::set_apart(video.value("source", "")),
-                                         format_seconds(video.value("seconds", 0.0)),
-                                         video.at("cuts").size(), video.value("clips", 0)));
+    line_captions_.push_back(
+        fmt::format("{}: {}, {}, {}", report::set_apart(video.value("source", "")),
+                    format_seconds(video.value("seconds", 0.0)),
+                    report::counted(video.at("cuts").size(), "change of shot", "changes of shot"),
+                    report::counted(video.value("clips", std::uint64_t{0}), "clip")));
   };
   if (!finished.contains("sources")) {
     add_video(finished);
@@ -164,9 +165,10 @@ void ClipReport::add_clip(const shard::Sample& sample, const Json& facts, std::s
 
 void ClipReport::write(const std::string& incomplete) {
   if (path_.empty()) return;
-  report::Page page("Clips");
+  report::Page page("Clips", directory_);
   page.not_complete(incomplete);
-  page.paragraph(fmt::format("{} clips of {} sources.", clips_, videos_));
+  page.paragraph(fmt::format("{} of {}.", report::counted(clips_, "clip"),
+                             report::counted(videos_, "source")));
   if (!lines_.empty()) page.heading("Shots");
   for (std::size_t i = 0; i < lines_.size(); ++i)
     page.svg(lines_[i], line_captions_[i]);

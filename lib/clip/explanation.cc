@@ -264,9 +264,10 @@ ExplainedVideo Explanation::explained() const {
       {{"score", scores_.x(), scores_.y()}, threshold, {"found", dots_x_, dots_y_, true}},
       "seconds", "score");
   video.chart_caption = fmt::format(
-      "{} frames, {} changes of shot. The line is the highest score in each of up to {} parts of "
+      "{}, {}. The line is the highest score in each of up to {} parts of "
       "the video. {}",
-      frames_, changes_, Peaks::kMost,
+      report::counted(static_cast<std::uint64_t>(frames_), "frame"),
+      report::counted(changes_, "change of shot", "changes of shot"), Peaks::kMost,
       options_.detector == curate::Detector::transnetv2
           ? "It is the network's probability that a frame is the last one of a shot, or in a "
             "change."

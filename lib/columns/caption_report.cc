@@ -52,6 +52,7 @@ std::string preview(const shard::Member& member) {
 
 void CaptionReport::add(const io::Record& record) {
   if (path_.empty()) return;
+  if (of_.empty()) of_ = io::dir_name(record.path());
   cut_ += get_integer(record.json, "caption_cut").value_or(0);
   shard::JoinedReader captions({record.json.at("columns").at("caption").get<std::string>()});
   shard::Sample sample;
@@ -84,9 +85,9 @@ void CaptionReport::add_figures(const io::Record& record) {
 
 void CaptionReport::write(const std::string& incomplete) const {
   if (path_.empty()) return;
-  report::Page page("Captions");
+  report::Page page("Captions", of_);
   page.not_complete(incomplete);
-  page.paragraph(fmt::format("{} samples.", words_.size()));
+  page.paragraph(report::counted(words_.size(), "sample") + ".");
   if (cut_ > 0)
     page.paragraph(
         fmt::format("{} texts of models were cut: they reached their most tokens.", cut_));
@@ -94,10 +95,10 @@ void CaptionReport::write(const std::string& incomplete) const {
   for (const auto& [source, samples] : sources_)
     rows.push_back({source, std::to_string(samples)});
   page.table({"source", "samples"}, rows);
-  if (!words_.empty())
-    page.svg(report::histogram(words_, 20, "words in a caption"), "length of the captions");
   page.heading("Samples");
   page.gallery(figures_, kWidth);
+  if (!words_.empty())
+    page.svg(report::histogram(words_, 20, "words in a caption"), "length of the captions");
   page.write(path_);
 }
 

@@ -26,7 +26,7 @@ class CaptionReport {
  private:
   void add_figures(const io::Record& record);
 
-  std::string path_;
+  std::string path_, of_;                // of_: the folder of the first shard
   std::map<std::string, long> sources_;  // caption_source -> samples
   std::vector<double> words_;            // in each caption
   std::int64_t cut_ = 0;                 // texts that reached their most tokens

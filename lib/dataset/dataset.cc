@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/units.h"
+#include "dataset/field_makers.h"
 #include "dataset/finish.h"
 #include "dataset/folder.h"
 #include "dataset/plan.h"
@@ -30,11 +31,24 @@
 namespace vfm::dataset {
 namespace {
 
+/// SQLite has numbers before texts, so such a comparison says nothing of any sample.
+void check_compared(const Scan& scan) {
+  for (const shard::Comparison& one : scan.compared)
+    if (one.differs > 0 && one.fits == 0)
+      fail_usage(
+          "--where: '{}' is a {} in all samples that have it, and is compared with the {} {}; {}",
+          one.field, one.text ? "number (true is 1, false 0)" : "text",
+          one.text ? "text" : "number", one.constant,
+          one.text ? "leave out the quotes" : "texts stand in single quotes");
+}
+
 /// A name that no sample knows is a slip of the pen, not a filter that keeps nothing.
 void check_name(const char* option, const char* what, const std::string& name,
                 const std::set<std::string>& there) {
   if (there.contains(name)) return;
   if (there.empty()) fail_usage("{}: no sample has a {} '{}', or any", option, what, name);
+  if (const std::string maker = maker_of(name); !maker.empty())
+    fail_usage("{}: no sample has a {} '{}', which {} makes", option, what, name, maker);
   const std::vector<std::string> known(there.begin(), there.end());
   const auto near = shard::near_matches(name, known);
   std::string hint;
@@ -50,6 +64,7 @@ void check_names(const ShardOptions& options, const Scan& scan) {
     const shard::Where parsed(options.where);
     for (const std::string& field : parsed.fields())
       check_name("--where", "field", field, scan.fields);
+    check_compared(scan);
   }
   if (!options.near_member.empty())
     check_name("--near-duplicates", "member", options.near_member, scan.vectors);
@@ -79,7 +94,7 @@ void check_whole(const ShardOptions& options, const io::InputStreams& input, io:
   const std::string why = input.broken_off();
   if (!why.empty()) {
     errors.finish();
-    report::write_not_complete(options.report, "vfm-shard", why);
+    report::write_not_complete(options.report, "Dataset", options.output, why);
   }
   input.check_whole("no dataset is written");
 }

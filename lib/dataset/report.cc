@@ -51,7 +51,7 @@ void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
     for (std::size_t q = 0; q < kQuantities; ++q)
       if (values[q]) charts[q].add(*values[q]);
   }
-  page.heading("Samples");
+  page.heading("All samples");
   for (std::size_t q = 0; q < kQuantities; ++q)
     if (plan.ranges[q].any) page.svg(charts[q].svg(kCharts[q].axis), kCharts[q].caption);
 }
@@ -97,8 +97,8 @@ void balance_tables(report::Page& page, const ShardPlan& plan) {
   if (!plan.balanced.empty()) page.heading("Balance");
   for (const Balanced& rule : plan.balanced) {
     page.paragraph(fmt::format("By {}, with strength {}: {} values, {} of {} samples too many.{}",
-                               rule.rule.name, rule.rule.strength, rule.values, rule.left_out,
-                               rule.samples,
+                               report::set_apart(rule.rule.name), rule.rule.strength, rule.values,
+                               rule.left_out, rule.samples,
                                rule.values > rule.largest.size() ? " The largest:" : ""));
     std::vector<std::vector<std::string>> rows;
     for (const Balanced::Value& value : rule.largest) {
@@ -144,9 +144,10 @@ void written(report::Page& page, const Scan& scan, const ShardPlan& plan, const 
     return count > 0 ? fmt::format("; left out by {}: {}", option, count) : std::string();
   };
   page.paragraph(
-      fmt::format("{} samples in {} shards, {}, {} of video. Read: {}; filtered out: {}; "
+      fmt::format("{} in {}, {}, {} of video. Read: {}; filtered out: {}; "
                   "duplicates dropped: {}{}{}.",
-                  summary["samples"].get<std::uint64_t>(), summary["shards"].get<std::uint64_t>(),
+                  report::counted(summary["samples"].get<std::uint64_t>(), "sample"),
+                  report::counted(summary["shards"].get<std::uint64_t>(), "shard"),
                   format_bytes(summary["bytes"].get<double>()),
                   format_seconds(summary["seconds"].get<double>()), scan.read, scan.filtered,
                   plan.duplicates.count(), left_out(LeftOutReason::without, "--without"),
@@ -167,9 +168,9 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
     seconds += shard.seconds;
   }
   page.paragraph(fmt::format(
-      "{} samples, {} of video; no dataset was written. Read: {}; filtered out: {}; duplicates: "
-      "{}.",
-      samples, format_seconds(seconds), scan.read, scan.filtered, plan.duplicates.count()));
+      "{}, {} of video; no dataset was written. Read: {}; filtered out: {}; duplicates: {}.",
+      report::counted(samples, "sample"), format_seconds(seconds), scan.read, scan.filtered,
+      plan.duplicates.count()));
   const auto add_counts = [&](const char* what,
                               const std::map<std::string, std::uint64_t>& counts) {
     std::vector<std::vector<std::string>> rows;
@@ -186,14 +187,14 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
 
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
                         const Json& summary, Slots& slots) {
-  report::Page page("vfm-shard");
   const bool is_written = !summary.is_null();
+  report::Page page("Dataset", is_written ? options.output : "");
   if (is_written)
     written(page, scan, plan, summary);
   else
     only_planned(page, scan, plan);
-  histograms(page, scan, plan);
   add_shown(page, *plan.shown, SampleReader(scan, options), slots);
+  histograms(page, scan, plan);
   balance_tables(page, plan);
   taken_out(page, scan, is_written);
   duplicates(page, plan, is_written);

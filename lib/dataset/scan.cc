@@ -106,6 +106,7 @@ struct Scanned {
   InputShard input;
   ItemBatch items;
   std::set<std::string> fields, vectors;
+  std::vector<shard::Comparison> compared;
   NumberNames numbers;
   EncoderNames encoders;
   std::uint64_t read = 0, filtered = 0;
@@ -148,6 +149,7 @@ class ShardScanner {
     for (const ScanColumn& column : columns_)
       for (const io::Fault& fault : column.faults())
         scanned_.errors.emplace_back(scanned_.input.name, fault.message, fault.cause);
+    if (where_) scanned_.compared = where_->comparisons();
     return std::move(scanned_);
   }
 
@@ -213,6 +215,7 @@ class Gatherer {
     scan_.shards.push_back(std::move(scanned.input));
     scan_.fields.merge(scanned.fields);
     scan_.vectors.merge(scanned.vectors);
+    add_compared(scanned.compared);
     scan_.numbers.merge(scanned.numbers);
     scan_.encoders.merge(scanned.encoders);
     io::ScratchReader left_out(scanned.left_out);
@@ -245,6 +248,16 @@ class Gatherer {
   }
 
  private:
+  void add_compared(const std::vector<shard::Comparison>& some) {
+    if (scan_.compared.empty()) scan_.compared.resize(some.size());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      shard::Comparison all = some[i];
+      all.fits += scan_.compared[i].fits;
+      all.differs += scan_.compared[i].differs;
+      scan_.compared[i] = std::move(all);
+    }
+  }
+
   static std::uint64_t place(std::uint64_t line, std::uint64_t within) {
     return line << 33 | within;
   }

@@ -19,6 +19,7 @@
 #include "dataset/without.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
+#include "shard/comparisons.h"
 #include "shard/reader.h"
 
 namespace vfm::dataset {
@@ -40,12 +41,13 @@ struct Scan {
         without(options.without) {}
 
   std::vector<InputShard> shards;
-  ItemStore items;                      ///< in the order of the input
-  std::vector<std::uint32_t> repeated;  ///< items that are the same samples a second time
-  std::set<std::string> fields;         ///< of all samples' JSON, filtered ones too
-  std::set<std::string> vectors;        ///< members NAME.npy likewise
-  NumberNames numbers;                  ///< with options.report: of samples that are not filtered
-  EncoderNames encoders;                ///< of the vectors that options name
+  ItemStore items;                          ///< in the order of the input
+  std::vector<std::uint32_t> repeated;      ///< items that are the same samples a second time
+  std::set<std::string> fields;             ///< of all samples' JSON, filtered ones too
+  std::set<std::string> vectors;            ///< members NAME.npy likewise
+  std::vector<shard::Comparison> compared;  ///< of options.where
+  NumberNames numbers;    ///< with options.report: of samples that are not filtered
+  EncoderNames encoders;  ///< of the vectors that options name
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;                            ///< by options.without
   WithoutList without;                             ///< of options.without

@@ -84,9 +84,9 @@ class Cards {
 
   void add_to(report::Page& page) const {
     page.style(report::picture_rules(pictures_));
-    fields(page);
-    ends(page);
     samples(page);
+    ends(page);
+    fields(page);
   }
 
  private:
@@ -98,14 +98,16 @@ class Cards {
     std::vector<std::pair<std::string, std::string>> scores, others;
     for (const NumberField& field : shown_.fields) {
       const std::string of = field.samples < shown_.samples
-                                 ? fmt::format(" ({} samples)", field.samples)
+                                 ? " (" + report::counted(field.samples, "sample") + ")"
                                  : std::string();
       const std::string low = number_text(field.range.low), high = number_text(field.range.high);
       if (field.range.low < field.range.high)
         (field.score ? scores : others)
-            .emplace_back(field.chart, fmt::format("{}: {} to {}{}", field.name, low, high, of));
+            .emplace_back(field.chart, fmt::format("{}: {} to {}{}", report::set_apart(field.name),
+                                                   low, high, of));
       else
-        same += fmt::format("{}{} {}{}", same.empty() ? "" : ", ", field.name, low, of);
+        same += fmt::format("{}{} {}{}", same.empty() ? "" : ", ", report::set_apart(field.name),
+                            low, of);
     }
     scores.insert(scores.end(), others.begin(), others.end());
     page.charts(scores);
@@ -120,8 +122,9 @@ class Cards {
     for (const NumberField& field : shown_.fields) {
       if (!field.score) continue;
       if (told++ == 0) page.heading("Least and most");
-      page.markup(report::strips({{field.name + ", the least", thumbnails(field.lowest)},
-                                  {field.name + ", the most", thumbnails(field.highest)}}));
+      const std::string name = report::set_apart(field.name);
+      page.markup(report::strips({{name + ", the least", thumbnails(field.lowest)},
+                                  {name + ", the most", thumbnails(field.highest)}}));
     }
     if (shown_.scores > told)
       page.paragraph(

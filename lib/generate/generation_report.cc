@@ -57,10 +57,10 @@ void add_generated(report::Page& page, const std::vector<Json>& clips) {
   }
   const Json& first = clips.front();
   page.paragraph(fmt::format(
-      "{} clips{}. The first: {} frames of {}x{} at {} a second, {}, seed {}. The manifest has "
+      "{}{}. The first: {} frames of {}x{} at {} a second, {}, seed {}. The manifest has "
       "these "
       "facts for every clip.",
-      clips.size(),
+      report::counted(clips.size(), "clip"),
       figures.size() < clips.size() ? fmt::format(", {} of them shown", figures.size()) : "",
       first["frames"].dump(), first["width"].dump(), first["height"].dump(), first["fps"].dump(),
       describe_sampling(first), first["seed"].dump()));
@@ -169,7 +169,7 @@ void add_dataset(report::Page& page, const std::string& dataset) {
   page.heading("Training clips");
   const Summary summary = summarise(dataset);
   if (summary.samples == 0) {
-    page.paragraph("There are no shards in " + dataset + ".");
+    page.paragraph("There are no shards in " + report::set_apart(dataset) + ".");
     return;
   }
   std::vector<std::vector<std::string>> rows = {
@@ -182,7 +182,7 @@ void add_dataset(report::Page& page, const std::string& dataset) {
     rows.push_back({"length in all", format_seconds(sum)});
   }
   for (const auto& [source, count] : summary.caption_sources)
-    rows.push_back({"captions from " + source, fmt::format("{}", count)});
+    rows.push_back({"captions from " + report::set_apart(source), fmt::format("{}", count)});
   page.table({"", ""}, rows);
   page.gallery(summary.shown, 150);
   for (const auto& [name, values] : summary.numbers) {
@@ -199,7 +199,7 @@ void attempt(report::Page& page, const Part& part) {
     part();
   } catch (const std::exception& error) {
     log_warning("a part of the report is missing: {}", error.what());
-    page.paragraph(fmt::format("This part is missing: {}.", error.what()));
+    page.paragraph(fmt::format("This part is missing: {}.", report::set_apart(error.what())));
   }
 }
 
@@ -208,7 +208,7 @@ void attempt(report::Page& page, const Part& part) {
 void write_generation_report(const std::string& path, const std::vector<Json>& clips,
                              const models::LoadedModel& model, const std::string& dataset,
                              const std::string& incomplete) {
-  report::Page page("From raw video to generated video");
+  report::Page page("From raw video to generated video", model.folder);
   page.not_complete(incomplete);
   attempt(page, [&] { add_generated(page, clips); });
   attempt(page, [&] { add_training(page, model); });

@@ -153,8 +153,7 @@ class Run {
   /// What makes the folder a set that can be trained on is not written if the input broke off.
   void check_whole(const io::InputStreams& input) const {
     const std::string why = input.broken_off();
-    if (!why.empty())
-      report::write_not_complete(options_.report, "vfm-pack: " + options_.output, why);
+    if (!why.empty()) report::write_not_complete(options_.report, "Latents", options_.output, why);
     input.check_whole("latents.json is not written; the shards that are made are kept");
   }
 

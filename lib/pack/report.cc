@@ -36,7 +36,7 @@ class Report {
       : options_(options),
         tokenizer_(tokenizer),
         tars_(tars),
-        page_("vfm-pack: " + options.directory) {}
+        page_("Latents", options.directory) {}
 
   void write() {
     const Json info = parse_json(io::read_file(io::join_path(options_.directory, "latents.json")),
@@ -48,7 +48,7 @@ class Report {
     page_.heading("Original above, decoded latent below");
     page_.gallery(figures_, 640);
     page_.svg(report::histogram(psnrs_, 20, "PSNR, dB"),
-              fmt::format("what the tokenizer keeps: {} samples", psnrs_.size()));
+              "what the tokenizer keeps: " + report::counted(psnrs_.size(), "sample"));
     page_.svg(lengths(), "lengths of all samples");
     if (info.contains("mean")) add_channels(info);
     page_.write(options_.path);
@@ -68,8 +68,11 @@ class Report {
   void add_split(const std::string& split, const Json& facts) {
     const data::LatentSet set(options_.directory, split);
     page_.heading("Split " + split);
-    page_.paragraph(fmt::format("{} samples in {} shards, {} tokens", facts.at("samples").dump(),
-                                facts.at("shards").dump(), facts.at("tokens").dump()));
+    const auto number = [&](const char* what, const char* one) {
+      return report::counted(facts.at(what).get<std::uint64_t>(), one);
+    };
+    page_.paragraph(fmt::format("{} in {}, {}", number("samples", "sample"),
+                                number("shards", "shard"), number("tokens", "token")));
     // Samples spread evenly, by the shard that holds them.
     std::map<std::string, std::map<std::string, std::size_t>> wanted;
     const data::SampleIndex& index = set.index();

@@ -236,8 +236,9 @@ std::string Histogram::svg(const std::string& x_label) const {
 
 std::string Histogram::small_svg(const std::string& label) const {
   constexpr double kSmallWidth = 320, kHead = 14, kPlot = 96, kFoot = 18;
-  std::string out = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
-                                kSmallWidth, kPlot + kFoot, escape_html(label + ", histogram"));
+  std::string out =
+      fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kSmallWidth,
+                  kPlot + kFoot, escape_html(set_apart(label) + ", histogram"));
   if (!range_.finite || counts_.empty()) return out + "</svg>";
   const auto most = static_cast<double>(*std::max_element(counts_.begin(), counts_.end()));
   const double width = kSmallWidth / static_cast<double>(counts_.size());

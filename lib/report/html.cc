@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
+#include <utility>
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -23,7 +25,8 @@ constexpr std::string_view kStyle = R"css(
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; background: var(--ground);
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 1rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 0; }
+.about { color: var(--soft); margin: .2rem 0 1rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
   padding-bottom: .3rem; overflow-wrap: anywhere; }
 p { max-width: 46rem; margin: .5rem 0 1rem; white-space: pre-line; }
@@ -64,6 +67,11 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+/// What set_apart() puts around text: no characters (Unicode 23.7), so text of others means none.
+constexpr std::string_view kApartBegins = "\ufdd0", kApartEnds = "\ufdd1";
+/// What a browser sees of that: first strong isolate, and its end.
+constexpr std::string_view kIsolate = "\u2068", kEndIsolate = "\u2069";
+
 void append_figure(std::string& out, const Figure& figure) {
   const std::string text = escape_html(figure.caption);
   const std::string url = escape_html(figure.data_url);
@@ -82,11 +90,14 @@ void append_figure(std::string& out, const Figure& figure) {
 
 std::string escape_html(std::string_view text) {
   const auto is_control = [](std::string_view character) {
-    const auto first = static_cast<unsigned char>(character[0]);
-    return first < 0x20 || first == 0x7f || (first == 0xc2 && steering_character(character) > 0);
+    return steering_character(character) > 0 && character_number(character) <= 0x9f;
   };
   std::string out;
   out.reserve(text.size());
+  bool apart = false;
+  const auto turn_apart = [&](bool to) {
+    if (std::exchange(apart, to) != to) out += to ? kIsolate : kEndIsolate;
+  };
   while (!text.empty()) {
     const std::size_t bytes = utf8_character(text);
     const std::string_view character = text.substr(0, std::max<std::size_t>(bytes, 1));
@@ -108,42 +119,49 @@ std::string escape_html(std::string_view text) {
         out += "&#39;";
         break;
       default:
-        // Control characters are not allowed in a document, not even as references.
         if (bytes == 0)
           out += "\ufffd";
+        else if (character == kApartBegins || character == kApartEnds)
+          turn_apart(character == kApartBegins);
+        else if (turning_character(character) > 0)
+          out += fmt::format("[U+{:04X}]", character_number(character));
+        // Control characters are not allowed in a document, not even as references.
         else if (c == '\n' || c == '\t' || !is_control(character))
           out += character;
     }
   }
+  turn_apart(false);
   return out;
 }
 
 std::string set_apart(std::string_view text) {
-  constexpr std::string_view kIsolate = "\u2068", kEnd = "\u2069";
-  std::string out(kIsolate);
-  std::size_t open = 1;
+  std::string out(kApartBegins);
   while (!text.empty()) {
-    const std::size_t bytes = std::max<std::size_t>(utf8_character(text), 1);
-    const std::string_view character = text.substr(0, bytes);
-    text.remove_prefix(bytes);
-    if (character == kEnd) {
-      if (open == 1) continue;  // it would end the one around all
-      --open;
-    } else if (character >= "\u2066" && character <= kIsolate) {
-      ++open;
-    }
-    out += character;
+    const std::string_view character =
+        text.substr(0, std::max<std::size_t>(utf8_character(text), 1));
+    text.remove_prefix(character.size());
+    if (character != kApartBegins && character != kApartEnds) out += character;
   }
-  for (; open > 0; --open)
-    out += kEnd;
-  return out;
+  return out.append(kApartEnds);
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view several) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return several.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, several);
 }
 
 std::string data_url(std::string_view mime_type, std::string_view bytes) {
   return fmt::format("data:{};base64,{}", mime_type, base64(bytes));
 }
 
-Page::Page(std::string title) : title_(std::move(title)) {}
+Page::Page(std::string title, const std::string& of) : title_(std::move(title)) {
+  const std::time_t now = std::time(nullptr);
+  std::tm day{};
+  ::gmtime_r(&now, &day);
+  char date[16];
+  std::strftime(date, sizeof date, "%F", &day);
+  about_ = of.empty() ? date : set_apart(of) + ", " + date;
+}
 
 void Page::heading(const std::string& text) {
   body_ += fmt::format("<h2>{}</h2>\n", escape_html(text));
@@ -154,7 +172,7 @@ void Page::paragraph(const std::string& text) {
 }
 
 void Page::not_complete(const std::string& why) {
-  if (!why.empty()) paragraph("Not complete: " + why + ".");
+  if (!why.empty()) paragraph("Not complete: " + set_apart(why) + ".");
 }
 
 void Page::table(const std::vector<std::string>& header,
@@ -196,9 +214,10 @@ std::string Page::html() const {
   return fmt::format(
       "{}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}</main>\n"
+      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n"
+      "<p class=\"about\">{}</p>\n{}</main>\n"
       "</body>\n</html>\n",
-      kPageBegin, title, kStyle, style_, title, body_);
+      kPageBegin, title, kStyle, style_, title, escape_html(about_), body_);
 }
 
 void make_page_folder(const std::string& path) {
@@ -213,9 +232,10 @@ void Page::write(const std::string& path) const {
   io::write_file(path, html());
 }
 
-void write_not_complete(const std::string& path, const std::string& title, const std::string& why) {
+void write_not_complete(const std::string& path, const std::string& title, const std::string& of,
+                        const std::string& why) {
   if (path.empty()) return;
-  Page page(title);
+  Page page(title, of);
   page.not_complete(why);
   page.write(path);
 }

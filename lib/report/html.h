@@ -29,12 +29,16 @@ struct Figure {
   bool video = false;  ///< a <video> that loops, instead of an <img>
 };
 
-/// `text` with references for what would be markup, also in an attribute; without control
-/// characters but tab and newline; U+FFFD for each byte that is no UTF-8.
+/// All text that becomes markup comes through here. `text` with references for what would be
+/// markup, also in an attribute; without control characters but tab and newline; U+FFFD for each
+/// byte that is no UTF-8. Marks that turn the direction of writing (base/utf8.h) are shown, as
+/// "[U+202E]", and turn nothing.
 std::string escape_html(std::string_view text);
-/// `text` of others, for a line of ours: the way it is written, and marks that turn it, end with it
-/// (UAX #9: first strong isolate). Not escaped.
+/// `text` of others, for a line of ours, which escape_html() is to see: the direction in which its
+/// letters are written ends with it (UAX #9: first strong isolate).
 std::string set_apart(std::string_view text);
+/// "1 shard", "2 shards"; `several` where that is more than an s.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view several = "");
 /// "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);
 /// Inline SVG, axes with round ticks and unit labels.
@@ -79,7 +83,8 @@ std::string stacked_bars(const Bars& bars, const std::string& unit);
 
 class Page {
  public:
-  explicit Page(std::string title);
+  /// The page begins with its title, what it is `of`, a dataset or a run, and the day (UTC).
+  explicit Page(std::string title, const std::string& of = "");
   void heading(const std::string& text);
   void paragraph(const std::string& text);
   void table(const std::vector<std::string>& header,
@@ -101,12 +106,13 @@ class Page {
   void write(const std::string& path) const;
 
  private:
-  std::string title_, style_, body_;
+  std::string title_, about_, style_, body_;
 };
 
 /// Makes the folder for a page at `path`, and says so, if it is not there; write() does it, too.
 void make_page_folder(const std::string& path);
 /// A page that says only why it is empty. Nothing for an empty path.
-void write_not_complete(const std::string& path, const std::string& title, const std::string& why);
+void write_not_complete(const std::string& path, const std::string& title, const std::string& of,
+                        const std::string& why);
 
 }  // namespace vfm::report

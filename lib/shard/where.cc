@@ -69,6 +69,13 @@ int authorize(void* denied, int action, const char* first, const char* second, c
   return SQLITE_DENY;
 }
 
+bool is_of_dates(const std::string& function) {
+  constexpr const char* kNames[] = {"date",      "time",     "datetime", "julianday",
+                                    "unixepoch", "strftime", "timediff"};
+  return std::ranges::any_of(
+      kNames, [&](const char* name) { return sqlite3_stricmp(name, function.c_str()) == 0; });
+}
+
 constexpr int kStepsAtOnce = 10'000;         // of SQLite's virtual machine, between two looks
 constexpr std::int64_t kSteps = 50'000'000;  // for one sample: about a second
 
@@ -138,6 +145,7 @@ std::string lower(std::string text) {
 struct Where::State {
   std::string expression;
   std::vector<std::string> fields;
+  std::vector<Comparison> comparisons;
   std::unique_ptr<sqlite3, CloseDatabase> db;
   Statement statement;
   std::string denied;      // the last function that was
@@ -152,8 +160,9 @@ struct Where::State {
   /// SQLite's word for what was wrong, or ours.
   std::string error_text() const {
     if (!denied.empty())
-      return fmt::format("there is no function '{}' here (vfm-shard(1) lists those that there are)",
-                         denied);
+      return fmt::format(
+          "there is no function '{}' here (vfm-shard(1) lists those that there are{})", denied,
+          is_of_dates(denied) ? "; dates like 2024-05-31 compare as text, without a function" : "");
     return sqlite3_errmsg(db.get());
   }
 
@@ -226,12 +235,24 @@ Where::Where(const std::string& expression) : state_(std::make_unique<State>()) 
       fail_usage("--where: {}, in '{}'", error, expression);
     s.fields.push_back(field);
   }
+  // SQLite takes either case for the field.
+  for (Comparison& one : constant_comparisons(expression))
+    for (const std::string& field : s.fields)
+      if (sqlite3_stricmp(field.c_str(), one.field.c_str()) == 0) {
+        one.field = field;
+        s.comparisons.push_back(std::move(one));
+        break;
+      }
 }
 Where::~Where() = default;
 Where::Where(Where&&) noexcept = default;
 
 const std::vector<std::string>& Where::fields() const {
   return state_->fields;
+}
+
+const std::vector<Comparison>& Where::comparisons() const {
+  return state_->comparisons;
 }
 
 bool Where::keep(const Json& meta) {
@@ -245,6 +266,11 @@ bool Where::keep(const Json& meta) {
       fail("the --where expression cannot be evaluated: of field '{}' SQLite says '{}'",
            s.fields[i], sqlite3_errstr(bound));
   }
+  for (Comparison& one : s.comparisons)
+    if (const auto value = meta.find(one.field); value != meta.end()) {
+      const bool number = value->is_number() || value->is_boolean();
+      if (value->is_string() || number) ++(number == one.text ? one.differs : one.fits);
+    }
   s.steps = 0;
   const int status = sqlite3_step(s.statement.get());
   check_stop();  // else an evaluation that it ended would look like a fault

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "shard/comparisons.h"
 
 namespace vfm::shard {
 
@@ -26,6 +27,8 @@ class Where {
 
   /// Fields that the expression names, in the order in which SQLite met them.
   const std::vector<std::string>& fields() const;
+  /// Its comparisons with constants, with what keep() saw of their fields.
+  const std::vector<Comparison>& comparisons() const;
   /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if it cannot
   /// be evaluated on its values, or does not come to an end; Stopped.
   bool keep(const Json& meta);

@@ -86,7 +86,9 @@ void add_clips(report::Page& page, const std::vector<Reconstruction>& clips,
     figures.push_back(
         {report::data_url("image/png", data::frame_strip(sample.pixels, decoded, sample.frames,
                                                          sample.height, sample.width)),
-         fmt::format("{} ({:.1f} dB)", sample.key, models::psnr(sample.pixels, decoded)), false});
+         fmt::format("{} ({:.1f} dB)", report::set_apart(sample.key),
+                     models::psnr(sample.pixels, decoded)),
+         false});
   page.gallery(figures, 640);
 }
 
@@ -112,7 +114,7 @@ void add_signs(report::Page& page, const Json& timing, double usable) {
 
 void write_training_report(const RunOptions& options, const Recipe& recipe, const Json& stages,
                            Trainer& trainer, Validation* validation) {
-  report::Page page("vfm-train: " + options.out);
+  report::Page page("Training", options.out);
   page.heading("Run");
   const Json timing = last_timing(io::join_path(options.out, "timing.jsonl"));
   add_facts(page, options, recipe, trainer, timing);

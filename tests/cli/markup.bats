@@ -14,12 +14,13 @@ names=(
   $'\xc2\x9b2J\xc2\x9d0;owned\xc2\x9c.mp4'
   $'\xe2\x80\xaegpj.\xe2\x81\xa6exe.mp4'
   $'a\nvfm-clip: all is well\r.mp4'
+  $'\xe2\x80\x8f\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d 12\xd8\x9c.mp4'
 )
 # Captions.
 captions=(
   '</p></script><script>alert(1)</script><img src=x onerror=alert(1)>'
   '"><svg onload=alert(1)> '\'' onfocus='\''alert(1)'
-  $'\e[31mred\xc2\x9b0m \xe2\x80\xaeleft'
+  $'\e[31mred\xc2\x9b0m \xe2\x80\xaeleft \xd7\xa9\xd7\x9c\xe2\x80\x8f'
 )
 
 setup_file() {
@@ -46,7 +47,7 @@ harmless() {
   python3 - "$@" <<'END'
 import re, sys
 text = open(sys.argv[1], "rb").read().decode("utf-8")
-bad = re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", text)
+bad = re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
 assert not bad, ascii(text[max(0, bad.start() - 60):bad.end() + 20])
 assert text.endswith("\n"), "no line"
 for line in text.splitlines():
@@ -64,7 +65,7 @@ END
   printf '%s\n' "$output" >records.jsonl
   jq -rj 'select(.source) | .source, "\u0000"' records.jsonl | sort -z >sources
   cmp sources <(printf '%s\0' "${names[@]}" | sort -z)
-  run ! grep -P '[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]' records.jsonl
+  run ! grep -P '[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xd8\x9c' records.jsonl
   jq -e '.input == "no\u001b[2J\nsuch.mp4" and .code == "open"' <(tail -n 1 out/errors.jsonl)
   vfm-clip --shots-only --explain why.html "${names[@]}" >shots
   page why.html "${names[@]}"
@@ -79,7 +80,7 @@ END
   local i shown=()
   for i in "${captions[@]}"; do shown+=("${i//$'\e'/ }"); done
   # A caption is one line: control characters in it are blanks.
-  shown[2]=" [31mred 0m $(printf '\xe2\x80\xaeleft')"
+  shown[2]=" [31mred 0m $(printf '\xe2\x80\xaeleft \xd7\xa9\xd7\x9c\xe2\x80\x8f')"
   page c.html "${shown[@]:0:2}" "${shown[2]# }"
   page d.html "${shown[@]:0:2}" "${shown[2]# }"
   page p.html
@@ -89,7 +90,7 @@ END
 @test "fields and keys of a foreign shard: in the page of vfm-shard, in messages and records" {
   local i=0 name
   mkdir members
-  for name in '<script>alert(1)<' '" onclick="alert(1)"' $'\e[2J\e]0;x\a' $'\xe2\x80\xaekey' $'line\nvfm-shard: forged'; do
+  for name in '<script>alert(1)<' '" onclick="alert(1)"' $'\e[2J\e]0;x\a' $'\xe2\x80\xaekey' $'\xd7\xa9\xd7\x93\xd7\x94\xe2\x80\x8f' $'line\nvfm-shard: forged'; do
     cp "${names[i]}" "members/$name.mp4"
     python3 - "$name" >"members/$name.json" <<'END'
 import json, sys
@@ -105,7 +106,7 @@ END
   run --separate-stderr vfm-shard -vv -o dataset --keep-duplicates --report d.html foreign.tar
   printf '%s\n' "$stderr" >err
   [ -z "$stderr" ] || harmless err vfm-shard
-  page d.html '<script>alert(1)<' '" onclick="alert(1)"' 'x</script>'
+  page d.html '<script>alert(1)<' '" onclick="alert(1)"' 'x</script>' $'\xd7\xa9\xd7\x93\xd7\x94\xe2\x80\x8f'
   for name in "vfm-caption --from builtin:measure --report c.html" "vfm-pack --size 32 --frames 5 --report p.html"; do
     # shellcheck disable=SC2086
     run --separate-stderr $name -vv -o "${name%% *}" foreign.tar
@@ -117,7 +118,7 @@ END
 }
 
 @test "folders, prompts and captions in the pages of vfm-train and vfm-generate" {
-  local run=$'<script>alert(1)<\e[2J"onload=' prompt='<img src=x onerror="alert(1)"></figcaption><script>'
+  local run=$'<script>alert(1)<\e[2J\xe2\x80\xae"onload=' prompt='<img src=x onerror="alert(1)"></figcaption><script>'
   printf '%s\0' "${names[@]:0:3}" | vfm-clip -0 -o out - | vfm-caption | vfm-embed | vfm-shard -o dataset >shards.jsonl
   vfm-pack --size 32 --frames 9 -o "latents$run" <shards.jsonl >/dev/null
   quick_recipe "$run" "latents$run" --report t.html

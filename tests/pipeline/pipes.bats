@@ -133,6 +133,7 @@ again() {
   cp out/latents.jsonl before.jsonl
   echo 'no video' >raw/bad.mp4
   make -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out >log 2>err
+  [ ! -s log ]
   grep -F "vfm-clip: cannot open 'raw/bad.mp4'" err
   grep -F 'make: out/clips.jsonl is without what is told above' err
   [ "$(jq -r .input out/clips/errors.jsonl)" = raw/bad.mp4 ]

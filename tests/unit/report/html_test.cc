@@ -4,7 +4,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+
+#include "report/cards.h"
 
 using namespace vfm::report;
 
@@ -29,7 +32,9 @@ TEST_CASE("text cannot become markup", "[report]") {
   CHECK(escape_html(std::string("a\0b\x1b[31m", 8)) == "ab[31m");
   CHECK(escape_html("a\x7f\u009b\u0085\u00a0\n\tb") == "a\u00a0\n\tb");
   CHECK(escape_html("\xff<\xe2\x80\"\xc2") == "\ufffd&lt;\ufffd\ufffd&quot;\ufffd");
-  CHECK(escape_html("\u202eabc\u05d0") == "\u202eabc\u05d0");
+  // Marks that turn the direction of writing are shown; letters that do are letters.
+  CHECK(escape_html("\u202eabc\u05d0\u2069\u200f\u061c") ==
+        "[U+202E]abc\u05d0[U+2069][U+200F][U+061C]");
   CHECK(escape_html("日本語 ümlaut") == "日本語 ümlaut");
 
   Page page("<title>");
@@ -44,11 +49,48 @@ TEST_CASE("text cannot become markup", "[report]") {
 }
 
 TEST_CASE("text of others turns nothing but itself", "[report]") {
-  CHECK(set_apart("a\u05d0") == "\u2068a\u05d0\u2069");
-  CHECK(set_apart("\u202eabc") == "\u2068\u202eabc\u2069");
-  CHECK(set_apart("a\u2069\u202eb\u2069") == "\u2068a\u202eb\u2069");
-  CHECK(set_apart("\u2066a\u2069b\u2067c\u2066\xff") ==
-        "\u2068\u2066a\u2069b\u2067c\u2066\xff\u2069\u2069\u2069");
+  CHECK(escape_html(set_apart("a\u05d0") + " 1") == "\u2068a\u05d0\u2069 1");
+  CHECK(escape_html(set_apart("a\u2069\u202eb") + "<") == "\u2068a[U+2069][U+202E]b\u2069&lt;");
+  // What sets apart is not to be had in text, nor cut off.
+  CHECK(escape_html(set_apart("\ufdd1a\ufdd0\xff")) == "\u2068a\ufffd\u2069");
+  CHECK(escape_html("\ufdd1a\ufdd0b\ufdd0c") == "a\u2068bc\u2069");
+}
+
+TEST_CASE("no mark in whatever text a page is given turns the direction of writing", "[report]") {
+  const std::string marks =
+      "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069";
+  Page page(marks, marks);
+  page.heading(marks);
+  page.paragraph(marks);
+  page.not_complete(marks);
+  page.table({marks}, {{marks}});
+  page.gallery({{"data:", marks}, {"data:", marks, true}});
+  page.svg(line_chart({{marks, {0, 1}, {1, 2}}}, marks, marks), marks);
+  page.svg(histogram({1, 2}, 2, marks), marks);
+  page.svg(stacked_bars({{marks}, {{marks, {1}}}}, marks), marks);
+  page.charts({{"", marks}});
+  page.markup(strips({{marks, {{std::nullopt, marks, marks, 1}}}}));
+  page.markup(
+      cards({{1, std::nullopt, marks, marks, marks, {{marks, marks}}, marks, {{0, marks}}}}));
+  const std::string html = page.html();
+  // Only what sets apart what the page is of, and why it is not complete.
+  for (std::size_t i = 0; i + 3 <= marks.size();) {
+    const std::size_t bytes = i == 0 ? 2 : 3;
+    const std::string mark = marks.substr(i, bytes);
+    CHECK(count_of(html, mark) == (mark == "\u2068" || mark == "\u2069" ? 2 : 0));
+    i += bytes;
+  }
+  CHECK(count_of(html, "[U+202E]") > 20);
+}
+
+TEST_CASE("a page begins with its title, what it is of, and the day", "[report]") {
+  const std::string html = Page("Clips", "a<b").html();
+  const std::size_t at = html.find("<h1>Clips</h1>\n<p class=\"about\">\u2068a&lt;b\u2069, 20");
+  CHECK(at != std::string::npos);
+  CHECK(has(Page("Clips").html(), "<p class=\"about\">20"));
+  CHECK(counted(1, "shard") == "1 shard");
+  CHECK(counted(0, "shard") == "0 shards");
+  CHECK(counted(2, "change of shot", "changes of shot") == "2 changes of shot");
 }
 
 TEST_CASE("data URLs carry bytes as base64", "[report]") {

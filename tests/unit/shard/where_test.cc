@@ -84,7 +84,10 @@ TEST_CASE("what may answer otherwise the next time is no function of an expressi
     INFO(refused);
     CHECK_THROWS_AS(Where(refused), Error);
   }
-  CHECK_THROWS_WITH(Where("date(a) > ''"), Contains("no function 'date'"));
+  CHECK_THROWS_WITH(Where("date(a) > ''"),
+                    Contains("no function 'date'") && Contains("compare as text"));
+  CHECK_THROWS_WITH(Where("random() > 0"), !Contains("compare as text"));
+  CHECK(keep("'2024-05-31' > '2024-05'"));
   Where where("round(a, 1) = 0.5 AND lower(name) LIKE 'x%' AND tags ->> 0 = 'red'");
   CHECK(where.keep({{"tags", {"red", "blue"}}, {"a", 0.52}, {"name", "XY"}}));
   CHECK_FALSE(where.keep({{"tags", {"blue"}}, {"a", 0.52}, {"name", "XY"}}));
@@ -172,6 +175,46 @@ TEST_CASE("a field that is too long for an expression is a fault, not NULL") {
   CHECK_FALSE(where.keep({{"text", std::string(64 << 20, 'a')}}));
   CHECK_THROWS_WITH(where.keep({{"text", std::string((64 << 20) + 1, 'a')}}),
                     Contains("of field 'text' SQLite says 'string or blob too big'"));
+}
+
+TEST_CASE("comparisons of a field with constants, wherever they stand by themselves") {
+  const auto found = [](const std::string& expression) {
+    std::string all;
+    for (const Comparison& one : constant_comparisons(expression))
+      all += one.field + (one.text ? " text " : " number ") + one.constant + "; ";
+    return all;
+  };
+  CHECK(found("a > '0.5'") == "a text '0.5'; ");
+  CHECK(found("a>=0.5 AND NOT(b<>-2e-3)") == "a number 0.5; b number -2e-3; ");
+  CHECK(found("'x''y' == \"a b\" or 1 < [c]") == "a b text 'x''y'; c number 1; ");
+  CHECK(found("a BETWEEN 1 AND '2' and b not in ('x', 'y') -- c > 1\n") ==
+        "a number 1; a text '2'; b text 'x'; ");
+  CHECK(found("CASE WHEN a = 1 THEN b != 'c' ELSE 1 END /* d > 1 */") ==
+        "a number 1; b text 'c'; ");
+  CHECK(found("ifnull(a > 1, b = 'x')") == "a number 1; b text 'x'; ");
+  // Of what is computed nothing is said.
+  for (const char* none :
+       {"a + b > 'x'", "a > 'x' || b", "a > 1 + 2", "a > -b", "lower(a) = 5", "e ->> 'dim' = 64",
+        "a LIKE '5'", "a IS 5", "a IN ('x', 5)", "a IN (b, 'x')", "a = 'x' COLLATE NOCASE", "a = b",
+        "'a' = 'b'", "a BETWEEN b AND 'x'", "a.b = 5", "", "a >", "> 'a'", "'open"}) {
+    INFO(none);
+    CHECK(found(none).empty());
+  }
+}
+
+TEST_CASE("how often a field is of the other type than the constant is counted") {
+  Where where("Motion > '0.5' AND codec = 'h264' AND ok = 1 AND missing < 1");
+  REQUIRE(where.comparisons().size() == 4);
+  where.keep(kMeta);
+  where.keep({{"motion", "0.7"}, {"codec", 5}, {"ok", "true"}, {"missing", nullptr}});
+  const auto counts = [&](std::size_t i) {
+    return std::pair(where.comparisons()[i].fits, where.comparisons()[i].differs);
+  };
+  // SQLite takes either case for a field's name, and keep() the first that it met.
+  CHECK(where.comparisons()[0].field == where.fields()[0]);
+  CHECK(counts(1) == std::pair<std::uint64_t, std::uint64_t>(1, 1));
+  CHECK(counts(2) == std::pair<std::uint64_t, std::uint64_t>(1, 1));
+  CHECK(counts(3) == std::pair<std::uint64_t, std::uint64_t>(0, 0));
 }
 
 TEST_CASE("near matches") {

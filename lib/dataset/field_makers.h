@@ -1,0 +1,14 @@
+// Which command makes a field or vector that an option names and no sample has.
+// Thread-safety: pure function.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vfm::dataset {
+
+/// "vfm-embed --aesthetic FILE"; "": none of vfm's makes one of that name.
+std::string maker_of(std::string_view name);
+
+}  // namespace vfm::dataset
