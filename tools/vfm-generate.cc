@@ -75,7 +75,6 @@ class GenerateTool : public vfm::cli::Tool {
 
   void check() override {
     read_options();
-    if (!dry_run_ && !job_.latents_only && output_.directory != "-") check_encoder(job_.encoder);
     devices_.cards();
   }
 
@@ -142,7 +141,8 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
-    input_limits_.apply();
+    input_limits_.apply();  // FFmpeg takes them when it is first used
+    if (!dry_run_ && !job_.latents_only && output_.directory != "-") check_encoder(job_.encoder);
     const vfm::cli::Launch& launch = context.launch;
     // What mpirun gives its ranks is a terminal, too, and what it makes of that another matter.
     if (output_.directory == "-" && launch.ranks == 1 && vfm::cli::stdout_is_terminal())

@@ -34,6 +34,7 @@
 #include "cli/signals.h"
 #include "cli/version.h"
 #include "cli/waiting.h"
+#include "io/held_begin.h"
 #include "io/manifest.h"
 
 namespace vfm::cli {
@@ -190,12 +191,30 @@ int end_watch(Meter& meter, int status) {
   }
 }
 
+/// Of a run that fails: a reader of its output is to miss the end.
+void begin_at_least() noexcept {
+  try {
+    io::write_held_begin();
+  } catch (const std::exception&) {  // there is nobody to read it
+  }
+}
+
 /// The tool's work between the records that begin and end its output. No end is written where this
-/// throws. Returns the exit status, which the end says, too.
+/// throws, and no begin where what was asked for cannot be: a reader then has no input. Returns the
+/// exit status, which the end says, too.
 int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   const bool stream = tool.writes_manifest(context.launch);
   if (stream) context.manifest.begin(tool.name(), id);
-  const int status = end_watch(context.meter, tool.run(context) == 0 ? 0 : 1);
+  int status = 1;
+  try {
+    status = end_watch(context.meter, tool.run(context) == 0 ? 0 : 1);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::usage) begin_at_least();
+    throw;
+  } catch (...) {
+    begin_at_least();
+    throw;
+  }
   if (stream) context.manifest.end(status);
   return status;
 }
@@ -258,6 +277,8 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
 
 int run(int argc, char** argv, Tool& tool) {
   hold_standard_descriptors();
+  g_program = tool.name();
+  take_lost_files(g_program.c_str());
   const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
   if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
     leave_signals();
@@ -268,7 +289,6 @@ int run(int argc, char** argv, Tool& tool) {
     wait_politely();
     return tool.serve_card(std::atoi(argv[2]));
   }
-  g_program = tool.name();
   set_log_sink(print_message, LogLevel::warning);
   CLI::App app(tool.description(), tool.name());
   app.footer(

@@ -3,11 +3,16 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <thread>
 
 #include "base/stop.h"
+#include "io/mapping_list.h"
 
 namespace vfm::cli {
 namespace {
@@ -48,6 +53,52 @@ void install_handlers(bool long_running) {
   if (!long_running) stop_at_closed_pipes();
 }
 
+const char* g_lost_file_words = "";  // with which the message begins; set before threads
+
+/// A line that a handler writes: no memory, no locks.
+class HandlerLine {
+ public:
+  /// What steers a terminal is not in it.
+  HandlerLine& operator<<(std::string_view words) {
+    for (const char c : words)
+      if (size_ < text_.size())
+        text_[size_++] = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    return *this;
+  }
+  void write() {
+    text_[std::min(size_, text_.size() - 1)] = '\n';
+    size_ = std::min(size_ + 1, text_.size());
+    if (::write(STDERR_FILENO, text_.data(), size_) < 0) return;
+  }
+
+ private:
+  std::array<char, 1024> text_;
+  std::size_t size_ = 0;
+};
+
+/// The instruction that failed would fail again, so there is no way back to an exception. The
+/// kernel has this signal for the thread itself, which takes it whatever it computes.
+void handle_lost_page(int number, siginfo_t* info, void*) {
+  const io::Mapping mapping = io::mapping_at(info->si_addr);
+  if (!mapping.path) {
+    ::signal(number, SIG_DFL);  // a fault of another kind: as ever
+    return;
+  }
+  struct stat now {};
+  const bool cut =
+      ::stat(mapping.path, &now) == 0 && static_cast<std::size_t>(now.st_size) < mapping.bytes;
+  constexpr std::string_view kOverProgress = "\r\x1b[K";
+  if (::isatty(STDERR_FILENO) != 0 &&
+      ::write(STDERR_FILENO, kOverProgress.data(), kOverProgress.size()) < 0)
+    ::_exit(1);
+  HandlerLine line;
+  line << g_lost_file_words << ": '" << mapping.path
+       << (cut ? "' was cut while it was read: make it whole, and give the same command again"
+               : "' can no longer be read: its disk or server does not answer");
+  line.write();
+  ::_exit(1);
+}
+
 void unblock(const sigset_t& set) {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
@@ -66,6 +117,15 @@ void take_signals(bool long_running) {
     for (;;)
       ::pause();
   }).detach();
+}
+
+void take_lost_files(const char* program) {
+  g_lost_file_words = program;
+  struct sigaction action {};
+  action.sa_sigaction = handle_lost_page;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
 }
 
 void leave_signals() {

@@ -17,6 +17,10 @@ namespace vfm::cli {
 /// process begin with the mask it began with. Throws std::system_error when no thread can be made.
 void take_signals(bool long_running);
 
+/// From then on a mapped file that cannot be read (SIGBUS) ends the process with status 1 and a
+/// message that names the file and begins with `program`, which must stay.
+void take_lost_files(const char* program);
+
 /// Ignores what a terminal or a pipe sends: for a process that its parent ends.
 void leave_signals();
 

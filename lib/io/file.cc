@@ -17,8 +17,10 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/lfs_pointer.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "io/mapping_list.h"
 
 namespace vfm::io {
 
@@ -42,6 +44,14 @@ void refuse_no_name(const std::string& path) {
   if (nul == std::string::npos) return;
   fail_as(Cause::open, "cannot open '{}\\0{}': no name of a file holds a NUL", path.substr(0, nul),
           std::string_view(path).substr(nul + 1));
+}
+
+/// Every file that is opened by name passes here: weights, tokenizers, tars, lists, texts.
+void refuse_pointer(const File& file, const struct stat& info) {
+  if (!S_ISREG(info.st_mode) || info.st_size > static_cast<off_t>(kMostLfsPointer)) return;
+  char head[32];
+  const ssize_t got = ::pread(file.fd(), head, sizeof head, 0);
+  if (got > 0) refuse_lfs_pointer(file.path(), {head, static_cast<std::size_t>(got)});
 }
 
 /// Counts while it reads: the size of a file may be told wrong (0 of those in /proc), or may grow.
@@ -80,6 +90,7 @@ File File::open_read(const std::string& path) {
   if (::fstat(fd, &info) != 0) fail_errno(errno, "cannot read '{}'", path);
   if (S_ISDIR(info.st_mode)) fail_errno(EISDIR, "cannot open '{}'", path);
   if (S_ISFIFO(info.st_mode)) wait_until_readable(fd);
+  refuse_pointer(file, info);
   ::fcntl(fd, F_SETFL, 0);
   return file;
 }
@@ -149,12 +160,20 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd(), 0);
   if (map == MAP_FAILED) fail_errno(errno, "cannot map '{}'", path);
   data_ = static_cast<const std::byte*>(map);
+  note_mapping(map, size_, path_);
 }
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (!data_) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 void MappedFile::release(std::span<const std::byte> part) const {
   if (part.empty() || part.data() < data_ || part.data() >= data_ + size_) return;
+  // Behind the new end of a file that was cut meanwhile zeros were read up to the end of the page,
+  // and beyond that the handler of SIGBUS has ended the process.
+  struct stat now {};
+  if (::stat(path_.c_str(), &now) == 0 && static_cast<std::size_t>(now.st_size) < size_)
+    fail("'{}' was cut to {} bytes while it was read", path_, now.st_size);
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t before = static_cast<std::size_t>(part.data() - data_) % page;
   // Only a hint: a page that a neighbour needs is read again.

@@ -58,8 +58,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
   const std::string& path() const { return path_; }
-  /// Has read `part`, if it is of this file, for the present: its pages are no longer this
-  /// process's memory until they are read again.
+  /// Has read `part`, if it is of this file: its pages are no longer this process's memory until
+  /// they are read again. Throws Error if the file has become shorter meanwhile.
   void release(std::span<const std::byte> part) const;
 
  private:

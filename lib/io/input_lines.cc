@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "io/held_begin.h"
 
 namespace vfm::io {
 
@@ -13,6 +14,7 @@ InputLines::InputLines(std::vector<std::string> arguments, HoldsLines holds_line
     : arguments_(std::move(arguments)), holds_lines_(std::move(holds_lines)) {}
 
 std::optional<InputLines::Line> InputLines::next() {
+  write_held_begin();
   while (lines_ || next_argument_ < arguments_.size())
     if (auto line = lines_ ? next_line() : next_argument()) return line;
   return std::nullopt;

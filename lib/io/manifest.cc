@@ -12,6 +12,7 @@
 #include "base/input_limits.h"
 #include "base/utf8.h"
 #include "io/file.h"
+#include "io/held_begin.h"
 
 namespace vfm::io {
 namespace {
@@ -72,6 +73,10 @@ std::string without_steering(const std::string& line) {
     i = done - 1;
   }
   return out.append(line, done);
+}
+
+std::string as_line(const Json& record) {
+  return without_steering(dump_json(record)) + "\n";
 }
 
 bool is_manifest_file(const std::string& argument) {
@@ -157,6 +162,7 @@ std::optional<Record> ManifestReader::next() {
 
 void ManifestWriter::write(const Json& record) {
   const std::lock_guard lock(mutex_);
+  write_held_begin();
   write_line(record);
   ++records_;
 }
@@ -164,16 +170,17 @@ void ManifestWriter::write(const Json& record) {
 void ManifestWriter::begin(std::string_view tool, const std::string& id) {
   const std::lock_guard lock(mutex_);
   id_ = id;
-  write_line(begin_record(tool, id));
+  hold_begin(fd_, as_line(begin_record(tool, id)));
 }
 
 void ManifestWriter::end(int status) {
   const std::lock_guard lock(mutex_);
+  write_held_begin();
   write_line(end_record(id_, records_, status));
 }
 
 void ManifestWriter::write_line(const Json& record) {
-  const std::string line = without_steering(dump_json(record)) + "\n";
+  const std::string line = as_line(record);
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t put = ::write(fd_, rest.data(), rest.size());

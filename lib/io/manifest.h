@@ -52,9 +52,9 @@ class ManifestReader {
 };
 
 /// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it
-/// names is durable), what steers a terminal as \uXXXX. A tool's standard output stands between
-/// begin() and end(), which cli::run calls: without an end its readers know that it was killed, or
-/// failed. Thread-safety: any thread, line by line.
+/// names is durable), what steers a terminal as \uXXXX. A tool's standard output is between begin()
+/// and end(), which cli::run calls: without an end its readers know that it was killed, or failed.
+/// The begin waits for input (io/held_begin.h). Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
   /// Standard output by default. Does not own the descriptor.

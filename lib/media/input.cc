@@ -10,6 +10,7 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/input_limits.h"
+#include "base/lfs_pointer.h"
 #include "base/stop.h"
 #include "base/units.h"
 #include "media/bounded.h"
@@ -94,6 +95,7 @@ void Input::open() {
     format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // closed by us, whatever fails
     head = read_head(io_);
     if (timed_out_) fail_input("read", AVERROR_EXIT);
+    refuse_lfs_pointer(source_.name, head);
     const int unread =
         recognise_container(io_, head, source_.name, hint_of(source_.name, scheme), &known);
     if (unread < 0) fail_input("open", unread);

@@ -13,6 +13,7 @@
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/folder_lock.h"
+#include "io/held_begin.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
 #include "train/beginning.h"
@@ -108,6 +109,7 @@ void Run::check() {
 
 long Run::train() {
   open();
+  io::write_held_begin();
   const std::int64_t steps = last_step();
   world_.section("step", recipe_.train.step_limit);
   // What the stage begins with, on its data: the earlier run's average.

@@ -102,7 +102,7 @@ kill_clip() {
   curate
   cat ./*.err
   [ "$(cat ./*.err)" = "vfm-clip: 'clips' holds what 1 source not in the input gave; --prune removes it
-vfm-pack: 'latents' held 1 shards that are not of this input; they are removed" ]
+vfm-pack: 'latents' held 1 shard that is not of this input, and now removed" ]
   [ "$(<statuses)" = "0 0 0 0" ]
   cmp manifest ../whole/manifest
   [ "$(tree_hash dataset)" = "$(tree_hash ../whole/dataset)" ]
@@ -160,6 +160,35 @@ YAML
   refused vfm-shard -o out --where 'a >' a.tar
   refused vfm-shard -o out --where 'nosuch(a)' a.tar
   refused vfm-train r.yaml --data nowhere --out out train.steps
+  refused vfm-train nowhere.yaml --data nowhere --out out
+  refused vfm-train r.yaml --data nowhere --out out train.stops=1
+  refused vfm-train r.yaml --data nowhere --init nowhere --out out
+  refused vfm-train nowhere --export out
+  refused vfm-generate --model nowhere -o out x
+  refused vfm-generate --model nowhere -o out --negative @nowhere x
+  refused vfm-generate --model nowhere -o out --encoder nonsense x
+  refused vfm-generate --decode-only --model nowhere -o out
+  refused vfm-clip -o out --stitch-model nowhere a.mp4
+  refused vfm-clip --shots-only --detector transnetv2 --detector-model nowhere a.mp4
+  refused vfm-caption --from model:nowhere a.tar
+  refused vfm-caption --refine nowhere a.tar
+  refused vfm-caption --score --score-clip nowhere a.tar
+  refused vfm-embed --video nowhere a.tar
+  refused vfm-embed --text nowhere a.tar
+  refused vfm-embed --search x --index nowhere
+  refused vfm-pack --tokenizer nowhere -o out a.tar
+  # With no GPU here, what needs one.
+  local CUDA_VISIBLE_DEVICES=""
+  export CUDA_VISIBLE_DEVICES
+  refused vfm-clip --stitch-model nowhere --device cuda -o out a.mp4
+  refused vfm-clip --hwaccel cuda -o out a.mp4
+  refused vfm-clip --encoder h264_nvenc -o out a.mp4
+  refused vfm-caption --from model:nowhere --device cuda a.tar
+  refused vfm-embed --video nowhere --device cuda a.tar
+  refused vfm-pack --tokenizer nowhere --device cuda -o out a.tar
+  refused vfm-pack --hwaccel cuda -o out a.tar
+  refused vfm-train r.yaml --data nowhere --device cuda --out out
+  refused vfm-generate --model nowhere --device cuda -o out x
   local tool
   for tool in "vfm-clip -o out" vfm-caption vfm-embed "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --model x -o out"; do
     # shellcheck disable=SC2086
@@ -167,12 +196,13 @@ YAML
   done
 }
 
-@test "the begin is written before anything is opened or waited for" {
+@test "the begin is written before input is waited for" {
   mkfifo fifo
   exec 8<>fifo
-  for tool in "vfm-clip -o out -" "vfm-clip --shots-only -" vfm-caption vfm-embed "vfm-shard -o out" "vfm-pack -o out" \
-    "vfm-train fifo --data nowhere --out out" "vfm-train nowhere.yaml --data nowhere --out out" \
-    "vfm-generate --model nowhere -o out --negative @nowhere"; do
+  local tool golden=$VFM_ROOT/tests/golden
+  for tool in "vfm-clip -o out -" "vfm-clip --shots-only -" "vfm-clip --unique -o out -" vfm-caption vfm-embed \
+    "vfm-embed --search red" "vfm-embed --index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --decode-only -o out" \
+    "vfm-caption --from model:$golden/smolvlm/smolvlm" "vfm-embed --text $golden/t5/v1_0 --device cpu"; do
     : >begun
     # shellcheck disable=SC2086
     $tool >begun 2>err 3>&- 8>&- <fifo &

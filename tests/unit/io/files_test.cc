@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -17,6 +18,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder_lock.h"
+#include "io/mapping_list.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -200,6 +202,62 @@ TEST_CASE("a map holds the bytes; an empty file maps to nothing") {
   CHECK(MappedFile(folder.path + "/a").text() == "contents");
   CHECK(MappedFile(folder.path + "/empty").text().empty());
   CHECK(hash_file(folder.path + "/a") == hash_hex("contents"));
+}
+
+TEST_CASE("a map that its file was cut under is told when it has been read") {
+  const Folder folder;
+  folder.write("w", std::string(10000, 'x'));
+  const MappedFile map(folder / "w");
+  map.release(map.bytes());
+  REQUIRE(::truncate((folder / "w").c_str(), 9000) == 0);  // in the page of the last byte
+  CHECK_THROWS_WITH(map.release(map.bytes().subspan(8192, 1)),
+                    "'" + (folder / "w") + "' was cut to 9000 bytes while it was read");
+  std::filesystem::remove(folder / "w");  // it is still there for who has it open
+  CHECK_NOTHROW(map.release(map.bytes().first(8192)));
+}
+
+TEST_CASE("of an address it is known which mapped file it is in, however many there are") {
+  const Folder folder;
+  std::vector<MappedFile> maps;
+  for (int i = 0; i < 100; ++i) {
+    const std::string path = folder / ("w" + std::to_string(i));
+    folder.write("w" + std::to_string(i), std::string(5000, 'x'));
+    maps.emplace_back(path);
+  }
+  for (const MappedFile& map : maps)
+    for (const std::size_t at : {0U, 4999U}) {
+      const Mapping found = mapping_at(map.bytes().data() + at);
+      REQUIRE(found.path);
+      CHECK(found.path == map.path());
+      CHECK(found.bytes == 5000);
+    }
+  const std::byte* const gone = maps.front().bytes().data();
+  maps.erase(maps.begin());
+  CHECK(!mapping_at(gone).path);
+  CHECK(!mapping_at(&folder).path);
+  // The end of a name that is too long says more than its beginning.
+  const std::string name = std::string(600, 'd') + "/model.safetensors";
+  note_mapping(&folder, sizeof folder, name);
+  CHECK(std::string(mapping_at(&folder).path) == name.substr(name.size() - 511));
+  forget_mapping(&folder);
+  CHECK(!mapping_at(&folder).path);
+}
+
+TEST_CASE("what Git LFS left in a file's place is called by that name") {
+  const Folder folder;
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 5\n";
+  folder.write("p", pointer);
+  const std::string message =
+      "'" + (folder / "p") + "' is a Git LFS pointer, not the file itself: git lfs pull";
+  CHECK_THROWS_WITH(read_file(folder / "p"), message);
+  CHECK_THROWS_WITH(MappedFile(folder / "p"), message);
+  CHECK_THROWS_WITH(File::open_read(folder / "p"), message);
+  // A file about such pointers is none.
+  folder.write("p", pointer + std::string(1024, ' '));
+  CHECK(read_file(folder / "p").size() > 1024);
+  folder.write("p", "the " + pointer);
+  CHECK(read_file(folder / "p") == "the " + pointer);
 }
 
 TEST_CASE("paths come apart") {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/held_begin.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -196,6 +197,27 @@ TEST_CASE("a writer counts what stands between begin and end") {
                                "\n" +
                                kEndA);
   std::filesystem::remove(path);
+}
+
+TEST_CASE("a begin is held back until input is read, a record is written, or the end") {
+  for (const int when : {0, 1, 2, 3}) {
+    std::string path = "/tmp/vfm-writer-XXXXXX";
+    const int fd = ::mkstemp(path.data());
+    REQUIRE(fd >= 0);
+    write_held_begin();  // there is none
+    ManifestWriter writer(fd);
+    writer.begin("vfm-a", "1");
+    CHECK(read_file(path).empty());
+    if (when == 0) CHECK(InputLines({"x"}).next()->text == "x");
+    if (when == 1) writer.write({{"kind", "video"}, {"path", "x"}});
+    if (when == 2) writer.end(0);
+    if (when == 3) write_held_begin();
+    CHECK(read_file(path).starts_with(kBeginA));
+    write_held_begin();
+    CHECK(read_file(path).rfind("begin") < kBeginA.size());
+    ::close(fd);
+    std::filesystem::remove(path);
+  }
 }
 
 TEST_CASE("a writer leaves nothing in a line that steers a terminal, and it is the same record") {
