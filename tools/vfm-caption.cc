@@ -170,7 +170,7 @@ class CaptionTool : public vfm::cli::Tool {
 
   void add_prompt_options(CLI::App& app) {
     auto* prompt = app.add_option("--prompt", prompt_, "what a model is asked about each clip");
-    prompt->type_name("TEXT")->check(vfm::cli::not_empty)->default_str("to describe it");
+    prompt->type_name("TEXT")->check(vfm::cli::not_blank)->default_str("to describe it");
     app.add_option("--prompt-file", prompt_file_, "take the prompt from a file")
         ->type_name("FILE")
         ->check(CLI::ExistingFile)
@@ -182,10 +182,10 @@ class CaptionTool : public vfm::cli::Tool {
     add("--also", also_, "ask this, too: its answer is caption_NAME in the json",
         "NAME=PROMPT|@FILE")
         ->allow_extra_args(false)
-        ->check(vfm::cli::not_empty);
+        ->check(vfm::cli::not_blank);
     add("--schema", schemas_, "a JSON Schema that the answer to --also NAME must fit", "NAME=FILE")
         ->allow_extra_args(false)
-        ->check(vfm::cli::not_empty);
+        ->check(vfm::cli::not_blank);
     add("--schema-tries", schema_tries_,
         "how often an answer that is drawn and does not fit is asked for", "N")
         ->check(CLI::Range(1, 100))
@@ -252,7 +252,7 @@ class CaptionTool : public vfm::cli::Tool {
         ->group(group);
     auto* prompt =
         app.add_option("--refine-prompt", refine_prompt_, "what it is told to do with a caption");
-    prompt->type_name("TEXT")->check(vfm::cli::not_empty)->group(group);
+    prompt->type_name("TEXT")->check(vfm::cli::not_blank)->group(group);
     prompt->default_str("to keep all facts and add none");
     auto* file = app.add_option("--refine-prompt-file", refine_file_, "take that from a file");
     file->type_name("FILE")->check(CLI::ExistingFile)->excludes(prompt)->group(group);

@@ -61,7 +61,7 @@ class EmbedTool : public vfm::cli::Tool {
     app.add_option("--concept", concepts_,
                    "say how well NAME's prompt fits clips, with a CLIP or SigLIP in --video DIR")
         ->type_name("NAME=PROMPT")
-        ->check(vfm::cli::not_empty)
+        ->check(vfm::cli::not_blank)
         ->allow_extra_args(false);
     app.add_option("--text", text_,
                    "how captions become vectors; given, a shard without captions is an error")

@@ -99,7 +99,9 @@ std::string not_negative(const std::string& text) {
 }
 
 std::string not_blank(const std::string& text) {
-  return text.empty() ? "the value is empty; give one, or leave the option out" : "";
+  return text.find_first_not_of(" \t\r\n") == std::string::npos
+             ? "the value is empty; give one, or leave the option out"
+             : "";
 }
 
 std::string not_empty(const std::string& name) {

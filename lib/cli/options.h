@@ -33,8 +33,8 @@ std::string not_nan(const std::string& text);
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// A CLI11 check that refuses an empty value where it would count as the default: mostly an unset
-/// shell variable.
+/// A CLI11 check that refuses a value without a word where it would count as the default: mostly an
+/// unset shell variable.
 std::string not_blank(const std::string& text);
 /// A CLI11 check that refuses an empty file or folder name: mostly an unset shell
 /// variable.

@@ -15,6 +15,7 @@
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_layout.h"
+#include "models/folder/other_models.h"
 #include "tensor/device.h"
 #include "text/tokenizer.h"
 
@@ -213,9 +214,12 @@ std::unique_ptr<text::Encoder> make_t5(const text::EncoderConfig& config,
 }  // namespace
 
 TextFolders text_encoder_folders(const std::string& folder) {
-  if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
-  if (const auto pipeline = open_pipeline(folder))
+  need_model_folder(folder);
+  if (const auto pipeline = open_pipeline(folder)) {
+    // Texts may be encoded by that of a pipeline of which nothing else works here.
+    if (!pipeline->has("text_encoder")) refuse_other_models(folder);
     return {pipeline->folder_of("text_encoder"), pipeline->folder_of("tokenizer")};
+  }
   const std::string model = io::join_path(folder, "text_encoder");
   if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
   const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");

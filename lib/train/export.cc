@@ -20,6 +20,7 @@
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
 #include "models/folder/model_config.h"
+#include "models/folder/other_models.h"
 #include "train/export_pipeline.h"
 #include "train/next_stage.h"
 
@@ -27,8 +28,6 @@ namespace vfm::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kMark = "vfm-export.json";
 
 /// f32, in the layout of diffusers: that loads a network whole in one type.
 void write_network(const models::ModelFolder& model, const models::ModelFacts& facts,
@@ -67,7 +66,7 @@ void write_adapters(const std::string& checkpoint, const models::Origin& origin,
 /// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
 bool is_there(const ExportOptions& options, const Json& mark) {
   if (!io::file_exists(options.folder)) return false;
-  const std::string path = io::join_path(options.folder, kMark);
+  const std::string path = io::join_path(options.folder, models::kExportMark);
   if (io::file_exists(path)) {
     const Json found = parse_json(io::read_file(path), fmt::format("'{}'", path));
     if (found == mark) return true;
@@ -148,7 +147,7 @@ Json export_once(const ExportOptions& options) {
   io::make_directories(temporary);
   models::verify_checkpoint(checkpoint);
   write_all(options, model, facts, parts, adapters, temporary);
-  io::write_file(io::join_path(temporary, kMark), dump_json_pretty(mark));
+  io::write_file(io::join_path(temporary, models::kExportMark), dump_json_pretty(mark));
   fs::remove_all(name);  // empty, or an export
   if (std::rename(temporary.c_str(), name.c_str()) != 0)
     fail_errno(errno, "cannot create '{}'", options.folder);

@@ -247,6 +247,7 @@ PY
   refused "has no adapters: it is a model of its own" --model other --lora "$shared/base"
   refused "has adapters of its own" --model "$shared/run" --base "$shared/base" --lora "$shared/run"
   refused "no such adapter: 'nowhere'" --model other --lora nowhere
+  refused "no such adapter: 'org/lora'; if that is a name on a hub: nothing is downloaded" --model other --lora org/lora
   refused "no such adapter: 'nowhere'" --model "$shared/base" --lora "$shared/run" --lora nowhere
   refused "are not those of the model" --model other --lora "$VFM_ROOT/tests/golden/dit_lora"
   cp -r "$VFM_ROOT/tests/golden/cosmos_pipeline" cosmos

@@ -410,7 +410,7 @@ refuses() {
   mkdir cosmos
   for config in '{"model_type":"cosmos-embed1"}' '{"model_type":"x","architectures":["CosmosEmbed1"]}'; do
     echo "$config" >cosmos/config.json
-    refused cosmos "'cosmos' holds a Cosmos-Embed1, which is not supported: its code comes with its weights"
+    refused cosmos "is of Cosmos-Embed1 ("
   done
   sed -i 's/"do_resize"/"do_pad": true, "do_resize"/' model/preprocessor_config.json
   refused model '"do_pad" is true, which is not supported here'

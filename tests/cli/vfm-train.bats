@@ -873,8 +873,8 @@ PY
   refused "no such model folder: 'nowhere'" --init nowhere
   refused "'latents' holds no model: it is neither" --init latents
   mkdir vae
-  echo '{"_class_name": "AutoencoderKLWan"}' >vae/config.json
-  refused "of type AutoencoderKLWan; what works here: CosmosTransformer3DModel" --init vae
+  echo '{"_class_name": "AutoencoderDC"}' >vae/config.json
+  refused "of type AutoencoderDC; what works here: CosmosTransformer3DModel" --init vae
   train first train.steps=1 >/dev/null
   refused "model.num_layers: 2 -> 3; model.rope_scale: [2.0,1.0,1.0] -> [1.0,1.0,1.0]; leave these out" \
     --init first model.num_layers=3 model.rope_scale='[1,1,1]'

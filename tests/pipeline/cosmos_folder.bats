@@ -306,10 +306,10 @@ END
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"patch_embed.proj.weight"* ]]
   [ ! -e clips ]
-  sed -i 's/CosmosTextToWorldPipeline/WanPipeline/' cosmos/model_index.json
+  sed -i 's/CosmosTextToWorldPipeline/MyOwnPipeline/' cosmos/model_index.json
   run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o clips <<<"$prompt"
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"WanPipeline"*"CosmosTextToWorldPipeline"* ]]
+  [[ "$stderr" == *"MyOwnPipeline"*"CosmosTextToWorldPipeline"* ]]
 }
 
 @test "a tokenizer begins from the folder's own" {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/units.h"
 
@@ -86,9 +87,10 @@ CosmosSplit cosmos_split(const CosmosConfig& config, CosmosWork work, std::int64
   }
   const std::int64_t time = config.temporal_compression_ratio;
   const std::int64_t space = config.spatial_compression_ratio;
-  fail_usage("to {} {} frames of {}x{} the tokenizer needs {} at least{}: --tokenizer-memory is {}",
-             work == CosmosWork::encode ? "encode" : "decode", 1 + (frames - 1) * time,
-             width * space, height * space, format_bytes(least),
+  fail_usage("to {} {} of {}x{} the tokenizer needs {} at least{}: --tokenizer-memory is {}",
+             work == CosmosWork::encode ? "encode" : "decode",
+             counted(1 + (frames - 1) * time, "frame"), width * space, height * space,
+             format_bytes(least),
              ranks > 1 ? " on each of " + std::to_string(ranks) + " ranks" : std::string(),
              format_bytes(room.memory));
 }

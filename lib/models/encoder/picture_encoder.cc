@@ -15,6 +15,7 @@
 #include "models/encoder/siglip_naflex.h"
 #include "models/encoder/siglip_vision.h"
 #include "models/folder/hf_folder.h"
+#include "models/folder/other_models.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
@@ -25,21 +26,6 @@ namespace fs = std::filesystem;
 /// Tokens that go through the layers together. More would share the reading of the weights among
 /// more, but hold more memory.
 constexpr std::int64_t kGpuTokens = 8192, kCpuTokens = 2048;
-
-/// Known by its published names: its code is not in transformers, but beside its weights.
-void refuse_cosmos_embed(const HfComponent& folder) {
-  std::string names = folder.type();
-  if (const auto all = folder.config().find("architectures");
-      all != folder.config().end() && all->is_array())
-    for (const Json& name : *all)
-      if (name.is_string()) names += name.get<std::string>();
-  if (names.find("cosmos-embed1") != std::string::npos ||
-      names.find("CosmosEmbed1") != std::string::npos)
-    fail_usage(
-        "'{}' holds a Cosmos-Embed1, which is not supported: its code comes with its weights and "
-        "is in no library, so results could not be compared; CLIP, SigLIP and SigLIP 2 are",
-        folder.folder());
-}
 
 std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, const PictureInput& input,
                                          DType compute, Device device) {
@@ -187,9 +173,8 @@ std::unique_ptr<PictureEncoder> make_picture_encoder(const std::string& folder, 
                                                      DType compute) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("an encoder of pictures computes in f32 or bf16 alone");
-  if (!fs::exists(folder)) fail_usage("no such model folder: '{}'", folder);
+  need_model_folder(folder);
   return as_usage([&] {
-    refuse_cosmos_embed(HfComponent(folder));  // before its preprocessing is, by no name
     return std::make_unique<FolderPictureEncoder>(fs::canonical(folder).string(), device, compute);
   });
 }

@@ -14,6 +14,7 @@
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_config.h"
 #include "models/folder/model_facts.h"
+#include "models/folder/other_models.h"
 
 namespace vfm::models {
 namespace {
@@ -91,6 +92,7 @@ std::string hash_under(const ModelFolder& under, const std::string& checkpoint) 
 }
 
 ModelFolder open_under(const std::string& checkpoint, const std::string& base, ModelChoice choice) {
+  if (!base.empty()) need_model_folder(base);
   const std::string path = base.empty() ? origin_of(checkpoint).path : base;
   if (io::file_exists(path)) return open_model(path, std::move(choice));
   fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",

@@ -13,6 +13,7 @@
 #include "models/folder/gguf_folder.h"
 #include "models/folder/hf_defaults.h"
 #include "models/folder/named_tensors.h"
+#include "models/folder/other_models.h"
 #include "models/folder/published_config.h"
 #include "models/folder/published_decoder.h"
 #include "models/folder/weight_files.h"
@@ -42,7 +43,7 @@ std::string type_in(const Json& config) {
 Json read_config(const std::string& folder, const char* name) {
   const std::string path = io::join_path(folder, name);
   if (!io::file_exists(path)) {
-    if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+    need_model_folder(folder);
     fail_usage("'{}' is no model folder: it has no {}", folder, name);
   }
   Json config = as_usage([&] {
@@ -53,11 +54,12 @@ Json read_config(const std::string& folder, const char* name) {
 }
 
 std::string canonical_folder(const std::string& folder) {
-  if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+  need_model_folder(folder);
   return std::filesystem::canonical(folder).string();
 }
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
+  refuse_other_models(folder_);
   const std::string path = io::join_path(folder_, "config.json");
   const auto has_weights = [&] { return as_usage([&] { return has_model_weights(folder_); }); };
   const bool there = io::file_exists(path);

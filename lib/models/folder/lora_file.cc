@@ -17,6 +17,7 @@
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_names.h"
+#include "models/folder/other_models.h"
 #include "models/folder/weight_files.h"
 #include "ops/matmul/gemm.h"
 
@@ -73,7 +74,7 @@ std::string file_of(const std::string& path) {
   if (!folder && is_adapter_file(path) && io::file_exists(path)) return path;
   if (const std::string file = find_weight_file(path, {kLoraName, "adapter_model"}); !file.empty())
     return file;
-  if (!io::file_exists(path)) fail_usage("no such adapter: '{}'", path);
+  need_model_folder(path, "adapter");
   fail_usage(
       "'{}' holds no adapter: neither is it a .safetensors or .bin file, nor a folder with {} "
       "(diffusers) or adapter_model (peft) in one of these formats",

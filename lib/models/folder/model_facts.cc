@@ -62,12 +62,12 @@ Json member(const Json& value, const char* name) {
 
 /// The parts of a pipeline that somebody generates with.
 void check_parts(const ModelFolder& model) {
-  const HfComponent transformer(model.layout().folder_of("transformer")),
-      vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
   const std::string type = model.layout().type();
   if (type != "CosmosTextToWorldPipeline" && type != "CosmosVideoToWorldPipeline")
     fail_usage("'{}' is a {}: there are CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline",
                model.folder(), type);
+  const HfComponent transformer(model.layout().folder_of("transformer")),
+      vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
   transformer.need_type({"CosmosTransformer3DModel"});
   vae.need_type({"AutoencoderKLCosmos"});
   text.need_type({"t5", "umt5"});

@@ -7,17 +7,20 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/other_models.h"
 #include "models/folder/weight_files.h"
 
 namespace vfm::models {
 namespace {
 
 std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
+  need_model_folder(path);
+  refuse_other_models(path);
   for (const auto open : {open_pipeline, open_checkpoint})
     if (auto layout = open(path)) return layout;
+  refuse_part_of_other(path);
   if (io::file_exists(io::join_path(path, "config.json")))
     return std::make_unique<ModelLayout>(path);
-  if (!io::file_exists(path)) fail_usage("no such model folder: '{}'", path);
   if (as_usage([&] { return has_model_weights(path); })) return std::make_unique<ModelLayout>(path);
   fail_usage(
       "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of its "

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "models/folder/named_tensors.h"
+#include "models/folder/other_models.h"
 
 namespace vfm::models {
 namespace {
@@ -116,6 +117,7 @@ bool any_name_has(const io::TensorSet& set, std::string_view part) {
 }  // namespace
 
 Json published_config(const io::TensorSet& tensors) {
+  refuse_other_tensors(tensors);
   if (any_name_has(tensors, "blocks.block0.blocks.")) return published_transformer(tensors);
   if (any_name_has(tensors, "encoder.conv_in.0.conv3d.") &&
       any_name_has(tensors, "decoder.conv_in.0.conv3d."))

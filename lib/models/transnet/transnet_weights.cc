@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/named_tensors.h"
+#include "models/folder/other_models.h"
 #include "models/folder/weight_files.h"
 
 namespace vfm::models {
@@ -138,7 +138,8 @@ TransNetWeights read_set(const io::TensorSet& set, const std::string& folder) {
 }  // namespace
 
 TransNetWeights read_transnet(const std::string& folder) {
-  if (!std::filesystem::is_directory(folder)) fail_usage("no such model folder: '{}'", folder);
+  need_model_folder(folder);
+  refuse_other_models(folder);
   return as_usage([&] { return read_set(*used_tensors(folder), folder); });
 }
 

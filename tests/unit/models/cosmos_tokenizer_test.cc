@@ -300,7 +300,7 @@ TEST_CASE("folders that are not right are refused before anything is computed") 
   CHECK_NOTHROW(make());
   folder.change("patch_type", "rearrange");
   CHECK_THAT(error(), Contains("haar"));
-  folder.change("_class_name", "AutoencoderKLWan");
+  folder.change("_class_name", "AutoencoderDC");
   CHECK_THAT(error(), Contains("AutoencoderKLCosmos"));
   CHECK_THAT(usage_error([] { tokenizer_config("/nowhere"); }), Contains("/nowhere"));
   TokenizerConfig config = tokenizer_config(kVae);

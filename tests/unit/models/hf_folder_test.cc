@@ -225,6 +225,12 @@ TEST_CASE("hf: NVIDIA's own checkpoints say by names and shapes what they are") 
   CHECK(fourteen["out_channels"] == 16);
   CHECK(error_of([&] { config_of(4100, 1, 17); }).find("is not made of heads of 128") !=
         std::string::npos);
+  // NVIDIA's next model has other names.
+  NamesAndShapes next;
+  next.put("net.x_embedder.proj.1.weight", {2048, 72});
+  next.put("net.blocks.0.adaln_modulation_self_attn.1.weight", {256, 2048});
+  CHECK(error_of([&] { models::published_config(next); })
+            .find("is of Cosmos-Predict2 (its tensors have") != std::string::npos);
   // Of other networks nothing is said.
   NamesAndShapes other;
   other.put("transformer_blocks.0.attn1.to_q.weight", {8, 8});
