@@ -9,12 +9,14 @@
 #include <tuple>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
+#include "models/encoder/picture_resize.h"
 #include "models/folder/load_tensors.h"
 
 namespace vfm::generate {
@@ -46,15 +48,16 @@ std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int t
   const bool two = request.frames > 1 + time_factor;  // latent frames, with one left to make
   const int asked = files.condition_frames.value_or(two ? 1 + time_factor : 1);
   if (asked < 1 || (asked - 1) % time_factor != 0)
-    fail("{} condition frames: must be 1, {}, {}, ...", asked, 1 + time_factor,
+    fail("{} of the condition: must be 1, {}, {}, ...", counted(asked, "frame"), 1 + time_factor,
          1 + 2 * time_factor);
   if (asked >= request.frames && files.condition_frames)
-    fail("{} condition frames leave nothing to make of {} frames", asked, request.frames);
+    fail("{} of the condition and nothing to make: the clip has {}", counted(asked, "frame"),
+         counted(request.frames, "frame"));
   media::Decoder decoder(files.condition.path);
   std::deque<media::Frame> frames = last_frames(decoder, static_cast<std::size_t>(asked));
   const int there = static_cast<int>(frames.size());
   if (files.condition_frames && there < asked)
-    fail("'{}' has {} frames, fewer than the {} condition frames", files.condition.path, there,
+    fail("'{}' has {}, and {} of it are asked for", files.condition.path, counted(there, "frame"),
          asked);
   const int used = 1 + (there - 1) / time_factor * time_factor;
   frames.erase(frames.begin(), frames.end() - used);
@@ -62,8 +65,6 @@ std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int t
   media::ScaleOptions scale;
   scale.rotation = decoder.info().rotation;
   scale.mirror = decoder.info().mirror;
-  scale.width = request.width;
-  scale.height = request.height;
   auto given = std::make_shared<GivenFrames>();
   given->frames = used;
   const std::size_t plane = static_cast<std::size_t>(request.width) * request.height;
@@ -72,10 +73,14 @@ std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int t
   media::RgbImage image;
   for (std::size_t t = 0; t < frames.size(); ++t) {
     scaler.to_rgb(frames[t], scale, image);
+    // As the image processor of diffusers' pipelines does.
+    const std::vector<std::uint8_t> pixels = models::resize_picture(
+        {image.width, image.height, image.pixels}, request.width, request.height,
+        models::Resample::lanczos, {0, 0, request.width, request.height});
     for (std::size_t i = 0; i < plane; ++i)
       for (std::size_t channel = 0; channel < 3; ++channel)
         given->pixels[(channel * frames.size() + t) * plane + i] =
-            static_cast<float>(image.pixels[3 * i + channel]) / 127.5f - 1;
+            static_cast<float>(pixels[3 * i + channel]) / 127.5f - 1;
   }
   return given;
 }

@@ -85,6 +85,27 @@ apart() {
   jq -e '.condition_frames == 1' <(records short.jsonl)
 }
 
+@test "a condition of another size is resized as diffusers' image processor does it" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=75x50 -frames:v 1 -pix_fmt rgb24 -f rawvideo large.rgb
+  "$BATS_TEST_DIRNAME/pillow-lanczos" 75 50 32 32 <large.rgb >small.rgb
+  quiet_ffmpeg -f rawvideo -pix_fmt rgb24 -s 75x50 -i large.rgb large.png
+  quiet_ffmpeg -f rawvideo -pix_fmt rgb24 -s 32x32 -i small.rgb small.png
+  local size
+  for size in large small; do
+    vfm-generate --model "$run" --steps 1 --size 32x32 --frames 9 --encoder ffv1 --condition $size.png -o $size 'a' >/dev/null
+  done
+  cmp large/*.mp4 small/*.mp4
+}
+
+@test "--max-pixels bounds what FFmpeg may allocate for a condition, as it does elsewhere" {
+  make_video plain.mp4
+  # An index of some 200 MB: less than the default allows, and more than this.
+  "$BATS_TEST_DIRNAME/../cli/promise-frames" plain.mp4 promises.mp4 8000000
+  run vfm-generate --model "$run" --steps 1 --size 32x32 --frames 9 --max-pixels 1000x1000 --condition promises.mp4 -o out 'a'
+  [ "$status" -eq 1 ]
+  grep "cannot open 'promises.mp4'" out/errors.jsonl
+}
+
 @test "a playlist is no condition" {
   printf '#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\n%s/left.png\n#EXT-X-ENDLIST\n' "$BATS_FILE_TMPDIR" >given.mp4
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition given.mp4 -o out 'a red circle'
