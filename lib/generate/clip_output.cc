@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json_members.h"
@@ -162,8 +163,8 @@ std::string ClipOutput::stream(const models::VideoTokenizer& tokenizer,
   if (begun && !failure.empty()) fail("the stream ends in the middle of a clip: {}", failure);
   made_ += failure.empty() ? 1 : 0;
   if (failure.empty())
-    log_info("'{}': {} frames of {}x{} are in the stream", record.value("name", ""), shape.frames,
-             shape.width, shape.height);
+    log_info("'{}': {} of {}x{} {} in the stream", record.value("name", ""),
+             counted(shape.frames, "frame"), shape.width, shape.height, is_or_are(shape.frames));
   return failure;
 }
 
@@ -199,9 +200,9 @@ void ClipOutput::report(const Json& record, std::optional<double> seconds) {
   manifest_.write(record);
   ++made_;
   if (record["kind"] == "clip") records_.push_back(record);
-  log_info("'{}': {} frames of {}x{}, {}", record["path"].get<std::string>(),
-           record["frames"].dump(), record["width"].dump(), record["height"].dump(),
-           seconds ? "ready in " + format_seconds(*seconds) : "was there");
+  log_info("'{}': {} of {}x{}, {}", record["path"].get<std::string>(),
+           counted(record["frames"].get<std::int64_t>(), "frame"), record["width"].dump(),
+           record["height"].dump(), seconds ? "ready in " + format_seconds(*seconds) : "was there");
 }
 
 void ClipOutput::add_error(const io::Fault& fault) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/error.h"
 
 namespace vfm::generate {
@@ -65,16 +66,16 @@ void ModelShape::check_parts(const ModelFacts& facts, const std::string& folder)
 void ModelShape::check_size(const ClipRequest& request) const {
   if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
       request.width < 1 || std::max(request.height, request.width) > kLargestSide)
-    fail_usage(
-        "a clip of {} frames of {}x{}: at least 1 and at most {} frames and {} pixels a side",
-        request.frames, request.width, request.height, kMostFrames, kLargestSide);
+    fail_usage("a clip of {} of {}x{}: at least 1 and at most {} frames and {} pixels a side",
+               counted(request.frames, "frame"), request.width, request.height, kMostFrames,
+               kLargestSide);
   if (!(request.fps > 0 && std::isfinite(request.fps)))
     fail_usage("{} frames a second: must be positive", request.fps);
   const Extents latent = latent_of(request);
   if (std::int64_t{latent.frames} * latent.height * latent.width > kMostTokens)
-    fail_usage("a clip of {} frames of {}x{} is {} x {} x {} latents: at most {} in all",
-               request.frames, request.width, request.height, latent.frames, latent.height,
-               latent.width, kMostTokens);
+    fail_usage("a clip of {} of {}x{} is {} x {} x {} latents: at most {} in all",
+               counted(request.frames, "frame"), request.width, request.height, latent.frames,
+               latent.height, latent.width, kMostTokens);
 }
 
 void ModelShape::check(const ClipRequest& request) const {
@@ -128,10 +129,11 @@ void ModelShape::check_given(const ClipRequest& request) const {
   check_takes_frames();
   const int frames = request.given->frames;
   if (frames >= request.frames)
-    fail_usage("{} condition frames leave nothing to make of {} frames", frames, request.frames);
+    fail_usage("{} of the condition and nothing to make: the clip has {}", counted(frames, "frame"),
+               counted(request.frames, "frame"));
   if (frames < 1 || (frames - 1) % time_factor != 0)
-    fail_usage("{} condition frames: must be 1, {}, {}, ...", frames, 1 + time_factor,
-               1 + 2 * time_factor);
+    fail_usage("{} of the condition: must be 1, {}, {}, ...", counted(frames, "frame"),
+               1 + time_factor, 1 + 2 * time_factor);
   const std::size_t expected =
       std::size_t{3} * static_cast<std::size_t>(frames) * request.height * request.width;
   if (request.given->pixels.size() != expected)

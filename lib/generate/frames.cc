@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/stop.h"
 
@@ -33,9 +34,9 @@ void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent,
   const std::int64_t time = tokenizer.time_factor(), space = tokenizer.space_factor();
   if (1 + (latent.frames - 1) * time < frames || latent.height * space < height ||
       latent.width * space < width)
-    fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
-         latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
-         tokenizer.name());
+    fail("a latent of {} x {} x {} x {} holds no clip of {} of {}x{}: tokenizer {}",
+         latent.channels, latent.frames, latent.height, latent.width, counted(frames, "frame"),
+         width, height, tokenizer.name());
   tokenizer.check_memory(false, latent.frames, latent.height, latent.width, 1);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "generate/generate_cost.h"
 #include "models/predict.h"
@@ -20,16 +21,18 @@ std::string generation_words(const Json& cost) {
            "{}, in {}{}", cost["model"].get<std::string>(), cost["compute"].get<std::string>(),
            cost.contains("quantize") ? ", weights as " + cost["quantize"].get<std::string>() : ""));
   line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
-  line("clip", fmt::format("{} frames of {}x{}", cost["frames"].dump(), cost["width"].dump(),
+  const auto number = [](const Json& value, const char* of) {
+    return counted(value.get<std::int64_t>(), of);
+  };
+  line("clip", fmt::format("{} of {}x{}", number(cost["frames"], "frame"), cost["width"].dump(),
                            cost["height"].dump()));
   line("tokens",
        fmt::format("{} (and {} of text)", cost["tokens"].dump(), cost["text_tokens"].dump()));
   if (sampling.contains("sampler"))
-    line("sampling",
-         fmt::format("{}, {} steps, guidance {}", sampling["sampler"].get<std::string>(),
-                     sampling["steps"].dump(), sampling["guidance"].dump()));
-  line("passes", fmt::format("{} of {} sample{}", sampling["passes"].dump(),
-                             sampling["samples"].dump(), sampling["samples"] == 1 ? "" : "s"));
+    line("sampling", fmt::format("{}, {}, guidance {}", sampling["sampler"].get<std::string>(),
+                                 number(sampling["steps"], "step"), sampling["guidance"].dump()));
+  line("passes",
+       fmt::format("{} of {}", sampling["passes"].dump(), number(sampling["samples"], "sample")));
   if (cost.contains("parallel"))
     line("shared by", fmt::format("{} ranks, {}{}: the network and memory are of one of them",
                                   cost["ranks"].dump(), cost["parallel"].get<std::string>(),
@@ -45,9 +48,9 @@ std::string generation_words(const Json& cost) {
   }
   if (cost.contains("decoding")) {
     const Json& split = cost["decoding"];
-    line("decoding",
-         fmt::format("chunks of {} latent frames, {} at a time, of each {} bands of rows",
-                     split["latent_frames"].dump(), split["chunks"].dump(), split["bands"].dump()));
+    line("decoding", fmt::format("chunks of {}, {} at a time, of each {} of rows",
+                                 number(split["latent_frames"], "latent frame"),
+                                 split["chunks"].dump(), number(split["bands"], "band")));
   }
   line("FLOPs", count(cost["flops"]));
   for (const auto& [phase, name] : {std::pair{"loading", "memory, loading"},

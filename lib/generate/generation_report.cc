@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -57,13 +58,12 @@ void add_generated(report::Page& page, const std::vector<Json>& clips) {
   }
   const Json& first = clips.front();
   page.paragraph(fmt::format(
-      "{}{}. The first: {} frames of {}x{} at {} a second, {}, seed {}. The manifest has "
-      "these "
-      "facts for every clip.",
-      report::counted(clips.size(), "clip"),
+      "{}{}. The first: {} of {}x{} at {} a second, {}, seed {}. The manifest has these facts for "
+      "every clip.",
+      counted(std::ssize(clips), "clip"),
       figures.size() < clips.size() ? fmt::format(", {} of them shown", figures.size()) : "",
-      first["frames"].dump(), first["width"].dump(), first["height"].dump(), first["fps"].dump(),
-      describe_sampling(first), first["seed"].dump()));
+      counted(first["frames"].get<std::int64_t>(), "frame"), first["width"].dump(),
+      first["height"].dump(), first["fps"].dump(), describe_sampling(first), first["seed"].dump()));
   page.gallery(figures, 150);
 }
 

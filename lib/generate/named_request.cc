@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -44,9 +45,10 @@ void RequestMaker::note_sizes(const NamedRequest& request) {
   if (!noted_size_ && generator.beyond_training(clip)) {
     noted_size_ = true;
     log_warning(
-        "{} frames of {}x{} are more than the model was trained on ({} of {}x{}): {}the clip may "
-        "lack detail",
-        clip.frames, clip.width, clip.height, largest.frames, largest.width, largest.height,
+        "{} of {}x{} {} more than the model was trained on ({} of {}x{}): {}the clip may lack "
+        "detail",
+        counted(clip.frames, "frame"), clip.width, clip.height, is_or_are(clip.frames),
+        largest.frames, largest.width, largest.height,
         generator.autoregressive() ? "" : "positions are squeezed, ");
   }
   if (output_.to_stream() || job_.latents_only || noted_odd_) return;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -203,9 +204,10 @@ bool PackFolder::settle_strangers() const {
     return has(io::base_name(io::dir_name(tar)), io::base_name(tar));
   });
   if (strangers.empty()) return false;
-  log_warning("'{}' {} {} shards that are not of this input{}", directory_,
-              goes_on_ ? "held" : "also holds", strangers.size(),
-              goes_on_ ? "; they are removed" : "; they are not in the index");
+  const std::int64_t count = std::ssize(strangers);
+  log_warning("'{}' {} {} that {} not of this input, and {}", directory_,
+              goes_on_ ? "held" : "also holds", counted(count, "shard"), is_or_are(count),
+              goes_on_ ? "now removed" : "not in the index");
   if (goes_on_) remove_latents_json();
   for (const std::string& tar : strangers) {
     const std::string folder = io::dir_name(tar);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/held_bytes.h"
@@ -113,8 +114,8 @@ class Run {
     keys_.reset();
     folder_->finish(*tokenizer_);
     if (const auto count = folder_->without_text(); count > 0)
-      log_warning("{} samples have no text embedding and train without text; vfm-embed makes them",
-                  count);
+      log_warning("{} will be trained without text, for want of embeddings; vfm-embed makes them",
+                  counted(static_cast<std::int64_t>(count), "sample"));
     if (clip_tars_)
       write_pack_report({options_.output, options_.report, clip_}, *tokenizer_, *clip_tars_);
     return static_cast<long>(errors_->count());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -151,9 +152,9 @@ std::string validation_words(const Json& record) {
   for (const char* name : {"val_psnr", "val_ssim"})
     if (record.contains(name))
       quality += fmt::format("  {} {:.3f}", name + 4, record[name].get<double>());
-  return fmt::format("step {}  validation loss {:.4f}{} ({} samples of '{}')",
+  return fmt::format("step {}  validation loss {:.4f}{} ({} of '{}')",
                      record["step"].get<std::int64_t>(), record["val_loss"].get<double>(), quality,
-                     record["val_samples"].get<std::int64_t>(),
+                     counted(record["val_samples"].get<std::int64_t>(), "sample"),
                      record["val_split"].get<std::string>());
 }
 

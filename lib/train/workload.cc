@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "train/kind.h"
 #include "train/memory.h"
@@ -90,7 +91,8 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
   load.tokens_a_step /= steps;
   load.flops_a_step /= steps;
   load.source =
-      fmt::format("{} samples, {:.1f} % of the packs filled", data.size(), 100 * load.fill);
+      fmt::format("{}, {:.1f} % of the packs filled",
+                  counted(static_cast<std::int64_t>(data.size()), "sample"), 100 * load.fill);
   return load;
 }
 
@@ -125,8 +127,8 @@ Workload assume(const Recipe& recipe) {
   load.fullest_flops = SampleFlops(recipe).of(sample);
   load.flops_a_step = load.fullest_flops * recipe.data.packs;
   load.pack_flops = {load.fullest_flops};
-  load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens", tokens,
-                            sample.text_tokens);
+  load.source = fmt::format("none given: one sample of {} a pack, {}", counted(tokens, "token"),
+                            counted(sample.text_tokens, "text token"));
   return load;
 }
 

@@ -237,7 +237,7 @@ END
   key=$(sed -n 's/ raw.v0.mp4$//p' before | head -1)
   printf '%s\n' raw/v2.mp4 "$key" >gone.txt
   again --without gone.txt 2>err
-  [ "$(sed 's/held [0-9]* /held N /' err)" = "vfm-pack: 'latents' held N shards that are not of this input; they are removed" ]
+  [ "$(sed -E 's/held [0-9]+ shards? that (is|are) /held N shards that are /' err)" = "vfm-pack: 'latents' held N shards that are not of this input, and now removed" ]
   grep -q ' raw/v2.mp4$' before
   grep -v -e ' raw/v2.mp4$' -e "^$key " before | diff - <(made latents)
   made dataset | diff - <(made latents)

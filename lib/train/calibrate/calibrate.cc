@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/units.h"
@@ -253,8 +254,7 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
   models::Gpu gpu;
   gpu.cpu = true;
   gpu.name = "here";
-  gpu.title = fmt::format("{}, {} thread{}", processor_name(), options.threads,
-                          options.threads == 1 ? "" : "s");
+  gpu.title = fmt::format("{}, {}", processor_name(), counted(options.threads, "thread"));
   gpu.memory = usable_memory(Device::cpu, options.local_ranks) / 0.8;
   gpu.per_node = std::max(1, world.least_local_size());
   gpu.gap = between / kernels;
@@ -289,8 +289,9 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
 std::string calibration_words(const Json& table) {
   const auto number = [](const Json& value) { return value.get<double>(); };
   const Json& measured = table["measured"];
-  std::string text = fmt::format("{}, {} ranks: {} {} in {:.0f} s, {:.1f} % apart\n",
-                                 table["title"].get<std::string>(), measured["ranks"].dump(),
+  std::string text = fmt::format("{}, {}: {} {} in {:.0f} s, {:.1f} % apart\n",
+                                 table["title"].get<std::string>(),
+                                 counted(measured["ranks"].get<std::int64_t>(), "rank"),
                                  measured["steps"].dump(),
                                  measured.contains("probes") ? "runs of kernels" : "steps",
                                  number(measured["seconds"]), 100 * number(measured["spread"]));

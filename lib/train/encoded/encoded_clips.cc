@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/philox.h"
@@ -101,8 +102,8 @@ std::vector<std::string> EncodedClips::remarks() const {
   std::vector<std::string> all;
   if (!unknown_.empty())
     all.push_back(
-        fmt::format("of {} clips of '{}' the dataset's index does not say frames, width and height",
-                    unknown_.size(), options_.data));
+        fmt::format("of {} of '{}' the dataset's index does not say frames, width and height",
+                    counted(std::ssize(unknown_), "clip"), options_.data));
   if (!options_.recipe.takes_text() && !text_identity_.is_null())
     all.push_back(text_left_aside(options_.data));
   return all;
@@ -253,8 +254,8 @@ CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
   data::TextedClip read = clips_.read(i, clip, texts, place);
   const data::ClipPixels& pixels = read.pixels;
   if (pixels.frames != clip.frames)
-    fail("{}: it gives {} frames, and by the dataset's index it should give {}", clips_.name(i),
-         pixels.frames, clip.frames);
+    fail("{}: it gives {}, and by the dataset's index it should give {}", clips_.name(i),
+         counted(pixels.frames, "frame"), clip.frames);
   CleanSample sample{key, sizes.frames, sizes.height, sizes.width, pixels.fps,
                      {},  {},           {},           {},          pixels.bytes};
   if (options_.gpu != nullptr) return sample;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/held_bytes.h"
@@ -77,7 +78,8 @@ models::LatentScale measure_scale(
     const std::function<std::vector<float>(std::size_t i)>& latent_of) {
   const std::size_t count = std::min(size, kMeasured);
   if (world.rank() == 0)
-    log_info("mean and deviation of latents are measured of {} samples", count);
+    log_info("mean and deviation of latents are measured of {}",
+             counted(static_cast<std::int64_t>(count), "sample"));
   Json own;
   dist::on_all_ranks(world, [&] { own = own_sums(world, channels, size, threads, latent_of); });
   const std::vector<std::string> told = world.gather(dump_json(own));
