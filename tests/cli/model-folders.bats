@@ -53,7 +53,7 @@ pipeline() {
 @test "a model of a family that does not work here is refused by its name, and what works is said" {
   # A pipeline is refused by its class, whatever of it is there.
   pipeline predict2 Cosmos2VideoToWorldPipeline transformer vae scheduler
-  every_tool "'predict2' is of Cosmos-Predict2 (Cosmos2VideoToWorldPipeline), which is not supported: of video models Cosmos-1.0's are" predict2
+  every_tool "predict2' is of Cosmos-Predict2 (Cosmos2VideoToWorldPipeline), which is not supported: of video models Cosmos-1.0's are" predict2
   pipeline cosmos3 Cosmos3OmniPipeline transformer vae
   every_tool "of Cosmos 3 (Cosmos3OmniPipeline)" cosmos3
   local one
@@ -72,7 +72,7 @@ pipeline() {
   done
   # So are the models of texts and pictures.
   echo '{"model_type": "qwen3_vl", "architectures": ["Qwen3VLForConditionalGeneration"]}' >part/config.json
-  other_tools "'part' is of Qwen3-VL (qwen3_vl), which is not supported: captions come from Qwen2.5-VL" part
+  other_tools "part' is of Qwen3-VL (qwen3_vl), which is not supported: captions come from Qwen2.5-VL" part
 }
 
 # predict2_network SCALE: its config.json, with a Cosmos-1.0's class.

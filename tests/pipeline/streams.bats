@@ -175,7 +175,6 @@ YAML
   refused vfm-caption --score --score-clip nowhere a.tar
   refused vfm-embed --video nowhere a.tar
   refused vfm-embed --text nowhere a.tar
-  refused vfm-embed --search x --index nowhere
   refused vfm-pack --tokenizer nowhere -o out a.tar
   # With no GPU here, what needs one.
   local CUDA_VISIBLE_DEVICES=""
