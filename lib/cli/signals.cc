@@ -81,7 +81,8 @@ class HandlerLine {
 void handle_lost_page(int number, siginfo_t* info, void*) {
   const io::Mapping mapping = io::mapping_at(info->si_addr);
   if (!mapping.path) {
-    ::signal(number, SIG_DFL);  // a fault of another kind: as ever
+    ::signal(number, SIG_DFL);  // of another kind: as ever
+    ::raise(number);
     return;
   }
   struct stat now {};
