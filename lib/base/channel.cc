@@ -113,7 +113,7 @@ bool receive_message(int channel, void* head, std::size_t size, std::string& tex
 }
 
 Cause checked_cause(Cause said, Cause otherwise) {
-  return said >= Cause::other && said <= Cause::duplicate ? said : otherwise;
+  return said >= Cause::other && said <= kLastCause ? said : otherwise;
 }
 
 }  // namespace vfm

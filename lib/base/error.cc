@@ -8,10 +8,10 @@ namespace vfm {
 namespace {
 
 // In the order of Cause.
-constexpr std::string_view kCauses[] = {"other",   "open",    "refused",  "format", "decode",
-                                        "limit",   "timeout", "crash",    "memory", "line",
-                                        "missing", "empty",   "duplicate"};
-static_assert(std::size(kCauses) == static_cast<std::size_t>(Cause::duplicate) + 1);
+constexpr std::string_view kCauses[] = {
+    "other",  "open", "refused", "format", "decode",    "limit",  "timeout",  "crash",
+    "memory", "line", "missing", "empty",  "duplicate", "server", "rejected", "answer"};
+static_assert(std::size(kCauses) == static_cast<std::size_t>(kLastCause) + 1);
 
 }  // namespace
 

@@ -35,7 +35,11 @@ enum class Cause {
   missing,    ///< something that it must have is not there
   empty,      ///< nothing comes of it
   duplicate,  ///< its name is there already
+  server,     ///< a server that was asked about it gave no answer
+  rejected,   ///< a server will not answer about it
+  answer,     ///< what a server answered about it is of no use
 };
+inline constexpr Cause kLastCause = Cause::answer;
 
 /// Whether the same input may do better another time. What such an error leaves undone must not be
 /// kept as what comes of the input.
