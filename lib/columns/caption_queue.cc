@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/caption_queue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -66,6 +67,9 @@ void CaptionQueue::finish() {
   while (!waiting_.empty())
     write_first();
   if (!endpoint_) return;
+  if (const auto first = std::ranges::find_if(notes_.errors, unanswered);
+      !any_text_ && first != notes_.errors.end())
+    fail_as(first->cause, "no sample of it has an answer: {}", first->message);
   Json usage = {{"answers", answers_},
                 {"failed", failed_},
                 {"prompt_tokens", prompt_tokens_},
@@ -88,6 +92,7 @@ void CaptionQueue::write_first() {
     if (one.caption.source == "none" && one.caption.by_model.size() == 1)
       one.caption.by_model.clear();
   }
+  any_text_ = any_text_ || !one.caption.text.empty();
   Json json = {{"caption", one.caption.text}, {"caption_source", one.caption.source}};
   json.update(one.caption.by_model);
   json.update(one.caption.facts);
@@ -102,6 +107,7 @@ EndpointAnswer CaptionQueue::wait_for(Asked& asked) {
     check_stop();
   EndpointAnswer answer = asked.paid ? *asked.paid : asked.answer.get();
   ++answers_;
+  any_text_ = true;
   prompt_tokens_ += answer.prompt_tokens;
   completion_tokens_ += answer.completion_tokens;
   count_cut(notes_, answer.cut ? 1 : 0);
@@ -111,7 +117,8 @@ EndpointAnswer CaptionQueue::wait_for(Asked& asked) {
 void CaptionQueue::take_caption(Waiting& one) {
   try {
     const EndpointAnswer answer = wait_for(one.asked[0]);
-    if (answer.text.empty()) fail("the server's caption for it is empty");
+    if (answer.text.empty())
+      fail_as(Cause::answer, "the server's caption for it is empty{}", answer.why_empty);
     one.caption.text = cut_caption(options_, answer.text);
     if (answer.cut) one.caption.by_model["caption_cut"] = true;
   } catch (const EndpointDown&) {
@@ -135,7 +142,8 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
       if (said.fault.empty() || n == tries) {
         if (answer.cut) json["caption_also_cut"].push_back(question.name);
         if (!said.fault.empty()) {
-          notes_.errors.push_back({one.name, question_fault(question, said.fault, tries)});
+          notes_.errors.emplace_back(one.name, question_fault(question, said.fault, tries),
+                                     Cause::answer);
           ++failed_;
           return;
         }
@@ -149,7 +157,7 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
   } catch (const EndpointDown&) {
     throw;
   } catch (const Error& error) {
-    notes_.errors.push_back({one.name, question_fault(question, error.what(), 1)});
+    notes_.errors.emplace_back(one.name, question_fault(question, error.what(), 1), error.cause());
     ++failed_;
   }
 }

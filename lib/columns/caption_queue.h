@@ -49,7 +49,8 @@ class CaptionQueue {
 
   /// `name`: the sample's in errors.
   void push(const std::string& key, const std::string& name, Caption caption);
-  /// Writes the rest, and notes what was used. Throws EndpointDown; Stopped.
+  /// Writes the rest, and notes what was used. Throws EndpointDown; Error if there is not one
+  /// caption, as a server gave no answer: captions that are all empty are no column; Stopped.
   void finish();
 
  private:
@@ -76,6 +77,7 @@ class CaptionQueue {
   Progress& progress_;
   std::shared_ptr<PaidAnswers> paid_;
   std::deque<Waiting> waiting_;
+  bool any_text_ = false;  ///< whether a sample has a caption, or an answer
   std::int64_t answers_ = 0, failed_ = 0, prompt_tokens_ = 0, completion_tokens_ = 0;
 };
 

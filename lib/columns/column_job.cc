@@ -70,7 +70,8 @@ void check_notes(const ColumnJob& job, const std::string& column_path, const Jso
   for (const auto& [path, hash] : notes.at("inputs").items())
     if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>()))
       fail("'{}' has changed", path);
-  io::parse_faults(notes.at("errors"));
+  if (std::ranges::any_of(io::parse_faults(notes.at("errors")), unanswered))
+    fail("samples of it have no answer of a server");
 }
 
 /// Makes the column, unless it is there, and returns its notes.
@@ -217,6 +218,10 @@ class Items {
 };
 
 }  // namespace
+
+bool unanswered(const io::Fault& fault) {
+  return fault.cause == Cause::server || fault.cause == Cause::rejected;
+}
 
 std::vector<std::string> tars_without(const io::Record& record,
                                       std::initializer_list<std::string_view> columns) {

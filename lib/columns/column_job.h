@@ -55,6 +55,10 @@ struct ColumnJob {
   std::function<void(const std::string&)> ended;
 };
 
+/// Whether a server gave no answer about a sample. A column with such an error is made again by the
+/// next run, which asks about these samples again.
+bool unanswered(const io::Fault& fault);
+
 /// Runs `job` over the shards of `inputs` (as shard/shard_input.h takes them); records of other
 /// kinds pass unchanged. Records go to standard output in the order of the input; errors to
 /// COLUMN-errors.jsonl in the directory of the columns. Returns the number of errors. Throws Error

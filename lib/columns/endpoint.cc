@@ -9,79 +9,12 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "io/http.h"
-#include "text/unicode.h"
 
 namespace vfm::columns {
 namespace {
 
 constexpr std::size_t kMostInARow = 3;  ///< clips that fail one after the other
 constexpr double kLongestWait = 300;    ///< seconds, also if the server asks for more
-constexpr std::size_t kMessage = 300;   ///< characters of what a server says in an error
-/// Shorter keys are no secret, but what a server without keys is given ("none"): words of captions.
-constexpr std::size_t kShortestKey = 8;
-
-std::string without(std::string text, const std::string& secret) {
-  if (secret.empty()) return text;
-  for (std::size_t at = 0; (at = text.find(secret, at)) != text.npos;)
-    text.replace(at, secret.size(), "[key]");
-  return text;
-}
-
-/// What a server says in an answer that is none: {"error": {"message": "..."}}, or all of it. The
-/// secret is looked for in what is meant, not in JSON's escapes, and before anything is cut.
-std::string server_message(const std::string& body, const std::string& secret) {
-  std::string said = body;
-  try {
-    const Json json = parse_json(body, "the answer");
-    const Json* found = json.is_object() && json.contains("error") ? &json["error"] : &json;
-    if (found->is_object() && found->contains("message")) found = &(*found)["message"];
-    said = found->is_string() ? found->get<std::string>() : dump_json(*found);
-  } catch (const Error&) {
-  }
-  said = without(std::move(said), secret).substr(0, 4 * kMessage);
-  said = text::first_characters(text::clean_line(text::valid_utf8(said)), kMessage);
-  return said.empty() ? said : ": " + said;
-}
-
-std::int64_t count_in(const Json& usage, const char* name) {
-  const auto found = usage.find(name);
-  const bool fits = found != usage.end() && found->is_number_unsigned();
-  return fits ? static_cast<std::int64_t>(
-                    std::min<std::uint64_t>(found->get<std::uint64_t>(), std::uint64_t{1} << 40))
-              : 0;
-}
-
-/// The text of choices[0].message, which is a string or a list of parts. Throws Error if the answer
-/// is not of that form: another try may have a better one.
-EndpointAnswer read_answer(const std::string& body, const std::string& secret) {
-  const Json json = parse_json(body, "the answer");
-  const auto choices = json.is_object() ? json.find("choices") : json.end();
-  if (!json.is_object() || choices == json.end() || !choices->is_array() || choices->empty() ||
-      !(*choices)[0].is_object() || !(*choices)[0].contains("message") ||
-      !(*choices)[0]["message"].is_object())
-    fail("the answer has no choices[0].message");
-  const Json& message = (*choices)[0]["message"];
-  const auto content = message.find("content");
-  EndpointAnswer answer;
-  const Json reason = (*choices)[0].value("finish_reason", Json());
-  answer.cut = reason == "length";
-  if (content != message.end() && content->is_string()) {
-    answer.text = content->get<std::string>();
-  } else if (content != message.end() && content->is_array()) {
-    for (const Json& part : *content)
-      if (part.is_object() && part.contains("text") && part["text"].is_string())
-        answer.text += part["text"].get<std::string>();
-  } else if (content != message.end() && !content->is_null()) {
-    fail("the answer's content is no text");
-  }
-  if (json.contains("usage") && json["usage"].is_object()) {
-    answer.prompt_tokens = count_in(json["usage"], "prompt_tokens");
-    answer.completion_tokens = count_in(json["usage"], "completion_tokens");
-  }
-  if (secret.size() >= kShortestKey) answer.text = without(std::move(answer.text), secret);
-  answer.text = text::clean_line(answer.text);
-  return answer;
-}
 
 bool passes(int status) {
   return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 ||
@@ -160,10 +93,10 @@ void Endpoint::work() {
   }
 }
 
-void Endpoint::note_failure(const std::string& clip, const std::string& why) {
+void Endpoint::fail_clip(Cause cause, const std::string& clip, const std::string& why) {
   const std::lock_guard lock(mutex_);
   failed_in_a_row_.insert(clip);
-  if (failed_in_a_row_.size() < kMostInARow) return;
+  if (failed_in_a_row_.size() < kMostInARow) throw Error(why, cause);
   if (down_.empty())
     down_ =
         fmt::format("{} clips failed one after the other, no more is asked: {}", kMostInARow, why);
@@ -210,8 +143,9 @@ EndpointAnswer Endpoint::answer(const Job& job) {
         return read;
       } catch (const Error& error) {
         why = error.what();
-        // Not the bytes that are no JSON.
+        // Not the bytes that are no JSON, but what the server says.
         why.resize(std::min(why.size(), why.find("; last read")));
+        why += server_message(got.body, options_.secret);
       }
     } else if (got.status != 0 && got.status != 200) {
       why = fmt::format("status {}{}", got.status, server_message(got.body, options_.secret));
@@ -220,7 +154,9 @@ EndpointAnswer Endpoint::answer(const Job& job) {
         if (down_.empty()) down_ = fmt::format("'{}' answers {}", options_.url, why);
         throw EndpointDown(down_);
       }
-      if (!passes(got.status)) fail("'{}' refuses it with {}", options_.url, why);
+      if (!passes(got.status))
+        fail_clip(Cause::rejected, job.clip,
+                  fmt::format("'{}' refuses it with {}", options_.url, why));
     }
     log_info("'{}', try {}: {}", options_.url, attempt + 1, why);
     const double wait = std::min(kLongestWait, options_.wait * std::pow(2, attempt));
@@ -231,10 +167,9 @@ EndpointAnswer Endpoint::answer(const Job& job) {
           std::max(not_before_, Clock::now() + seconds(std::min(kLongestWait, *got.retry_after)));
     }
   }
-  why = fmt::format("'{}' gave no answer in {} tries, at last: {}", options_.url,
-                    options_.retries + 1, why);
-  note_failure(job.clip, why);
-  fail("{}", why);
+  fail_clip(Cause::server, job.clip,
+            fmt::format("'{}' gave no answer in {} tries, at last: {}", options_.url,
+                        options_.retries + 1, why));
 }
 
 }  // namespace vfm::columns

@@ -7,7 +7,7 @@
 // out, 408, 409, 425, 429, 5xx, an answer that is broken off or not what was asked for. A clip that
 // the server refuses (other 4xx), or for which tries run out, is that clip's fault. The server's is
 // an answer that will be the same for every clip (401, 402, 403, 404, 405, a redirect), or clips
-// failing one after the other: then no more is asked.
+// failing one after the other, in whichever of these ways: then no more is asked.
 // The secret is in no message: wherever the server repeats it, it is replaced. So it is in
 // captions, if it has 8 characters or more. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -29,6 +29,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "columns/endpoint_answer.h"
 #include "columns/questions.h"
 #include "media/hardware.h"
 #include "shard/sample.h"
@@ -57,13 +58,7 @@ struct EndpointOptions {
 /// The server, or what lies between, fails for all clips.
 class EndpointDown : public Error {
  public:
-  using Error::Error;
-};
-
-struct EndpointAnswer {
-  std::string text;
-  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< as the server counts, or 0
-  bool cut = false;  ///< it did not end by itself: "finish_reason" is "length"
+  explicit EndpointDown(const std::string& why) : Error(why, Cause::server) {}
 };
 
 class Endpoint {
@@ -83,8 +78,9 @@ class Endpoint {
   std::vector<std::string> requests(const shard::Member& member, const std::string& where,
                                     const Json& known, const media::HardwareDecoder* hardware,
                                     Json& facts) const;
-  /// The answer, or Error for the clip, EndpointDown, Stopped. `clip`: its name, so that a server
-  /// that fails is told from a clip. `keep` gets the answer first, on the thread that has it,
+  /// The answer, or Error for the clip (Cause::server, Cause::rejected), EndpointDown, Stopped.
+  /// `clip`: its name, so that a server that fails is told from a clip. `keep` gets the answer
+  /// first, on the thread that has it,
   /// whether anybody waits for it or not.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
@@ -102,8 +98,8 @@ class Endpoint {
   void work();
   EndpointAnswer answer(const Job& job);
   void pause(Clock::time_point until);
-  /// Throws EndpointDown, if it was one too many.
-  void note_failure(const std::string& clip, const std::string& why);
+  /// Throws Error of that cause; EndpointDown, if it was one too many.
+  [[noreturn]] void fail_clip(Cause cause, const std::string& clip, const std::string& why);
 
   EndpointOptions options_;
   std::atomic<std::uint64_t> tries_{0};

@@ -9,6 +9,7 @@
 
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 namespace vfm::columns {
 
@@ -25,7 +26,8 @@ PaidAnswers::PaidAnswers(std::string path) : path_(std::move(path)) {
       const Json one = parse_json(std::string_view(lines).substr(begin, end - begin), path_);
       answers_[need_string(one, "request", path_)] = {
           need_string(one, "text", path_), need_integer(one, "prompt_tokens", path_),
-          need_integer(one, "completion_tokens", path_), get_bool(one, "cut").value_or(false)};
+          need_integer(one, "completion_tokens", path_), get_bool(one, "cut").value_or(false),
+          get_string(one, "why_empty").value_or("")};
     } catch (const Error&) {
     }
     begin = end + 1;
@@ -53,6 +55,7 @@ void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
                {"prompt_tokens", answer.prompt_tokens},
                {"completion_tokens", answer.completion_tokens}};
   if (answer.cut) json["cut"] = true;
+  if (!answer.why_empty.empty()) json["why_empty"] = answer.why_empty;
   line += dump_json(json) + "\n";
   try {
     file_.write_all(line.data(), line.size());

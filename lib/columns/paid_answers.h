@@ -11,7 +11,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "columns/endpoint.h"
+#include "columns/endpoint_answer.h"
 #include "io/file.h"
 
 namespace vfm::columns {

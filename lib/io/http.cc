@@ -65,11 +65,13 @@ HttpAnswer http_post(const HttpRequest& request) {
   const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list,
                                                                             curl_slist_free_all);
   Transfer transfer{request, {}};
+  char said[CURL_ERROR_SIZE] = {};
   const auto set = [&](CURLoption option, auto value) {
     if (curl_easy_setopt(curl.get(), option, value) != CURLE_OK)
       fail("this libcurl lacks an option that is needed ({})", static_cast<int>(option));
   };
   set(CURLOPT_URL, request.url.c_str());
+  set(CURLOPT_ERRORBUFFER, static_cast<char*>(said));
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_PROXY, "");
@@ -101,7 +103,7 @@ HttpAnswer http_post(const HttpRequest& request) {
   else if (code == CURLE_OPERATION_TIMEDOUT)
     answer.fault = "timed out";
   else if (code != CURLE_OK)
-    answer.fault = curl_easy_strerror(code);
+    answer.fault = said[0] ? said : curl_easy_strerror(code);
   return answer;
 }
 

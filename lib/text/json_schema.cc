@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "text/mend_json.h"
 #include "text/unicode.h"
 
 namespace vfm::text {
@@ -209,7 +210,8 @@ std::string JsonSchema::misfit(const Json& value) const {
   return misfit_of(schema_, value, "$");
 }
 
-Json parse_answer(std::string_view text) {
+Json parse_answer(std::string_view said) {
+  const std::string text = mend_json(said);
   constexpr std::string_view kFence = "```";
   const std::size_t begin = text.find(kFence);
   try {
@@ -221,7 +223,8 @@ Json parse_answer(std::string_view text) {
   if (end == text.npos) fail("the answer's fenced block has no end");
   if (text.find(kFence, end + kFence.size()) != text.npos)
     fail("the answer has more than one fenced block");
-  std::string_view block = text.substr(begin + kFence.size(), end - begin - kFence.size());
+  std::string_view block = text;
+  block = block.substr(begin + kFence.size(), end - begin - kFence.size());
   // The language: ```json
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto word = std::find_if_not(block.begin(), block.end(), letter);

@@ -36,8 +36,8 @@ class JsonSchema {
   Json schema_;
 };
 
-/// The JSON that a model wrote: all of the text, or what its only fenced block has (```json … ```).
-/// Throws Error where that is none.
-Json parse_answer(std::string_view text);
+/// The JSON that a model wrote: all of the text, or what its only fenced block has (```json … ```),
+/// mended as mend_json() does. Throws Error where that is none.
+Json parse_answer(std::string_view said);
 
 }  // namespace vfm::text

@@ -101,7 +101,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   done
 }
 
-@test "one bad clip is an error that is recorded, and --force pays for it alone" {
+@test "one bad clip is an error that is recorded, and the next run asks and pays for it alone" {
   shard a blue green red
   serve ok 400 ok
   VFM_ENDPOINT_KEY=sk-secret-2 run --separate-stderr ask a.tar
@@ -112,12 +112,15 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   run ! grep -r sk-secret . --include='*.json*'
   [ "$(tar -xOf a.caption.tar agreen.json)" = '{"caption":"","caption_source":"none"}' ]
   [ "$(wc -l <a.caption.answers.jsonl)" -eq 2 ]
-  # As it is, the column is kept.
-  run ask a.tar
+  jq -e '.code == "rejected"' caption-errors.jsonl
+  # At another address: what failed at the first is no news.
+  serve 400 ok
+  run --separate-stderr ask a.tar
   [ "$status" -eq 1 ]
-  [ "$(requests)" -eq 3 ]
-  ask --force a.tar
-  [ "$(requests)" -eq 4 ]
+  [ "$(requests)" -eq 1 ]
+  [[ "$stderr" = *"'$url/chat/completions' refuses it"* ]]
+  ask a.tar
+  [ "$(requests)" -eq 2 ]
   [[ "$(caption_of agreen)" = "caption of "* ]]
   [ ! -e a.caption.answers.jsonl ]
   [ ! -e caption-errors.jsonl ]
@@ -130,11 +133,90 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 5 ]
   [[ "$stderr" = *"gave no answer in 2 tries"*"status 500"* ]]
+  jq -e '.code == "server"' caption-errors.jsonl
+  serve ok
+  ask --endpoint-retries 1 a.tar
+  [ "$(requests)" -eq 1 ]
   serve ok 500
-  run --separate-stderr ask --endpoint-retries 1 --force --prompt other a.tar
+  run --separate-stderr ask --endpoint-retries 1 --prompt other a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"3 clips failed one after the other"* ]]
   [ "$(requests)" -eq 7 ]
+  # So it is with a server that refuses what it is asked, and with both.
+  serve ok 400 500 400 ok
+  run --separate-stderr ask --endpoint-retries 0 --prompt more a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"3 clips failed one after the other"*"status 400: no"* ]]
+  [ "$(requests)" -eq 4 ]
+  jq -e '.code == "server"' caption-errors.jsonl
+}
+
+@test "a shard of which no clip has an answer gets no column" {
+  shard a red
+  shard aa blue green
+  local does
+  for does in 400 500; do
+    serve "$does" ok "$does" ok
+    run --separate-stderr ask --endpoint-retries 0 -j 1 a.tar aa.tar
+    [ "$status" -eq 1 ]
+    [ ! -e a.caption.tar ]
+    [[ "$stderr" = *"a.tar: no sample of it has an answer: 'http://"*"status $does: no"* ]]
+    records <<<"$output" | jq -e '.path == "aa.tar" and .caption_usage.failed == 1'
+    rm aa.caption.tar aa.caption.json aa.caption.answers.jsonl
+  done
+  ask -j 1 a.tar aa.tar
+  [ "$(for key in ared aablue aagreen; do caption_of "$key"; done | grep -c "^caption of")" -eq 3 ]
+}
+
+@test "what a model thinks before it answers is no caption" {
+  shard a red
+  local kind
+  for kind in think inside; do
+    serve "$kind"
+    ask --force --also facts=x a.tar
+    [[ "$(caption_of ared)" = "caption of "*" frames" ]]
+    json_of ared | jq -e '.caption_facts | startswith("caption of")'
+    rm -f a.caption.*
+  done
+  serve thoughts
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"caption for it is empty: all of its 10 tokens are thoughts; --endpoint-tokens allows more"* ]]
+  jq -e '.code == "answer"' caption-errors.jsonl
+}
+
+@test "halves of characters in an answer that was paid for become U+FFFD" {
+  shard a red
+  serve half
+  ask a.tar
+  [ "$(requests)" -eq 1 ]
+  [ "$(caption_of ared)" = "a 😀 and �, \\ud83d ��" ]
+  serve halfobject
+  schema 2
+  ask --force --also facts=x --schema facts=schema.json a.tar
+  json_of ared | jq -e '.caption_facts.says == "\ufffd"'
+}
+
+@test "what the server says is shown where it gives no caption" {
+  shard a red
+  serve said
+  VFM_ENDPOINT_KEY=sk-secret-6 run --separate-stderr ask --endpoint-retries 0 a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"the answer has no choices[0].message: the model is asleep, Bearer [key]"* ]]
+  jq -e '.code == "server"' caption-errors.jsonl
+  serve refusal
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"the server's caption for it is empty: I will not look at this."* ]]
+  # Paid for, so it is not asked again, and says the same.
+  run --separate-stderr ask --force a.tar
+  [ "$(requests)" -eq 1 ]
+  [[ "$stderr" = *"is empty: I will not look at this."* ]]
+  kill "$server"
+  wait "$server" || true
+  server=
+  run --separate-stderr ask --endpoint-retries 0 --prompt other a.tar
+  [[ "$stderr" = *"Failed to connect to 127.0.0.1 port"* ]]
 }
 
 @test "a server that refuses everyone is asked once" {
