@@ -115,11 +115,7 @@ class ClipJob {
     Joined& batch = *outcome.batch;
     try {
       report(batch.finish(), {}, outcome);
-      Json sources = Json::array();
-      for (std::size_t i = 0; i < batch.size(); ++i)
-        sources.push_back(batch.source(i).path);
-      for (Json& record : outcome.records)
-        record["sources"] = sources;
+      ClipStore::name_sources(outcome.records, batch.sources());
       log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::runtime) throw;
@@ -170,11 +166,7 @@ class ClipJob {
         finished = store.finish({{"kind", "images"}, {"errors", io::to_json(errors)}});
       }
       report(finished, {}, outcome);
-      Json sources = Json::array();
-      for (const ClipSource& source : item.sources)
-        sources.push_back(source.path);
-      for (Json& record : outcome.records)
-        record["sources"] = sources;
+      ClipStore::name_sources(outcome.records, item.sources);
     } catch (const Error& error) {
       outcome.errors.emplace_back(item.sources[0].path, error);
     }
@@ -223,7 +215,8 @@ class ClipJob {
     outcome.clips = need_integer(finished, "clips", "the clip index");
     outcome.records = ClipStore::records(finished, options_.directory);
     for (Json& record : outcome.records) {
-      if (!source.path.empty()) record["source"] = source.path;
+      if (!source.path.empty())
+        record.update({{"source", source.path}, {"source_hash", source.hash}});
       record["columns"] = {{"clip", record.at("path")}};
       if (source.record.is_object()) pass_on(source.record, record);
     }

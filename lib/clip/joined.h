@@ -64,6 +64,7 @@ class Joined {
   /// make() is to be called for. Throws Error; Stopped.
   std::vector<std::size_t> begin();
   const ClipSource& source(std::size_t place) const { return sources_[place]; }
+  const std::vector<ClipSource>& sources() const { return sources_; }
   std::size_t size() const { return sources_.size(); }
   const std::string& name() const { return name_; }
 

@@ -292,6 +292,16 @@ std::vector<Json> ClipStore::records(const Json& finished, const std::string& di
   return records;
 }
 
+void ClipStore::name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources) {
+  Json paths = Json::array(), hashes = Json::array();
+  for (const ClipSource& source : sources) {
+    paths.push_back(source.path);
+    hashes.push_back(source.hash);
+  }
+  for (Json& record : records)
+    record.update({{"sources", paths}, {"source_hashes", hashes}});
+}
+
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
                                            std::uint64_t shard_bytes) {

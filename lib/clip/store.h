@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "clip/source.h"
 #include "io/error_log.h"
 #include "shard/receipt.h"
 #include "shard/sample.h"
@@ -76,6 +77,8 @@ class ClipStore : public ClipSink {
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// The manifest records of what `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);
+  /// Adds what they were cut from, and is called so now, whatever its name was then.
+  static void name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources);
 
  protected:
   /// `index`: the name of the json in DIR.

@@ -162,7 +162,7 @@ class Captioner {
     }
     const std::string kind = source.substr(source.find(':') + 1);
     const std::lock_guard one(sidecars_.mutex);
-    return sidecars_.files.caption(get_string(facts, "source").value_or(""), kind, begin, end,
+    return sidecars_.files.caption(sidecars_.files.video_of(facts), kind, begin, end,
                                    get_number(facts, "source_begin").value_or(0));
   }
 

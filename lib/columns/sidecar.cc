@@ -46,7 +46,7 @@ std::string sidecar_path(const std::string& source, const std::string& kind) {
 
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders) {
   Json places = {{"folders", folders}};
-  for (const char* name : {"source", "sources"})
+  for (const char* name : {"source", "source_hash", "sources", "source_hashes"})
     if (const auto found = record.json.find(name); found != record.json.end())
       places[name] = *found;
   return places;
@@ -55,14 +55,27 @@ Json sidecar_places(const io::Record& record, const std::vector<std::string>& fo
 Sidecars::Sidecars(ColumnNotes& notes, const io::Record& record,
                    const std::vector<std::string>& folders)
     : notes_(notes), shard_(record.path()) {
-  if (const auto source = get_string(record.json, "source")) named_.insert(*source);
-  if (const auto sources = record.json.find("sources");
-      sources != record.json.end() && sources->is_array())
-    for (const Json& source : *sources)
-      if (source.is_string()) named_.insert(source.get<std::string>());
+  const auto list = [&](const char* name) {
+    const auto found = record.json.find(name);
+    return found != record.json.end() && found->is_array() ? *found : Json::array();
+  };
+  const auto name = [&](const Json& source, const Json& hash) {
+    if (!source.is_string()) return;
+    named_.insert(source.get<std::string>());
+    if (hash.is_string()) called_[hash.get<std::string>()] = source.get<std::string>();
+  };
+  name(record.json.value("source", Json()), record.json.value("source_hash", Json()));
+  const Json sources = list("sources"), hashes = list("source_hashes");
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    name(sources[i], hashes.size() == sources.size() ? hashes[i] : Json());
   std::error_code error;
   for (const std::string& folder : folders)
     folders_.push_back(std::filesystem::canonical(folder, error));
+}
+
+std::string Sidecars::video_of(const Json& facts) const {
+  const auto called = called_.find(get_string(facts, "source_hash").value_or(""));
+  return called != called_.end() ? called->second : get_string(facts, "source").value_or("");
 }
 
 bool Sidecars::may_read(const std::string& source, const std::string& path) {

@@ -21,10 +21,14 @@ namespace vfm::columns {
 /// The name of the video stands in the shard, which may be a stranger's and name any file here. So
 /// only videos count that `record` names as its "source" or among its "sources", and what lies,
 /// links followed, below one of `folders`. One that is there and must not be read is logged.
+/// A video that was renamed has its old name in the shard: where the record knows its contents
+/// ("source_hash", "source_hashes"), its name in the record is the one that counts.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
 
+  /// What the video of a sample is called now, by the sample's json; "" where that does not say.
+  std::string video_of(const Json& facts) const;
   /// What the `kind` ("txt", "json", "srt") beside `source` says of its span [begin, end) in
   /// seconds. Nothing if there is no such file, or it says nothing there. URLs have no sidecars.
   /// `source_begin`: where its container begins, from which subtitles ("srt") count.
@@ -37,6 +41,7 @@ class Sidecars {
   ColumnNotes& notes_;
   std::string shard_;
   std::set<std::string> named_;
+  std::map<std::string, std::string> called_;  // by the hash of its contents
   std::vector<std::filesystem::path> folders_;
   bool said_ = false;
   std::map<std::string, std::vector<text::Cue>> files_;

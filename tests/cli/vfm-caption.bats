@@ -110,6 +110,38 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   [[ "$(member a.caption.tar ac1.txt)" == "A 1-second video, mostly grey with some red, without motion"* ]]
 }
 
+# captions MANIFEST: each clip's key, caption and where it is from.
+captions() {
+  local tar
+  while read -r tar; do
+    tar -xOf "$tar" --wildcards '*.json' | jq -c '[.caption, .caption_source]' | paste <(tar -tf "$tar" | grep json) -
+  done < <(records <"$1" | jq -r .columns.caption) | sort
+}
+
+@test "a renamed video has the caption beside its new name, also where another has its old one" {
+  local join clip="vfm-clip -q --min-seconds 0.5"
+  for join in none all; do
+    cp "$CLIPS/c1.mp4" a.mp4
+    cp "$CLIPS/c2.mp4" b.mp4
+    echo "a square" >a.txt
+    echo "a test picture" >b.txt
+    $clip --join $join -o clips a.mp4 b.mp4 | vfm-caption -q --force >first.jsonl
+    [ "$(captions first.jsonl | grep -c existing:txt)" -eq 2 ]
+    # c has what a was, and a what b was.
+    mv a.mp4 c.mp4
+    mv b.mp4 a.mp4
+    echo "the square, renamed" >c.txt
+    echo "the test picture, renamed" >a.txt
+    rm b.txt
+    $clip --join $join -o clips a.mp4 c.mp4 >clips.jsonl
+    vfm-caption -q clips.jsonl >second.jsonl
+    [ "$(captions first.jsonl | sed 's/"a \([a-z ]*\)"/"the \1, renamed"/')" = "$(captions second.jsonl)" ]
+    vfm-caption -q --force clips.jsonl >second.jsonl
+    [ "$(captions second.jsonl | grep -c renamed)" -eq 2 ]
+    rm -r clips
+  done
+}
+
 @test "a field of the sample or of the record" {
   make_shard a
   echo '{"kind":"shard","path":"a.tar","title":"of the record","caption":"known"}' |

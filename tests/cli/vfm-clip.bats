@@ -124,7 +124,7 @@ frames_of() {
   [ "${#lines[@]}" -eq 1 ]
   local tar
   tar=$(echo out/*-00000.tar)
-  [[ "$output" = '{"kind":"shard","path":"'"$tar"'","samples":3,"bytes":'*',"source":"shots.mp4","columns":{"clip":"'"$tar"'"}}' ]]
+  [[ "$output" = '{"kind":"shard","path":"'"$tar"'","samples":3,"bytes":'*',"source":"shots.mp4","source_hash":"'*'","columns":{"clip":"'"$tar"'"}}' ]]
   [ "$(frames_of out)" = "18 18 18 " ]
   [ "$(facts out frames)" = "18 18 18 " ]
   [ "$(facts out begin)" = "0.0 1.5 3.0 " ]

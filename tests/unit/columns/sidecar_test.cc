@@ -52,6 +52,25 @@ TEST_CASE("captions beside videos that a record names, or below folders that the
         Json{{"folders", {"x"}}, {"source", at("named.mp4")}, {"sources", {at("listed.mp4"), 7}}});
 }
 
+TEST_CASE("a renamed video is the one that the record knows by its contents") {
+  const TemporaryFolder folder;
+  ColumnNotes notes;
+  io::Record record;
+  record.json = {
+      {"path", "a.tar"}, {"sources", {"new/a.mp4", "a.mp4"}}, {"source_hashes", {"0a", "0b"}}};
+  const Json facts = {{"source", "a.mp4"}, {"source_hash", "0a"}};
+  CHECK(Sidecars(notes, record, {}).video_of(facts) == "new/a.mp4");
+  CHECK(Sidecars(notes, record, {}).video_of({{"source", "c"}, {"source_hash", "0b"}}) == "a.mp4");
+  CHECK(Sidecars(notes, record, {}).video_of({{"source", "c"}, {"source_hash", "0c"}}) == "c");
+  CHECK(Sidecars(notes, record, {}).video_of({{"source_hash", "0c"}}) == "");
+  CHECK(sidecar_places(record, {})["source_hashes"] == Json{"0a", "0b"});
+  // Lists that do not belong together say nothing.
+  record.json["source_hashes"] = {"0a"};
+  CHECK(Sidecars(notes, record, {}).video_of(facts) == "a.mp4");
+  record.json = {{"path", "a.tar"}, {"source", "new.mp4"}, {"source_hash", "0a"}};
+  CHECK(Sidecars(notes, record, {}).video_of(facts) == "new.mp4");
+}
+
 TEST_CASE("a caption file that is damaged is told once, and counts as absent") {
   const TemporaryFolder folder;
   folder.write("a.json", "{");
