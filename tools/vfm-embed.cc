@@ -76,6 +76,13 @@ class EmbedTool : public vfm::cli::Tool {
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
+    app.add_option("--text-prompt", text_prompt_, "goes before captions of --text DIR")
+        ->type_name("TEXT")
+        ->default_str("what DIR has for documents");
+    app.add_option("--query-prompt", query_prompt_,
+                   "goes before a text that is searched for by --text DIR's model")
+        ->type_name("TEXT")
+        ->default_str("what DIR has for queries");
     device_.add(app);
     devices_.add(app);
     app.add_option("--compute", compute_, "of an encoder in DIR; auto: f32, bf16 on a GPU")
@@ -87,7 +94,8 @@ class EmbedTool : public vfm::cli::Tool {
         app.add_option("--search", search_.query,
                        "add nothing; print the samples nearest to a text, a video or a picture")
             ->type_name("TEXT|FILE");
-    for (const char* score : {"--windows", "--aesthetic", "--text-image", "--concept", "--devices"})
+    for (const char* score :
+         {"--windows", "--aesthetic", "--text-image", "--concept", "--devices", "--text-prompt"})
       app.get_option(score)->excludes(search_option_);
     app.add_option("--top", search_.top, "how many samples --search prints")
         ->type_name("N")
@@ -128,6 +136,8 @@ class EmbedTool : public vfm::cli::Tool {
     if (!devices_.devices.empty() && !by_model && !text_by_model())
       vfm::fail_usage("--devices is about a model: name its folder with --video DIR or --text DIR");
     const bool search = search_option_->count() > 0, index = index_option_->count() > 0;
+    if (!search && !index && (text_prompt_ || query_prompt_) && !text_by_model())
+      vfm::fail_usage("--text-prompt and --query-prompt are about a model: name it by --text DIR");
     if (search && search_.query.empty()) vfm::fail_usage("the text to search for has no words");
     if (index) vfm::curate::need_faiss();
     if (search && index && (!columns_.input.inputs.empty() || vectors_option_->count() > 0))
@@ -158,6 +168,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.hardware = search_.hardware = engines_.decoder(columns_.hwaccel);
     embed_.limits.member = search_.limits.member = columns_.member.bytes;
     vfm::Slots slots = context.slots(columns_.jobs);
+    search_.query_prompt = query_prompt_;
     if (index_option_->count() > 0) return run_index(slots, context);
     if (search_option_->count() > 0) {
       search_.inputs = columns_.input.resolved();
@@ -182,9 +193,9 @@ class EmbedTool : public vfm::cli::Tool {
 
  private:
   void refuse_with_index() const {
-    for (const char* name :
-         {"--output", "--video", "--video-frames", "--text", "--text-dim", "--text-tokens",
-          "--dry-run", "--aesthetic", "--text-image", "--concept", "--devices"})
+    for (const char* name : {"--output", "--video", "--video-frames", "--text", "--text-dim",
+                             "--text-tokens", "--dry-run", "--aesthetic", "--text-image",
+                             "--concept", "--devices", "--text-prompt", "--query-prompt"})
       if (app_->get_option(name)->count() > 0)
         vfm::fail_usage("--index takes the vectors that are there; leave out {}", name);
   }
@@ -219,11 +230,14 @@ class EmbedTool : public vfm::cli::Tool {
     const vfm::DType compute = low ? vfm::DType::bf16 : vfm::DType::f32;
     if (video) embed_.picture_encoder = video_;
     embed_.picture_compute = compute;
-    if (text) embed_.text_encoder = vfm::models::text_encoder_config(text_, text_tokens_, compute);
+    if (text)
+      embed_.text_encoder = vfm::models::searched_encoder_config(text_, text_tokens_, compute,
+                                                                 text_prompt_, query_prompt_);
   }
 
   vfm::cli::ColumnOptions columns_;
   std::string video_ = "builtin:look", text_;
+  std::optional<std::string> text_prompt_, query_prompt_;
   std::vector<std::string> concepts_;
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;

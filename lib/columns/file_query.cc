@@ -63,6 +63,11 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
   return usable_query(vectors.take(true).front().vector, *folder);
 }
 
+void refuse_prompt_before_file(const SearchOptions& options) {
+  if (options.query_prompt)
+    fail_usage("'{}' is a file, and --query-prompt goes before a text", options.query);
+}
+
 bool has_words(const std::string& utf8) {
   return text::make_encoder({.name = "builtin:hash"})->encode(utf8).tokens > 0;
 }
@@ -71,6 +76,18 @@ bool has_texts(const Json& video_encoder) {
   if (!video_encoder.is_object() || !get_string(video_encoder, "path")) return false;
   const auto name = get_string(video_encoder, "name");
   return name == "clip" || name == "siglip" || name == "siglip2";
+}
+
+std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
+                                             const std::optional<std::string>& prompt) {
+  auto config = text::EncoderConfig::from_json(text_encoder);
+  if (prompt && !config.one_token())
+    fail(
+        "captions are embedded word by word by {}: no prompt goes before a text that is compared "
+        "with these; leave out --query-prompt",
+        config.name);
+  if (prompt || config.query_prompt) config.prompt = prompt ? prompt : config.query_prompt;
+  return models::make_text_encoder(config);
 }
 
 std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,

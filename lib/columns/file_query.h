@@ -5,12 +5,16 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "columns/search.h"
 #include "media/hardware.h"
+#include "text/encoder.h"
 
 namespace vfm::columns {
 
@@ -41,8 +45,17 @@ class FileQuery {
 /// too: those of CLIP and SigLIP are.
 bool has_texts(const Json& video_encoder);
 
+/// Throws Error{usage} where options.query is a file and a prompt is to go before it.
+void refuse_prompt_before_file(const SearchOptions& options);
+
 /// Whether a text to search for has any.
 bool has_words(const std::string& utf8);
+
+/// What makes of a text what is searched for among embeddings of this "text_encoder": `prompt` goes
+/// before it, or what goes before such a text there. Throws Error if it takes none; what
+/// models::make_text_encoder() throws.
+std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
+                                             const std::optional<std::string>& prompt);
 
 /// The vector of a text, of length 1, in that space. Throws Error, naming sample `key`: the folder
 /// is gone, holds another model now, or no tower or tokenizer for texts.

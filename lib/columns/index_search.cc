@@ -57,7 +57,7 @@ class IndexSearch {
         slots_(slots),
         progress_(progress),
         index_(options.index),
-        queries_(vector_queries(options.query, index_.model(), options.hardware)),
+        queries_(vector_queries(options, index_.model())),
         inverted_(index_.model().dim, index_.centres(), index_.words()) {}
 
   long run(io::ManifestWriter& manifest);

@@ -22,7 +22,6 @@
 #include "io/file.h"
 #include "io/manifest.h"
 #include "io/npy.h"
-#include "models/text_encoder.h"
 #include "shard/columns.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
@@ -64,7 +63,8 @@ std::size_t found_weight(const Found& found) {
 /// The query in the terms of whatever encoder a sample names.
 class TextQuery {
  public:
-  explicit TextQuery(std::string text) : text_(std::move(text)) {}
+  TextQuery(std::string text, std::optional<std::string> prompt)
+      : text_(std::move(text)), prompt_(std::move(prompt)) {}
 
   /// Cosine of each query word with the nearest of the sample's words.
   std::vector<float> scores(const Json& config, const std::vector<float>& tokens) {
@@ -86,7 +86,9 @@ class TextQuery {
     const std::string name = dump_json(config);
     auto at = beside_clips_.find(name);
     if (at == beside_clips_.end())
-      at = beside_clips_.emplace(name, encode_text_beside_clips(text_, config, key)).first;
+      at = beside_clips_
+               .emplace(name, encode_text_beside_clips(prompt_.value_or("") + text_, config, key))
+               .first;
     return at->second;  // map nodes stay where they are
   }
 
@@ -101,21 +103,19 @@ class TextQuery {
     return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
   }
 
-  static std::unique_ptr<text::Encoder> encoder_of(const Json& config) {
-    return models::make_text_encoder(text::EncoderConfig::from_json(config));
-  }
-
   /// Once for each folder: were it once for each encoder, whether a shard could be searched whose
   /// encoder's folder is gone would depend on which shard comes first.
   const text::TokenEmbeddings& embedded(const Json& config) {
     const std::lock_guard lock(mutex_);
     const std::string name = dump_json(config);
     auto at = queries_.find(name);
-    if (at == queries_.end()) at = queries_.emplace(name, encoder_of(config)->encode(text_)).first;
+    if (at == queries_.end())
+      at = queries_.emplace(name, query_encoder(config, prompt_)->encode(text_)).first;
     return at->second;  // map nodes stay where they are
   }
 
   std::string text_;
+  std::optional<std::string> prompt_;
   std::mutex mutex_;
   std::map<std::string, text::TokenEmbeddings> queries_;
   std::map<std::string, std::vector<float>> beside_clips_;
@@ -123,9 +123,11 @@ class TextQuery {
 
 class Searcher {
  public:
-  explicit Searcher(const SearchOptions& options) : limits_(options.limits), text_(options.query) {
+  explicit Searcher(const SearchOptions& options)
+      : limits_(options.limits), text_(options.query, options.query_prompt) {
     const std::string& query = options.query;
     if (io::file_exists(query) && shard::is_media_name(query)) {
+      refuse_prompt_before_file(options);
       file_.emplace(query, options.hardware);
     } else if (shard::is_media_name(query) && query.find(' ') == std::string::npos) {
       fail_usage("cannot open '{}': there is no such video or picture", query);

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ namespace vfm::columns {
 struct SearchOptions {
   std::vector<std::string> inputs;  ///< as shard/shard_input.h takes them; columns found beside
   shard::ReadLimits limits;
-  std::string query;  ///< an existing media file, else text
+  std::string query;                        ///< an existing media file, else text
+  std::optional<std::string> query_prompt;  ///< before a text, instead of the shards' own
   std::size_t top = 10;
   std::string index;   ///< for search_index() (columns/index_search.h): instead of `inputs`
   bool exact = false;  ///< there: compare all vectors of the index

@@ -8,7 +8,6 @@
 #include "columns/index_search.h"
 #include "io/file.h"
 #include "io/npy.h"
-#include "models/text_encoder.h"
 #include "shard/media_members.h"
 
 namespace vfm::columns {
@@ -24,7 +23,8 @@ VectorQueries rows_of_file(const std::string& path, const IndexModel& model) {
   return {model.dim, io::npy_floats(bytes, what), true};
 }
 
-std::vector<float> text_vector(const std::string& query, const IndexModel& model) {
+std::vector<float> text_vector(const SearchOptions& options, const IndexModel& model) {
+  const std::string& query = options.query;
   if (!has_words(query)) fail_usage("the text to search for has no words");
   if (model.kind == VectorKind::video) {
     if (!has_texts(model.encoder))
@@ -32,10 +32,10 @@ std::vector<float> text_vector(const std::string& query, const IndexModel& model
           "the index is of clips by {}, which a text cannot be compared with; search for a "
           "video or a picture",
           dump_json(model.encoder));
-    return encode_text_beside_clips(query, model.encoder, "the index");
+    return encode_text_beside_clips(options.query_prompt.value_or("") + query, model.encoder,
+                                    "the index");
   }
-  const auto config = text::EncoderConfig::from_json(model.encoder);
-  return models::make_text_encoder(config)->encode(query).values;
+  return query_encoder(model.encoder, options.query_prompt)->encode(query).values;
 }
 
 }  // namespace
@@ -44,20 +44,22 @@ bool is_vectors_file(const std::string& query) {
   return query.ends_with(".npy") && io::file_exists(query);
 }
 
-VectorQueries vector_queries(const std::string& query, const IndexModel& model,
-                             const media::HardwareDecoder* hardware) {
+VectorQueries vector_queries(const SearchOptions& options, const IndexModel& model) {
+  const std::string& query = options.query;
   VectorQueries out{model.dim, {}, false};
   if (is_vectors_file(query)) {
+    refuse_prompt_before_file(options);
     out = rows_of_file(query, model);
   } else if (io::file_exists(query) && shard::is_media_name(query)) {
     if (model.kind == VectorKind::text)
       fail_usage("the index is of captions, which '{}' cannot be compared with", query);
-    out.values = FileQuery(query, hardware).vector(model.encoder, "the index");
+    refuse_prompt_before_file(options);
+    out.values = FileQuery(query, options.hardware).vector(model.encoder, "the index");
   } else if (query.find(' ') == std::string::npos &&
              (shard::is_media_name(query) || query.ends_with(".npy"))) {
     fail_usage("cannot open '{}': there is no such file", query);
   } else {
-    out.values = text_vector(query, model);
+    out.values = text_vector(options, model);
   }
   if (out.values.size() % model.dim != 0 || out.values.empty())
     fail("'{}' became {} numbers, the index has vectors of {}", query, out.values.size(),

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "columns/search.h"
 #include "columns/vector_index.h"
-#include "media/hardware.h"
 
 namespace vfm::columns {
 
@@ -26,7 +26,6 @@ struct VectorQueries {
 /// A text, a video or picture file, or a file of vectors (.npy of floats, one a row). Throws
 /// Error{usage} if that is no query, or cannot be compared with the vectors of `model`; Error if
 /// its encoder is gone.
-VectorQueries vector_queries(const std::string& query, const IndexModel& model,
-                             const media::HardwareDecoder* hardware);
+VectorQueries vector_queries(const SearchOptions& options, const IndexModel& model);
 
 }  // namespace vfm::columns

@@ -193,7 +193,7 @@ std::unique_ptr<text::Encoder> make_sentence(const text::EncoderConfig& config,
                                              const TextEncoderOptions& options) {
   const Settings settings(config, options);
   auto encoder = make_sentence_encoder(settings.path, settings.max_tokens, settings.compute,
-                                       options.device, config.hash);
+                                       options.device, config);
   const text::EncoderConfig own = encoder->config();
   if (own.name != config.name || (!config.rule.empty() && own.rule != config.rule))
     fail_usage("'{}' holds {} ({}), not {} ({})", settings.path, own.name, own.rule, config.name,
@@ -234,6 +234,16 @@ text::EncoderConfig text_encoder_config(const std::string& folder, int max_token
     return describe(*component, fs::canonical(folder).string(),
                     hash_of(*component, folders.tokenizer), max_tokens, compute);
   });
+}
+
+text::EncoderConfig searched_encoder_config(const std::string& folder, int max_tokens,
+                                            DType compute, const std::optional<std::string>& prompt,
+                                            const std::optional<std::string>& query_prompt) {
+  if (is_sentence_folder(folder))
+    return searched_sentence_config(folder, max_tokens, compute, prompt, query_prompt);
+  if (prompt || query_prompt)
+    fail_usage("'{}' is no sentence encoder, and a prompt goes before texts of such alone", folder);
+  return text_encoder_config(folder, max_tokens, compute);
 }
 
 std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,

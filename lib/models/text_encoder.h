@@ -47,6 +47,12 @@ TextFolders text_encoder_folders(const std::string& folder);
 /// a type that is known, or has no tokenizer.
 text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute);
 
+/// The same, of texts that are searched: models::searched_sentence_config(). Throws Error{usage}
+/// for prompts of what is no sentence encoder.
+text::EncoderConfig searched_encoder_config(const std::string& folder, int max_tokens,
+                                            DType compute, const std::optional<std::string>& prompt,
+                                            const std::optional<std::string>& query_prompt);
+
 /// Throws Error{usage} for a configuration that is malformed or not known, for a folder that is not
 /// there, and for one that holds another model than the one that the hash stands for.
 std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,

@@ -21,8 +21,11 @@ struct EncoderConfig {
   std::string name;
   std::string path = {}, hash = {};  ///< of an encoder from a folder
   std::optional<std::int64_t> dim = {}, max_tokens = {};
-  std::string compute = {};                  ///< "f32", "bf16"; of an encoder from a folder
-  std::string rule = {};                     ///< "mean, normalised"; of a sentence encoder
+  std::string compute = {};  ///< "f32", "bf16"; of an encoder from a folder
+  std::string rule = {};     ///< "mean, normalised"; of a sentence encoder
+  /// Of a sentence encoder: what goes before each text, instead of what its folder has for all; and
+  /// before a text that is searched for among these.
+  std::optional<std::string> prompt = {}, query_prompt = {};
   std::optional<std::int64_t> version = {};  ///< of a built-in one
   std::string unknown = {};  ///< a key that no encoder of the name has: who makes one refuses it
 

@@ -113,7 +113,11 @@ EncoderConfig EncoderConfig::from_json(const Json& json) {
     config.max_tokens = get_integer(json, "max_tokens");
     const bool built_in = config.name.starts_with("builtin:");
     const bool sentence = config.one_token();
-    if (sentence) config.rule = text("rule");
+    if (sentence) {
+      config.rule = text("rule");
+      config.prompt = get_string(json, "prompt");
+      config.query_prompt = get_string(json, "query_prompt");
+    }
     if (built_in)
       config.version = get_integer(json, "version");
     else
@@ -121,7 +125,7 @@ EncoderConfig EncoderConfig::from_json(const Json& json) {
     for (const auto& [key, value] : json.items())
       if (config.unknown.empty() && key != "name" && key != "dim" && key != "max_tokens" &&
           !(built_in ? key == "version" : key == "path" || key == "hash" || key == "compute") &&
-          !(sentence && key == "rule"))
+          !(sentence && (key == "rule" || key == "prompt" || key == "query_prompt")))
         config.unknown = key;
     return config;
   });
@@ -141,6 +145,8 @@ Json EncoderConfig::to_json() const {
   add_number("max_tokens", max_tokens);
   add_text("compute", compute);
   add_text("rule", rule);
+  if (prompt) json["prompt"] = *prompt;
+  if (query_prompt) json["query_prompt"] = *query_prompt;
   add_number("version", version);
   return json;
 }

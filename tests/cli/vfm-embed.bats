@@ -473,6 +473,47 @@ END
   [ ! -e none ]
 }
 
+@test "prompts go before captions and queries as the folder or an option has them, and the json keeps them" {
+  local plain="$VFM_ROOT/tests/golden/sentences/bert" in="--video none --device cpu"
+  make_shard a "k1=red=a red fox" "k2=blue=an owl, at night"
+  make_shard b "k1=red=passage: a red fox" "k2=blue=passage: an owl, at night"
+  cp -r "$plain" e5
+  echo '{"prompts":{"query":"query: ","passage":"passage: "},"default_prompt_name":null}' >e5/config_sentence_transformers.json
+  vfm-embed $in --text e5 a.tar
+  vfm-embed $in --text "$plain" b.tar
+  tar -xOf a.embed.tar k1.json | jq -e '.text_encoder.prompt == "passage: " and .text_encoder.query_prompt == "query: "'
+  tar -xOf b.embed.tar k1.json | jq -e '.text_encoder | has("prompt") or has("query_prompt") | not'
+  for key in k1 k2; do cmp <(tar -xOf a.embed.tar $key.text.npy) <(tar -xOf b.embed.tar $key.text.npy); done
+  scores() { records | jq -c '[.key, .score]'; }
+  vfm-embed --search 'query: a red fox' b.tar | scores >expected
+  vfm-embed --search 'a red fox' a.tar | scores | cmp expected
+  vfm-embed --index captions --vectors text a.tar
+  vfm-embed --index captions --search 'a red fox' | scores | cmp expected
+  vfm-embed --index captions --search 'a red fox' --query-prompt 'passage: ' | records | jq -se '.[0].key == "k1" and .[0].score > 0.999'
+  vfm-embed --search 'a red fox' --query-prompt 'passage: ' a.tar | records | jq -se '.[0].score > 0.999'
+  # What a folder does not say an option does, and it is kept.
+  vfm-embed $in --text "$plain" --text-prompt 'passage: ' --query-prompt 'query: ' a.tar
+  vfm-embed --search 'a red fox' a.tar | scores | cmp expected
+  vfm-embed $in --text e5 --text-prompt '' --query-prompt '' a.tar
+  vfm-embed --search 'a red fox' a.tar | records | jq -se '.[0].score > 0.999'
+  refused() {
+    run --separate-stderr vfm-embed "${@:2}"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" = *"$1"* ]] || { echo "$stderr"; false; }
+  }
+  refused "are about a model" --text-prompt x a.tar
+  refused "are about a model" --text builtin:hash --query-prompt x a.tar
+  refused "is no sentence encoder" --text "$VFM_ROOT/tests/golden/t5/v1_1" --text-prompt x a.tar
+  refused "excludes" --search x --text-prompt x a.tar
+  refused "goes before a text" --search "$CLIPS/red.mp4" --query-prompt x a.tar
+  refused "leave out --query-prompt" --index more --query-prompt x a.tar
+  # Words of a query are compared one by one.
+  vfm-embed --force a.tar
+  run --separate-stderr vfm-embed --search 'a red fox' --query-prompt 'query: ' a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"word by word by builtin:hash"*"leave out --query-prompt"* ]]
+}
+
 @test "a sentence encoder's column is a text of one token to vfm-shard and vfm-pack" {
   three a
   vfm-embed --text "$VFM_ROOT/tests/golden/sentences/clip" --device cpu a.tar | vfm-shard -o dataset |

@@ -146,7 +146,7 @@ class SentenceEncoder final : public PackedTextEncoder {
 
   std::string prepared(std::string_view utf8) const {
     const SentenceRule& rule = folder_.rule;
-    std::string text = text::trimmed(rule.prompt + std::string(utf8));
+    std::string text = text::trimmed(config_.prompt.value_or(rule.prompt) + std::string(utf8));
     if (rule.lower_case) text = text::lower_case(text);
     return rule.canonical ? text::without_punctuation(text) : text;
   }
@@ -189,15 +189,33 @@ text::EncoderConfig sentence_encoder_config(const std::string& folder, int max_t
                            dim_of(*opened.component), compute);
 }
 
+text::EncoderConfig searched_sentence_config(const std::string& folder, int max_tokens,
+                                             DType compute,
+                                             const std::optional<std::string>& prompt,
+                                             const std::optional<std::string>& query_prompt) {
+  text::EncoderConfig config = sentence_encoder_config(folder, max_tokens, compute);
+  const SentenceFolder opened = open_sentence_folder(folder, false);
+  const SentencePrompts& own = opened.prompts;
+  if (!prompt && !query_prompt && own.query.empty() && own.document.empty() && own.any.empty())
+    return config;
+  config.prompt = prompt.value_or(own.document);
+  config.query_prompt = query_prompt.value_or(own.query);
+  check_prompt(opened.rule, *config.prompt + *config.query_prompt, folder);
+  return config;
+}
+
 std::unique_ptr<text::Encoder> make_sentence_encoder(const std::string& folder, int max_tokens,
                                                      DType compute, Device device,
-                                                     const std::string& hash) {
+                                                     const text::EncoderConfig& as) {
   SentenceFolder opened = open_sentence_folder(folder, true);
-  if (!hash.empty() && hash != opened.hash)
+  if (!as.hash.empty() && as.hash != opened.hash)
     fail_usage("'{}' is not the text encoder that the embeddings were made with", folder);
   if (max_tokens < 2) fail_usage("a sentence encoder of at most {} tokens", max_tokens);
   text::EncoderConfig config =
       describe_sentence(opened, folder, max_tokens, dim_of(*opened.component), compute);
+  config.prompt = as.prompt;
+  config.query_prompt = as.query_prompt;
+  check_prompt(opened.rule, as.prompt.value_or(""), folder);
   return as_usage([&] {
     return std::make_unique<SentenceEncoder>(std::move(opened), std::move(config), compute, device);
   });

@@ -4,6 +4,8 @@
 //   {"name": "sentence:bert", "path": "/models/all-MiniLM-L6-v2", "hash": "...", "dim": 384,
 //    "max_tokens": 256, "compute": "f32", "rule": "mean, normalised"}
 //
+// and where something goes before texts "prompt" and "query_prompt" (text/encoder.h).
+//
 // "sentence:clip" and "sentence:siglip" are text towers, whose vectors are compared with pictures'.
 // The result of a text does not depend on which texts come with it, but for the last bits: nothing
 // is padded, or all to one length, and texts of a pack do not see each other.
@@ -13,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "models/part_cost.h"
@@ -26,10 +29,19 @@ namespace vfm::models {
 text::EncoderConfig sentence_encoder_config(const std::string& folder, int max_tokens,
                                             DType compute);
 
-/// The encoder of a folder. Throws Error{usage}; `hash`, unless empty, must be its own.
+/// The same, of texts that are searched: what goes before them, and before those that are searched
+/// for, is what is given, else what the folder says (SentencePrompts); where it says nothing,
+/// nothing is said.
+text::EncoderConfig searched_sentence_config(const std::string& folder, int max_tokens,
+                                             DType compute,
+                                             const std::optional<std::string>& prompt,
+                                             const std::optional<std::string>& query_prompt);
+
+/// The encoder of a folder. Throws Error{usage}. Of `as` the hash, unless empty, must be its own,
+/// and prompts are as it has them.
 std::unique_ptr<text::Encoder> make_sentence_encoder(const std::string& folder, int max_tokens,
                                                      DType compute, Device device,
-                                                     const std::string& hash = {});
+                                                     const text::EncoderConfig& as = {});
 
 /// What the headers of a folder say.
 struct SentenceModelFacts {

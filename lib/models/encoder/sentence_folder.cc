@@ -72,29 +72,39 @@ void read_pooling(const std::string& folder, SentenceRule& rule) {
   if (modes[0] != "mean" && modes[0] != "cls")
     fail_usage("{}: pooling '{}' is not supported: mean and cls are", where, modes[0]);
   rule.pooling = modes[0] == "cls" ? Pooling::cls : Pooling::mean;
-  if (!get_bool(config, "include_prompt").value_or(true) && !rule.prompt.empty())
-    fail_usage("{}: pooling without the prompt is not supported", where);
+  rule.pools_prompt = get_bool(config, "include_prompt").value_or(true);
+  check_prompt(rule, rule.prompt, folder);
 }
 
-/// The prompt that goes before every text.
-std::string default_prompt(const std::string& folder) {
+SentencePrompts read_prompts(const std::string& folder) {
   const char* file = "config_sentence_transformers.json";
   const Json config = optional_json(folder, file);
-  const auto name = get_string(config, "default_prompt_name");
-  if (!name) return {};
-  const auto prompts = config.find("prompts");
-  if (prompts == config.end() || !prompts->is_object() || !prompts->contains(*name))
-    fail_usage("'{}' names a prompt '{}' and does not have it", io::join_path(folder, file), *name);
-  return need_string(*prompts, name->c_str(), io::join_path(folder, file));
+  const auto found = config.find("prompts");
+  const Json all = found != config.end() && found->is_object() ? *found : Json::object();
+  const auto text = [&](const char* name) { return get_string(all, name).value_or(""); };
+  const std::string name = get_string(config, "default_prompt_name").value_or("");
+  if (!name.empty() && !get_string(all, name.c_str()))
+    fail_usage("'{}' names a prompt '{}' and does not have it", io::join_path(folder, file), name);
+  SentencePrompts prompts{name.empty() ? "" : text(name.c_str()), text("query"), {}};
+  bool default_of_documents = false;
+  for (const char* kind : {"document", "passage", "corpus"}) {
+    if (prompts.document.empty()) prompts.document = text(kind);
+    default_of_documents = default_of_documents || name == kind;
+  }
+  if (prompts.query.empty() && !default_of_documents) prompts.query = prompts.any;
+  if (prompts.document.empty() && name != "query") prompts.document = prompts.any;
+  return prompts;
 }
 
 /// modules.json: returns the folder with the model.
-std::string read_modules(const std::string& folder, SentenceRule& rule) {
+std::string read_modules(const std::string& folder, SentenceFolder& out) {
+  SentenceRule& rule = out.rule;
   const std::string path = io::join_path(folder, "modules.json");
   const std::string where = fmt::format("'{}'", path);
   const Json modules = parse_json(io::read_file(path, io::kMostModelJson), where);
   if (!modules.is_array() || modules.size() < 2) fail_usage("{} is no list of modules", where);
-  rule.prompt = default_prompt(folder);
+  out.prompts = read_prompts(folder);
+  rule.prompt = out.prompts.any;
   rule.normalised = false;
   std::string model;
   for (std::size_t i = 0; i < modules.size(); ++i) {
@@ -215,6 +225,11 @@ void open_bert(const std::string& model, bool with_modules, SentenceFolder& out)
 
 }  // namespace
 
+void check_prompt(const SentenceRule& rule, const std::string& prompt, const std::string& folder) {
+  if (!rule.pools_prompt && !prompt.empty())
+    fail_usage("'{}': pooling without the prompt is not supported", folder);
+}
+
 std::string SentenceRule::words() const {
   std::string words = pooling == Pooling::mean  ? "mean"
                       : pooling == Pooling::cls ? "cls"
@@ -249,7 +264,7 @@ SentenceFolder open_sentence_folder(const std::string& folder, bool hashed) {
   return as_usage([&] {
     SentenceFolder out;
     const bool modules = io::file_exists(io::join_path(folder, "modules.json"));
-    const std::string model = modules ? read_modules(folder, out.rule) : folder;
+    const std::string model = modules ? read_modules(folder, out) : folder;
     out.component = std::make_unique<HfComponent>(model);
     std::vector<std::string_view> known = kBertTypes;
     if (!modules) known.insert(known.end(), kTowerTypes.begin(), kTowerTypes.end());

@@ -27,14 +27,25 @@ namespace vfm::models {
 
 enum class Pooling { mean, cls, own };  ///< own: the model gives one vector itself
 
+/// What goes before a text, by what it is for, as config_sentence_transformers.json has it:
+///   any        its default_prompt_name: sentence-transformers' encode()
+///   query      "query" of its prompts: encode_query()
+///   document   "document", else "passage", else "corpus": encode_document()
+/// A folder that has none for queries, or documents, has the default go before them, unless that is
+/// the one of the other kind.
+struct SentencePrompts {
+  std::string any, query, document;
+};
+
 struct SentenceRule {
   Pooling pooling = Pooling::mean;
   bool normalised = true;
   bool lower_case = false;
   bool canonical = false;  ///< SigLIP: without ASCII punctuation, white space as single spaces
-  std::string prompt;      ///< goes before each text
-  int most_tokens = 0;     ///< of the model, with special ones
-  int padded_to = 0;       ///< tokens, or 0: as many as there are
+  std::string prompt;      ///< goes before each text: SentencePrompts::any
+  bool pools_prompt = true;
+  int most_tokens = 0;  ///< of the model, with special ones
+  int padded_to = 0;    ///< tokens, or 0: as many as there are
   bool pad_left = false;
   std::int32_t padding = 0;
 
@@ -49,8 +60,12 @@ struct SentenceFolder {
   std::string tokenizer_file;
   std::unique_ptr<text::Tokenizer> tokenizer;
   SentenceRule rule;
+  SentencePrompts prompts;
   std::string hash;  ///< changes with the model, the tokenizer and the rule
 };
+
+/// Throws Error{usage} where a prompt would have to be left out of the pooling.
+void check_prompt(const SentenceRule& rule, const std::string& prompt, const std::string& folder);
 
 /// Whether models of the type are known here: "bert", "clip", "siglip"...
 bool is_sentence_type(std::string_view type);

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
@@ -198,6 +199,62 @@ TEST_CASE("a folder's own prompt goes before every text, and its lower case is k
   CHECK_THAT(roberta.refusal(), Catch::Contains("names a prompt 'passage'"));
 }
 
+TEST_CASE("prompts of queries and documents are those of sentence-transformers' rule") {
+  const ChangedFolder bert("bert");
+  const char* file = "config_sentence_transformers.json";
+  using Given = std::optional<std::string>;
+  const auto config = [&](const Given& prompt = {}, const Given& query = {}) {
+    return models::searched_encoder_config(bert.path, 512, DType::f32, prompt, query);
+  };
+  const auto used = [&](const Json& prompts, const Json& name) {
+    bert.set(file, "prompts", prompts);
+    bert.set(file, "default_prompt_name", name);
+    const text::EncoderConfig found = config();
+    return std::pair(found.prompt.value_or("-"), found.query_prompt.value_or("-"));
+  };
+  const auto both = [](const char* document, const char* query) {
+    return std::pair<std::string, std::string>(document, query);
+  };
+  const Json none;  // null
+  // encode_document() and encode_query() of sentence-transformers 5.5.
+  CHECK(used(Json::object(), none) == both("-", "-"));
+  CHECK(used({{"query", "q: "}, {"document", "d: "}}, none) == both("d: ", "q: "));
+  CHECK(used({{"query", "q: "}, {"passage", "p: "}}, none) == both("p: ", "q: "));
+  CHECK(used({{"corpus", "c: "}, {"passage", "p: "}, {"document", "d: "}}, none) ==
+        both("d: ", ""));
+  CHECK(used({{"query", "q: "}, {"document", nullptr}}, none) == both("", "q: "));
+  CHECK(used({{"other", "o: "}}, none) == both("-", "-"));
+  // The default goes before whatever has no prompt of its kind, and is of no kind itself.
+  CHECK(used({{"other", "o: "}}, "other") == both("o: ", "o: "));
+  CHECK(used({{"other", "o: "}, {"query", "q: "}}, "other") == both("o: ", "q: "));
+  CHECK(used({{"query", "q: "}}, "query") == both("", "q: "));
+  CHECK(used({{"passage", "p: "}}, "passage") == both("p: ", ""));
+
+  const auto encode = [](const text::EncoderConfig& as, const std::string& text) {
+    return models::make_text_encoder(as)->encode(text).values;
+  };
+  used({{"query", "a query: "}, {"document", "owl "}}, none);
+  const text::EncoderConfig own = config(), bare = config("", "");
+  CHECK(text::EncoderConfig::from_json(own.to_json()) == own);
+  CHECK(models::make_text_encoder(own)->config() == own);
+  CHECK(own.hash == models::text_encoder_config(bert.path, 512, DType::f32).hash);
+  CHECK(encode(own, "a fox") == encode(bare, "owl a fox"));
+  CHECK(encode(own, "a fox") != encode(bare, "a fox"));
+  CHECK(encode(config("two people ", {}), "a fox") == encode(bare, "two people a fox"));
+  CHECK(config("x", {}).query_prompt == "a query: ");
+  // Vectors are the same whatever is compared with them.
+  CHECK(encoder_identity(own.to_json()) == encoder_identity(config({}, "other").to_json()));
+  CHECK(encoder_identity(own.to_json()) != encoder_identity(bare.to_json()));
+  bert.set("1_Pooling/config.json", "include_prompt", false);
+  CHECK_THAT(usage_error([&] { config(); }), Catch::Contains("without the prompt"));
+  CHECK_NOTHROW(config("", ""));
+  CHECK_THAT(usage_error([&] {
+               models::searched_encoder_config(std::string(VFM_GOLDEN) + "/t5/v1_1", 512,
+                                               DType::f32, "x", {});
+             }),
+             Catch::Contains("is no sentence encoder"));
+}
+
 TEST_CASE("CLIP's end of a text, by either rule") {
   const models::HfComponent component(kSentences + "/clip");
   auto config = models::TextTowerConfig::from_json(component.config(), "clip", "x");
@@ -322,7 +379,7 @@ TEST_CASE("folders of sentence encoders that are not supported") {
   }
   CHECK_THAT(usage_error([&] {
                models::make_sentence_encoder(kSentences + "/bert", 512, DType::f32, Device::cpu,
-                                             "another");
+                                             {.hash = "another"});
              }),
              Catch::Contains("not the text encoder that the embeddings were made with"));
 }
