@@ -97,6 +97,10 @@ CodedShard ShardCoder::code(const IndexedShard& shard) const {
       pack.push(take ? &vector : nullptr);
     }
     pack.flush();
+    if (!vectors.damage().empty())
+      out.errors.emplace_back(
+          shard.path, fmt::format("{}; what comes before is in the index", vectors.damage()),
+          Cause::format);
     if (bad > 0)
       out.errors.push_back(
           {shard.path, fmt::format("{} samples are not in the index: {}", bad, why)});

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/log.h"
 #include "curate/look.h"
 #include "io/file.h"
 #include "io/npy.h"
@@ -19,8 +20,8 @@ shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& 
   if (io::file_exists(shard::energon_index_path(tar))) {
     try {
       return shard::IndexedReader(tar, limits);
-    } catch (const Error&) {
-      // An index that does not fit: the tar itself says what is in it.
+    } catch (const Error& error) {
+      log_info("{}; reading the tar without it", error.what());
     }
   }
   return shard::IndexedReader(tar, shard::TarOffsets::scan(tar, tar), limits);

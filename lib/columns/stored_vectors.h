@@ -22,8 +22,9 @@ const char* to_string(VectorKind kind);
 /// "columns" (shard::complete_shard).
 std::string vectors_tar(const io::Record& record);
 
-/// The samples of a tar by number: by the index beside it, or by its headers. Throws Error if there
-/// is no tar, or a compressed one, whose samples can only be read in order.
+/// The samples of a tar by number: by the index beside it, or by its headers, where there is none
+/// or it does not fit, which is logged: of a damaged tar those before the damage. Throws Error if
+/// there is no tar, or a compressed one, whose samples can only be read in order.
 shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits);
 
 struct StoredVector {
@@ -38,6 +39,8 @@ class StoredVectors {
   StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
 
   std::int64_t rows() const { return reader_.samples(); }
+  /// Why the tar ends behind the last of these; empty: it is whole, or its index says that it is.
+  const std::string& damage() const { return reader_.index().damage; }
   /// That of sample `row`, at least 0 and below rows(). False if it has none. Throws Error if it is
   /// not one vector of halves, or nothing says which encoder made it.
   bool read(std::int64_t row, StoredVector& out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -113,6 +114,8 @@ struct IndexedReader::State {
   void check_range(std::int64_t i, std::uint64_t offset, std::uint64_t size) const {
     if (size > limits.member + kHeaders) check_size(size, i, key_at(offset, size));
   }
+  bool is_member_of(const SampleView& sample, std::uint64_t at, std::uint64_t* next) const;
+  const std::string& first_extension() const;
   [[noreturn]] void misfit(std::int64_t i) const {
     fail(
         "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
@@ -123,7 +126,40 @@ struct IndexedReader::State {
   io::File file;
   ReadLimits limits;
   TarOffsets index;
+  mutable std::once_flag first_read;
+  mutable std::string first;
 };
+
+/// Whether the header at `at` is of a further member of the sample. `next`: where the one behind it
+/// is; 0 where that is not known.
+bool IndexedReader::State::is_member_of(const SampleView& sample, std::uint64_t at,
+                                        std::uint64_t* next) const {
+  char header[kTarBlock];
+  *next = 0;
+  if (at + kTarBlock > file.size()) return false;
+  file.pread_exact(header, kTarBlock, at);
+  const auto size = octal(header + kSizeAt, kSizeWidth);
+  std::string key, extension;
+  if (!is_plain(header) || !checksum_fits(header) || !size ||
+      !split_member_name({header, ::strnlen(header, kMaxName)}, key, extension))
+    return false;
+  *next = at + kTarBlock + (*size + kTarBlock - 1) / kTarBlock * kTarBlock;
+  // One that the sample has already begins another one.
+  return key == sample.key && !sample.find(extension).data();
+}
+
+/// Of the first member of the first sample, whose beginning no index can change.
+const std::string& IndexedReader::State::first_extension() const {
+  std::call_once(first_read, [&] {
+    char header[kTarBlock];
+    std::string key;
+    if (file.size() < kTarBlock) return;
+    file.pread_exact(header, kTarBlock, 0);
+    if (is_plain(header) && checksum_fits(header))
+      split_member_name({header, ::strnlen(header, kMaxName)}, key, first);
+  });
+  return first;
+}
 
 void IndexedReader::State::load_index() {
   const std::string index_path = energon_index_path(file.path());
@@ -232,7 +268,21 @@ std::uint64_t IndexedReader::range_of(std::int64_t i) const {
 }
 
 const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
-  return view_at(i, offset(i), size(i), buffer);
+  const SampleView& sample = view_at(i, offset(i), size(i), buffer);
+  check_bounds(i, sample);
+  return sample;
+}
+
+/// Throws Error if members of the sample lie behind its end, or before its beginning: then a number
+/// in the index is wrong. Before it is looked only if it does not begin as the first one does: all
+/// of our own do, and of them one header more is read.
+void IndexedReader::check_bounds(std::int64_t i, const SampleView& sample) const {
+  std::uint64_t next = 0;
+  if (i + 1 < samples() && state_->is_member_of(sample, offset(i) + size(i), &next))
+    state_->misfit(i);
+  if (i == 0 || sample.members.front().extension == state_->first_extension()) return;
+  for (std::uint64_t at = offset(i - 1); at != 0 && at < offset(i); at = next)
+    if (state_->is_member_of(sample, at, &next)) state_->misfit(i);
 }
 
 const SampleView& IndexedReader::view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
@@ -251,10 +301,10 @@ const SampleView& IndexedReader::view_at(std::int64_t i, std::uint64_t offset, s
 }
 
 /// Makes buffer.view_ of all bytes of sample `i`.
-void IndexedReader::parse(std::int64_t i, std::uint64_t offset, std::string_view range,
+void IndexedReader::parse(std::int64_t i, std::uint64_t at, std::string_view range,
                           ReadBuffer& buffer) const {
   SampleView& view = buffer.view_;
-  if (parse_plain(range, offset, view)) {
+  if (parse_plain(range, at, view)) {
     std::uint64_t sum = 0;
     for (const MemberView& member : view.members)
       sum += member.data.size();
@@ -283,7 +333,7 @@ void IndexedReader::parse(std::int64_t i, std::uint64_t offset, std::string_view
   view.key = buffer.owned_.key;
   for (std::size_t m = 0; m < begins.size(); ++m) {
     const Member& member = buffer.owned_.members[m];
-    view.members.push_back({member.extension, member.data, offset + begins[m]});
+    view.members.push_back({member.extension, member.data, at + begins[m]});
   }
 }
 

@@ -105,7 +105,7 @@ class IndexedReader {
   const std::string& path() const;
   std::int64_t samples() const;
   /// Sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes there are no
-  /// sample (a damaged tar, or the index of another one), or too many.
+  /// sample or not all of one (a damaged tar, a damaged index or another one's), or too many.
   Sample read(std::int64_t i) const;
   /// The same without copies: the view is into `buffer`, and valid until its next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
@@ -127,8 +127,8 @@ class IndexedReader {
   struct State;
   explicit IndexedReader(std::unique_ptr<State> state);
   std::uint64_t range_of(std::int64_t i) const;
-  void parse(std::int64_t i, std::uint64_t offset, std::string_view range,
-             ReadBuffer& buffer) const;
+  void parse(std::int64_t i, std::uint64_t at, std::string_view range, ReadBuffer& buffer) const;
+  void check_bounds(std::int64_t i, const SampleView& sample) const;
   std::unique_ptr<State> state_;
 };
 

@@ -338,6 +338,31 @@ PY
   done
 }
 
+@test "a damaged tar and a damaged index beside it are told, and what is whole is indexed" {
+  cp "$MADE"/000002.tar* .
+  # The tar breaks off, and its own index does not fit.
+  head -c 2000100 000002.tar >cut.tar
+  run --separate-stderr vfm-embed --index clips cut.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"cut.tar: "*"Truncated tar"*"what comes before is in the index"* ]]
+  records <<<"$output" | jq -e '.shards == 1 and .vectors > 900 and .vectors < 1100'
+  # The tenth sample begins at its second member, or ends before its last.
+  local by
+  for by in 1024 -1024; do
+    python3 - $by <<'END'
+import struct, sys
+index = open("000002.tar.idx", "rb").read()
+at = struct.unpack_from("<Q", index, 80)[0] + int(sys.argv[1])
+open("bad.tar.idx", "wb").write(index[:80] + struct.pack("<Q", at) + index[88:])
+END
+    cp 000002.tar bad.tar
+    run --separate-stderr vfm-embed --index "bad$by" bad.tar
+    [ "$status" -eq 1 ]
+    [[ "$stderr" == *"2 samples are not in the index: 'bad.tar.idx' does not fit 'bad.tar' at sample 9"* ]]
+    records <<<"$output" | jq -e '.vectors == 4998'
+  done
+}
+
 @test "without FAISS an index is neither made nor searched, with what to install" {
   if has_faiss; then skip "built with FAISS"; fi
   cp "$MADE"/000002.tar* .
