@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rounding.h"
 #include "base/units.h"
+#include "tensor/program_memory.h"
 
 namespace vfm::columns {
 
@@ -27,6 +28,7 @@ void CaptionCosts::add(const models::CaptionModel& model,
     if (!looked) sum_.looked += cost.looked;
     sum_.read += looked ? cost.read - cost.head : cost.read;
     looked = true;
+    measure_program();
     sum_.written += cost.written;
     sum_.prompt_tokens += cost.prompt_tokens;
     tokens_ += static_cast<double>(answers[i].tokens);
@@ -34,6 +36,21 @@ void CaptionCosts::add(const models::CaptionModel& model,
     sum_.working = std::max(sum_.working, cost.working);
     frames_ = std::max(frames_, bytes);
   }
+}
+
+/// What the program has now beside frames and tensors; blocks that their allocator has and tensors
+/// have not all at once are the program's, too.
+void CaptionCosts::measure_program() {
+  const MemoryStats tensors = cpu_memory();
+  const double kept = static_cast<double>(tensors.held - tensors.peak);
+  const double others = static_cast<double>(tensors.current + tensors.cached) +
+                        static_cast<double>(std::max<std::int64_t>(0, held_));
+  program_ = std::max(program_, anonymous_memory() - others + kept);
+}
+
+void CaptionCosts::hold_frames(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  held_ += bytes;
 }
 
 void CaptionCosts::add_clip() {
@@ -48,6 +65,7 @@ Json CaptionCosts::to_json() const {
   const auto together = static_cast<std::size_t>(models::kAnswersTogether);
   // A GPU has no frames but those that it looks at, as patches.
   const std::size_t of_text = sum_.keys_values + (gpu_ ? 0 : frames_);
+  const auto program = static_cast<std::size_t>(program_);
   Json told = {{"clips", clips_},
                {"weights", weights_.stored},
                {"own_weights", weights_.own},
@@ -55,8 +73,9 @@ Json CaptionCosts::to_json() const {
                {"keys_values", sum_.keys_values},
                {"working", sum_.working},
                {"frames", frames_},
+               {"program", program},
                {"memory", weights_.own + sum_.working + together * of_text +
-                              (further_ ? sum_.keys_values : 0)},
+                              (further_ ? sum_.keys_values : 0) + (gpu_ ? 0 : program)},
                {"prompt_tokens", of_clip(static_cast<double>(sum_.prompt_tokens))},
                {"text_tokens", of_clip(tokens_)},
                {"flops",
@@ -78,13 +97,15 @@ std::string CaptionCosts::words() const {
   return fmt::format(
       "the model has {} of weights in its files; in {}memory {}: {} of weights, {} to look at a "
       "clip and read its prompt, and for {} texts at once {} of keys and values and {} of frames{} "
-      "each\n"
+      "each{}\n"
       "a clip of the sample costs it {:.3g} TFLOP to look, {:.3g} to read {:.0f} tokens, and "
       "{:.3g} to write {:.0f}\n",
       bytes("weights"), gpu ? "the GPU's " : "", bytes("memory"), bytes("own_weights"),
       bytes("working"), told.at("together").get<int>(), bytes("keys_values"), bytes("frames"),
-      gpu ? " (these in the host's)" : "", tera("vision"), tera("prompt"),
-      told.at("prompt_tokens").get<double>(), tera("text"), told.at("text_tokens").get<double>());
+      gpu ? " (these in the host's)" : "",
+      gpu ? "" : fmt::format(", and {} of the program itself", bytes("program")), tera("vision"),
+      tera("prompt"), told.at("prompt_tokens").get<double>(), tera("text"),
+      told.at("text_tokens").get<double>());
 }
 
 }  // namespace vfm::columns

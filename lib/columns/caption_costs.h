@@ -23,20 +23,27 @@ class CaptionCosts {
            std::span<const models::Answer> answers);
   /// A clip has been asked about to its end.
   void add_clip();
+  /// So many bytes of frames more, or fewer, wait for the model.
+  void hold_frames(std::int64_t bytes);
 
-  /// {"clips", "weights", "own_weights", "together", "keys_values", "working", "frames", "memory"}
-  /// in bytes, of the largest question that was asked; "device": "cuda" where "memory" is a GPU's,
-  /// and "frames" are not in it; and of a clip in the mean "prompt_tokens",
-  /// "text_tokens" and "flops": {"vision", "prompt", "text"}. Null if no clip was.
+  /// {"clips", "weights", "own_weights", "together", "keys_values", "working", "frames", "program",
+  /// "memory"} in bytes, of the largest question that was asked; "program" is measured: what this
+  /// process has beside tensors and frames, and what their allocator keeps; "device": "cuda" where
+  /// "memory" is a GPU's, and "frames" and "program" are not in it; and of a clip in the mean
+  /// "prompt_tokens", "text_tokens" and "flops": {"vision", "prompt", "text"}. Null if no clip was.
   Json to_json() const;
   /// The same in words, lines.
   std::string words() const;
 
  private:
+  void measure_program();
+
   mutable std::mutex mutex_;  // guards all
   models::WeightCost weights_;
   models::AnswerCost sum_;  // its bytes: the most of one
   std::size_t frames_ = 0;  // bytes, the most of a window
+  std::int64_t held_ = 0;   // bytes of frames, now
+  double program_ = 0;      // bytes
   double tokens_ = 0;
   bool gpu_ = false;
   bool further_ = false;  // what several questions have in common is kept once more

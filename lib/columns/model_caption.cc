@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -21,6 +22,7 @@ class WindowTaker final : public FrameTaker {
   WindowTaker(const models::CaptionModel& model, const ModelCaptionOptions& options,
               std::string key)
       : model_(model), options_(options), key_(std::move(key)) {}
+  ~WindowTaker() override { drop_frames(); }
 
   std::int64_t begin(std::int64_t frames, double fps) override {
     keep(same_windows(frames_, frames, options_.window, answered()));
@@ -41,6 +43,8 @@ class WindowTaker final : public FrameTaker {
     seen_.height = image_.height;
     seen_.frames.push_back(
         model_.prepare({image_.width, image_.height, image_.pixels}, still_ ? 0 : plan_.size()));
+    if (options_.costs)
+      options_.costs->hold_frames(static_cast<std::int64_t>(seen_.frames.back().size()));
     if (seen_.frames.size() < plan_.size()) return;
     ask();
     if (answered() < count_) open_window();
@@ -87,54 +91,67 @@ class WindowTaker final : public FrameTaker {
     further_.resize(static_cast<std::size_t>(windows));
   }
 
-  /// Asks all about the window at once, so that the model looks at it once.
+  /// Asks all about the window at once, so that the model looks at it once, and reads it once up to
+  /// the words of each question; then so again what has no answer that fits.
   void ask() {
     const std::vector<Question>& list = options_.also.list;
     const std::string key = fmt::format("{}\n{}", key_, answers_.size());
-    std::vector<std::string> keys;
-    for (const Question& question : list)
-      keys.push_back(further_key(key, question, 1));
     std::vector<models::Question> asked{{&seen_,
                                          still_ ? options_.picture_prompt : options_.video_prompt,
                                          options_.rule, key, options_.keep_tokens}};
-    for (std::size_t q = 0; q < list.size(); ++q)
-      asked.push_back({&seen_, list[q].prompt, options_.rule, keys[q]});
+    std::vector<std::size_t> open(list.size());
+    std::iota(open.begin(), open.end(), std::size_t{0});
+    std::vector<std::string> keys = put_further(asked, open, key, 1);
     std::vector<models::Answer> answers = model_.answer_many(asked);
     if (options_.costs) options_.costs->add(model_, asked, answers);
     if (answers[0].error) std::rethrow_exception(answers[0].error);
-    std::vector<Further>& further = further_.emplace_back();
-    for (std::size_t q = 0; q < list.size(); ++q)
-      further.push_back(take_further(list[q], key, std::move(answers[q + 1])));
     answers_.push_back(std::move(answers[0]));
-  }
-
-  static std::string further_key(const std::string& key, const Question& question, int n) {
-    return fmt::format("{}\n{}\n{}", key, question.name, n);
-  }
-
-  /// What the first answer says, or where it does not fit one that is asked for again.
-  Further take_further(const Question& question, const std::string& key,
-                       models::Answer answer) const {
-    const int tries = options_.also.tries_of(question, options_.rule.choice.temperature);
-    Further further;
-    for (int n = 1;; ++n) {
-      try {
-        if (n > 1)
-          answer =
-              model_.answer(seen_, question.prompt, options_.rule, further_key(key, question, n));
-        if (answer.error) std::rethrow_exception(answer.error);
-        further = {
-            value_of_answer(question, text::clean_line(answer.text), options_.also.keep_empty),
-            answer.cut};
-      } catch (const Error& error) {
-        if (error.kind() == ErrorKind::device) throw;
-        return {{nullptr, question_fault(question, error.what(), 1)}};
+    answers.erase(answers.begin());
+    std::vector<Further>& further = further_.emplace_back(list.size());
+    for (int n = 1; !open.empty(); ++n) {
+      if (n > 1) {
+        asked.clear();
+        keys = put_further(asked, open, key, n);
+        answers = model_.answer_many(asked);
       }
-      if (further.said.fault.empty()) return further;
-      if (n == tries) break;
+      std::vector<std::size_t> again;
+      for (std::size_t i = 0; i < open.size(); ++i)
+        if (!take_further(list[open[i]], answers[i], n, further[open[i]])) again.push_back(open[i]);
+      open = std::move(again);
     }
+  }
+
+  /// The questions of these numbers, behind those of `asked`; returns the keys that they name.
+  std::vector<std::string> put_further(std::vector<models::Question>& asked,
+                                       const std::vector<std::size_t>& numbers,
+                                       const std::string& key, int n) const {
+    const std::vector<Question>& list = options_.also.list;
+    std::vector<std::string> keys;
+    for (const std::size_t q : numbers)
+      keys.push_back(fmt::format("{}\n{}\n{}", key, list[q].name, n));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      asked.push_back({&seen_, list[numbers[i]].prompt, options_.rule, keys[i]});
+    return keys;
+  }
+
+  /// What the answer says that a question got when it was asked for the nth time. False where it is
+  /// asked for once more.
+  bool take_further(const Question& question, const models::Answer& answer, int n,
+                    Further& further) const {
+    const int tries = options_.also.tries_of(question, options_.rule.choice.temperature);
+    try {
+      if (answer.error) std::rethrow_exception(answer.error);
+      further = {value_of_answer(question, text::clean_line(answer.text), options_.also.keep_empty),
+                 answer.cut};
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::device) throw;
+      further = {{nullptr, question_fault(question, error.what(), 1)}};
+      return true;
+    }
+    if (further.said.fault.empty()) return true;
+    if (n < tries) return false;
     further.said.fault = question_fault(question, further.said.fault, tries);
-    return further;
+    return true;
   }
 
   /// Their fields and faults; also into `parts`, of the windows.
@@ -180,10 +197,17 @@ class WindowTaker final : public FrameTaker {
   FrameWindow window(std::int64_t i) const { return nth_window(frames_, options_.window, i); }
   std::int64_t answered() const { return static_cast<std::int64_t>(answers_.size()); }
 
+  void drop_frames() {
+    if (options_.costs)
+      for (const std::vector<std::uint8_t>& frame : seen_.frames)
+        options_.costs->hold_frames(-static_cast<std::int64_t>(frame.size()));
+    seen_ = {};
+  }
+
   void open_window() {
     const FrameWindow next = window(answered());
     plan_ = model_.plan(next.end - next.begin, rate_, options_.fps_of(model_));
-    seen_ = {};
+    drop_frames();
     seen_.still = still_;
     seen_.fps =
         static_cast<double>(plan_.size()) / static_cast<double>(next.end - next.begin) * rate_;

@@ -9,4 +9,8 @@ namespace vfm {
 /// run, which has computed nothing. 0 where it is not known. Thread-safety: any thread.
 double program_memory();
 
+/// Bytes of anonymous memory that this program has resident now, its tensors among them. 0 where it
+/// is not known. Thread-safety: any thread.
+double anonymous_memory();
+
 }  // namespace vfm

@@ -175,7 +175,7 @@ ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens 
   [ "$status" -eq 0 ]
   jq -e '.model | .clips == 1 and .together == 8 and .text_tokens == 6
     and .keys_values == (.prompt_tokens + 6) * 2 * 2 * 2 * 6 * 4 and .weights > 70000 and .own_weights < .weights
-    and .memory == .own_weights + .working + 8 * (.keys_values + .frames)
+    and .program > 10000000 and .memory == .own_weights + .working + 8 * (.keys_values + .frames) + .program
     and .flops.vision > 0 and .flops.prompt > .flops.text and .flops.text > 0' <<<"$output"
   [[ "$stderr" == *"a clip of the sample costs it"* ]]
   [ ! -e a.caption.tar ]

@@ -49,17 +49,40 @@ TEST_CASE("a model looks at a window once, however much it is asked about it") {
   };
   const columns::ModelCaption alone = ask();
   options.also.list = {{"where", "Where is it?"}, {"short", "In ten words?"}};
+  const auto looks = [](const KernelLog& log) {
+    return std::ranges::count_if(log.entries(), [](const KernelLog::Entry& entry) {
+      return std::string_view(entry.call.name) == "gelu_in_place";  // where it has looked
+    });
+  };
   const KernelLog log;  // of this thread, which computes: there is no other
   const columns::ModelCaption caption = ask();
-  const auto looks =
-      std::count_if(log.entries().begin(), log.entries().end(), [](const KernelLog::Entry& entry) {
-        return std::string_view(entry.call.name) == "gelu_in_place";  // where it has looked
-      });
-  CHECK(looks == 1);
+  CHECK(looks(log) == 1);
   CHECK(caption.text == alone.text);
   CHECK(caption.also.contains("caption_where"));
   CHECK(caption.also.contains("caption_short"));
   CHECK(caption.cuts == 3);
+}
+
+TEST_CASE("what has no answer that fits is asked again together") {
+  const models::CaptionModel model(std::string(VFM_GOLDEN) + "/qwen/untied", DType::f32, 4);
+  const NoisePicture noise(40, 30, 1);
+  const shard::Member member{"png", media::encode_png({40, 30, noise.bytes})};
+  columns::ModelCaptionOptions options;
+  options.rule.most_tokens = 3;
+  options.rule.choice.temperature = 1;
+  const auto schema =
+      std::make_shared<const text::JsonSchema>(Json{{"type", "object"}}, "the schema");
+  options.also.list = {{"a", "Where is it?", schema}, {"b", "In ten words?", schema}};
+  options.also.tries = 3;
+  const KernelLog log;
+  const columns::ModelCaption caption =
+      columns::caption_clip(member, "k.png", Json::object(), "k", model, options, nullptr);
+  REQUIRE(caption.faults.size() == 2);
+  CHECK_THAT(caption.faults[1], Catch::Contains("no answer 'b', asked 3 times"));
+  // Looked at, and read up to the words of a question, once each time.
+  CHECK(std::ranges::count_if(log.entries(), [](const KernelLog::Entry& entry) {
+          return std::string_view(entry.call.name) == "gelu_in_place";
+        }) == 3);
 }
 
 TEST_CASE("of a clip with fewer frames than promised, windows that stay the same stay answered") {
