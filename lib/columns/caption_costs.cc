@@ -38,14 +38,12 @@ void CaptionCosts::add(const models::CaptionModel& model,
   }
 }
 
-/// What the program has now beside frames and tensors; blocks that their allocator has and tensors
-/// have not all at once are the program's, too.
+/// What the program has now beside frames, and beside as much as its tensors had at most: what
+/// these leave behind stays with allocators, and is the program's where it is more.
 void CaptionCosts::measure_program() {
-  const MemoryStats tensors = cpu_memory();
-  const double kept = static_cast<double>(tensors.held - tensors.peak);
-  const double others = static_cast<double>(tensors.current + tensors.cached) +
+  const double others = static_cast<double>(cpu_memory().peak) +
                         static_cast<double>(std::max<std::int64_t>(0, held_));
-  program_ = std::max(program_, anonymous_memory() - others + kept);
+  program_ = std::max(program_, anonymous_memory() - others);
 }
 
 void CaptionCosts::hold_frames(std::int64_t bytes) {
