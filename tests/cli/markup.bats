@@ -126,7 +126,7 @@ END
   vfm-generate --model "$run" --steps 1 -o made --report g.html --dataset dataset "$prompt" $'\e[31m\xc2\x9b0mred' \
     >made.jsonl 2>err || { cat err && false; }
   [ ! -s err ] || harmless err vfm-generate
-  page g.html "$prompt" "${captions[0]}"
+  page g.html "$prompt" "${captions[0]}" "[31mred 0m $(printf '\xe2\x80\xaeleft \xd7\xa9\xd7\x9c\xe2\x80\x8f')"
 }
 
 @test "a name that is no UTF-8: an input is skipped and recorded, in every tool; an output is refused" {
