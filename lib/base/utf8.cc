@@ -46,17 +46,22 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string no_utf8_message(std::string_view name) {
+std::string with_bytes_shown(std::string_view text) {
   std::string shown;
-  while (!name.empty()) {
-    const std::size_t bytes = utf8_character(name);
+  while (!text.empty()) {
+    const std::size_t bytes = utf8_character(text);
     if (bytes == 0)
-      shown += format("\\x{:02X}", byte_at(name, 0));
+      shown += format("\\x{:02X}", byte_at(text, 0));
     else
-      shown += name.substr(0, bytes);
-    name.remove_prefix(bytes == 0 ? 1 : bytes);
+      shown += text.substr(0, bytes);
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
-  return "the name '" + shown + "' is not in UTF-8, as names in records must be; rename it";
+  return shown;
+}
+
+std::string no_utf8_message(std::string_view name) {
+  return "the name '" + with_bytes_shown(name) +
+         "' is not in UTF-8, as names in records must be; rename it";
 }
 
 unsigned character_number(std::string_view text) {

@@ -20,6 +20,8 @@ namespace vfm {
 std::size_t utf8_character(std::string_view text);
 bool is_utf8(std::string_view text);
 
+/// `text` with each byte that is none as \xE9: no two names become one.
+std::string with_bytes_shown(std::string_view text);
 /// Of a name that is no UTF-8: says so, with the bytes that are none as \xE9, and what to do.
 std::string no_utf8_message(std::string_view name);
 

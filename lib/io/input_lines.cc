@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "io/held_begin.h"
 
 namespace vfm::io {
@@ -29,7 +30,7 @@ std::optional<InputLines::Line> InputLines::next_argument() {
     return std::nullopt;
   }
   if (!holds_lines_ || !holds_lines_(argument))
-    return Line{argument, fmt::format("argument '{}'", argument), true, {}};
+    return Line{argument, fmt::format("argument '{}'", with_bytes_shown(argument)), true, {}};
   try {
     lines_.emplace(File::open_read(argument), fmt::format("'{}'", argument));
   } catch (const Error& error) {

@@ -152,6 +152,11 @@ END
     done
   done
   [ "$(jq -r .code a/errors.jsonl)" = line ]
+  # The record has the bytes, too: another name would be that of another file.
+  for tool in "vfm-clip -o a" "vfm-clip --unique -o b"; do
+    run $tool "$bad.mp4" "${names[1]}"
+    [ "$(jq -r .input "${tool##* }/errors.jsonl")" = "argument 'caf\\xE9.mp4'" ]
+  done
   # What --unique lets pass is found by the next one.
   vfm-clip --unique -o b "$bad.mp4" "${names[@]}" 2>/dev/null | vfm-clip -o c >c.jsonl
   [ ! -e c/errors.jsonl ]
