@@ -19,7 +19,7 @@
 
 namespace vfm::dataset {
 
-/// "repeated": the same sample read twice.
+/// "repeated": the same key and media a second time.
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 

@@ -228,7 +228,7 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& kno
   warn_of_encoders(options, plan.compared);
   for (const std::uint32_t number : scan.repeated) {
     const std::string key = items.get(number).key;
-    plan.duplicates.add({key, key, DuplicateKind::repeated, 1, "the same sample read twice"});
+    plan.duplicates.add({key, key, DuplicateKind::repeated, 1, "the same clip a second time"});
   }
   plan.duplicates.park();
   if (!options.balance.rules.empty())

@@ -233,7 +233,8 @@ class Gatherer {
   /// errors of their shard.
   void finish() {
     scan_.items.settle_keys([&](std::uint32_t number, const Item& item, const Item& first) {
-      if (item.identity == first.identity) {
+      // What is said of equal clips may differ, as where their source has two names.
+      if (item.content == first.content) {
         scan_.repeated.push_back(number);
         return;
       }

@@ -42,7 +42,7 @@ struct Scan {
 
   std::vector<InputShard> shards;
   ItemStore items;                          ///< in the order of the input
-  std::vector<std::uint32_t> repeated;      ///< items that are the same samples a second time
+  std::vector<std::uint32_t> repeated;      ///< items with key and media of one before
   std::set<std::string> fields;             ///< of all samples' JSON, filtered ones too
   std::set<std::string> vectors;            ///< members NAME.npy likewise
   std::vector<shard::Comparison> compared;  ///< of options.where

@@ -394,6 +394,22 @@ EOF
   members e '*.json' | jq -e '.original_key == "k"' >/dev/null
 }
 
+@test "one video under two names, cut in two parts, is in the dataset once, and no error" {
+  make_video one.mp4
+  cp one.mp4 two.mp4
+  echo "what it shows" >two.txt
+  for part in one two; do
+    vfm-clip $part.mp4 -o clips-$part | vfm-caption | vfm-embed >$part.jsonl
+  done
+  cat one.jsonl two.jsonl | vfm-shard -v -o d >d.jsonl 2>err
+  [ "$(keys d | wc -l)" = 1 ]
+  [ "$(jq -r .kind d/duplicates.jsonl)" = repeated ]
+  [ ! -e d/errors.jsonl ]
+  [ "$(members d '*.json' | jq -r .source)" = one.mp4 ] # the first one
+  cat one.jsonl two.jsonl | vfm-shard --rekey -o e >e.jsonl
+  [ "$(keys e | wc -l)" = 1 ]
+}
+
 @test "two columns that disagree skip the sample; a column replaces what the sample had itself" {
   echo '{"shard":"a","key":"k","json":{"caption":"old"},"txt":"t"}' | make_shards in >m.jsonl
   mkdir more
