@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# What README shows first, and the jobs for Slurm, run as they stand.
+# SPDX-License-Identifier: Apache-2.0
+bats_require_minimum_version 1.5.0
+
+setup() {
+  load ../cli/helpers
+  setup_tools
+  mkdir raw
+  make_video raw/a.mp4 3 "mandelbrot=size=96x64:rate=12"
+  make_video raw/b.mp4 3 "testsrc2=size=64x96:rate=12"
+}
+
+@test "README's first commands lead from videos to a generated clip" {
+  awk '/^```/ { if (++fences == 2) exit; next } fences' "$VFM_ROOT/README.md" >commands
+  [ "$(wc -l <commands)" -eq 3 ]
+  grep -q '^find raw ' commands
+  # Eight ranks on GPUs become two here, and their model of 100 million parameters a small one of as many tokens.
+  local small='train.steps=2 schedule.warmup=1 validation.every=0 data.packs=2 model.compute=f32'
+  small+=' model.num_layers=1 model.num_attention_heads=1 sampling.steps=4'
+  sed -i "s/^mpirun -np 8 /mpirun -np 2 /; s/ --out run\$/& $small/" commands
+  grep -q 'train.steps=2' commands
+  has_mpi || sed -i 's/^mpirun -np 2 //' commands
+  ln -s "$VFM_ROOT/examples" examples
+  echo 'set -euo pipefail' | cat - commands >script
+  run --separate-stderr bash script </dev/null
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  [ "$(find videos -name '*.mp4' | wc -l)" -eq 1 ]
+}
+
+@test "a job of Slurm's array takes its part of the list, and a video that cannot be used does not fail it" {
+  echo 'no video' >raw/c.mp4
+  printf '%s\n' raw/b.mp4 raw/a.mp4 raw/c.mp4 raw/b.mp4 >list
+  job() { SLURM_ARRAY_TASK_ID=$1 SLURM_ARRAY_TASK_COUNT=2 SLURM_CPUS_PER_TASK=1 bash "$VFM_ROOT/examples/slurm/curate.sbatch" list out; }
+  job 0 2>err
+  [ ! -s err ]
+  run --separate-stderr job 1
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"cannot open 'raw/c.mp4'"*"curate: out/part-1.jsonl is without what is told above and in out/clips-1/errors.jsonl" ]]
+  cat out/part-*.jsonl | vfm-shard -o dataset >dataset.jsonl
+  [ "$(jq -s 'map(.samples // 0) | add' dataset.jsonl)" -eq 2 ]
+  # A task that did not end leaves no part behind.
+  rm -r out
+  vfm-embed() { head -n 1; return 1; }
+  export -f vfm-embed
+  run ! job 0
+  [ ! -e out/part-0.jsonl ]
+}
+
+@test "jobs of Slurm ask for what they use" {
+  for job in curate train; do
+    grep -q '^#SBATCH --cpus-per-task=' "$VFM_ROOT/examples/slurm/$job.sbatch"
+    grep -qE '^##?SBATCH --gpus-per-node=' "$VFM_ROOT/examples/slurm/$job.sbatch"
+    grep -qE '^#SBATCH --ntasks(-per-node)?=' "$VFM_ROOT/examples/slurm/$job.sbatch"
+  done
+}
