@@ -36,6 +36,19 @@ vfm::Rational parse_rate(const std::string& text) {
   return rate;
 }
 
+/// "all", "middle", "8": as data::WindowRule::most.
+int parse_windows(const std::string& text) {
+  if (text == "all") return 0;
+  if (text == "middle") return 1;
+  int windows = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, windows);
+  if (read.ec != std::errc() || read.ptr != end || windows < 1 || windows > vfm::data::kMostWindows)
+    vfm::fail_usage("--windows: '{}' is neither all nor middle nor a number from 1 to {}", text,
+                    vfm::data::kMostWindows);
+  return windows;
+}
+
 /// "1,2,2".
 vfm::data::Patch parse_patch(const std::string& text) {
   vfm::data::Patch patch;
@@ -93,6 +106,10 @@ class PackTool : public vfm::cli::Tool {
     if (output_.directory.empty() && !dry_run_)
       vfm::fail_usage("no output folder; give one with -o DIR, or ask for --plan");
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
+    options_.clip.windows = parse_windows(windows_);
+    if (options_.clip.overlap >= options_.clip.frames)
+      vfm::fail_usage("--overlap: {} frames of windows of {} would be in both; take fewer",
+                      options_.clip.overlap, options_.clip.frames);
     options_.clip.crop =
         crop_ == "random" ? vfm::data::CropMode::random : vfm::data::CropMode::centre;
     options_.tokenizer = vfm::models::tokenizer_config(tokenizer_);
@@ -160,9 +177,18 @@ class PackTool : public vfm::cli::Tool {
         ->type_name("N")
         ->check(CLI::Range(16, 8192))
         ->capture_default_str();
-    app.add_option("--frames", options_.clip.frames, "most frames of a clip")
+    app.add_option("--frames", options_.clip.frames, "most frames of a window of a clip")
         ->type_name("N")
         ->check(CLI::Range(1, 100'000))
+        ->capture_default_str();
+    app.add_option(
+           "--windows", windows_,
+           "windows of a clip: all that follow one another, N spread over it, or its middle")
+        ->type_name("all|N|middle")
+        ->capture_default_str();
+    app.add_option("--overlap", options_.clip.overlap, "frames that a window shares with the next")
+        ->type_name("N")
+        ->check(CLI::Range(0, 99'999))
         ->capture_default_str();
     app.add_option("--fps", fps_, "take frames at this rate, by time (default: all frames)")
         ->type_name("N[/D]");
@@ -233,7 +259,8 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::pack::PackOptions options_;
   vfm::pack::PlanOptions plan_options_;
-  std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2", compute_;
+  std::string fps_, windows_ = "all", crop_ = "centre", tokenizer_ = "builtin:wavelet",
+                    patch_ = "1,2,2", compute_;
   std::optional<int> channels_, time_factor_, space_factor_;
   bool plan_ = false, dry_run_ = false;
 };

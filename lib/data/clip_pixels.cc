@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <utility>
 
 #include "base/error.h"
 #include "base/philox.h"
@@ -35,19 +37,6 @@ std::vector<std::int64_t> all_pts(media::Decoder decoder, std::int64_t& end) {
     end = frame.pts + std::max<std::int64_t>(1, frame.duration);
   }
   return pts;
-}
-
-/// A window of whole groups in `frames`, which stand for the whole clip.
-std::vector<std::int64_t> window(const std::vector<std::int64_t>& frames, double place,
-                                 const ClipOptions& options) {
-  const auto available = static_cast<std::int64_t>(frames.size());
-  const int count = whole_groups(available, options.frames, options.time_step);
-  const std::int64_t spare = available - count;
-  const auto first =
-      std::min(spare, options.crop == CropMode::centre
-                          ? spare / 2
-                          : static_cast<std::int64_t>(place * static_cast<double>(spare + 1)));
-  return {frames.begin() + first, frames.begin() + first + count};
 }
 
 std::vector<std::int64_t> numbers(std::int64_t n) {
@@ -106,47 +95,66 @@ double measured_rate(const media::StreamInfo& info, std::int64_t first, std::int
   return std::abs(measured - named) <= 0.01 * measured ? named : measured;
 }
 
+/// A window that is being filled.
+struct OpenWindow {
+  ClipPixels out;
+  std::unique_ptr<ClipCanvas> canvas;
+  int filled = 0;
+  std::int64_t first_pts = 0;
+};
+
 class ClipReader {
  public:
   ClipReader(std::string_view bytes, const std::string& name, const std::string& key,
-             const ClipOptions& options, ClipCanvas* canvas)
-      : bytes_(bytes), name_(name), options_(options), draw_(draw(key, options)), canvas_(canvas) {}
+             const ClipOptions& options, const TakeWindow& take, const MakeCanvas& make_canvas)
+      : bytes_(bytes),
+        name_(name),
+        options_(options),
+        draw_(draw(key, options)),
+        take_(take),
+        make_canvas_(make_canvas),
+        on_card_(make_canvas && make_canvas()->draws()) {}
 
-  ClipPixels read() {
+  FrameCount read() {
     media::Decoder decoder = open();
     info_ = decoder.info();
-    if (info_.image) return take(std::move(decoder), {0});
-    bool resampled = false;
-    std::vector<std::int64_t> frames;
+    if (info_.image) {
+      if (!read_frames(decoder, {0})) fail("'{}' cannot be decoded", name_);
+      return {1, 1, 0, 0, 0};
+    }
     if (options_.fps.num > 0) {
       std::int64_t end = 0;
       const std::vector<std::int64_t> pts = all_pts(open(), end);
-      frames = sample_times(pts, end, info_.time_base, options_.fps);
-      resampled = !frames.empty();
-      if (!resampled) frames = numbers(static_cast<std::int64_t>(pts.size()));
-    } else {
-      frames = numbers(info_.frames);
+      const auto all = static_cast<std::int64_t>(pts.size());
+      std::vector<std::int64_t> frames = sample_times(pts, end, info_.time_base, options_.fps);
+      resampled_ = !frames.empty();
+      if (!resampled_) frames = numbers(all);
+      if (frames.empty()) fail("'{}' has no frame that can be decoded", name_);
+      if (!read_frames(decoder, frames)) fail("'{}' does not decode the same way twice", name_);
+      return count_frames(all, static_cast<std::int64_t>(frames.size()), rule());
     }
-    ClipPixels out;
-    if (!frames.empty()) out = take(std::move(decoder), window(frames, draw_.time, options_));
-    if (out.frames == 0) {
+    std::int64_t count = info_.frames;
+    if (count < 1 || !read_frames(decoder, numbers(count))) {
       // The container promised more than decodes, or nothing at all: count.
       std::int64_t end = 0;
-      const auto count = static_cast<std::int64_t>(all_pts(open(), end).size());
+      count = static_cast<std::int64_t>(all_pts(open(), end).size());
       if (count == 0) fail("'{}' has no frame that can be decoded", name_);
-      out = take(open(), window(numbers(count), draw_.time, options_));
-      if (out.frames == 0) fail("'{}' does not decode the same way twice", name_);
+      media::Decoder again = open();
+      if (!read_frames(again, numbers(count)))
+        fail("'{}' does not decode the same way twice", name_);
     }
-    if (resampled && out.frames > 1) out.fps = options_.fps.value();
-    return out;
+    return count_frames(count, count, rule());
   }
 
  private:
   media::Decoder open() const {
-    return media::Decoder(bytes_, name_,
-                          {.use = media::FrameUse::glance,
-                           .hardware = options_.hardware,
-                           .on_card = canvas_ && canvas_->draws()});
+    return media::Decoder(
+        bytes_, name_,
+        {.use = media::FrameUse::glance, .hardware = options_.hardware, .on_card = on_card_});
+  }
+
+  WindowRule rule() const {
+    return {options_.frames, options_.time_step, options_.windows, options_.overlap};
   }
 
   Bucket bucket_of_picture() const {
@@ -155,63 +163,146 @@ class ClipReader {
     return bucket_of(info_.display_width, info_.display_height, options_.size, options_.multiple);
   }
 
-  /// The chosen frames as pixels; no frames at all if the clip ends before the last of them.
-  ClipPixels take(media::Decoder decoder, const std::vector<std::int64_t>& chosen) const {
+  /// The windows of `frames`, which stand for the whole clip, without their pixels. Throws Error
+  /// where fewer frames are there than were planned.
+  std::vector<ClipPixels> windows_of(const std::vector<std::int64_t>& frames) const {
+    const auto available = static_cast<std::int64_t>(frames.size());
+    const WindowPlan plan =
+        plan_windows(options_.planned > 0 ? options_.planned : available, rule());
+    if (plan.span() > available)
+      fail("'{}' has {} frames, and by the dataset's index {}", name_, available, options_.planned);
+    std::optional<double> place;
+    if (options_.crop == CropMode::random) place = draw_.time;
     const Bucket bucket = bucket_of_picture();
-    ClipPixels out;
-    out.frames = static_cast<int>(chosen.size());
-    out.height = bucket.height;
-    out.width = bucket.width;
-    out.first_frame = chosen.front();
-    out.crop = crop_of(info_.display_width, info_.display_height, bucket, draw_, options_);
-    if (canvas_)
-      canvas_->begin(out.frames, out.height, out.width);
-    else
-      out.pixels.resize(std::size_t(3) * out.frames * out.height * out.width);
-    const double w = info_.display_width, h = info_.display_height;
-    const media::ScaleOptions scale{.rotation = info_.rotation,
-                                    .mirror = info_.mirror,
-                                    .crop_x = out.crop[0] / w,
-                                    .crop_y = out.crop[1] / h,
-                                    .crop_width = out.crop[2] / w,
-                                    .crop_height = out.crop[3] / h,
-                                    .width = bucket.width,
-                                    .height = bucket.height};
-    media::Scaler scaler;
-    media::RgbImage image;
-    media::Frame frame;
-    std::size_t n = 0;
-    std::int64_t first = 0;
-    for (std::int64_t i = 0; n < chosen.size(); ++i) {
-      if (!decoder.next(frame)) return {};
-      if (chosen[n] != i) continue;
-      if (!canvas_ || !frame.card ||
-          !canvas_->draw(frame, scale, draw_.mirror, static_cast<int>(n))) {
-        scaler.to_rgb(media::in_system_memory(frame), scale, image);
-        if (canvas_)
-          canvas_->put(image, draw_.mirror, static_cast<int>(n));
-        else
-          put(image, n, draw_.mirror, out);
-      }
-      if (n++ == 0) first = frame.pts;
+    std::vector<ClipPixels> windows;
+    for (std::int64_t i = 0; i < plan.windows; ++i) {
+      if (options_.only >= 0 && i != options_.only) continue;
+      ClipPixels& window = windows.emplace_back();
+      window.window = i;
+      window.windows = plan.windows;
+      window.frames = plan.frames_of(i);
+      window.height = bucket.height;
+      window.width = bucket.width;
+      window.crop = crop_of(info_.display_width, info_.display_height, bucket, draw_, options_);
+      window.first_frame = plan.first_of(i, available, place);  // of `frames`
     }
-    if (out.frames > 1) out.fps = measured_rate(info_, first, frame.pts, chosen.size());
-    return out;
+    if (windows.empty()) fail("'{}' has no window {}", name_, options_.only);
+    return windows;
+  }
+
+  /// False: the clip ends before the last of the frames that are wanted.
+  bool read_frames(media::Decoder& decoder, const std::vector<std::int64_t>& frames) {
+    std::vector<ClipPixels> windows = windows_of(frames);
+    std::size_t next = 0;
+    auto at = static_cast<std::size_t>(windows.front().first_frame);
+    std::int64_t first_pts = 0;
+    media::Frame frame;
+    for (std::int64_t i = 0; next < windows.size() || !open_.empty(); ++i) {
+      if (!decoder.next(frame)) {
+        open_.clear();
+        return false;
+      }
+      if (i == 0) first_pts = frame.pts;
+      for (; at < frames.size() && frames[at] == i; ++at) {
+        if (next < windows.size() && windows[next].first_frame == static_cast<std::int64_t>(at)) {
+          windows[next].first_frame = i;
+          begin(std::move(windows[next++]), frame.pts);
+        }
+        add(frame, first_pts);
+        // Between windows frames are passed over.
+        if (open_.empty() && next < windows.size())
+          at = static_cast<std::size_t>(windows[next].first_frame) - 1;
+      }
+    }
+    return true;
+  }
+
+  void begin(ClipPixels window, std::int64_t pts) {
+    OpenWindow& open = open_.emplace_back();
+    open.out = std::move(window);
+    open.first_pts = pts;
+    if (make_canvas_) {
+      open.canvas = make_canvas_();
+      open.canvas->begin(open.out.frames, open.out.height, open.out.width);
+    } else {
+      open.out.pixels.resize(std::size_t(3) * open.out.frames * open.out.height * open.out.width);
+    }
+  }
+
+  /// A frame to all that are open, of which one may be full then.
+  void add(const media::Frame& frame, std::int64_t clip_pts) {
+    bool scaled = false;
+    for (OpenWindow& open : open_) {
+      const media::ScaleOptions scale = scale_of(open.out);
+      const int n = open.filled++;
+      if (open.canvas && frame.card && open.canvas->draw(frame, scale, draw_.mirror, n)) continue;
+      if (!std::exchange(scaled, true))
+        scaler_.to_rgb(media::in_system_memory(frame), scale, image_);
+      if (open.canvas)
+        open.canvas->put(image_, draw_.mirror, n);
+      else
+        put(image_, static_cast<std::size_t>(n), draw_.mirror, open.out);
+    }
+    if (open_.empty() || open_.front().filled < open_.front().out.frames) return;
+    OpenWindow full = std::move(open_.front());
+    open_.pop_front();
+    ClipPixels& out = full.out;
+    if (!info_.image) {
+      const double tick = info_.time_base.value();
+      out.begin = static_cast<double>(full.first_pts - clip_pts) * tick;
+      out.end =
+          static_cast<double>(frame.pts + std::max<std::int64_t>(1, frame.duration) - clip_pts) *
+          tick;
+    }
+    if (out.frames > 1)
+      out.fps = resampled_ ? options_.fps.value()
+                           : measured_rate(info_, full.first_pts, frame.pts,
+                                           static_cast<std::size_t>(out.frames));
+    take_(std::move(out), full.canvas.get());
+  }
+
+  media::ScaleOptions scale_of(const ClipPixels& window) const {
+    const double w = info_.display_width, h = info_.display_height;
+    return {.rotation = info_.rotation,
+            .mirror = info_.mirror,
+            .crop_x = window.crop[0] / w,
+            .crop_y = window.crop[1] / h,
+            .crop_width = window.crop[2] / w,
+            .crop_height = window.crop[3] / h,
+            .width = window.width,
+            .height = window.height};
   }
 
   std::string_view bytes_;
   std::string name_;
   const ClipOptions& options_;
   Draw draw_;
-  ClipCanvas* canvas_;
+  const TakeWindow& take_;
+  const MakeCanvas& make_canvas_;
+  bool on_card_;
+  bool resampled_ = false;
   media::StreamInfo info_;
+  std::deque<OpenWindow> open_;  // in order of their beginnings, and ends
+  media::Scaler scaler_;
+  media::RgbImage image_;
 };
 
 }  // namespace
 
+FrameCount read_windows(std::string_view bytes, const std::string& name, const std::string& key,
+                        const ClipOptions& options, const TakeWindow& take,
+                        const MakeCanvas& make_canvas) {
+  return ClipReader(bytes, name, key, options, take, make_canvas).read();
+}
+
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
-                       const ClipOptions& options, ClipCanvas* canvas) {
-  return ClipReader(bytes, name, key, options, canvas).read();
+                       const ClipOptions& options) {
+  ClipOptions one = options;
+  one.only = std::max(0, one.only);
+  ClipPixels first;
+  read_windows(bytes, name, key, one,
+               [&](ClipPixels window, const ClipCanvas*) { first = std::move(window); });
+  return first;
 }
 
 }  // namespace vfm::data

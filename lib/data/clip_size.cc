@@ -2,7 +2,10 @@
 #include "data/clip_size.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+
+#include "base/format.h"
 
 namespace vfm::data {
 
@@ -40,6 +43,79 @@ std::vector<std::int64_t> sample_times(const std::vector<std::int64_t>& pts, std
 int whole_groups(std::int64_t available, int most, int step) {
   const std::int64_t frames = std::min<std::int64_t>(available, most);
   return frames < 1 ? 0 : static_cast<int>(1 + (frames - 1) / step * step);
+}
+
+WindowPlan plan_windows(std::int64_t available, const WindowRule& rule) {
+  WindowPlan plan;
+  plan.spread = rule.most > 0;
+  plan.frames = plan.last = whole_groups(available, rule.frames, rule.step);
+  if (plan.frames == 0) return plan;
+  plan.windows = 1;
+  plan.stride = std::max(1, plan.frames - rule.overlap);
+  if (plan.frames < whole_groups(rule.frames, rule.frames, rule.step)) return plan;
+  plan.windows = std::min<std::int64_t>(1 + (available - plan.frames) / plan.stride,
+                                        plan.spread ? rule.most : kMostWindows);
+  if (plan.spread) return plan;
+  // With what it has in common with the one before.
+  const std::int64_t rest = available - plan.windows * plan.stride;
+  const int last = whole_groups(rest, rule.frames, rule.step);
+  if (2 * last >= plan.frames && last > rule.overlap && plan.windows < kMostWindows) {
+    ++plan.windows;
+    plan.last = last;
+  }
+  return plan;
+}
+
+std::int64_t WindowPlan::first_of(std::int64_t window, std::int64_t available,
+                                  std::optional<double> place) const {
+  const std::int64_t spare = std::max<std::int64_t>(0, available - span());
+  const std::int64_t before = spread ? spare * window / windows : 0;
+  const std::int64_t own = spread ? spare / windows : spare;
+  const auto shift =
+      place ? std::min(own, static_cast<std::int64_t>(*place * static_cast<double>(own + 1)))
+            : own / 2;
+  return window * stride + before + shift;
+}
+
+void FrameCount::add(const FrameCount& other) {
+  read += other.read;
+  latents += other.latents;
+  rate += other.rate;
+  windows += other.windows;
+  remainder += other.remainder;
+}
+
+FrameCount count_frames(std::int64_t read, std::int64_t available, const WindowRule& rule) {
+  const auto in_windows = [&](const WindowPlan& plan) {
+    std::int64_t frames = 0, end = 0;
+    for (std::int64_t i = 0; i < plan.windows; ++i) {
+      const std::int64_t first = plan.first_of(i, available, {}), after = first + plan.frames_of(i);
+      frames += after - std::max(first, end);
+      end = after;
+    }
+    return frames;
+  };
+  WindowRule all = rule;
+  all.most = 0;
+  FrameCount count{read, in_windows(plan_windows(available, rule)), read - available, 0, 0};
+  if (rule.most > 0)
+    count.windows =
+        std::max<std::int64_t>(0, in_windows(plan_windows(available, all)) - count.latents);
+  count.remainder = available - count.latents - count.windows;
+  return count;
+}
+
+std::string window_key(const std::string& key, std::int64_t window, std::int64_t windows) {
+  return windows == 1 ? key : format("{}-w{:03}", key, window);
+}
+
+std::optional<int> window_of_key(std::string_view key, std::string_view clip) {
+  if (key == clip) return 0;
+  int window = 0;
+  if (!key.starts_with(clip) || !key.substr(clip.size()).starts_with("-w")) return std::nullopt;
+  const char* const end = key.data() + key.size();
+  const auto [stop, error] = std::from_chars(key.data() + clip.size() + 2, end, window);
+  return error == std::errc{} && stop == end ? std::optional(window) : std::nullopt;
 }
 
 std::int64_t frames_at(const ClipFacts& clip, Rational fps) {

@@ -6,8 +6,13 @@
 
 namespace vfm::data {
 
+FrameCount read_windows(std::string_view, const std::string&, const std::string&,
+                        const ClipOptions&, const TakeWindow&, const MakeCanvas&) {
+  fail_usage("this program was built without FFmpeg, so it cannot read clips");
+}
+
 ClipPixels clip_pixels(std::string_view, const std::string&, const std::string&,
-                       const ClipOptions&, ClipCanvas*) {
+                       const ClipOptions&) {
   fail_usage("this program was built without FFmpeg, so it cannot read clips");
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/address.h"
 #include "base/error.h"
@@ -173,10 +174,15 @@ void ManifestWriter::begin(std::string_view tool, const std::string& id) {
   hold_begin(fd_, as_line(begin_record(tool, id)));
 }
 
+void ManifestWriter::tell(const char* name, Json fact) {
+  const std::lock_guard lock(mutex_);
+  told_[name] = std::move(fact);
+}
+
 void ManifestWriter::end(int status) {
   const std::lock_guard lock(mutex_);
   write_held_begin();
-  write_line(end_record(id_, records_, status));
+  write_line(end_record(id_, records_, told_, status));
 }
 
 void ManifestWriter::write_line(const Json& record) {

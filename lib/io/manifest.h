@@ -62,6 +62,8 @@ class ManifestWriter {
   /// Throws Error, as the others, when the line cannot be written (closed pipe, full disk).
   void write(const Json& record);
   void begin(std::string_view tool, const std::string& id);
+  /// A number or an object that the end has, too, before its status: what became of all.
+  void tell(const char* name, Json fact);
   /// `status`: that with which the tool exits, 0 or 1.
   void end(int status);
 
@@ -69,9 +71,10 @@ class ManifestWriter {
   void write_line(const Json& record);
 
   int fd_;
-  std::mutex mutex_;  // guards records_
+  std::mutex mutex_;  // guards records_ and told_
   std::string id_;
   std::uint64_t records_ = 0;
+  Json told_ = Json::object();
 };
 
 }  // namespace vfm::io

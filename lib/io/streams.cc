@@ -42,8 +42,11 @@ Json begin_record(std::string_view tool, std::string_view id) {
   return {{"kind", "begin"}, {"tool", tool}, {"id", id}};
 }
 
-Json end_record(std::string_view id, std::uint64_t records, int status) {
-  return {{"kind", "end"}, {"id", id}, {"records", records}, {"status", status}};
+Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status) {
+  Json record = {{"kind", "end"}, {"id", id}, {"records", records}};
+  record.update(told);
+  record["status"] = status;
+  return record;
 }
 
 bool InputStreams::take(std::string_view line, const std::string& source) {

@@ -22,7 +22,8 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id);
-Json end_record(std::string_view id, std::uint64_t records, int status);
+/// `told`: an object of what else it says.
+Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
 /// Watches what one reader reads. Holds the streams that are open, at most kMostOpen.
 /// Thread-safety: one thread at a time.

@@ -27,11 +27,23 @@ class EncoderHere final : public ClipEncoder {
 
   EncodedClip encode(std::string_view bytes, const std::string& name,
                      const std::string& key) const override {
-    std::optional<CardCanvas> canvas;
-    if (scales_) canvas.emplace(*scales_);
     EncodedClip made;
-    data::ClipPixels& clip = made.clip;
-    clip = data::clip_pixels(bytes, name, key, options_, canvas ? &*canvas : nullptr);
+    data::MakeCanvas make_canvas;
+    if (scales_) make_canvas = [this] { return std::make_unique<CardCanvas>(*scales_); };
+    made.frames = data::read_windows(
+        bytes, name, key, options_,
+        [&](data::ClipPixels window, const data::ClipCanvas* canvas) {
+          if (window.window == 0) made.windows.clear();
+          made.windows.push_back(
+              encode_window(std::move(window), static_cast<const CardCanvas*>(canvas)));
+        },
+        make_canvas);
+    return made;
+  }
+
+ private:
+  EncodedWindow encode_window(data::ClipPixels clip, const CardCanvas* canvas) const {
+    EncodedWindow made;
     const bool codes = tokenizer_.vocabulary() > 0;
     if (canvas && codes)
       made.codes = tokenizer_.codes_of_bytes(canvas->pictures());
@@ -42,10 +54,10 @@ class EncoderHere final : public ClipEncoder {
     else
       made.latent = tokenizer_.encode(clip.pixels, clip.frames, clip.height, clip.width);
     clip.pixels = {};
+    made.clip = std::move(clip);
     return made;
   }
 
- private:
   const models::VideoTokenizer& tokenizer_;
   const data::ClipOptions& options_;
   CardScales* scales_;
@@ -54,6 +66,8 @@ class EncoderHere final : public ClipEncoder {
 Json words_of(const data::ClipOptions& o) {
   return {{"size", o.size},
           {"frames", o.frames},
+          {"windows", o.windows},
+          {"overlap", o.overlap},
           {"fps", {o.fps.num, o.fps.den}},
           {"random", o.crop == data::CropMode::random},
           {"seed", o.seed},
@@ -68,6 +82,8 @@ data::ClipOptions options_of(const Json& words) {
   data::ClipOptions o;
   o.size = static_cast<int>(number("size"));
   o.frames = static_cast<int>(number("frames"));
+  o.windows = static_cast<int>(number("windows"));
+  o.overlap = static_cast<int>(number("overlap"));
   o.fps = {words.at("fps").at(0).get<std::int64_t>(), words.at("fps").at(1).get<std::int64_t>()};
   const bool random = get_bool(words, "random").value_or(false);
   o.crop = random ? data::CropMode::random : data::CropMode::centre;
@@ -75,6 +91,42 @@ data::ClipOptions options_of(const Json& words) {
   o.time_step = static_cast<int>(number("time_step"));
   o.multiple = static_cast<int>(number("multiple"));
   return o;
+}
+
+Json words_of(const data::ClipPixels& clip) {
+  return {{"frames", clip.frames},  {"height", clip.height}, {"width", clip.width},
+          {"fps", clip.fps},        {"crop", clip.crop},     {"first_frame", clip.first_frame},
+          {"begin", clip.begin},    {"end", clip.end},       {"window", clip.window},
+          {"windows", clip.windows}};
+}
+
+data::ClipPixels clip_of(const Json& words) {
+  data::ClipPixels clip;
+  const auto number = [&](const char* field) { return need_integer(words, field, kWhat); };
+  clip.frames = static_cast<int>(number("frames"));
+  clip.height = static_cast<int>(number("height"));
+  clip.width = static_cast<int>(number("width"));
+  clip.fps = need_number(words, "fps", kWhat);
+  clip.first_frame = number("first_frame");
+  clip.begin = need_number(words, "begin", kWhat);
+  clip.end = need_number(words, "end", kWhat);
+  clip.window = number("window");
+  clip.windows = number("windows");
+  const auto crop = words.find("crop");
+  if (crop == words.end() || !crop->is_array() || crop->size() != clip.crop.size())
+    fail("{}: parts are missing", kWhat);
+  for (std::size_t i = 0; i < clip.crop.size(); ++i)
+    clip.crop[i] = (*crop)[i].get<int>();
+  return clip;
+}
+
+Tensor tensor_of(const EncodedWindow& window, bool codes) {
+  const void* const values = codes ? static_cast<const void*>(window.codes.data())
+                                   : static_cast<const void*>(window.latent.data());
+  const std::size_t count = codes ? window.codes.size() : window.latent.size();
+  Tensor tensor({static_cast<std::int64_t>(count)}, codes ? DType::i32 : DType::f32);
+  std::memcpy(tensor.raw(), values, tensor.bytes());
+  return tensor;
 }
 
 class ClipService final : public cards::TokenizerService {
@@ -100,21 +152,12 @@ class ClipService final : public cards::TokenizerService {
                                  .encode(cards::text_of(request.tensors.at(0)),
                                          std::string(cards::text_of(request.tensors.at(1))),
                                          std::string(cards::text_of(request.tensors.at(2))));
-    const data::ClipPixels& clip = made.clip;
-    const bool codes = tokenizer().vocabulary() > 0;
-    const void* const values = codes ? static_cast<const void*>(made.codes.data())
-                                     : static_cast<const void*>(made.latent.data());
-    const std::size_t count = codes ? made.codes.size() : made.latent.size();
-    Tensor tensor({static_cast<std::int64_t>(count)}, codes ? DType::i32 : DType::f32);
-    std::memcpy(tensor.raw(), values, tensor.bytes());
-    return {"",
-            {{"frames", clip.frames},
-             {"height", clip.height},
-             {"width", clip.width},
-             {"fps", clip.fps},
-             {"crop", clip.crop},
-             {"first_frame", clip.first_frame}},
-            {std::move(tensor)}};
+    cards::Parcel answer{"", {{"frames", to_json(made.frames)}, {"windows", Json::array()}}, {}};
+    for (const EncodedWindow& window : made.windows) {
+      answer.words["windows"].push_back(words_of(window.clip));
+      answer.tensors.push_back(tensor_of(window, tokenizer().vocabulary() > 0));
+    }
+    return answer;
   }
 
  private:
@@ -136,25 +179,20 @@ class EncoderInWorkers final : public ClipEncoder {
          words_,
          {cards::bytes_tensor(bytes), cards::bytes_tensor(name), cards::bytes_tensor(key)}});
     EncodedClip made;
-    data::ClipPixels& clip = made.clip;
-    const auto number = [&](const char* field) { return need_integer(answer.words, field, kWhat); };
-    clip.frames = static_cast<int>(number("frames"));
-    clip.height = static_cast<int>(number("height"));
-    clip.width = static_cast<int>(number("width"));
-    clip.fps = need_number(answer.words, "fps", kWhat);
-    clip.first_frame = number("first_frame");
-    const auto crop = answer.words.find("crop");
-    if (answer.tensors.size() != 1 || crop == answer.words.end() || !crop->is_array() ||
-        crop->size() != clip.crop.size())
+    const auto windows = answer.words.find("windows");
+    if (windows == answer.words.end() || windows->size() != answer.tensors.size())
       fail("{}: parts are missing", kWhat);
-    for (std::size_t i = 0; i < clip.crop.size(); ++i)
-      clip.crop[i] = (*crop)[i].get<int>();
-    const Tensor& tensor = answer.tensors[0];
-    const auto count = static_cast<std::size_t>(tensor.elements());
-    if (tensor.dtype() == DType::i32)
-      made.codes.assign(tensor.data<std::int32_t>(), tensor.data<std::int32_t>() + count);
-    else
-      made.latent.assign(tensor.floats().begin(), tensor.floats().end());
+    made.frames = parse_frame_count(answer.words.value("frames", Json()));
+    for (std::size_t i = 0; i < answer.tensors.size(); ++i) {
+      EncodedWindow& window = made.windows.emplace_back();
+      window.clip = clip_of(windows->at(i));
+      const Tensor& tensor = answer.tensors[i];
+      const auto count = static_cast<std::size_t>(tensor.elements());
+      if (tensor.dtype() == DType::i32)
+        window.codes.assign(tensor.data<std::int32_t>(), tensor.data<std::int32_t>() + count);
+      else
+        window.latent.assign(tensor.floats().begin(), tensor.floats().end());
+    }
     return made;
   }
 
@@ -165,6 +203,22 @@ class EncoderInWorkers final : public ClipEncoder {
 };
 
 }  // namespace
+
+Json to_json(const data::FrameCount& frames) {
+  return {{"read", frames.read},
+          {"latents", frames.latents},
+          {"rate", frames.rate},
+          {"windows", frames.windows},
+          {"remainder", frames.remainder}};
+}
+
+data::FrameCount parse_frame_count(const Json& json) {
+  const auto number = [&](const char* name) {
+    return need_integer(json, name, "a count of frames");
+  };
+  return {number("read"), number("latents"), number("rate"), number("windows"),
+          number("remainder")};
+}
 
 std::unique_ptr<ClipEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                const data::ClipOptions& options,

@@ -1,5 +1,5 @@
-// The bytes of a clip to its latent: decoding, cutting out, scaling, and the tokenizer, here or in
-// workers on cards (cards/stage_models.h), to the same latent.
+// The bytes of a clip to the latents of its windows: decoding, cutting out, scaling, and the
+// tokenizer, here or in workers on cards (cards/stage_models.h), to the same latents.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "cards/service.h"
 #include "cards/stage_models.h"
 #include "data/clip_pixels.h"
@@ -20,10 +21,15 @@
 
 namespace vfm::pack {
 
-struct EncodedClip {
+struct EncodedWindow {
   data::ClipPixels clip;            ///< what it was made of; without pixels
   std::vector<float> latent;        ///< of a continuous tokenizer, else
   std::vector<std::int32_t> codes;  ///< these
+};
+
+struct EncodedClip {
+  std::vector<EncodedWindow> windows;
+  data::FrameCount frames;
 };
 
 class ClipEncoder {
@@ -34,6 +40,10 @@ class ClipEncoder {
   virtual EncodedClip encode(std::string_view bytes, const std::string& name,
                              const std::string& key) const = 0;
 };
+
+/// {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and back. Throws Error.
+Json to_json(const data::FrameCount& frames);
+data::FrameCount parse_frame_count(const Json& json);
 
 /// Decodes here. With `scales` pictures are bytes on their device, as they are wanted where that is
 /// the tokenizer's, or where they travel. All that is given must outlive it.

@@ -197,6 +197,14 @@ std::int64_t PackFolder::without_text() const {
   return count;
 }
 
+data::FrameCount PackFolder::frames() const {
+  data::FrameCount all;
+  for (const auto& [split, shards] : splits_)
+    for (const PartFacts& facts : shards.facts)
+      all.add(facts.frames);
+  return all;
+}
+
 /// Shards that are not of this run: those of the same set are stale, and a reader of all tars would
 /// train on them. Those of another set stay. Whether any does.
 bool PackFolder::settle_strangers() const {

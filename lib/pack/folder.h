@@ -52,6 +52,8 @@ class PackFolder {
   void finish(const models::VideoTokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
+  /// What became of the frames of this run's clips.
+  data::FrameCount frames() const;
 
  private:
   /// The shards of this run in a split, by number.

@@ -17,6 +17,8 @@ std::string notes_text(const ShardNotes& notes) {
                {"splits", notes.splits},
                {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
                {"record", notes.record},
+               {"clips", notes.clips},
+               {"frames", to_json(notes.frames)},
                {"text_encoder", notes.text_encoder},
                {"without_text", notes.without_text},
                {"sums", notes.sums.to_json()},
@@ -42,6 +44,8 @@ ShardNotes parse_notes(const Json& json, const std::string& path, int channels) 
   if (const Json& limit = json.at("max_member"); !limit.is_null())
     notes.max_member = limit.get<std::uint64_t>();
   notes.record = json.at("record");
+  notes.clips = json.at("clips").get<std::int64_t>();
+  notes.frames = parse_frame_count(json.at("frames"));
   notes.text_encoder = json.at("text_encoder");
   notes.without_text = json.at("without_text").get<std::int64_t>();
   notes.sums = ChannelSums::from_json(json.at("sums"), channels);
@@ -55,6 +59,8 @@ PartFacts facts_of(const ShardNotes& notes) {
   PartFacts facts;
   facts.samples = static_cast<std::int64_t>(notes.entries.size());
   facts.without_text = notes.without_text;
+  facts.clips = notes.clips;
+  facts.frames = notes.frames;
   for (const data::Entry& entry : notes.entries)
     facts.tokens += data::token_count(entry);
   if (notes.record.is_null()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "data/clip_size.h"
 #include "data/entry.h"
 #include "io/error_log.h"
 #include "pack/sample.h"
@@ -24,6 +25,8 @@ struct ShardNotes {
   std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
   std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
   Json record;                       ///< of the tar; null if none of its samples could be packed
+  std::int64_t clips = 0;            ///< that its samples are windows of
+  data::FrameCount frames;           ///< of these
   std::vector<data::Entry> entries;  ///< in the order of the tar
   ChannelSums sums;
   Json text_encoder;              ///< null if no sample has text
@@ -39,8 +42,10 @@ ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 /// What of the notes stays in memory to the end of a run.
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
-  std::int64_t tokens = 0;      ///< of patches of 1 x 2 x 2
-  std::uint64_t bytes = 0;      ///< of the tar
+  std::int64_t tokens = 0;  ///< of patches of 1 x 2 x 2
+  std::uint64_t bytes = 0;  ///< of the tar
+  std::int64_t clips = 0;
+  data::FrameCount frames;
   std::array<char, 32> xxh3{};  ///< of the tar
 };
 /// Throws Error where the record of the tar lacks something.

@@ -26,6 +26,7 @@
 #include "pack/notes.h"
 #include "pack/report.h"
 #include "pack/sample.h"
+#include "pack/shard_parts.h"
 #include "report/html.h"
 #include "shard/writer.h"
 #include "tensor/failure.h"
@@ -42,6 +43,8 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
                    {"tokenizer", tokenizer.config().to_json()},
                    {"size", clip.size},
                    {"frames", clip.frames},
+                   {"windows", clip.windows == 0 ? Json("all") : Json(clip.windows)},
+                   {"overlap", clip.overlap},
                    {"fps", fps},
                    {"crop", random ? "random" : "centre"},
                    {"seed", random ? Json(clip.seed) : Json()}};
@@ -59,10 +62,10 @@ void check(const shard::Sample& sample) {
   shard::check_sample(view);
 }
 
-/// A sample after the work on it: its latent, or why there is none.
+/// A sample after the work on it: its latents, or why there are none.
 struct Outcome {
   PackWork work;
-  std::optional<LatentOutput> latent;
+  ClipLatents latents;
   std::string failure;
   Cause cause = Cause::other;  // of the failure
 };
@@ -71,7 +74,20 @@ std::size_t outcome_weight(const Outcome& outcome) {
   const PackWork& work = outcome.work;
   std::size_t bytes = held_bytes(work.errors) + held_bytes(work.faults) + outcome.failure.size();
   if (work.begin && work.shard) bytes += held_bytes(work.shard->record);
-  return outcome.latent ? bytes + held_bytes(*outcome.latent) : bytes;
+  for (const LatentOutput& latent : outcome.latents.windows)
+    bytes += sizeof latent + held_bytes(latent);
+  return bytes;
+}
+
+/// In words, for -v.
+void tell_frames(const data::FrameCount& frames) {
+  std::string why;
+  for (const auto& [count, cause] :
+       {std::pair(frames.rate, "are between those that --fps takes"),
+        {frames.windows, "are in no window, of which --windows names so many"},
+        {frames.remainder, "are left at the ends of clips, too few for a window"}})
+    if (count > 0) why += fmt::format("; {} {}", count, cause);
+  log_info("of {} frames {} became latents{}", frames.read, frames.latents, why);
 }
 
 /// The ordered side: writes shards, notes, records.
@@ -96,6 +112,7 @@ class Run {
     const auto finished = [this](const ClipShard& shard) { return find_finished(shard); };
     std::optional<PackFeed> feed(std::in_place, options_.inputs, options_.limits, finished);
     folder_.emplace(options_.output, settings_, tokenizer_->channels(), options_.force);
+    parts_.emplace(*folder_);
     errors_.emplace(io::join_path(options_.output, "errors.jsonl"), "vfm-pack");
     keys_.emplace(options_.output);
     if (!options_.report.empty()) clip_tars_.emplace();
@@ -113,6 +130,8 @@ class Run {
     feed.reset();
     keys_.reset();
     folder_->finish(*tokenizer_);
+    tell_frames(folder_->frames());
+    manifest_.tell("frames", to_json(folder_->frames()));
     if (const auto count = folder_->without_text(); count > 0)
       log_warning("{} will be trained without text, for want of embeddings; vfm-embed makes them",
                   counted(static_cast<std::int64_t>(count), "sample"));
@@ -158,12 +177,6 @@ class Run {
     input.check_whole("latents.json is not written; the shards that are made are kept");
   }
 
-  /// One split of the shard that is being made.
-  struct Part {
-    ShardNotes notes;
-    std::optional<shard::Writer> writer;
-  };
-
   /// What is there of the shard already. On the thread that reads; kept for take().
   std::vector<std::string> find_finished(const ClipShard& shard) {
     Begun begun;
@@ -203,7 +216,7 @@ class Run {
         out.failure = failure_of(
             [&] {
               const OneThread one_thread;
-              out.latent = make_latent(*work.sample, *tokenizer_, *encoder_);
+              out.latents = make_latents(*work.sample, *tokenizer_, *encoder_);
             },
             &out.cause);
       for (shard::Member& member : work.sample->members)
@@ -244,7 +257,7 @@ class Run {
       if (text_encoder_.is_null()) text_encoder_ = part.text_encoder;
       for (const io::Fault& fault : part.errors)
         errors_->add(fault);
-      progress_.add(part.key_ends.size() + part.errors.size());
+      progress_.add(part.facts.clips + part.errors.size());
     }
   }
 
@@ -257,48 +270,39 @@ class Run {
     const auto refuse = [&](const std::string& message, Cause cause = Cause::other) {
       note_error({shard::sample_name(key, shard.path), message, cause});
     };
-    if (!outcome.latent) return refuse(outcome.failure, outcome.cause);
-    LatentOutput& latent = *outcome.latent;
-    if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
-        encoder_identity(latent.text_encoder) != encoder_identity(text_encoder_))
+    std::vector<LatentOutput>& windows = outcome.latents.windows;
+    if (windows.empty()) return refuse(outcome.failure, outcome.cause);
+    const Json& text_encoder = windows.front().text_encoder;
+    if (!text_encoder.is_null() && !text_encoder_.is_null() &&
+        encoder_identity(text_encoder) != encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
-                                dump_json(latent.text_encoder), dump_json(text_encoder_)));
-    if (keys_->find(key)) return refuse("its key was there before", Cause::duplicate);
+                                dump_json(text_encoder), dump_json(text_encoder_)));
+    for (const LatentOutput& window : windows)
+      if (keys_->find(window.entry.key))
+        return refuse("its key was there before", Cause::duplicate);
     try {
-      check(latent.sample);
+      for (const LatentOutput& window : windows)
+        check(window.sample);
     } catch (const Error& error) {
       return refuse(error.what(), error.cause());
     }
-    keys_->put(key, {});
-    put(shard, outcome.work.split, latent);
-  }
-
-  void put(const ClipShard& shard, const std::string& split, LatentOutput& latent) {
-    Part& part = parts_[split];
-    ShardNotes& notes = part.notes;
-    if (!part.writer) {
-      folder_->begin_shard(tar_of(split, shard), shard.path);
-      part.writer.emplace(tar_of(split, shard));
-    }
-    part.writer->add(latent.sample);
-    latent.entry.shard = shard.name;
-    latent.entry.row = part.writer->samples() - 1;
-    notes.entries.push_back(latent.entry);
-    notes.sums.add(latent.sums);
-    if (latent.text_encoder.is_null()) {
-      ++notes.without_text;
-    } else if (notes.text_encoder.is_null()) {
-      notes.text_encoder = latent.text_encoder;
-      if (text_encoder_.is_null()) text_encoder_ = latent.text_encoder;
-    }
+    for (const LatentOutput& window : windows)
+      keys_->put(window.entry.key, {});
+    if (text_encoder_.is_null()) text_encoder_ = text_encoder;
+    parts_->add(shard, outcome.work.split, outcome.latents);
   }
 
   void finish(const ClipShard& shard, const PackWork& work) {
     const bool made = shard_.finished.empty();
     for (const io::Fault& fault : work.faults)
       note_error(fault);
-    std::map<std::string, FinishedPart> finished =
-        made ? write_parts(shard, work.any_refused) : std::move(shard_.finished);
+    std::map<std::string, FinishedPart> finished;
+    if (made)
+      finished =
+          parts_->write(shard, shard_.made_from, std::move(shard_.errors),
+                        work.any_refused ? std::optional(options_.limits.member) : std::nullopt);
+    else
+      finished = std::move(shard_.finished);
     for (const auto& [split, part] : finished) {
       if (!part.record.is_null()) {
         Json record = {{"kind", "shard"}, {"path", tar_of(split, shard)}, {"split", split}};
@@ -311,39 +315,6 @@ class Run {
       folder_->add(split, shard.name, part.facts);
     }
     shard_ = {};
-    parts_.clear();
-  }
-
-  /// Makes the parts durable, each with its notes. A shard without a sample has one, of notes
-  /// alone.
-  std::map<std::string, FinishedPart> write_parts(const ClipShard& shard, bool any_refused) {
-    std::map<std::string, FinishedPart> finished;
-    if (parts_.empty()) {
-      if (folder_->has(shard.split, shard.name)) return finished;  // the name is another's
-      folder_->begin_shard(tar_of(shard.split, shard), shard.path);
-      parts_[shard.split];
-    }
-    std::vector<std::string> splits;
-    for (const auto& [split, part] : parts_)
-      splits.push_back(split);
-    for (auto& [split, part] : parts_) {
-      ShardNotes& notes = part.notes;
-      notes.input = shard.path;
-      notes.made_from = shard_.made_from;
-      notes.splits = splits;
-      if (any_refused) notes.max_member = options_.limits.member;
-      if (split == splits.front()) notes.errors = std::move(shard_.errors);
-      if (part.writer) {
-        notes.record = part.writer->finish();
-        notes.record.erase("path");  // the folder may be moved
-      }
-      folder_->write_notes(tar_of(split, shard), notes);
-      log_info("'{}': {} samples, {} errors", tar_of(split, shard), notes.entries.size(),
-               notes.errors.size());
-      finished.emplace(split, FinishedPart(notes));
-      notes = {};
-    }
-    return finished;
   }
 
   std::string tar_of(const std::string& split, const ClipShard& shard) const {
@@ -376,7 +347,7 @@ class Run {
 
   // The shard being written, and what all before it had.
   Begun shard_;
-  std::map<std::string, Part> parts_;   // by split
+  std::optional<ShardParts> parts_;
   std::optional<io::FirstNames> keys_;  // of all samples; no names
   Json text_encoder_;
   bool any_shard_ = false;

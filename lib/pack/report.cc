@@ -92,31 +92,38 @@ class Report {
       add_shard(set, tars.at(split + "/" + name), keys);
   }
 
+  /// `keys`: of latents. They are those of clips, or of windows of these.
   void add_shard(const data::LatentSet& set, const std::vector<std::string>& tars,
                  const std::map<std::string, std::size_t>& keys) {
     shard::JoinedReader reader(tars);
     shard::Sample sample;
     for (std::size_t left = keys.size(); left > 0 && reader.next(sample);) {
       check_stop();
-      const auto found = keys.find(sample.key);
-      if (found == keys.end()) continue;
-      --left;
-      try {
-        add_sample(set, sample, found->second);
-      } catch (const GpuError&) {
-        throw;
-      } catch (const Error& error) {
-        log_info("'{}' is not in the report: {}", sample.key, error.what());
+      for (auto at = keys.lower_bound(sample.key); at != keys.end(); ++at) {
+        if (!at->first.starts_with(sample.key)) break;
+        const auto window = data::window_of_key(at->first, sample.key);
+        if (!window) continue;
+        --left;
+        try {
+          add_sample(set, sample, *window, at->second);
+        } catch (const GpuError&) {
+          throw;
+        } catch (const Error& error) {
+          log_info("'{}' is not in the report: {}", at->first, error.what());
+        }
       }
     }
   }
 
-  void add_sample(const data::LatentSet& set, const shard::Sample& sample, std::size_t i) {
+  void add_sample(const data::LatentSet& set, const shard::Sample& sample, int window,
+                  std::size_t i) {
     const shard::Member* media = shard::media_member(sample);
     if (media == nullptr) return;
     Pair pair;
-    pair.original = data::clip_pixels(media->data, sample.key + "." + media->extension, sample.key,
-                                      options_.clip);
+    data::ClipOptions clip = options_.clip;
+    clip.only = window;
+    pair.original =
+        data::clip_pixels(media->data, sample.key + "." + media->extension, sample.key, clip);
     const data::LatentSample latent = set.read(i);
     const data::Entry entry = set.index().sizes(i);
     pair.decoded =

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/rounding.h"
 #include "data/sample_text.h"
 #include "io/npy.h"
 #include "shard/media_members.h"
@@ -19,13 +20,25 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     json["caption"] = meta["caption"];
   else if (caption != nullptr)
     json["caption"] = *caption;
-  for (const char* name : {"caption_source", "original_key", "source", "source_hash", "stream",
-                           "time_base", "pts_begin", "pts_end", "bin", "split"})
+  for (const char* name :
+       {"caption_source", "original_key", "source", "source_hash", "stream", "bin", "split"})
     if (meta.contains(name)) json[name] = meta[name];
 }
 
+/// Where the window lies: in the clip, and, where that is known of the clip, in its source.
+void add_times(const Json& meta, const data::ClipPixels& window, Json& json) {
+  json["window"] = window.window;
+  json["windows"] = window.windows;
+  json["clip_begin"] = six_digits(window.begin);
+  json["clip_end"] = six_digits(window.end);
+  if (const auto begin = get_number(meta, "begin")) {
+    json["begin"] = six_digits(*begin + window.begin);
+    json["end"] = six_digits(*begin + window.end);
+  }
+}
+
 /// The member that holds the latent, or the codes that stand for it.
-shard::Member member_of(const EncodedClip& made, const std::vector<std::int64_t>& thw,
+shard::Member member_of(const EncodedWindow& made, const std::vector<std::int64_t>& thw,
                         const models::VideoTokenizer& tokenizer, ChannelSums& sums) {
   const auto places = static_cast<std::size_t>(thw[0] * thw[1] * thw[2]);
   const bool discrete = tokenizer.vocabulary() > 0;
@@ -68,25 +81,24 @@ std::size_t held_bytes(const LatentOutput& output) {
   return bytes;
 }
 
-LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const ClipEncoder& encoder) {
-  const shard::Member* media = shard::media_member(sample);
-  if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
-  const Json meta = of_members([&] { return data::sample_meta(sample); });
+namespace {
+
+/// `text` is the clip's.
+LatentOutput make_window(const shard::Sample& sample, const Json& meta,
+                         const data::SampleText& text, const EncodedWindow& made,
+                         const models::VideoTokenizer& tokenizer) {
   LatentOutput out;
-  data::SampleText text = of_members([&] { return data::sample_text(sample, meta); });
-  out.entry.text_tokens = text.tokens;
-  out.text_encoder = std::move(text.encoder);
-  const EncodedClip made =
-      encoder.encode(media->data, sample.key + "." + media->extension, sample.key);
   const data::ClipPixels& clip = made.clip;
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;
   const shard::Member latent = member_of(made, {t, h, w}, tokenizer, out.sums);
-  out.entry.key = sample.key;
+  out.text_encoder = text.encoder;
+  out.entry.text_tokens = text.tokens;
+  out.entry.key = data::window_key(sample.key, clip.window, clip.windows);
   out.entry.frames = t, out.entry.height = h, out.entry.width = w;
   out.entry.fps = clip.fps;
-  Json json = {{"key", sample.key},
+  Json json = {{"key", out.entry.key},
+               {"clip", sample.key},
                {"media", clip.frames == 1 ? "image" : "video"},
                {"frames", t},
                {"height", h},
@@ -96,9 +108,28 @@ LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokeniz
                {"pixels", {clip.frames, clip.height, clip.width}},
                {"crop", clip.crop},
                {"first_frame", clip.first_frame}};
+  if (clip.end > 0) add_times(meta, clip, json);
   copy_facts(meta, sample, json);
-  out.sample = {sample.key, {latent, {"text.npy", std::move(text.npy)}, {"json", dump_json(json)}}};
+  out.sample = {out.entry.key, {latent, {"text.npy", text.npy}, {"json", dump_json(json)}}};
   out.entry.xxh3 = shard::hash_sample(out.sample);
+  return out;
+}
+
+}  // namespace
+
+ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
+                         const ClipEncoder& encoder) {
+  const shard::Member* media = shard::media_member(sample);
+  if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
+  const Json meta = of_members([&] { return data::sample_meta(sample); });
+  const data::SampleText text = of_members([&] { return data::sample_text(sample, meta); });
+  EncodedClip made = encoder.encode(media->data, sample.key + "." + media->extension, sample.key);
+  ClipLatents out;
+  out.frames = made.frames;
+  for (EncodedWindow& window : made.windows) {
+    out.windows.push_back(make_window(sample, meta, text, window, tokenizer));
+    window = {};  // what was computed takes twice what is stored
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// One clip with its text, as the latent sample that training reads.
+// The windows of a clip with its text, as the latent samples that training reads.
 // Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,9 +29,14 @@ using vfm::held_bytes;
 /// What it holds beside its own size (base/held_bytes.h).
 std::size_t held_bytes(const LatentOutput& output);
 
+struct ClipLatents {
+  std::vector<LatentOutput> windows;
+  data::FrameCount frames;
+};
+
 /// `encoder` is the tokenizer's. Throws Error, naming the member, if the clip cannot be decoded or
 /// its text.npy is malformed.
-LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
+ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const ClipEncoder& encoder);
 
 }  // namespace vfm::pack

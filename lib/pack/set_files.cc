@@ -153,6 +153,7 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
     json.update(models::channel_statistics(totals.train.count > 0 ? totals.train : totals.all));
   }
   json["splits"] = totals.splits;
+  json["clip_frames"] = to_json(frames());
   json["settings"] = settings_;
   const std::string text = dump_json_pretty(json);
   for (const auto& [split, shards] : splits_) {

@@ -26,6 +26,8 @@ struct DataRecipe {
   int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
   // Of clips that are encoded while training (train/encoded/encoded_clips.h):
   double fps = 0;               ///< frames a second to take; 0: all
+  int windows = 0;              ///< of a clip, at most; 0: as many as follow one another
+  int overlap = 0;              ///< frames that one shares with the next
   std::string crop = "random";  ///< or "centre"
   double flip = 0;              ///< how probable it is that a clip is mirrored
   /// Columns of captions, of which each epoch takes one.

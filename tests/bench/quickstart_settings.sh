@@ -37,7 +37,7 @@ while read -r factor channels settings; do
   [[ -n $factor ]] || continue
   latents=$out/latents-$factor-$channels
   find "$dataset" -name '*.tar' | LC_ALL=C sort |
-    vfm-pack --size 64 --frames 17 --time-factor "$factor" --channels "$channels" -o "$latents" >/dev/null
+    vfm-pack --size 64 --frames 17 --windows middle --time-factor "$factor" --channels "$channels" -o "$latents" >/dev/null
   read -ra keys <<<"$settings"
   all=()
   for ((seed = 1; seed <= seeds; ++seed)); do

@@ -58,7 +58,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(npy out/train/a.tar a1.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (24, 3, 6, 10), }" ]
   [ "$(npy out/train/a.tar a2.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (24, 3, 8, 8), }" ]
   tar -xOf out/train/a.tar a1.text.npy | cmp - "$CLIPS/text.npy"
-  [ "$(tar -xOf out/train/a.tar a2.json)" = '{"key":"a2","media":"video","frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2,"pixels":[17,64,64],"crop":[0,0,64,64],"first_frame":3,"caption":"the clip red.mp4","source":"red.mp4"}' ]
+  [ "$(tar -xOf out/train/a.tar a2.json)" = '{"key":"a2","clip":"a2","media":"video","frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2,"pixels":[17,64,64],"crop":[0,0,64,64],"first_frame":3,"window":0,"windows":1,"clip_begin":0.25,"clip_end":1.666667,"caption":"the clip red.mp4","source":"red.mp4"}' ]
   grep -qE '"xxh3":"[0-9a-f]{16}"}$' out/train/index.jsonl
   [ "$(sed -E 's/,"xxh3":"[0-9a-f]+"//' out/train/index.jsonl)" = '{"key":"a1","shard":"a.tar","row":0,"frames":3,"height":6,"width":10,"fps":12.0,"text_tokens":2}
 {"key":"a2","shard":"a.tar","row":1,"frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2}' ]
@@ -209,6 +209,42 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(field fps <fast/train/index.jsonl | tr '\n' ' ')" = "12.0 0.0 12.0 " ]
   vfm-pack -o other --time-factor 4 --space-factor 4 --channels 144 --frames 100 --size 32 a.tar >/dev/null
   [ "$(npy other/train/a.tar a3.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (144, 6, 6, 10), }" ]
+}
+
+@test "windows follow one another over the whole clip, and each frame is counted" {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=64x64:rate=12" -t 5 -c:v libx264 -preset ultrafast \
+    -pix_fmt yuv420p "$CLIPS/long.mp4"
+  make_shard a a1=long.mp4 a2=test.mp4 a3=pic.png
+  # As vfm-clip has it: the clip begins 100 s after its source.
+  sed -i 's/^{/{"begin":100.0,"end":105.0,/' a.d/a1.json
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  run --separate-stderr pack -v --report page.html -o all a.tar
+  [ "$status" -eq 0 ]
+  # 60 frames are three windows of 17, and nine frames; of 24 seven are no window.
+  [ "$(jq -r '[.key, .frames] | join("=")' all/train/index.jsonl | paste -sd' ')" = "a1-w000=3 a1-w001=3 a1-w002=3 a1-w003=2 a2=3 a3=1" ]
+  tar -xOf all/train/a.tar a1-w001.json a1-w003.json | jq -c '[.clip, .window, .windows, .first_frame, .clip_begin, .clip_end, .begin, .end]' >times
+  [ "$(cat times)" = '["a1",1,4,17,1.416667,2.833333,101.416667,102.833333]
+["a1",3,4,51,4.25,5,104.25,105]' ]
+  [[ "${lines[-1]}" == '{"kind":"end",'*',"frames":{"read":85,"latents":78,"rate":0,"windows":0,"remainder":7},"status":0}' ]]
+  [ "$(jq -c .clip_frames all/latents.json)" = '{"read":85,"latents":78,"rate":0,"windows":0,"remainder":7}' ]
+  [[ "$stderr" == *"of 85 frames 78 became latents; 7 are left at the ends of clips, too few for a window"* ]]
+  [ "$(grep -o 'data:image/png' page.html | wc -l)" -eq 6 ]
+  # The second time nothing is made, and the same is said.
+  pack -o all a.tar | cmp - <(printf '%s\n' "${lines[@]}")
+  pack -o middle --windows middle a.tar >middle.jsonl
+  [ "$(jq -r .key middle/train/index.jsonl | paste -sd' ')" = "a1 a2 a3" ]
+  [ "$(tar -xOf middle/train/a.tar a1.json | jq .first_frame)" -eq 21 ]
+  [ "$(jq -c .frames middle.jsonl | tail -1)" = '{"read":85,"latents":35,"rate":0,"windows":43,"remainder":7}' ]
+  pack -o two --windows 2 --fps 6 a.tar >two.jsonl
+  [ "$(tar -xOf two/train/a.tar a1.json | jq .first_frame)" -eq 12 ] # of 30 frames one window, from the seventh on
+  pack -o shared --overlap 9 --jobs 4 a.tar >/dev/null
+  [ "$(jq -r 'select(.key | startswith("a1")).key' shared/train/index.jsonl | wc -l)" -eq 6 ]
+  for bad in '--windows 0' '--windows some' '--overlap 17' '--overlap -1'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr pack -o bad $bad a.tar
+    [ "$status" -eq 2 ]
+    [ ! -e bad ]
+  done
 }
 
 @test "random crops depend on seed and key alone" {

@@ -32,6 +32,8 @@ void add_clip_fields(FieldList& list, DataRecipe& data) {
   list.number("frames", data.frames, between(1, 65536))
       .number("size", data.size, between(16, 8192))
       .number("fps", data.fps, between(0, 1000))
+      .number("windows", data.windows, between(0, 65536))
+      .number("overlap", data.overlap, between(0, 65535))
       .choice("crop", data.crop, {"random", "centre"})
       .number("flip", data.flip, between(0, 1))
       .names("captions", data.captions);

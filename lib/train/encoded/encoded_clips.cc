@@ -26,6 +26,12 @@ data::ClipOptions clip_options_of(const Recipe& recipe, const Encoders& encoders
   data::ClipOptions clip;
   clip.size = recipe.data.size;
   clip.frames = recipe.data.frames;
+  clip.windows = recipe.data.windows;
+  clip.overlap = recipe.data.overlap;
+  if (clip.overlap >= clip.frames)
+    fail_usage(
+        "'data.overlap' is {}, and 'data.frames' {}: windows share fewer frames than they have",
+        clip.overlap, clip.frames);
   if (recipe.data.fps > 0) clip.fps = nearest_rate(recipe.data.fps);
   clip.seed = recipe.train.seed;
   clip.flip = recipe.data.flip;
@@ -90,10 +96,10 @@ void EncodedClips::list() {
   if (encoders_->vocabulary() > 0) info_["vocabulary"] = encoders_->vocabulary();
   find_text_encoder();
   std::vector<data::Entry> entries;
-  for (const data::Clip& clip : clips_.clips()) {
-    const data::ClipFacts& facts = clip.facts;
-    if (facts.frames < 1 || facts.width < 1 || facts.height < 1) unknown_.insert(entries.size());
-    entries.push_back(planned(clip));
+  for (std::size_t i = 0; i < clips_.clips().size(); ++i) {
+    const data::ClipFacts& facts = clips_.clips()[i].facts;
+    if (facts.frames < 1 || facts.width < 1 || facts.height < 1) unknown_.insert(i);
+    plan(i, entries);
   }
   index_ = data::list_index(std::move(entries));
 }
@@ -109,24 +115,23 @@ std::vector<std::string> EncodedClips::remarks() const {
   return all;
 }
 
-/// The sizes of what is made of a clip. Of one whose sizes are not known those of a small picture:
-/// it is planned, and left out when it is read.
-data::Entry EncodedClips::planned(const data::Clip& clip) const {
+/// The windows of clip `i`, and the sizes of what is made of them. Of a clip whose sizes are not
+/// known those of a small picture: it is planned, and left out when it is read.
+void EncodedClips::plan(std::size_t i, std::vector<data::Entry>& entries) {
+  const data::Clip& clip = clips_.clips()[i];
   const data::ClipFacts& facts = clip.facts;
-  const bool known = facts.frames > 0 && facts.width > 0 && facts.height > 0;
+  const bool known = !unknown_.contains(i);
   const data::Bucket bucket =
       known ? data::bucket_of(facts.width, facts.height, clip_.size, clip_.multiple)
             : data::Bucket{clip_.multiple, clip_.multiple};
   const std::int64_t available = known ? data::frames_at(facts, clip_.fps) : 1;
-  const int frames = data::whole_groups(available, clip_.frames, clip_.time_step);
+  const data::WindowPlan windows =
+      data::plan_windows(available, {clip_.frames, clip_.time_step, clip_.windows, clip_.overlap});
   data::Entry entry;
-  entry.key = clip.key;
   entry.shard = std::to_string(clip.shard);
   entry.row = clip.row;
-  entry.frames = 1 + (frames - 1) / clip_.time_step;
   entry.height = bucket.height / encoders_->space_factor();
   entry.width = bucket.width / encoders_->space_factor();
-  if (frames > 1) entry.fps = available < facts.frames ? clip_.fps.value() : facts.fps;
   if (clip.embedding_bytes > 0 && text_width_ > 0)
     entry.text_tokens = static_cast<int>(std::clamp<std::int64_t>(
         (clip.embedding_bytes - kNpyHead) / (2 * text_width_), 0, 1 << 20));
@@ -134,7 +139,14 @@ data::Entry EncodedClips::planned(const data::Clip& clip) const {
     const std::int64_t bytes = clip.caption_bytes > 0 ? clip.caption_bytes + 1 : 1 << 20;
     entry.text_tokens = static_cast<int>(std::min<std::int64_t>(encoders_->most_tokens(), bytes));
   }
-  return entry;
+  for (std::int64_t w = 0; w < windows.windows; ++w) {
+    const int frames = windows.frames_of(w);
+    entry.key = data::window_key(clip.key, w, windows.windows);
+    entry.frames = 1 + (frames - 1) / clip_.time_step;
+    entry.fps = frames == 1 ? 0 : available < facts.frames ? clip_.fps.value() : facts.fps;
+    entries.push_back(entry);
+    places_.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(w), available});
+  }
 }
 
 /// What made the embeddings that the clips have, or makes those of their captions. Of a model that
@@ -239,11 +251,13 @@ CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen)
 CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
                                  const data::TextColumns& texts) const {
   const data::Entry sizes = this->sizes(i);
-  const std::string& key = clips_.clips().at(i).key;
-  if (unknown_.contains(i))
-    fail("{}: the dataset's index does not say its frames, width and height", clips_.name(i));
+  const Place& at = places_.at(i);
+  const std::string& key = clips_.clips().at(at.clip).key;
+  if (unknown_.contains(at.clip))
+    fail("{}: the dataset's index does not say its frames, width and height", clips_.name(at.clip));
   data::ClipOptions clip = clip_;
-  clip.frames = 1 + (sizes.frames - 1) * clip.time_step;
+  clip.only = static_cast<int>(at.window);
+  clip.planned = at.available;
   clip.bucket = {sizes.width * encoders_->space_factor(), sizes.height * encoders_->space_factor()};
   double place = 0;
   if (seen) {
@@ -251,34 +265,35 @@ CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
     clip.step = seen->epoch;
     place = Random(clip.seed, Purpose::caption, seen->epoch, random_key(key)).uniform(0);
   }
-  data::TextedClip read = clips_.read(i, clip, texts, place);
+  data::TextedClip read = clips_.read(at.clip, clip, texts, place);
   const data::ClipPixels& pixels = read.pixels;
-  if (pixels.frames != clip.frames)
-    fail("{}: it gives {}, and by the dataset's index it should give {}", clips_.name(i),
-         counted(pixels.frames, "frame"), clip.frames);
-  CleanSample sample{key, sizes.frames, sizes.height, sizes.width, pixels.fps,
-                     {},  {},           {},           {},          pixels.bytes};
+  if (1 + (pixels.frames - 1) / clip.time_step != sizes.frames)
+    fail("{}: it gives {}, and by the dataset's index others", clips_.name(at.clip),
+         counted(pixels.frames, "frame"));
+  CleanSample sample{
+      index_->entry(i).key, sizes.frames, sizes.height, sizes.width, pixels.fps, {}, {}, {}, {},
+      pixels.bytes};
   if (options_.gpu != nullptr) return sample;
   try {
     if (encoders_->vocabulary() > 0)
       sample.codes = encoders_->codes(pixels);
     else
       sample.x0 = encoders_->latent(pixels);
-    sample.text = text_of(i, std::move(read.text));
+    sample.text = text_of(at.clip, std::move(read.text));
   } catch (const GpuError&) {
     throw;
   } catch (const Error& error) {
-    fail("{}: {}", clips_.name(i), error.what());
+    fail("{}: {}", clips_.name(at.clip), error.what());
   }
   return sample;
 }
 
-std::vector<float> EncodedClips::text_of(std::size_t i, data::SampleText text) const {
+std::vector<float> EncodedClips::text_of(std::size_t clip, data::SampleText text) const {
   if (!text.caption.empty()) return encoders_->text(text.caption);
   if (text.values.empty()) return {};
   if (identity_of(text.encoder) != text_identity_)
     fail("the text encoder of sample '{}', {}, is not that of the first clips, {}",
-         clips_.clips()[i].key, dump_json(text.encoder), dump_json(info_["text_encoder"]));
+         clips_.clips()[clip].key, dump_json(text.encoder), dump_json(info_["text_encoder"]));
   return std::move(text.values);
 }
 

@@ -2,11 +2,12 @@
 // others are trained on: by a frozen tokenizer, ahead of the step, on the thread that reads.
 //
 // Sizes follow from the dataset's index by the rule of data/clip_size.h, as vfm-pack's do, so packs
-// are planned without decoding. Of a clip each epoch another window of frames and another place of
-// the picture is taken (data.crop), and another of its captions (data.captions), by seed, epoch and
-// key; without an epoch, for validation, the middle and the first column. A clip that gives fewer
-// frames than the index says cannot be read. Ranks that share samples encode each once, between
-// them (train/shared_samples.h).
+// are planned without decoding. Windows of a clip follow one another (data.windows), each a sample.
+// Each epoch they begin at another frame, as far as frames are left over, another place of the
+// picture is taken (data.crop), and another of its captions (data.captions), by seed, epoch and the
+// clip's key; without an epoch, for validation, the middle and the first column. A clip that gives
+// fewer frames than the index says cannot be read. Ranks that share samples encode each once,
+// between them (train/shared_samples.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -49,14 +50,20 @@ class EncodedClips final : public Dataset {
  private:
   EncodedClips(const EncodedClips& other, const std::string& split);
 
+  /// What a sample is made of: a window of a clip, of whose frames so many are there at the rate.
+  struct Place {
+    std::uint32_t clip = 0, window = 0;
+    std::int64_t available = 0;
+  };
+
   void list();
-  data::Entry planned(const data::Clip& clip) const;
+  void plan(std::size_t i, std::vector<data::Entry>& entries);
   void find_text_encoder();
   void fit_model(Recipe& recipe) const override { fit_(recipe, *this, *encoders_); }
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override;
   CleanSample encode(std::size_t i, std::optional<SeenAt> seen,
                      const data::TextColumns& texts) const;
-  std::vector<float> text_of(std::size_t i, data::SampleText text) const;
+  std::vector<float> text_of(std::size_t clip, data::SampleText text) const;
   models::LatentScale measure(dist::World& world) const;
 
   const RunOptions options_;
@@ -66,6 +73,7 @@ class EncodedClips final : public Dataset {
   data::ClipSet clips_;
   data::ClipOptions clip_;
   std::unique_ptr<data::SampleIndex> index_;
+  std::vector<Place> places_;      ///< of the samples
   std::set<std::size_t> unknown_;  ///< clips whose sizes the index does not say
   Json info_, text_identity_;      ///< the latter null where there is no text
   int text_width_ = 0;             ///< of the clips' texts, whether they are taken or not

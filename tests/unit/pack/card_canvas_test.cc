@@ -36,17 +36,38 @@ TEST_CASE("what the numbers cannot do is left to the CPU") {
   CHECK(scales.find(elsewhere) == tables);
 }
 
+namespace {
+
+/// A clip's only window, on a canvas.
+struct OnCard {
+  data::ClipPixels clip;
+  Tensor pictures;
+};
+OnCard on_canvas(const std::string& bytes, const std::string& name, const std::string& key,
+                 const data::ClipOptions& options, CardScales& scales) {
+  OnCard made;
+  data::read_windows(
+      bytes, name, key, options,
+      [&](data::ClipPixels window, const data::ClipCanvas* canvas) {
+        made.clip = std::move(window);
+        made.pictures = static_cast<const CardCanvas*>(canvas)->pictures();
+      },
+      [&] { return std::make_unique<CardCanvas>(scales); });
+  return made;
+}
+
+}  // namespace
+
 TEST_CASE("frames come to the system's memory for a canvas that cannot draw them") {
   NEED_FFMPEG();
   const std::string bytes = media_files::read(media_files::path("plain.mp4"));
   const test::CardPlayer player(test::in_host_memory);
   const data::ClipOptions options{.size = 48, .frames = 9, .hardware = &player};
   CardScales scales(Device::cpu, false);
-  CardCanvas canvas(scales);
-  const data::ClipPixels clip = data::clip_pixels(bytes, "plain.mp4", "a", options, &canvas);
-  CHECK(clip.frames == 9);
+  const OnCard made = on_canvas(bytes, "plain.mp4", "a", options, scales);
+  CHECK(made.clip.frames == 9);
   CHECK(player.kept == 0);
-  CHECK(canvas.pictures().size(0) == 9);
+  CHECK(made.pictures.size(0) == 9);
 }
 
 TEST_CASE("a clip on a canvas has the pixels of one that is decoded by software") {
@@ -69,14 +90,12 @@ TEST_CASE("a clip on a canvas has the pixels of one that is decoded by software"
     data::ClipOptions on_card = options;
     on_card.hardware = &player;
     CardScales scales(Device::cpu);
-    CardCanvas canvas(scales);
-    const data::ClipPixels clip = data::clip_pixels(bytes, name, key, on_card, &canvas);
+    const auto [clip, pictures] = on_canvas(bytes, name, key, on_card, scales);
     CHECK(clip.pixels.empty());
     CHECK(clip.frames == expected.frames);
     CHECK(clip.crop == expected.crop);
     CHECK(clip.fps == expected.fps);
     CHECK(clip.first_frame == expected.first_frame);
-    const Tensor& pictures = canvas.pictures();
     REQUIRE(pictures.shape() == Shape{expected.frames, expected.height, expected.width, 3});
     const std::size_t places = expected.pixels.size() / 3;
     std::size_t differ = 0;
@@ -90,4 +109,48 @@ TEST_CASE("a clip on a canvas has the pixels of one that is decoded by software"
     mirrored = mirrored || Random(7, Purpose::crop, 0, random_key(key)).uniform(3) < 0.5;
   }
   CHECK(mirrored);
+}
+
+TEST_CASE("windows that share frames are the same on canvases and in pixels") {
+  NEED_FFMPEG();
+  const std::string bytes = media_files::read(media_files::path("plain.mp4"));
+  const test::CardPlayer player(test::in_host_memory);
+  data::ClipOptions options{.size = 48, .frames = 9, .windows = 0, .overlap = 5};
+  std::vector<data::ClipPixels> expected;
+  const data::FrameCount frames =
+      data::read_windows(bytes, "plain.mp4", "a", options,
+                         [&](data::ClipPixels window, const data::ClipCanvas* canvas) {
+                           CHECK(canvas == nullptr);
+                           expected.push_back(std::move(window));
+                         });
+  REQUIRE(expected.size() > 2);
+  CHECK(frames.latents + frames.remainder == frames.read);
+  CHECK(expected[1].first_frame == expected[0].first_frame + 4);
+  options.hardware = &player;
+  CardScales scales(Device::cpu);
+  std::size_t next = 0;
+  data::read_windows(
+      bytes, "plain.mp4", "a", options,
+      [&](const data::ClipPixels& window, const data::ClipCanvas* canvas) {
+        const data::ClipPixels& same = expected.at(next++);
+        CHECK(window.window == same.window);
+        CHECK(window.first_frame == same.first_frame);
+        CHECK(window.begin == same.begin);
+        CHECK(window.end == same.end);
+        const Tensor pictures = static_cast<const CardCanvas*>(canvas)->pictures();
+        const std::size_t places = same.pixels.size() / 3;
+        std::size_t differ = 0;
+        for (std::size_t i = 0; i < places; ++i)
+          differ += static_cast<float>(pictures.data<std::uint8_t>()[3 * i]) / 127.5f - 1 !=
+                    same.pixels[i];
+        CHECK(differ == 0);
+      },
+      [&] { return std::make_unique<CardCanvas>(scales); });
+  CHECK(next == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {  // one alone is the same
+    data::ClipOptions one = options;
+    one.hardware = nullptr;
+    one.only = static_cast<int>(i);
+    CHECK(data::clip_pixels(bytes, "plain.mp4", "a", one).pixels == expected[i].pixels);
+  }
 }

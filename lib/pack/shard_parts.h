@@ -1,0 +1,45 @@
+// The latents of the shard that is being made: a tar for each split of its samples.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "io/error_log.h"
+#include "pack/feed.h"
+#include "pack/folder.h"
+#include "pack/notes.h"
+#include "pack/sample.h"
+#include "shard/writer.h"
+
+namespace vfm::pack {
+
+class ShardParts {
+ public:
+  /// `folder` must outlive it.
+  explicit ShardParts(PackFolder& folder) : folder_(folder) {}
+
+  /// The latents of a clip, in its split.
+  void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
+  /// Makes the parts durable, each with its notes, and begins anew. A shard without a sample has
+  /// one, of notes alone. `errors` are the shard's; `max_member`, if one may be for its size.
+  std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
+                                            std::vector<io::Fault> errors,
+                                            std::optional<std::uint64_t> max_member);
+
+ private:
+  struct Part {
+    ShardNotes notes;
+    std::optional<shard::Writer> writer;
+  };
+  void put(Part& part, const ClipShard& shard, const std::string& split, LatentOutput& latent);
+
+  PackFolder& folder_;
+  std::map<std::string, Part> parts_;  // by split
+};
+
+}  // namespace vfm::pack
