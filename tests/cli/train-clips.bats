@@ -116,7 +116,7 @@ YAML
 
 @test "a clip with fewer frames than the index says is left out and recorded, by all that share it" {
   cp -rL dataset short
-  long=(data.frames=33 'model.max_size=[8, 8, 8]' data.tokens=80 validation.every=0)
+  long=(data.frames=33 'model.max_size=[8, 8, 8]' data.tokens=80 validation.every=0 data.windows=1)
   python3 - <<'PY'
 import json, sqlite3
 db = sqlite3.connect("short/.nv-meta/index.sqlite")
@@ -131,7 +131,7 @@ PY
   run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data short --out run "${long[@]}"
   echo "$stderr"
   [ "$status" -eq 1 ]
-  grep -q "\"input\":\"$(cat key)\",\"error\":\"sample '$(cat key)' of '.*': it gives 17 frames, and by the dataset's index it should give 33\"" run/errors.jsonl
+  grep -q "\"input\":\"$(cat key)\",\"error\":\"sample '$(cat key)' of '.*': '$(cat key).mp4' has [0-9]* frames, and by the dataset's index 1[0-9]*\"" run/errors.jsonl
   [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
   has_mpi || return 0
   run --separate-stderr mpirun -np 2 "${BARE[@]}" --tokenizer builtin:wavelet --data short --out two "${long[@]}" \
