@@ -32,3 +32,23 @@ TEST_CASE("an answer after one that could not be written is kept") {
   REQUIRE(again.find("three"));
   CHECK(again.find("three")->completion_tokens == 6);
 }
+
+TEST_CASE("of an answer without a text it is kept why, and whether it was cut") {
+  const vfm::TemporaryFolder folder;
+  const std::string path = folder / "a.answers.jsonl";
+  PaidAnswers(path).add("one", {"", 1, 2, true, ": refused"});
+  const auto found = PaidAnswers(path).find("one");
+  REQUIRE(found);
+  CHECK(found->cut);
+  CHECK(found->why_empty == ": refused");
+}
+
+TEST_CASE("what a model thought is left out, wherever its marks stand") {
+  const auto& answer = vfm::columns::without_thinking;
+  CHECK(answer("a fox") == "a fox");
+  CHECK(answer("<think>\nan owl?</think>\na fox") == "\na fox");
+  CHECK(answer("an owl?</think>a fox") == "a fox");
+  CHECK(answer("an owl?</think><think>no</think>a <think>red</think>fox") == "a fox");
+  CHECK(answer("<think>an owl?") == "");
+  CHECK(answer("a fox</think>") == "");
+}

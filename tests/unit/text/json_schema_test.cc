@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "support/usage_error.h"
+#include "text/mend_json.h"
 
 using Catch::Contains;
 using vfm::parse_json;
@@ -115,4 +116,18 @@ TEST_CASE("an answer is JSON, or has it in its only fenced block", "[json_schema
   for (const char* text : {"", "a red ball", "{\"a\":1", "{\"a\":1} and more", "```json\n{\"a\":1}",
                            "```{}``` or ```{}```", "``` ```", "```json a: 1 ```", "{\"a\":1e999}"})
     CHECK_THROWS_AS(parse_answer(text), vfm::Error);
+}
+
+TEST_CASE("halves of characters and bytes that are none become U+FFFD, and all else stays",
+          "[json_schema]") {
+  const auto stays = [](const std::string& json) { return vfm::text::mend_json(json) == json; };
+  CHECK(stays(R"({"a": ["\ud83d\ude00", "\\ud83d", "\n\u00e9\\"], "b": 1.5})"));
+  CHECK(stays(R"("\u12")"));
+  CHECK(stays("\\"));
+  CHECK(vfm::text::mend_json(R"("\ud83d")") == R"("\ufffd")");
+  CHECK(vfm::text::mend_json(R"("\uDE00\ud83dx\ud83d\ud83d\ude00")") ==
+        R"("\ufffd\ufffdx\ufffd\ud83d\ude00")");
+  CHECK(vfm::text::mend_json(R"("\ud83d)") == R"("\ufffd)");
+  CHECK(vfm::text::mend_json("\"\xf0\x9f\"") == "\"\xef\xbf\xbd\"");
+  CHECK(parse_answer(R"({"n": "\ud83d"})").at("n") == "\xef\xbf\xbd");
 }
