@@ -65,9 +65,9 @@ TEST_CASE("a renamed video is the one that the record knows by its contents") {
   CHECK(Sidecars(notes, record, {}).video_of({{"source_hash", "0c"}}) == "");
   CHECK(sidecar_places(record, {})["source_hashes"] == Json{"0a", "0b"});
   // Lists that do not belong together say nothing.
-  record.json["source_hashes"] = {"0a"};
+  record.json["source_hashes"] = Json::array({"0a"});
   CHECK(Sidecars(notes, record, {}).video_of(facts) == "a.mp4");
-  record.json = {{"path", "a.tar"}, {"source", "new.mp4"}, {"source_hash", "0a"}};
+  record.json = Json{{"path", "a.tar"}, {"source", "new.mp4"}, {"source_hash", "0a"}};
   CHECK(Sidecars(notes, record, {}).video_of(facts) == "new.mp4");
 }
 
