@@ -56,8 +56,8 @@ TEST_CASE("a renamed video is the one that the record knows by its contents") {
   const TemporaryFolder folder;
   ColumnNotes notes;
   io::Record record;
-  record.json = {
-      {"path", "a.tar"}, {"sources", {"new/a.mp4", "a.mp4"}}, {"source_hashes", {"0a", "0b"}}};
+  record.json =
+      Json{{"path", "a.tar"}, {"sources", {"new/a.mp4", "a.mp4"}}, {"source_hashes", {"0a", "0b"}}};
   const Json facts = {{"source", "a.mp4"}, {"source_hash", "0a"}};
   CHECK(Sidecars(notes, record, {}).video_of(facts) == "new/a.mp4");
   CHECK(Sidecars(notes, record, {}).video_of({{"source", "c"}, {"source_hash", "0b"}}) == "a.mp4");
