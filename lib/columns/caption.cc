@@ -388,7 +388,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   };
   job.done = [&](const io::Record& record) {
     report.add(record);
-    // The column is durable. Where clips failed, what was paid for the others stays for --force.
+    // The column is durable. Where clips failed, what was paid for stays for the next run.
     const auto usage = record.json.find("caption_usage");
     const bool whole = usage != record.json.end() && usage->value("failed", 1) == 0;
     if (server && whole) PaidAnswers::remove(answers_path(options, record));

@@ -3,7 +3,8 @@
 //
 // Beside X.NAME.tar stands X.NAME.json: the options, the hashes of everything the column was made
 // from, the errors on the way, the column's record. If all that still holds, the column is kept and
-// its errors are reported once more: a resumed run ends like one that was not interrupted.
+// its errors are reported once more: a resumed run ends like one that was not interrupted. A column
+// for which a server gave no answer about some samples is made again: unanswered().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
