@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "columns/caption_costs.h"
 #include "columns/clip_frames.h"
@@ -128,7 +129,7 @@ class WindowTaker final : public FrameTaker {
             answer.cut};
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device) throw;
-        return {{nullptr, question_fault(question, error.what(), 1)}};
+        return {{Json(), question_fault(question, error.what(), 1)}};
       }
       if (further.said.fault.empty()) return further;
       if (n == tries) break;
@@ -152,7 +153,7 @@ class WindowTaker final : public FrameTaker {
         }
         if (!one.said.fault.empty()) caption.faults.push_back(one.said.fault);
         if (one.said.fault.empty()) parts[i][question.field()] = one.said.value;
-        values.push_back(one.said.fault.empty() ? one.said.value : Json());
+        values.push_back(one.said.fault.empty() ? *one.said.value : Json());
       }
       Json whole = question.schema ? of_windows(values) : joined(values);
       if (!whole.is_null()) caption.also[question.field()] = std::move(whole);

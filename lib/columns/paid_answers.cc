@@ -9,6 +9,7 @@
 
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 namespace vfm::columns {
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "io/file.h"
@@ -47,7 +48,7 @@ std::string sidecar_path(const std::string& source, const std::string& kind) {
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders) {
   Json places = {{"folders", folders}};
   for (const char* name : {"source", "sources"})
-    if (const auto found = record.json.find(name); found != record.json.end())
+    if (const auto found = record.json->find(name); found != record.json->end())
       places[name] = *found;
   return places;
 }
@@ -56,8 +57,8 @@ Sidecars::Sidecars(ColumnNotes& notes, const io::Record& record,
                    const std::vector<std::string>& folders)
     : notes_(notes), shard_(record.path()) {
   if (const auto source = get_string(record.json, "source")) named_.insert(*source);
-  if (const auto sources = record.json.find("sources");
-      sources != record.json.end() && sources->is_array())
+  if (const auto sources = record.json->find("sources");
+      sources != record.json->end() && sources->is_array())
     for (const Json& source : *sources)
       if (source.is_string()) named_.insert(source.get<std::string>());
   std::error_code error;

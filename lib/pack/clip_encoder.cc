@@ -86,7 +86,7 @@ class ClipService final : public cards::TokenizerService {
             media::choose_hardware(need_string(open.words, "hwaccel", kAsked), {0}, &sessions_)) {}
 
   cards::Parcel answer(const cards::Parcel& request) override {
-    if (request.name == "decodes") return {"", {{"decodes", hardware_ != nullptr}}, {}};
+    if (request.name == "decodes") return {"", Json{{"decodes", hardware_ != nullptr}}, {}};
     if (request.name != "clip") return TokenizerService::answer(request);
     const OneThread one_thread;
     const Json& words = request.words;
@@ -108,7 +108,7 @@ class ClipService final : public cards::TokenizerService {
     Tensor tensor({static_cast<std::int64_t>(count)}, codes ? DType::i32 : DType::f32);
     std::memcpy(tensor.raw(), values, tensor.bytes());
     return {"",
-            {{"frames", clip.frames},
+            Json{{"frames", clip.frames},
              {"height", clip.height},
              {"width", clip.width},
              {"fps", clip.fps},
@@ -143,8 +143,8 @@ class EncoderInWorkers final : public ClipEncoder {
     clip.width = static_cast<int>(number("width"));
     clip.fps = need_number(answer.words, "fps", kWhat);
     clip.first_frame = number("first_frame");
-    const auto crop = answer.words.find("crop");
-    if (answer.tensors.size() != 1 || crop == answer.words.end() || !crop->is_array() ||
+    const auto crop = answer.words->find("crop");
+    if (answer.tensors.size() != 1 || crop == answer.words->end() || !crop->is_array() ||
         crop->size() != clip.crop.size())
       fail("{}: parts are missing", kWhat);
     for (std::size_t i = 0; i < clip.crop.size(); ++i)

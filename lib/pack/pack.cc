@@ -11,6 +11,7 @@
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/one_thread.h"
 #include "base/ordered.h"
@@ -258,7 +259,7 @@ class Run {
     };
     if (!outcome.latent) return refuse(outcome.failure, outcome.cause);
     LatentOutput& latent = *outcome.latent;
-    if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
+    if (!latent.text_encoder->is_null() && !text_encoder_.is_null() &&
         encoder_identity(latent.text_encoder) != encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
@@ -284,9 +285,9 @@ class Run {
     latent.entry.row = part.writer->samples() - 1;
     notes.entries.push_back(latent.entry);
     notes.sums.add(latent.sums);
-    if (latent.text_encoder.is_null()) {
+    if (latent.text_encoder->is_null()) {
       ++notes.without_text;
-    } else if (notes.text_encoder.is_null()) {
+    } else if (notes.text_encoder->is_null()) {
       notes.text_encoder = latent.text_encoder;
       if (text_encoder_.is_null()) text_encoder_ = latent.text_encoder;
     }
@@ -299,9 +300,9 @@ class Run {
     std::map<std::string, FinishedPart> finished =
         made ? write_parts(shard, work.any_refused) : std::move(shard_.finished);
     for (const auto& [split, part] : finished) {
-      if (!part.record.is_null()) {
+      if (!part.record->is_null()) {
         Json record = {{"kind", "shard"}, {"path", tar_of(split, shard)}, {"split", split}};
-        for (const auto& [name, value] : part.record.items())
+        for (const auto& [name, value] : part.record->items())
           if (name != "kind") record[name] = value;
         manifest_.write(record);
       }
@@ -334,7 +335,7 @@ class Run {
       if (split == splits.front()) notes.errors = std::move(shard_.errors);
       if (part.writer) {
         notes.record = part.writer->finish();
-        notes.record.erase("path");  // the folder may be moved
+        notes.record->erase("path");  // the folder may be moved
       }
       folder_->write_notes(tar_of(split, shard), notes);
       log_info("'{}': {} samples, {} errors", tar_of(split, shard), notes.entries.size(),

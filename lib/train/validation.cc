@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 
 namespace vfm::train {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/philox.h"
 #include "tensor/device.h"
@@ -81,7 +82,7 @@ std::unique_ptr<Dataset> EncodedClips::other_split(const std::string& split) con
 }
 
 void EncodedClips::list() {
-  info_ = {{"version", 1},
+  info_ = Json{{"version", 1},
            {"tokenizer", encoders_->tokenizer_config().to_json()},
            {"text_encoder", nullptr},
            {"channels", encoders_->channels()},
@@ -103,7 +104,7 @@ std::vector<std::string> EncodedClips::remarks() const {
     all.push_back(
         fmt::format("of {} clips of '{}' the dataset's index does not say frames, width and height",
                     unknown_.size(), options_.data));
-  if (!options_.recipe.takes_text() && !text_identity_.is_null())
+  if (!options_.recipe.takes_text() && !text_identity_->is_null())
     all.push_back(text_left_aside(options_.data));
   return all;
 }
