@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cards/service.h"
 #include "cli/options.h"
 #include "cli/runner.h"
@@ -70,7 +71,7 @@ inline int serve_clips(int channel,
     dealt.model = vfm::cards::text_of(parcel.tensors.at(1));
     for (std::size_t i = 2; i < parcel.tensors.size(); ++i)
       dealt.arguments.emplace_back(vfm::cards::text_of(parcel.tensors[i]));
-    return vfm::generate::open_clips(job_of(dealt), parcel.words.at("threads").get<int>());
+    return vfm::generate::open_clips(job_of(dealt), parcel.words->at("threads").get<int>());
   };
   return vfm::cards::serve_card(channel,
                                 vfm::cards::stage_services({{vfm::generate::kClips, open}}));
@@ -87,7 +88,8 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
   const int together = jobs.jobs > 0 ? std::min(jobs.jobs, cards) : cards;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   const bool cpu = workers.device() == vfm::Device::cpu;
-  vfm::cards::Parcel open{"", {{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
+  vfm::cards::Parcel open{
+      "", vfm::Json{{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
   for (const std::string& text : {context.cache, job.model})
     open.tensors.push_back(vfm::cards::bytes_tensor(text));
   for (const std::string& argument : arguments)

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "cli/estimate.h"
 #include "shard/input_totals.h"
 #include "shard/shard_input.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
-#include "base/error.h"
+#include "base/json.h"
 #include "caption_score_options.h"
 #include "cards/captions.h"
 #include "cards/pictures.h"

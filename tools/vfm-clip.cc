@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/encoder_identity.h"
-#include "base/error.h"
+#include "base/json.h"
 #include "cards/pictures.h"
 #include "cli/estimate.h"
 #include "cli/options.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"

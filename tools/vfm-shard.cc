@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"

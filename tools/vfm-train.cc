@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "cli/options.h"
 #include "cli/runner.h"

@@ -29,4 +29,16 @@ std::string errno_text(int err) {
   return std::generic_category().message(err);
 }
 
+void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind) {
+  throw Error(format_checked(pattern, values), kind);
+}
+
+void throw_error(std::string_view pattern, FormatValues values, Cause cause) {
+  throw Error(format_checked(pattern, values), cause);
+}
+
+void throw_errno(int err, std::string_view pattern, FormatValues values) {
+  throw Error(format_checked(pattern, values) + ": " + errno_text(err), Cause::open);
+}
+
 }  // namespace vfm

@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/format.h"
 
@@ -71,22 +70,28 @@ class Error : public std::runtime_error {
 /// callbacks of C libraries, which no exception may leave, catch it.
 class Stopped {};
 
+/// Each throws an Error with the formatted message: what the functions below are made of, so that
+/// little is compiled where one is called.
+[[noreturn]] void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind);
+[[noreturn]] void throw_error(std::string_view pattern, FormatValues values, Cause cause);
+[[noreturn]] void throw_errno(int err, std::string_view pattern, FormatValues values);
+
 /// Throws Error{runtime} with a formatted message.
 template <class... Args>
 [[noreturn]] void fail(FormatString<Args...> pattern, Args&&... args) {
-  throw Error(vfm::format(pattern, std::forward<Args>(args)...));
+  throw_error(text_of(pattern), format_values(args...), ErrorKind::runtime);
 }
 
 /// The same, of a cause that is known.
 template <class... Args>
 [[noreturn]] void fail_as(Cause cause, FormatString<Args...> pattern, Args&&... args) {
-  throw Error(vfm::format(pattern, std::forward<Args>(args)...), cause);
+  throw_error(text_of(pattern), format_values(args...), cause);
 }
 
 /// Throws Error{usage}: the caller asked for something that cannot be.
 template <class... Args>
 [[noreturn]] void fail_usage(FormatString<Args...> pattern, Args&&... args) {
-  throw Error(vfm::format(pattern, std::forward<Args>(args)...), ErrorKind::usage);
+  throw_error(text_of(pattern), format_values(args...), ErrorKind::usage);
 }
 
 /// What `act` returns. An Error that it throws becomes Error{usage}: what it looks at was the
@@ -106,8 +111,7 @@ std::string errno_text(int err);
 /// Throws Error{runtime}: "<message>: <text of err>". Its cause is open.
 template <class... Args>
 [[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
-  throw Error(vfm::format(pattern, std::forward<Args>(args)...) + ": " + errno_text(err),
-              Cause::open);
+  throw_errno(err, text_of(pattern), format_values(args...));
 }
 
 }  // namespace vfm

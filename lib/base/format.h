@@ -7,30 +7,54 @@
 #pragma once
 
 #if VFM_HAVE_FMT
-#include <fmt/format.h>
+#include <fmt/core.h>
 #else
+#include <array>
+#include <span>
+
 #include "base/format_plain.h"
 #endif
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace vfm {
 
+// FormatString: a pattern that was checked when the call was compiled. FormatValues: what is
+// written into it, whatever its types: what takes these need not be compiled for each call.
 #if VFM_HAVE_FMT
 template <class... Args>
 using FormatString = fmt::format_string<Args...>;
+using FormatValues = fmt::format_args;
 template <class... Args>
-std::string format(FormatString<Args...> pattern, Args&&... args) {
-  return fmt::format(pattern, std::forward<Args>(args)...);
+auto format_values(const Args&... args) {
+  return fmt::make_format_args(args...);
+}
+template <class Pattern>
+std::string_view text_of(const Pattern& pattern) {
+  const fmt::string_view text = pattern;
+  return {text.data(), text.size()};
 }
 #else
 template <class... Args>
 using FormatString = plain::FormatString<Args...>;
+using FormatValues = std::span<const plain::Argument>;
 template <class... Args>
-std::string format(FormatString<Args...> pattern, Args&&... args) {
-  return plain::format_arguments(pattern.text, {plain::argument(args)...});
+std::array<plain::Argument, sizeof...(Args)> format_values(const Args&... args) {
+  return {plain::argument(args)...};
+}
+template <class Pattern>
+std::string_view text_of(const Pattern& pattern) {
+  return pattern.text;
 }
 #endif
+
+std::string format_checked(std::string_view pattern, FormatValues values);
+
+template <class... Args>
+std::string format(FormatString<Args...> pattern, Args&&... args) {
+  return format_checked(text_of(pattern), format_values(args...));
+}
 
 }  // namespace vfm

@@ -77,9 +77,9 @@ struct Writer {
 
 }  // namespace
 
-std::string format_arguments(std::string_view pattern, std::initializer_list<Argument> arguments) {
+std::string format_arguments(std::string_view pattern, std::span<const Argument> arguments) {
   std::string text;
-  const Argument* argument = arguments.begin();
+  const Argument* argument = arguments.data();
   while (!pattern.empty()) {
     const char c = pattern.front();
     pattern.remove_prefix(1);

@@ -11,9 +11,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -127,11 +129,12 @@ template <class... Args>
 using FormatString = CheckedPattern<std::type_identity_t<Args>...>;
 
 /// For the function below: a checked pattern.
-std::string format_arguments(std::string_view pattern, std::initializer_list<Argument> arguments);
+std::string format_arguments(std::string_view pattern, std::span<const Argument> arguments);
 
 template <class... Args>
 std::string format(FormatString<Args...> pattern, const Args&... args) {
-  return format_arguments(pattern.text, {argument(args)...});
+  const std::array<Argument, sizeof...(Args)> arguments{argument(args)...};
+  return format_arguments(pattern.text, arguments);
 }
 
 }  // namespace vfm::plain

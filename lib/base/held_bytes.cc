@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/held_bytes.h"
 
+#include "base/json.h"
+
 namespace vfm {
 
 std::size_t held_bytes(const Json& value) {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm {
 

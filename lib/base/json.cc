@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -50,8 +52,7 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
     member_ = members.emplace(name).first;
     return true;
   }
-  bool parse_error(std::size_t, const std::string&,
-                   const nlohmann::json::exception& error) override {
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
     error_ = error.what();
     return false;
   }
@@ -108,6 +109,22 @@ std::string dump_json(const Json& value) {
 
 std::string dump_json_pretty(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json sorted(Json value) {
+  for (Json& part : value)
+    if (part.is_structured()) part = sorted(std::move(part));
+  if (!value.is_object()) return value;
+  std::vector<std::pair<std::string, Json*>> members;
+  for (auto& [name, member] : value.items())
+    members.emplace_back(name, &member);
+  std::ranges::sort(members, {},
+                    [](const auto& member) -> const std::string& { return member.first; });
+  Json in_order = Json::object();
+  Members to(in_order);
+  for (const auto& [name, member] : members)
+    *to.emplace(name).first = std::move(*member);
+  return in_order;
 }
 
 std::optional<std::string> get_string(const Json& value, const char* name) {

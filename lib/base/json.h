@@ -1,40 +1,25 @@
-// JSON values that keep the order of their keys, and readers whose errors name file and field.
+// JSON values that keep the order of their keys. What reads and writes them is in base/json_fwd.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <cstddef>
 #include <string>
-#include <string_view>
+
+#include "base/json_fwd.h"
+
+// The library's other type, with sorted names, is not used here. Its header has functions that do,
+// the literals "..."_json, for which each file would compile a parser: a third of its time. They
+// get this stand-in, which nothing can be made with.
+template <>
+class nlohmann::basic_json<> {
+ public:
+  struct json_pointer {
+    explicit json_pointer(const std::string& path);
+  };
+  static basic_json parse(const char* begin, const char* end);
+};
+
+#include <nlohmann/json.hpp>
 
 // Instantiated once, in json.cc: it is half the compile time of a file that reads JSON.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
-
-namespace vfm {
-
-using Json = nlohmann::ordered_json;
-
-/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). What is nested
-/// deeper than 100 levels, or an object of more than a million names, is refused: hostile input
-/// exhausts neither stack nor time. Of a name that comes twice the last value counts. Throws Error.
-Json parse_json(std::string_view text, std::string_view what);
-
-/// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.
-std::string dump_json(const Json& value);
-/// Indented by two, with a final newline: for files people read.
-std::string dump_json_pretty(const Json& value);
-
-/// Member `name` of object `value`, or nothing if absent or null. Throws Error if it has another
-/// type.
-std::optional<std::string> get_string(const Json& value, const char* name);
-std::optional<double> get_number(const Json& value, const char* name);
-std::optional<std::int64_t> get_integer(const Json& value, const char* name);
-std::optional<bool> get_bool(const Json& value, const char* name);
-
-/// The same, but absence throws Error: "<what> has no '<name>'".
-std::string need_string(const Json& value, const char* name, std::string_view what);
-double need_number(const Json& value, const char* name, std::string_view what);
-std::int64_t need_integer(const Json& value, const char* name, std::string_view what);
-
-}  // namespace vfm

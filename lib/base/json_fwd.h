@@ -1,11 +1,41 @@
-// The name of a JSON value, as base/json.h has it, for headers that hold none.
+// JSON by its name alone, for headers and for files that only pass it on: base/json.h has the type.
+// Readers whose errors name file and field.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace vfm {
 
 using Json = nlohmann::ordered_json;
+
+/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). What is nested
+/// deeper than 100 levels, or an object of more than a million names, is refused: hostile input
+/// exhausts neither stack nor time. Of a name that comes twice the last value counts. Throws Error.
+Json parse_json(std::string_view text, std::string_view what);
+
+/// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.
+std::string dump_json(const Json& value);
+/// Indented by two, with a final newline: for files people read.
+std::string dump_json_pretty(const Json& value);
+
+/// The same with the names of all its objects in the order of their bytes.
+Json sorted(Json value);
+
+/// Member `name` of object `value`, or nothing if absent or null. Throws Error if it has another
+/// type.
+std::optional<std::string> get_string(const Json& value, const char* name);
+std::optional<double> get_number(const Json& value, const char* name);
+std::optional<std::int64_t> get_integer(const Json& value, const char* name);
+std::optional<bool> get_bool(const Json& value, const char* name);
+
+/// The same, but absence throws Error: "<what> has no '<name>'".
+std::string need_string(const Json& value, const char* name, std::string_view what);
+double need_number(const Json& value, const char* name, std::string_view what);
+std::int64_t need_integer(const Json& value, const char* name, std::string_view what);
 
 }  // namespace vfm

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_members.h"
 
+#include "base/json.h"
+
 namespace vfm {
+
+std::size_t Members::size() const {
+  return object_.size();
+}
 
 std::pair<Json*, bool> Members::emplace(const std::string& name) {
   constexpr std::size_t kFew = 32;
-  auto& members = static_cast<Json::object_t::Container&>(*object_);
+  auto& object = object_.get_ref<Json::object_t&>();
+  auto& members = static_cast<Json::object_t::Container&>(object);
   if (members.size() < kFew) {
-    const auto [at, is_new] = object_->emplace(name, Json());
+    const auto [at, is_new] = object.emplace(name, Json());
     return {&at->second, is_new};
   }
   for (std::size_t i = places_.size(); i < members.size(); ++i)

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm {
 
@@ -18,13 +18,13 @@ namespace vfm {
 /// in another way as long as this is used.
 class Members {
  public:
-  explicit Members(Json& object) : object_(&object.get_ref<Json::object_t&>()) {}
-  std::size_t size() const { return object_->size(); }
+  explicit Members(Json& object) : object_(object) {}
+  std::size_t size() const;
   /// The member of that name; true: there was none, and it is null, behind the others.
   std::pair<Json*, bool> emplace(const std::string& name);
 
  private:
-  Json::object_t* object_;
+  Json& object_;
   std::unordered_map<std::string, std::size_t> places_;  // empty as long as there are few
 };
 

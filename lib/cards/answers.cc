@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cards/wire.h"
 
 namespace vfm::cards {
@@ -53,8 +54,8 @@ void put_answer(Parcel& to, const models::Answer& answer) {
 }
 
 models::Answer answer_at(const Parcel& from, std::size_t i) {
-  const auto list = from.words.find("answers");
-  if (list == from.words.end() || !list->is_array() || i >= list->size() ||
+  const auto list = from.words->find("answers");
+  if (list == from.words->end() || !list->is_array() || i >= list->size() ||
       from.tensors.size() != kAnswerTensors * list->size())
     fail("{}: an answer is missing", kAnswerWords);
   const Json& words = (*list)[i];

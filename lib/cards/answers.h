@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_fwd.h"
 #include "cards/parcel.h"
 #include "models/vlm/caption_model.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cards/answers.h"
 #include "cards/gathered.h"
 #include "models/folder/hf_folder.h"
@@ -57,7 +58,7 @@ struct AskedOnce {
 };
 
 Parcel question_parcel(const std::vector<AskedOnce*>& calls) {
-  Parcel parcel{"answer", {{"seen", Json::array()}, {"questions", Json::array()}}, {}};
+  Parcel parcel{"answer", Json{{"seen", Json::array()}, {"questions", Json::array()}}, {}};
   std::map<const models::SeenFrames*, std::size_t> numbers;
   for (const AskedOnce* const call : calls)
     for (const models::Question& question : call->questions)
@@ -132,16 +133,16 @@ class CaptionService final : public Service {
   Parcel answers(const Parcel& request) const {
     std::size_t tensor = 0;
     std::vector<models::SeenFrames> seen;
-    for (const Json& one : request.words.at("seen"))
+    for (const Json& one : request.words->at("seen"))
       seen.push_back(take_seen(one, request, tensor));
     std::vector<models::Question> questions;
-    for (const Json& one : request.words.at("questions")) {
+    for (const Json& one : request.words->at("questions")) {
       const std::string_view prompt = text_of(request.tensors.at(tensor++));
       const std::string_view key = text_of(request.tensors.at(tensor++));
       questions.push_back({&seen.at(one.at("seen").get<std::size_t>()), prompt,
                            rule_of(one.at("rule")), key, one.at("keep_tokens").get<bool>()});
     }
-    Parcel answer{"", {{"answers", Json::array()}}, {}};
+    Parcel answer{"", Json{{"answers", Json::array()}}, {}};
     for (const models::Answer& one : model_->answer_many(questions))
       put_answer(answer, one);
     return answer;
@@ -150,7 +151,7 @@ class CaptionService final : public Service {
   Parcel log_probabilities(const Parcel& request) const {
     std::size_t tensor = 0;
     std::optional<models::SeenFrames> seen;
-    if (const auto words = request.words.find("seen"); words != request.words.end())
+    if (const auto words = request.words->find("seen"); words != request.words->end())
       seen = take_seen(*words, request, tensor);
     const std::string_view prompt = text_of(request.tensors.at(tensor));
     const auto said = numbers_of<std::int32_t>(request.tensors.at(tensor + 1));
@@ -193,7 +194,7 @@ class WorkersRewriting final : public models::RewritingElsewhere {
 
  private:
   static Parcel question_parcel(const std::vector<Rewriting*>& calls) {
-    Parcel parcel{"answer", {{"rules", Json::array()}}, {}};
+    Parcel parcel{"answer", Json{{"rules", Json::array()}}, {}};
     for (const Rewriting* const call : calls) {
       parcel.words["rules"].push_back(to_json(call->rule));
       for (const std::string_view text : {call->instruction, call->text, call->key})
@@ -213,7 +214,7 @@ class RewritingService final : public Service {
 
   /// Each in a thread of its own, as the model writes together what is asked from several.
   Parcel answer(const Parcel& request) override {
-    const Json& rules = request.words.at("rules");
+    const Json& rules = request.words->at("rules");
     std::vector<models::Answer> answers(rules.size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < answers.size(); ++i)
@@ -228,7 +229,7 @@ class RewritingService final : public Service {
       });
     for (std::thread& thread : threads)
       thread.join();
-    Parcel answer{"", {{"answers", Json::array()}}, {}};
+    Parcel answer{"", Json{{"answers", Json::array()}}, {}};
     for (const models::Answer& one : answers)
       put_answer(answer, one);
     return answer;
@@ -239,7 +240,7 @@ class RewritingService final : public Service {
 };
 
 Parcel open_parcel(const std::string& folder, DType compute, bool int8) {
-  return {"", {{"compute", dtype_name(compute)}, {"int8", int8}}, {bytes_tensor(folder)}};
+  return {"", Json{{"compute", dtype_name(compute)}, {"int8", int8}}, {bytes_tensor(folder)}};
 }
 
 DType compute_of(const Parcel& open) {
@@ -289,14 +290,14 @@ std::unique_ptr<Service> open_captions(const Parcel& open, Device device) {
     frame_tokens = static_cast<int>(*most);
   return std::make_unique<CaptionService>(std::make_unique<models::CaptionModel>(
       std::string(text_of(open.tensors.at(0))), compute_of(open), frame_tokens,
-      open.words.at("int8").get<bool>(), device));
+      open.words->at("int8").get<bool>(), device));
 }
 
 std::unique_ptr<Service> open_rewriting(const Parcel& open, Device device) {
   fix_products(device);
   return std::make_unique<RewritingService>(std::make_unique<models::TextModel>(
-      std::string(text_of(open.tensors.at(0))), compute_of(open), open.words.at("int8").get<bool>(),
-      device));
+      std::string(text_of(open.tensors.at(0))), compute_of(open),
+      open.words->at("int8").get<bool>(), device));
 }
 
 }  // namespace vfm::cards

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cards/worker.h"
@@ -27,7 +28,7 @@ FoundGpus list_gpus_apart() {
   const Parcel told = worker.ask({});
   FoundGpus found;
   found.why_none = need_string(told.words, "why_none", kGpuWords);
-  for (const Json& gpu : told.words.at("gpus")) {
+  for (const Json& gpu : told.words->at("gpus")) {
     Card card;
     card.index = static_cast<int>(found.cards.size());
     card.name = need_string(gpu, "uuid", kGpuWords);

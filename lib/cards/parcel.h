@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "tensor/tensor.h"
 
 namespace vfm::cards {
@@ -28,9 +28,9 @@ inline constexpr std::uint64_t kMostWords = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostTensors = 1 << 16;
 
 struct Parcel {
-  std::string name;             ///< what is asked for; of an answer empty
-  Json words = Json::object();  ///< numbers and texts, which must be UTF-8
-  std::vector<Tensor> tensors;  ///< on the CPU
+  std::string name;                     ///< what is asked for; of an answer empty
+  HeldJson words = HeldJson::object();  ///< numbers and texts, which must be UTF-8
+  std::vector<Tensor> tensors;          ///< on the CPU
 };
 
 /// Bytes as a tensor [N] of u8, which are copied, and what such a tensor holds, which must outlive

@@ -53,8 +53,8 @@ class PictureService final : public Service {
       : encoder_(std::move(encoder)) {}
 
   Parcel answer(const Parcel& request) override {
-    const Vectors prepared = taken_apart(request.tensors.at(0), request.words.at("sizes"));
-    Parcel answer{"", {{"sizes", Json::array()}}, {}};
+    const Vectors prepared = taken_apart(request.tensors.at(0), request.words->at("sizes"));
+    Parcel answer{"", Json{{"sizes", Json::array()}}, {}};
     answer.tensors.push_back(joined(encoder_->encode_prepared(prepared), answer.words["sizes"]));
     return answer;
   }
@@ -71,9 +71,9 @@ class WorkersPictures final : public models::PictureEncoder {
         together_(here_->together_on(models.device())) {
     // Its weights are not all on the card at once, but as they would be.
     const std::uint64_t weights = 2 * models::HfComponent(folder).weights().bytes();
-    number_ = models.add(kPictures,
-                         {kPictures, {{"compute", dtype_name(compute)}}, {bytes_tensor(folder)}},
-                         static_cast<std::int64_t>(weights) + kPackBytes);
+    number_ = models.add(
+        kPictures, {kPictures, Json{{"compute", dtype_name(compute)}}, {bytes_tensor(folder)}},
+        static_cast<std::int64_t>(weights) + kPackBytes);
   }
 
   int dim() const override { return here_->dim(); }
@@ -88,10 +88,10 @@ class WorkersPictures final : public models::PictureEncoder {
     Vectors all;
     for (std::size_t begin = 0; begin < prepared.size(); begin += together_) {
       const auto pack = prepared.subspan(begin, std::min(together_, prepared.size() - begin));
-      Parcel request{"encode", {{"sizes", Json::array()}}, {}};
+      Parcel request{"encode", Json{{"sizes", Json::array()}}, {}};
       request.tensors.push_back(joined(pack, request.words["sizes"]));
       const Parcel answer = models_.ask(number_, std::move(request));
-      if (answer.tensors.size() != 1 || !answer.words.contains("sizes"))
+      if (answer.tensors.size() != 1 || !answer.words->contains("sizes"))
         fail("{}: no vectors", kPictureWords);
       Vectors made = taken_apart(answer.tensors[0], answer.words["sizes"]);
       const auto whole = [&](const auto& one) { return std::cmp_equal(one.size(), dim()); };

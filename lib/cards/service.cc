@@ -12,6 +12,7 @@
 
 #include "base/channel.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/run_end.h"
 #include "cards/find_cards.h"
@@ -46,7 +47,7 @@ class GpuList final : public Service {
  public:
   Parcel answer(const Parcel&) override {
     Parcel parcel;
-    parcel.words = {{"why_none", why_no_gpu()}, {"gpus", Json::array()}};
+    parcel.words = Json{{"why_none", why_no_gpu()}, {"gpus", Json::array()}};
     for (const GpuFacts& gpu : list_gpus())
       parcel.words["gpus"].push_back(
           {{"name", gpu.name}, {"uuid", gpu.uuid}, {"memory", gpu.memory}});
@@ -111,7 +112,7 @@ class Server {
     const Device device = parse_device(need_string(request.words, "device", kFirstWords));
     if (device == Device::cuda && !why_no_gpu().empty())
       throw GpuError(format("cannot use the GPU: {}", why_no_gpu()));
-    request.words = Json(request.words.at("open"));
+    request.words = Json(request.words->at("open"));
     service_ = found->second(request, device);
     return {};
   }

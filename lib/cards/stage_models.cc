@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cards/find_cards.h"
@@ -19,7 +20,7 @@ constexpr const char* kStageService = "models";
 constexpr const char* kStageWords = "what a worker is asked";
 
 Parcel addressed(std::size_t number, Parcel request) {
-  request.words = {{"number", number}, {"words", std::move(request.words)}};
+  request.words = Json{{"number", number}, {"words", std::move(*request.words)}};
   return request;
 }
 
@@ -29,7 +30,7 @@ class StageService final : public Service {
  public:
   StageService(const Services& parts, const Parcel& open, Device device) {
     auto tensor = open.tensors.begin();
-    for (const Json& one : open.words.at("services")) {
+    for (const Json& one : open.words->at("services")) {
       const std::string name = need_string(one, "service", kStageWords);
       const auto found = parts.find(name);
       if (found == parts.end()) fail("a worker of this program is no '{}'", name);
@@ -46,7 +47,8 @@ class StageService final : public Service {
   Parcel answer(const Parcel& request) override {
     const auto number =
         static_cast<std::size_t>(need_integer(request.words, "number", kStageWords));
-    return services_.at(number)->answer({request.name, request.words.at("words"), request.tensors});
+    return services_.at(number)->answer(
+        {request.name, request.words->at("words"), request.tensors});
   }
 
  private:
@@ -58,7 +60,7 @@ class StageService final : public Service {
 struct StageModels::State {
   std::vector<Card> cards;
   std::string share, stage;
-  Parcel open = {"", {{"services", Json::array()}}, {}};
+  Parcel open = {"", Json{{"services", Json::array()}}, {}};
   std::int64_t memory = 0;
   unsigned beside = 0;
   std::shared_ptr<OrderedFlow> flow = std::make_shared<OrderedFlow>();
@@ -101,7 +103,7 @@ std::size_t StageModels::add(const std::string& service, Parcel open, std::int64
   if (state_->pool) fail("a model is added to workers that are at work");
   Json& services = state_->open.words["services"];
   services.push_back(
-      {{"service", service}, {"words", open.words}, {"tensors", open.tensors.size()}});
+      {{"service", service}, {"words", *open.words}, {"tensors", open.tensors.size()}});
   state_->open.tensors.insert(state_->open.tensors.end(), open.tensors.begin(), open.tensors.end());
   state_->memory += memory;
   return services.size() - 1;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/text_encoder.h"
 
 namespace vfm::cards {
@@ -20,7 +21,7 @@ constexpr std::int64_t kPackTokens = 4096;
 using Embeddings = std::vector<text::TokenEmbeddings>;
 
 Parcel embedding_parcel(const Embeddings& all) {
-  Parcel parcel{"", {{"tokens", Json::array()}}, {}};
+  Parcel parcel{"", Json{{"tokens", Json::array()}}, {}};
   std::int64_t count = 0;
   for (const text::TokenEmbeddings& one : all) {
     parcel.words["tokens"].push_back(one.tokens);
@@ -35,8 +36,8 @@ Parcel embedding_parcel(const Embeddings& all) {
 }
 
 Embeddings embeddings_of(const Parcel& parcel, int dim, std::size_t texts) {
-  const auto tokens = parcel.words.find("tokens");
-  if (parcel.tensors.size() != 1 || tokens == parcel.words.end() || tokens->size() != texts)
+  const auto tokens = parcel.words->find("tokens");
+  if (parcel.tensors.size() != 1 || tokens == parcel.words->end() || tokens->size() != texts)
     fail("{}: other embeddings than those of {} texts", kTextWords, texts);
   const std::span<const float> values = parcel.tensors[0].floats();
   const auto each = static_cast<std::size_t>(dim);

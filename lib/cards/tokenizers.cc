@@ -166,7 +166,7 @@ class WorkersTokenizer final : public models::VideoTokenizer {
 
 Parcel tokenizer_parcel(const TokenizerPlan& plan) {
   if (models::is_cosmos_tokenizer(plan.config.name)) models::inspect_cosmos(plan.config);
-  return {"", {{"tokenizer", plan.config.to_json()}, {"memory", plan.memory}}, {}};
+  return {"", Json{{"tokenizer", plan.config.to_json()}, {"memory", plan.memory}}, {}};
 }
 
 std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device) {
@@ -188,8 +188,8 @@ std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models
 }
 
 TokenizerService::TokenizerService(const Parcel& open, Device device) {
-  const auto config = open.words.find("tokenizer");
-  if (config == open.words.end()) fail("{}: no tokenizer is named", kAsked);
+  const auto config = open.words->find("tokenizer");
+  if (config == open.words->end()) fail("{}: no tokenizer is named", kAsked);
   const std::int64_t memory = need_integer(open.words, "memory", kAsked);
   tokenizer_ = models::make_tokenizer(models::TokenizerConfig::from_json(*config), device,
                                       static_cast<std::uint64_t>(memory));

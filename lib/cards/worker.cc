@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/own_program.h"
 #include "base/run_end.h"
@@ -91,7 +92,7 @@ Worker::Worker(const Card& card, const WorkerPlan& plan)
   try {
     state_->speech = std::thread([from = std::move(hears), name = name_] { pass_on(from, name); });
     Parcel first{plan.service,
-                 {{"device", gpu ? "cuda" : "cpu"},
+                 Json{{"device", gpu ? "cuda" : "cpu"},
                   {"log", static_cast<int>(log_level())},
                   {"open", plan.open.words}},
                  plan.open.tensors};

@@ -5,8 +5,8 @@
 #include <xxhash.h>
 
 #include <CLI/Version.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "vfm_config.h"
 
 namespace vfm::cli {

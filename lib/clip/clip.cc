@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/clip.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -218,7 +219,7 @@ class ClipJob {
       if (!source.path.empty())
         record.update({{"source", source.path}, {"source_hash", source.hash}});
       record["columns"] = {{"clip", record.at("path")}};
-      if (source.record.is_object()) pass_on(source.record, record);
+      if (source.record->is_object()) pass_on(source.record, record);
     }
     outcome.errors = ClipStore::faults(finished, source.path);
     if (outcome.clips == 0 && outcome.errors.empty())
@@ -270,8 +271,8 @@ Json ClipRecipe::json() const {
   if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
   if (smart) j.update({{"encode", "smart"}, {"smart_encoder", smart_encoder}});
   if (stitch && stitch_sound) j["stitch_sound"] = 1;  // by the first rule
-  if (!stitch_model.is_null()) j["stitch_model"] = stitch_model;
-  if (!detector_model.is_null()) j["detector_model"] = detector_model;
+  if (!stitch_model->is_null()) j["stitch_model"] = stitch_model;
+  if (!detector_model->is_null()) j["detector_model"] = detector_model;
   return j;
 }
 

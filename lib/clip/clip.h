@@ -22,7 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "base/slots.h"
 #include "clip/shape.h"
@@ -46,9 +47,9 @@ struct ClipRecipe {
   bool stitch_sound = false;
   /// What the model of ClipOptions::stitch_vectors is, wherever it lies, and the rule by which it
   /// judges: an object with "name" and "hash" among others. Null: shots are stitched by their look.
-  Json stitch_model;
+  HeldJson stitch_model;
   /// What ClipOptions::change_model is, with "name" and "hash"; null but for Detector::transnetv2.
-  Json detector_model;
+  HeldJson detector_model;
   double min_seconds = 0.5;  ///< shorter clips are left out, unless a video is one single shot
   double max_seconds = 60;   ///< longer shots are split; 0: never
   int stream = -1;           ///< container index; -1: the one a player would choose

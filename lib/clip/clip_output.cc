@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/json_members.h"
 #include "clip/names.h"
 

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/rational.h"
 #include "clip/clip.h"
 #include "clip/source.h"
@@ -25,7 +26,7 @@ inline constexpr const char* kNoClip = "no clip: every shot is too short";
 struct Clip {
   Span span;
   std::string mp4;
-  Json facts;                        ///< KEY.json from "stream" on: no key, no source
+  HeldJson facts;                    ///< KEY.json from "stream" on: no key, no source
   const GivenSpan* given = nullptr;  ///< that it was cut by
   bool hdr = false;                  ///< 10 bits, in the source's colours
   bool known = false;                ///< a killed run finished it: no mp4, no facts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/clip_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "clip/store.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/scratch_file.h"
 #include "report/html.h"
 #include "shard/sample.h"

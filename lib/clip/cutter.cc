@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/cutter.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "base/stop.h"
 #include "clip/late_frames.h"
@@ -177,7 +178,7 @@ void ClipCutter::turn(const Boundary& boundary, const media::Frame* next) {
 }
 
 void ClipCutter::leave_out(const Span& span, const std::string& reason) {
-  left_out_.push_back(left_out_json(span, reason));
+  left_out_->push_back(left_out_json(span, reason));
 }
 
 /// Ends the open clip: it is left out if it is too short, or goes to the output in its turn.
@@ -195,8 +196,8 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     media::CopiedVideo copied = ended.clip->copied_from(packets_.get());
     media::AudioTrack audio = sound_of(span);
     ended.audio_codec = audio.codec();
-    ended.left_out = left_out_.size();
-    left_out_.push_back(nullptr);
+    ended.left_out = left_out_->size();
+    left_out_->push_back(nullptr);
     ended.error = errors_.size();
     errors_.emplace_back();
     std::optional<media::Frame> after;  // for proof
@@ -249,7 +250,7 @@ void ClipCutter::hand_over(const Ended& ended) {
   if (!clip->failure().empty()) {
     errors_[error] = fmt::format("the clip from {:.3f} s to {:.3f} s is left out: {}",
                                  span.begin_seconds(), span.end_seconds(), clip->failure());
-    left_out_[left_out] = left_out_json(span, "error");
+    (*left_out_)[left_out] = left_out_json(span, "error");
     return;
   }
   Json facts = clip->facts(audio_codec);
@@ -325,7 +326,7 @@ Json ClipCutter::summary() const {
   if (audio_) j["sound_corrupt"] = sound_corrupt_;
   j["cuts"] = cuts_;
   j["left_out"] = Json::array();
-  for (const Json& span : left_out_)
+  for (const Json& span : *left_out_)
     if (!span.is_null()) j["left_out"].push_back(span);
   j["errors"] = Json::array();
   for (const std::string& error : errors_)

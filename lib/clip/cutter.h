@@ -14,7 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "base/rational.h"
 #include "clip/bars.h"
@@ -106,7 +107,7 @@ class ClipCutter {
   std::shared_ptr<ClipEncoder> clip_;  // that is open
   Boundary begin_;                     // of the clip that is open or comes next
   const GivenSpan* given_ = nullptr;   // of the clip that is open
-  Json cuts_ = Json::array();
+  HeldJson cuts_ = HeldJson::array();
   std::vector<std::string> errors_;
 
  private:
@@ -134,10 +135,10 @@ class ClipCutter {
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-  Json left_out_ = Json::array();      // null and, in errors_, "": a clip that may still fail
-  std::shared_ptr<Lane> lane_;         // of the open clip; null if it is known
-  std::shared_ptr<ClipFrames> again_;  // of the open clip, if its frames wait without pixels
-  std::deque<Ended> ended_;            // that the output has not got yet, in their order
+  HeldJson left_out_ = HeldJson::array();  // null and, in errors_, "": a clip that may still fail
+  std::shared_ptr<Lane> lane_;             // of the open clip; null if it is known
+  std::shared_ptr<ClipFrames> again_;      // of the open clip, if its frames wait without pixels
+  std::deque<Ended> ended_;                // that the output has not got yet, in their order
 };
 
 }  // namespace vfm::clip

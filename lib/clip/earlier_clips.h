@@ -17,7 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "clip/source.h"
 #include "io/first_names.h"
 #include "shard/reader.h"
@@ -42,10 +43,10 @@ class EarlierClips {
  private:
   struct Store {
     std::string name;
-    Json index;
+    HeldJson index;
     std::vector<shard::IndexedReader> shards;
     struct Entry {
-      Json json;
+      HeldJson json;
       std::int64_t first = 0;  // of its clips among those of all shards
     };
     std::unordered_map<std::string, Entry> entries;  // by the hash of the video
@@ -59,7 +60,7 @@ class EarlierClips {
                       const Take& take);
 
   std::string directory_;
-  Json settings_;
+  HeldJson settings_;
   std::mutex mutex_;
   std::optional<io::FirstNames> joined_;  // hash of a video -> the batch that has it
   std::string last_;                      // the batch that was asked last

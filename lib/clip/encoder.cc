@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/encoder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "clip/measures.h"
 

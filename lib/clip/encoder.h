@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/rational.h"
 #include "clip/clip.h"
 #include "clip/shape.h"

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/line_reader.h"
@@ -145,7 +146,7 @@ std::string ClipFiles::notes_of_removal(const Json& index) const {
 void ClipFiles::write_kept() {
   Json sample = std::move(found_.front());
   found_.pop_front();
-  listed_.push_back({{"key", sample.at("key")}, {"files", sample.at("files")}});
+  listed_->push_back({{"key", sample.at("key")}, {"files", sample.at("files")}});
 }
 
 void ClipFiles::write(const shard::Sample& sample) {
@@ -157,7 +158,7 @@ void ClipFiles::write(const shard::Sample& sample) {
   note(entry);
   for (const shard::Member& member : sample.members)
     io::write_file(io::join_path(directory_, sample.key + "." + member.extension), member.data);
-  listed_.push_back(entry);
+  listed_->push_back(entry);
   const Json facts = parse_json(*sample.find("json"), sample.key);
   entry["begin"] = get_integer(facts, "pts_begin").value_or(0);
   entry["end"] = get_integer(facts, "pts_end").value_or(0);

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "clip/store.h"
 #include "io/file.h"
 
@@ -37,8 +39,8 @@ class ClipFiles : public ClipStore {
   void note(const Json& line);
 
   io::File journal_;
-  Json listed_ = Json::array();  // samples that are finished, in order
-  std::deque<Json> found_;       // of the kept ones, as the journal has them
+  HeldJson listed_ = HeldJson::array();  // samples that are finished, in order
+  std::deque<HeldJson> found_;           // of the kept ones, as the journal has them
 };
 
 }  // namespace vfm::clip

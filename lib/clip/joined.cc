@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/joined.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "clip/clip_output.h"
@@ -49,12 +50,14 @@ Json ClipPart::finish(Json summary) {
   return summary_;
 }
 
-void ClipPart::end(const ClipSource& video, Json entry) {
-  if (entry.is_null()) {
-    entry = std::move(summary_);
-    entry["clips"] = places_.size();
-    if (std::string spans = hash_of_spans(video); !spans.empty()) entry["spans"] = std::move(spans);
-  }
+void ClipPart::end(const ClipSource& video) {
+  Json entry = std::move(summary_);
+  entry["clips"] = places_.size();
+  if (std::string spans = hash_of_spans(video); !spans.empty()) entry["spans"] = std::move(spans);
+  end(video, entry);
+}
+
+void ClipPart::end(const ClipSource& video, const Json& entry) {
   parts_.end(video.hash, entry, std::move(places_));
 }
 
@@ -83,7 +86,7 @@ bool Joined::is_of_this(const Json& found) const {
 std::vector<std::size_t> Joined::to_be_tried() const {
   std::vector<std::size_t> places;
   bool any = false;
-  const Json& entries = found_.at("sources");
+  const Json& entries = found_->at("sources");
   for (std::size_t i = 0; i < size(); ++i) {
     if (!entries[i].contains("failed")) continue;
     places.push_back(i);
@@ -98,17 +101,17 @@ std::vector<std::size_t> Joined::to_be_tried() const {
 std::vector<std::size_t> Joined::begin() {
   const std::string parts = ClipParts::path_of(directory_, name_);
   found_ = store_->find_or_hold(force_);
-  if (!found_.is_null()) {
+  if (!found_->is_null()) {
     if (is_of_this(found_) && to_be_tried().empty()) {
       ::unlink(parts.c_str());  // killed right after finishing
       return {};
     }
     // It may be another one by now: of a program that tried the same, and that this one waited for.
     found_ = store_->hold_and_find();
-    if (!found_.is_null() && !is_of_this(found_)) found_ = nullptr;
+    if (!found_->is_null() && !is_of_this(found_)) found_ = Json();
   }
   std::vector<std::size_t> places;
-  if (!found_.is_null()) {
+  if (!found_->is_null()) {
     ::unlink(parts.c_str());
     places = to_be_tried();
     if (places.empty()) {
@@ -117,7 +120,7 @@ std::vector<std::size_t> Joined::begin() {
     }
   }
   parts_.emplace(parts, settings_, !force_);
-  if (!found_.is_null()) return places;
+  if (!found_->is_null()) return places;
   for (std::size_t i = 0; i < size(); ++i)
     if (!parts_->find(sources_[i].hash)) places.push_back(i);
   return places;
@@ -131,7 +134,7 @@ bool Joined::take_earlier(std::size_t place) {
   Json entry = earlier_.find(video, hash_of_spans(video),
                              [&](const shard::Sample& sample) { part.add(sample); });
   if (entry.is_null()) return false;
-  part.end(video, std::move(entry));
+  part.end(video, entry);
   return true;
 }
 
@@ -157,7 +160,7 @@ bool Joined::has_clip(std::size_t place, const std::string& key) const {
 
 /// Whether the videos that an earlier run could not use are as they were then.
 bool Joined::failed_as_before() const {
-  const Json& entries = found_.at("sources");
+  const Json& entries = found_->at("sources");
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto before = get_string(entries[i], "failed");
     const auto now = failed_.find(i);
@@ -173,7 +176,7 @@ bool Joined::failed_as_before() const {
 
 Json Joined::finish() {
   if (!parts_) return found_;
-  if (!found_.is_null() && failed_as_before()) {
+  if (!found_->is_null() && failed_as_before()) {
     parts_->remove();
     parts_.reset();
     store_.reset();  // lets other programs go on

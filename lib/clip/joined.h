@@ -25,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "clip/clip.h"
 #include "clip/earlier_clips.h"
 #include "clip/parts.h"
@@ -41,14 +43,16 @@ class ClipPart : public ClipSink {
   void add_kept() override {}  // there are none: a video that did not end begins anew
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// The video has ended; `entry`: what the json is to say of it, null for what finish() was given.
-  void end(const ClipSource& video, Json entry = nullptr);
+  /// The video has ended; `entry`: what the json is to say of it, instead of what finish() was
+  /// given.
+  void end(const ClipSource& video);
+  void end(const ClipSource& video, const Json& entry);
 
  private:
   ClipParts& parts_;
   std::vector<ClipParts::Place> places_;
   std::set<std::string> keys_;
-  Json summary_;
+  HeldJson summary_;
 };
 
 /// One batch. Thread-safety: begin() and finish() one thread at a time; make() any, of different
@@ -87,11 +91,11 @@ class Joined {
   std::vector<ClipSource> sources_;
   std::string directory_, name_;
   bool force_, readable_;
-  Json settings_;
+  HeldJson settings_;
   EarlierClips& earlier_;
   std::unique_ptr<ClipStore> store_;
   std::optional<ClipParts> parts_;  // while it is made
-  Json found_;                      // that an earlier run finished
+  HeldJson found_;                  // that an earlier run finished
   std::mutex mutex_;                // guards what follows
   std::map<std::size_t, io::Fault> failed_;
   std::map<std::size_t, std::string> equal_keys_;  // of those that failed for that
@@ -120,7 +124,7 @@ class JoinedItems {
 
   ClipItems& items_;
   const ClipOptions& options_;
-  Json settings_;
+  HeldJson settings_;
   See see_;
   EarlierClips earlier_;
   std::shared_ptr<Joined> batch_;

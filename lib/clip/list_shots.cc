@@ -1,6 +1,6 @@
 // The changes of shot of each video, and nothing written.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/rounding.h"

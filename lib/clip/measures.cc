@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/measures.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "base/json.h"
 #include "base/rounding.h"
 
 namespace vfm::clip {

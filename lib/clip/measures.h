@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "clip/bars.h"
 #include "curate/clip_meter.h"
 #include "media/decoder.h"

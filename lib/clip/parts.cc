@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "io/packed.h"

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/file.h"
 #include "shard/sample.h"
 

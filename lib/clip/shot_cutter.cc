@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/shot_cutter.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "clip/shot_lists.h"
 
@@ -68,7 +69,7 @@ void ShotCutter::take_changes() {
   for (const curate::ShotChange& change : finder_.take()) {
     // A fade-in at the very start parts no shots.
     if (change.end > 0)
-      cuts_.push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
+      cuts_->push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
     changes_.push_back(change);
   }
 }
@@ -114,7 +115,7 @@ std::optional<Join> ShotCutter::stitches(const curate::ShotChange& change, std::
   if (!before || !after) return std::nullopt;
   const Join join = sound_.judge(likeness_of(*before, *after), recipe.stitch_threshold,
                                  {shot_begin_, end, after->frame.pts});
-  if (recipe.stitch_sound && !std::isnan(join.likeness)) cuts_.at(change_).update(join.json());
+  if (recipe.stitch_sound && !std::isnan(join.likeness)) cuts_->at(change_).update(join.json());
   return join.joins() ? std::optional(join) : std::nullopt;
 }
 
@@ -138,7 +139,7 @@ double ShotCutter::model_likeness(const Seen& before, const Seen& after) {
   if (std::isnan(likeness))
     note_once("shots are not stitched where the vectors of --stitch-model are no numbers");
   else
-    cuts_.at(change_)["likeness"] = six_digits(likeness);
+    cuts_->at(change_)["likeness"] = six_digits(likeness);
   return likeness;
 }
 

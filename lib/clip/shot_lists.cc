@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/shot_lists.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/rounding.h"
 #include "io/file.h"

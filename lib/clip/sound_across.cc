@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "curate/sound_continuity.h"
 #include "curate/stitch.h"

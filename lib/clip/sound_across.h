@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "clip/clip.h"
 #include "media/decoder.h"
 #include "media/sound_samples.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/source.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 
 namespace vfm::clip {
@@ -160,7 +161,7 @@ bool ClipItems::is_small(const ClipItem& item) {
   if (item.kind != ClipItem::Kind::video || !join_after_) return false;
   const ClipSource& source = item.sources[0];
   return ++videos_ > *join_after_ && source.bytes <= batch_bytes_ / kSmallPart &&
-         !io::is_url(source.path) && source.record.size() == 2;
+         !io::is_url(source.path) && source.record->size() == 2;
 }
 
 /// Puts a small video into the batch. True: `item` is a batch that is complete now.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/held_json.h"
 #include "clip/spans.h"
 #include "io/first_names.h"
 #include "io/hash_ledger.h"
@@ -22,7 +23,7 @@ namespace vfm::clip {
 struct ClipSource {
   std::string path;
   std::string hash;  ///< XXH3-128 of its contents; of its name for a URL
-  Json record;       ///< as it came
+  HeldJson record;   ///< as it came
   std::uint64_t bytes = 0;
   const std::vector<GivenSpan>* spans = nullptr;  ///< where spans are given
 };
@@ -33,9 +34,9 @@ struct ClipItem {
   Kind kind = Kind::video;
   /// One; many for images, and for joined: small videos; none of what was not read.
   std::vector<ClipSource> sources;
-  std::string input, message;       ///< of duplicate and bad: the input, and what to report
-  Cause cause = Cause::other;       ///< of bad
-  bool unread = false;              ///< of duplicate: what is in it is not known
+  std::string input, message;  ///< of duplicate and bad: the input, and what to report
+  Cause cause = Cause::other;  ///< of bad
+  bool unread = false;         ///< of duplicate: what is in it is not known
 };
 
 /// The first part of the names of all that a video or a batch of pictures gives: 16 digits of a

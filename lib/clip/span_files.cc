@@ -1,6 +1,6 @@
 // The formats that spans come in: JSON Lines, CSV, edit lists.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "clip/spans.h"
 #include "io/file.h"
 #include "io/line_reader.h"

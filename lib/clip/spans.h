@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "base/rational.h"
 #include "io/error_log.h"
 
@@ -45,9 +45,9 @@ struct SpanTime {
 
 struct GivenSpan {
   SpanTime begin, end;
-  Json fields = Json::object();  ///< of the record, beside source and times
-  std::string where;             ///< "line 3 of 'spans.csv'"
-  std::string text() const;      ///< everything that decides the clip, for comparison
+  HeldJson fields = HeldJson::object();  ///< of the record, beside source and times
+  std::string where;                     ///< "line 3 of 'spans.csv'"
+  std::string text() const;              ///< everything that decides the clip, for comparison
 };
 
 /// "1.5", "90.25", "00:01:30.250", "01:30" are seconds; "00:01:30:06" is a timecode with frames,

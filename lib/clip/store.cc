@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/store.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "clip/files.h"
 #include "clip/parts.h"

@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "clip/source.h"
 #include "io/error_log.h"
 #include "shard/receipt.h"
@@ -105,7 +106,7 @@ class ClipStore : public ClipSink {
   static std::string temporary_of(const std::string& path);
 
   std::string directory_, name_;
-  Json settings_;
+  HeldJson settings_;
   std::int64_t samples_ = 0;
 
  private:

@@ -1,6 +1,6 @@
 // Which of many sources show the same, before time is spent on them.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/rounding.h"

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
-#include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "columns/caption_queue.h"
@@ -153,7 +153,7 @@ class Captioner {
       return txt ? std::optional(text::clean_line(text::to_utf8(*txt))) : std::nullopt;
     }
     if (const auto name = field_of(source)) {
-      for (const Json* place : {&facts, &record_.json}) {
+      for (const Json* place : {&facts, &*record_.json}) {
         const Json* value = find_field(*place, *name);
         if (value == nullptr) continue;
         return text::caption_of_span(text::captions_of_json(*value, "'" + *name + "'"), begin, end);
@@ -178,9 +178,9 @@ class Captioner {
                      sample.key, *seeing_.model, options_.model, options_.hardware);
     measured_ = std::move(caption.facts);
     by_model_ = {{"caption_model", seeing_.config}};
-    if (!caption.windows.is_null()) by_model_["caption_windows"] = std::move(caption.windows);
+    if (!caption.windows->is_null()) by_model_["caption_windows"] = std::move(caption.windows);
     if (caption.cut) by_model_["caption_cut"] = true;
-    if (!caption.written.is_null()) by_model_[kWrittenField] = std::move(caption.written);
+    if (!caption.written->is_null()) by_model_[kWrittenField] = std::move(caption.written);
     by_model_.update(caption.also);
     for (std::string& fault : caption.faults)
       notes_.errors.push_back({name_of(sample), std::move(fault)});
@@ -253,8 +253,8 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
 /// What is told of a sample or file, behind what was told before it; counts are added.
 void add_notes(ColumnNotes& to, ColumnNotes& from) {
   to.errors.insert(to.errors.end(), from.errors.begin(), from.errors.end());
-  to.inputs.update(from.inputs);
-  for (const auto& [name, value] : from.of_record.items()) {
+  to.inputs->update(from.inputs);
+  for (const auto& [name, value] : from.of_record->items()) {
     Json& sum = to.of_record[name];
     if (sum.is_number_integer() && value.is_number_integer())
       sum = sum.get<std::int64_t>() + value.get<std::int64_t>();
@@ -389,8 +389,8 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.done = [&](const io::Record& record) {
     report.add(record);
     // The column is durable. Where clips failed, what was paid for stays for the next run.
-    const auto usage = record.json.find("caption_usage");
-    const bool whole = usage != record.json.end() && usage->value("failed", 1) == 0;
+    const auto usage = record.json->find("caption_usage");
+    const bool whole = usage != record.json->end() && usage->value("failed", 1) == 0;
     if (server && whole) PaidAnswers::remove(answers_path(options, record));
   };
   job.ended = [&](const std::string& broken_off) { report.write(broken_off); };

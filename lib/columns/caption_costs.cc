@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "base/units.h"
 #include "tensor/program_memory.h"

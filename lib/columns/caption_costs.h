@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/vlm/caption_model.h"
 
 namespace vfm::columns {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "curate/look.h"
 

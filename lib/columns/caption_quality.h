@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "text/text_checks.h"
 
 namespace vfm::columns {

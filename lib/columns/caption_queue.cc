@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "shard/columns.h"
 #include "text/unicode.h"
@@ -32,7 +33,7 @@ CaptionQueue::CaptionQueue(const CaptionOptions& options, Endpoint* endpoint,
 
 void count_cut(ColumnNotes& notes, std::int64_t texts) {
   if (texts > 0)
-    notes.of_record["caption_cut"] = notes.of_record.value("caption_cut", std::int64_t{0}) + texts;
+    notes.of_record["caption_cut"] = notes.of_record->value("caption_cut", std::int64_t{0}) + texts;
 }
 
 CaptionQueue::Asked CaptionQueue::ask(const std::string& name, std::string request) {
@@ -89,8 +90,8 @@ void CaptionQueue::write_first() {
     for (std::size_t i = 1; i < one.asked.size(); ++i)
       take_further(one, options_.endpoint.also.list[i - 1], one.asked[i]);
     // Nothing that it said is there.
-    if (one.caption.source == "none" && one.caption.by_model.size() == 1)
-      one.caption.by_model.clear();
+    if (one.caption.source == "none" && one.caption.by_model->size() == 1)
+      one.caption.by_model->clear();
   }
   any_text_ = any_text_ || !one.caption.text.empty();
   Json json = {{"caption", one.caption.text}, {"caption_source", one.caption.source}};
@@ -138,7 +139,7 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
     for (int n = 1;; ++n) {
       const EndpointAnswer answer = wait_for(asked);
       AnswerValue said = value_of_answer(question, answer.text, also.keep_empty);
-      if (endpoint_->has_secret(said)) said = {nullptr, "it repeats the server's key"};
+      if (endpoint_->has_secret(said)) said = {Json(), "it repeats the server's key"};
       if (said.fault.empty() || n == tries) {
         if (answer.cut) json["caption_also_cut"].push_back(question.name);
         if (!said.fault.empty()) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "base/progress.h"
 #include "columns/caption.h"
 #include "columns/column_job.h"
@@ -26,8 +26,8 @@ namespace vfm::columns {
 struct Caption {
   std::string text;
   std::string source;
-  Json facts = Json::object();     ///< measured on the way, where the sample's json lacks them
-  Json by_model = Json::object();  ///< "caption_model" and what goes with it
+  HeldJson facts = HeldJson::object();  ///< measured on the way, where the sample's json lacks them
+  HeldJson by_model = HeldJson::object();  ///< "caption_model" and what goes with it
   /// What the endpoint is still to be asked, as Endpoint::requests() has it; empty: nothing.
   std::vector<std::string> requests = {};
 };

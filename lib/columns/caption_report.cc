@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "columns/glimpse.h"
 #include "media/decoder.h"
@@ -54,7 +55,7 @@ void CaptionReport::add(const io::Record& record) {
   if (path_.empty()) return;
   if (of_.empty()) of_ = io::dir_name(record.path());
   cut_ += get_integer(record.json, "caption_cut").value_or(0);
-  shard::JoinedReader captions({record.json.at("columns").at("caption").get<std::string>()});
+  shard::JoinedReader captions({record.json->at("columns").at("caption").get<std::string>()});
   shard::Sample sample;
   while (captions.next(sample)) {
     const std::string* json = sample.find("json");

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/rounding.h"
 
 namespace vfm::columns {

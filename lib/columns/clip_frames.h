@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "media/decoder.h"
 #include "media/hardware.h"
 #include "media/scaler.h"

@@ -9,6 +9,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/rounding.h"
 #include "columns/file_query.h"

@@ -17,7 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "columns/clip_vector.h"
 #include "columns/model_place.h"
 #include "models/encoder/aesthetic_head.h"
@@ -74,7 +75,7 @@ class ClipScores {
   std::unique_ptr<text::Encoder> texts_;
   std::vector<Concept> concepts_;
   std::vector<std::vector<float>> prompts_;  // of the concepts, of length 1
-  Json config_ = Json::object();
+  HeldJson config_ = HeldJson::object();
 };
 
 }  // namespace vfm::columns

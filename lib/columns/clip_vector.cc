@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/json.h"
 #include "columns/clip_frames.h"
 #include "media/scaler.h"
 

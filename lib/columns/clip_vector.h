@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "media/hardware.h"
 #include "models/encoder/picture_encoder.h"
 #include "shard/sample.h"
@@ -30,7 +31,7 @@ inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 /// can be decoded. `facts` as take_frames() returns them, and what it throws.
 struct PreparedClip {
   std::vector<std::vector<float>> frames;
-  Json facts = Json::object();
+  HeldJson facts = HeldJson::object();
 };
 PreparedClip prepare_clip(const shard::Member& member, const std::string& where, const Json& known,
                           const models::PictureEncoder& encoder, int count,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/json.h"
 #include "base/rounding.h"
 #include "columns/clip_frames.h"
 #include "media/scaler.h"

@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "columns/clip_vector.h"
 #include "media/hardware.h"
 #include "models/encoder/picture_encoder.h"
@@ -37,7 +38,7 @@ struct WindowFrame {
 std::vector<WindowFrame> plan_window_frames(std::int64_t frames, std::int64_t windows, int count);
 
 struct WindowedClip {
-  Json facts;                  ///< as take_frames() returns them
+  HeldJson facts;              ///< as take_frames() returns them
   std::vector<double> begins;  ///< of each window, in seconds from the clip's first frame
 };
 

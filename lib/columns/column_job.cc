@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -111,7 +112,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   notes["errors"] = io::to_json(found.errors);
   if (Json limits = shard::limits_of_errors(found.errors); !limits.is_null())
     notes["error_limits"] = std::move(limits);
-  if (!found.of_record.empty()) notes["of_record"] = found.of_record;
+  if (!found.of_record->empty()) notes["of_record"] = found.of_record;
   receipt.write(dump_json_pretty(notes));
   log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),
            found.errors.size(), watch.text());
@@ -148,12 +149,12 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     for (io::Fault& fault : io::parse_faults(notes.at("errors")))
       out.errors.push_back(std::move(fault));
     Json columns = std::move(record.json["columns"]);
-    record.json.erase("columns");
+    record.json->erase("columns");
     columns[job.column] = item.column_path;
     for (const std::string& name : job.record_fields)
-      record.json.erase(name);
+      record.json->erase(name);
     const auto add = [&](const char* name, const Json& value) {
-      if (!record.json.contains(name)) record.json[name] = value;
+      if (!record.json->contains(name)) record.json[name] = value;
     };
     add("samples", notes.at("record").at("samples"));
     if (sources[0].at("path") == path) {
@@ -226,7 +227,7 @@ bool unanswered(const io::Fault& fault) {
 std::vector<std::string> tars_without(const io::Record& record,
                                       std::initializer_list<std::string_view> columns) {
   std::vector<std::string> tars;
-  for (const auto& [name, path] : record.json.at("columns").items())
+  for (const auto& [name, path] : record.json->at("columns").items())
     if (std::find(columns.begin(), columns.end(), name) == columns.end() &&
         std::find(tars.begin(), tars.end(), path) == tars.end())
       tars.push_back(path.get<std::string>());

@@ -14,7 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "base/slots.h"
 #include "io/error_log.h"
@@ -28,9 +29,9 @@ namespace vfm::columns {
 struct ColumnNotes {
   std::vector<io::Fault> errors;
   /// Files read that are no tars of the shard: path -> XXH3-128, or null if there was none.
-  Json inputs = Json::object();
+  HeldJson inputs = HeldJson::object();
   /// Put into the shard's record, and kept with the column.
-  Json of_record = Json::object();
+  HeldJson of_record = HeldJson::object();
 };
 
 struct ColumnJob {

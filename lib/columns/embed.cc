@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "columns/clip_scores.h"
 #include "columns/clip_vector.h"

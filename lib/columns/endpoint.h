@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "columns/endpoint_answer.h"
 #include "columns/questions.h"
 #include "media/hardware.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "columns/clip_frames.h"
 #include "columns/endpoint.h"
 #include "media/picture_file.h"

@@ -6,6 +6,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/slots.h"
 #include "columns/clip_vector.h"
 #include "columns/glimpse.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "columns/search.h"
 #include "media/hardware.h"
 #include "text/encoder.h"

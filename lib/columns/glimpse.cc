@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/glimpse.h"
 
+#include "base/json.h"
 #include "columns/clip_frames.h"
 #include "media/scaler.h"
 

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "curate/glimpse.h"
 #include "media/hardware.h"
 #include "shard/sample.h"
@@ -16,7 +17,7 @@ namespace vfm::columns {
 /// of a video "seconds", "fps" and "frames", all of them counted.
 struct Seen {
   curate::Glimpse glimpse;
-  Json facts = Json::object();
+  HeldJson facts = HeldJson::object();
 };
 /// Throws Error, naming `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `known` is
 /// the sample's json. `hardware` decodes it, with the same result; null: software.

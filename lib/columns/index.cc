@@ -13,6 +13,7 @@
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -94,7 +95,7 @@ void IndexBuild::read_input() {
       shard::complete_shard(*record);
       Task task;
       task.shard.path = record->path();
-      task.shard.columns = record->json.at("columns");
+      task.shard.columns = record->json->at("columns");
       task.shard.tar = vectors_tar(*record);
       if (named_.insert(one_name(task.shard.tar)).second) tasks_.push_back(std::move(task));
     } catch (const Error& error) {

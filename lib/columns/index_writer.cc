@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "curate/inverted_file.h"
 

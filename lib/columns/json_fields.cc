@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/json.h"
+
 namespace vfm::columns {
 namespace {
 

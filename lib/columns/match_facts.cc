@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "columns/column_job.h"
 #include "columns/stored_vectors.h"
@@ -47,7 +48,7 @@ std::optional<shard::Sample> sample_of(const std::string& tar, const std::string
 }  // namespace
 
 std::vector<std::string> searched_tars(const io::Record& record) {
-  const Json& columns = record.json.at("columns");
+  const Json& columns = record.json->at("columns");
   return columns.contains("embed") ? tars_without(record, {"clip"}) : io::column_tars(record);
 }
 
@@ -117,7 +118,7 @@ Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
     if (kind == VectorKind::video) add_window(line, *sample, facts, query);
   }
   add_facts(line, facts);
-  const Json& columns = record.json.at("columns");
+  const Json& columns = record.json->at("columns");
   add_clip_facts(line, key, get_string(columns, "clip").value_or(record.path()), row);
   return line;
 }

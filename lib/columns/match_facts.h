@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "columns/stored_vectors.h"
 #include "io/manifest.h"
 #include "shard/reader.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "columns/caption_costs.h"
 #include "columns/clip_frames.h"
@@ -145,7 +146,7 @@ class WindowTaker final : public FrameTaker {
                  answer.cut};
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) throw;
-      further = {{nullptr, question_fault(question, error.what(), 1)}};
+      further = {{Json(), question_fault(question, error.what(), 1)}};
       return true;
     }
     if (further.said.fault.empty()) return true;
@@ -169,7 +170,7 @@ class WindowTaker final : public FrameTaker {
         }
         if (!one.said.fault.empty()) caption.faults.push_back(one.said.fault);
         if (one.said.fault.empty()) parts[i][question.field()] = one.said.value;
-        values.push_back(one.said.fault.empty() ? one.said.value : Json());
+        values.push_back(one.said.fault.empty() ? *one.said.value : Json());
       }
       Json whole = question.schema ? of_windows(values) : joined(values);
       if (!whole.is_null()) caption.also[question.field()] = std::move(whole);

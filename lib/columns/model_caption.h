@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "cards/stage_models.h"
 #include "columns/model_place.h"
 #include "columns/questions.h"
@@ -68,13 +69,15 @@ struct ModelCaption {
   /// Of several windows {"start", "end", "caption"}, in seconds from the clip's begin, and "cut"
   /// where a text reached its most tokens; else null. With the fields of further questions, and
   /// "also_cut", the names of those whose answers did.
-  Json windows;
-  bool cut = false;            ///< the text of the only window reached its most tokens
-  Json also = Json::object();  ///< fields of further questions; of one window "caption_also_cut"
+  HeldJson windows;
+  bool cut = false;  ///< the text of the only window reached its most tokens
+  HeldJson also =
+      HeldJson::object();  ///< fields of further questions; of one window "caption_also_cut"
   std::vector<std::string> faults;  ///< of further questions
   std::int64_t cuts = 0;            ///< texts that reached their most tokens, of any question
-  Json written;  ///< written_json() where one window's text is all, and tokens are kept; else null
-  Json facts = Json::object();  ///< as take_frames() returns them
+  HeldJson
+      written;  ///< written_json() where one window's text is all, and tokens are kept; else null
+  HeldJson facts = HeldJson::object();  ///< as take_frames() returns them
 };
 
 /// Of a sample's member. `key` is the sample's. Throws Error, naming `where`, for a clip that

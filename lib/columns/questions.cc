@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 
 namespace vfm::columns {
@@ -124,16 +125,16 @@ Json Questions::to_json(double temperature) const {
 
 AnswerValue value_of_answer(const Question& question, const std::string& line, bool keep_empty) {
   if (!question.schema) {
-    if (line.empty() && !keep_empty) return {nullptr, "it is empty"};
-    return {line};
+    if (line.empty() && !keep_empty) return {Json(), "it is empty"};
+    return {Json(line)};
   }
   try {
     Json value = text::parse_answer(line);
     std::string why = question.schema->misfit(value);
-    if (!why.empty()) return {nullptr, std::move(why)};
+    if (!why.empty()) return {Json(), std::move(why)};
     return {std::move(value)};
   } catch (const Error& error) {
-    return {nullptr, error.what()};
+    return {Json(), error.what()};
   }
 }
 

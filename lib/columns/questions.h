@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "text/json_schema.h"
 
 namespace vfm::columns {
@@ -49,7 +50,7 @@ std::string read_prompt_file(const std::string& path);
 
 /// What an answer says, a line as text::clean_line() makes it.
 struct AnswerValue {
-  Json value;
+  HeldJson value;
   std::string fault = {};  ///< why it is none
 };
 AnswerValue value_of_answer(const Question& question, const std::string& line, bool keep_empty);

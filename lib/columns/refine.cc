@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/unicode.h"
 
 namespace vfm::columns {

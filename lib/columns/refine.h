@@ -11,7 +11,8 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "columns/caption_queue.h"
 #include "columns/column_job.h"
 #include "columns/model_caption.h"
@@ -35,7 +36,7 @@ class Refiner {
   models::TextModel model_;
   std::string prompt_;
   models::AnswerRule rule_;
-  Json config_;
+  HeldJson config_;
 };
 
 }  // namespace vfm::columns

@@ -8,6 +8,7 @@
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "columns/caption_quality.h"
 #include "columns/clip_scores.h"

@@ -2,6 +2,7 @@
 #include "columns/score_costs.h"
 
 #include "base/format.h"
+#include "base/json.h"
 #include "base/rounding.h"
 
 namespace vfm::columns {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::columns {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "columns/clip_frames.h"
 #include "columns/clip_vector.h"
 #include "media/scaler.h"

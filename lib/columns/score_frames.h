@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "columns/model_caption.h"
 #include "media/hardware.h"
 #include "models/encoder/picture_encoder.h"

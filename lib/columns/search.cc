@@ -11,6 +11,7 @@
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
@@ -144,7 +145,7 @@ class Searcher {
       shard::JoinedReader reader(searched_tars(record), limits_);
       shard::Sample sample;
       std::size_t without = 0;
-      const auto& columns = record.json.at("columns");
+      const auto& columns = record.json->at("columns");
       const std::string base = get_string(columns, "clip").value_or(path);
       for (std::int64_t row = 0; reader.next(sample); ++row) {
         check_stop();

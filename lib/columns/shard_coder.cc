@@ -3,6 +3,7 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "columns/index_writer.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_json.h"
 #include "columns/vector_index.h"
 #include "curate/inverted_file.h"
 #include "io/error_log.h"
@@ -38,7 +39,7 @@ class ShardCoder {
   const IndexModel& model_;
   const curate::InvertedFile& inverted_;
   shard::ReadLimits limits_;
-  Json identity_;
+  HeldJson identity_;
 };
 
 }  // namespace vfm::columns

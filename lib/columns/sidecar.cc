@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "io/file.h"
@@ -47,7 +48,7 @@ std::string sidecar_path(const std::string& source, const std::string& kind) {
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders) {
   Json places = {{"folders", folders}};
   for (const char* name : {"source", "source_hash", "sources", "source_hashes"})
-    if (const auto found = record.json.find(name); found != record.json.end())
+    if (const auto found = record.json->find(name); found != record.json->end())
       places[name] = *found;
   return places;
 }
@@ -56,15 +57,15 @@ Sidecars::Sidecars(ColumnNotes& notes, const io::Record& record,
                    const std::vector<std::string>& folders)
     : notes_(notes), shard_(record.path()) {
   const auto list = [&](const char* name) {
-    const auto found = record.json.find(name);
-    return found != record.json.end() && found->is_array() ? *found : Json::array();
+    const auto found = record.json->find(name);
+    return found != record.json->end() && found->is_array() ? *found : Json::array();
   };
   const auto name = [&](const Json& source, const Json& hash) {
     if (!source.is_string()) return;
     named_.insert(source.get<std::string>());
     if (hash.is_string()) called_[hash.get<std::string>()] = source.get<std::string>();
   };
-  name(record.json.value("source", Json()), record.json.value("source_hash", Json()));
+  name(record.json->value("source", Json()), record.json->value("source_hash", Json()));
   const Json sources = list("sources"), hashes = list("source_hashes");
   for (std::size_t i = 0; i < sources.size(); ++i)
     name(sources[i], hashes.size() == sources.size() ? hashes[i] : Json());

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "columns/column_job.h"
 #include "text/captions.h"
 

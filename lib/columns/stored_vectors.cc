@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "curate/look.h"
 #include "io/file.h"
@@ -32,7 +33,7 @@ const char* to_string(VectorKind kind) {
 }
 
 std::string vectors_tar(const io::Record& record) {
-  return get_string(record.json.at("columns"), "embed").value_or(record.path());
+  return get_string(record.json->at("columns"), "embed").value_or(record.path());
 }
 
 StoredVectors::StoredVectors(const std::string& tar, VectorKind kind,
@@ -54,13 +55,13 @@ bool StoredVectors::read(std::int64_t row, StoredVector& out) {
   out.at = member->offset + header.data_offset;
   out.values = io::npy_floats(member->data, what);
   const std::string_view json = sample.find("json");
-  out.encoder = nullptr;
+  out.encoder = Json();
   if (json.data()) {
     const Json facts = parse_json(json, what);
     if (const auto found = facts.find(kind + "_encoder"); found != facts.end())
       out.encoder = *found;
   }
-  if (out.encoder.is_null()) {
+  if (out.encoder->is_null()) {
     if (kind_ == VectorKind::text) fail("{}: its json has no 'text_encoder'", what);
     out.encoder = curate::look_config();
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
 
@@ -30,7 +30,7 @@ shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& 
 struct StoredVector {
   std::uint64_t at = 0;  ///< where its numbers begin in the tar: halves, little-endian
   std::vector<float> values;
-  Json encoder;
+  HeldJson encoder;
 };
 
 class StoredVectors {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 namespace vfm::columns {
 namespace {
@@ -43,7 +44,7 @@ IndexedShard parse_shard(const Json& json, std::uint64_t first) {
   shard.path = need_string(json, "path", "a shard");
   shard.tar = need_string(json, "vectors", "a shard");
   shard.columns = json.at("columns");
-  for (const auto& [name, path] : shard.columns.items())
+  for (const auto& [name, path] : shard.columns->items())
     if (!path.is_string()) fail("column '{}' is no path", name);
   for (const Json& file : json.at("files"))
     shard.files.push_back({need_string(file, "path", "a file"),
@@ -64,7 +65,7 @@ FileState file_state(const std::string& path) {
 }
 
 io::Record IndexedShard::record() const {
-  return {"shard", {{"kind", "shard"}, {"path", path}, {"columns", columns}}, "'" + path + "'"};
+  return {"shard", Json{{"kind", "shard"}, {"path", path}, {"columns", columns}}, "'" + path + "'"};
 }
 
 std::string IndexedShard::changed() const {

@@ -29,7 +29,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "columns/stored_vectors.h"
 #include "curate/inverted_file.h"
 #include "io/file.h"
@@ -48,7 +49,7 @@ FileState file_state(const std::string& path);
 
 struct IndexedShard {
   std::string path;  ///< of its record
-  Json columns;      ///< of its record
+  HeldJson columns;  ///< of its record
   std::string tar;   ///< with the vectors
   std::vector<FileState> files;
   std::uint64_t first = 0, rows = 0;  ///< its rows in the index
@@ -62,7 +63,7 @@ struct IndexedShard {
 /// What all lists and codes of an index were made by.
 struct IndexModel {
   VectorKind kind = VectorKind::video;
-  Json encoder;  ///< as the first shard's samples have it
+  HeldJson encoder;  ///< as the first shard's samples have it
   std::uint64_t dim = 0, lists = 0;
   std::uint64_t trained = 0;  ///< vectors that there were when it was made
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/json.h"
 #include "base/rounding.h"
 #include "text/unicode.h"
 

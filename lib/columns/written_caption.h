@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/vlm/caption_model.h"
 
 namespace vfm::columns {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curate/describe.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
+#include "base/json.h"
 #include "curate/camera.h"
 
 namespace vfm::curate {

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <span>
 
+#include "base/json.h"
+
 namespace vfm::curate {
 namespace {
 

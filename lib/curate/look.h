@@ -16,7 +16,7 @@
 
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "curate/glimpse.h"
 
 namespace vfm::curate {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "shard/dataset_meta.h"
 #include "shard/finished_dataset.h"
@@ -142,7 +143,7 @@ ClipSet::ClipSet(const std::string& directory, const std::string& split, const C
   for (const auto& [name, record] : shard::planned_shards(directory)) {
     if (!is_of_split(record, split)) continue;
     if (listing.facts && !facts) facts.emplace(directory);
-    shards.push_back({{"path", name}, {"xxh3", record.json.value("xxh3", Json())}});
+    shards.push_back({{"path", name}, {"xxh3", record.json->value("xxh3", Json())}});
     try {
       state_->add_shard(record.path(), listing, facts ? &*facts : nullptr);
     } catch (const Error& error) {

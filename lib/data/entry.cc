@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace vfm::data {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "base/name_table.h"
 #include "base/stop.h"
 #include "io/file.h"

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/sample_index.h"
 #include "io/atomic_file.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/interleaving.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <numeric>
 #include <queue>

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/index_file.h"
 #include "io/file.h"
 #include "io/npy.h"

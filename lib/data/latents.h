@@ -20,7 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "data/entry.h"
 #include "data/sample_index.h"
 
@@ -35,7 +36,7 @@ struct LatentSample {
   std::vector<float> latent;        ///< (C, T, H, W); empty if discrete
   std::vector<std::int32_t> codes;  ///< (T, H, W), below vocabulary(); empty if continuous
   std::vector<float> text;          ///< (tokens, dim)
-  Json meta;                        ///< KEY.json
+  HeldJson meta;                    ///< KEY.json
   std::int64_t bytes = 0;           ///< that it takes in its tar
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/xxh3.h"
 
 namespace vfm::data {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/json_fwd.h"
 #include "data/entry.h"
 
 namespace vfm::data {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/npy.h"
 #include "shard/sample.h"
 
@@ -38,7 +39,7 @@ SampleText sample_text(const shard::Sample& sample, const Json& meta, const std:
                      : Json{{"name", "unknown"}, {"dim", text.width}};
   if (get_integer(text.encoder, "dim") != text.width)
     fail("{} is {} wide, its text encoder {}", what, text.width,
-         text.encoder.value("dim", Json()).dump());
+         text.encoder->value("dim", Json()).dump());
   if (header.dtype == "<f2") {
     text.npy = *bytes;
   } else {

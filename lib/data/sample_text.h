@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::shard {
 struct Sample;
@@ -23,7 +24,7 @@ struct SampleText {
   int tokens = 0, width = 0;
   std::string npy;            ///< '<f2', tokens x width
   std::vector<float> values;  ///< the same numbers
-  Json encoder;               ///< what made it; null without an embedding
+  HeldJson encoder;           ///< what made it; null without an embedding
   std::string caption;        ///< of which there is no embedding
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/philox.h"
 #include "curate/clusters.h"

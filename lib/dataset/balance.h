@@ -23,7 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/slots.h"
 #include "dataset/balance_options.h"
 #include "dataset/item_store.h"
@@ -51,7 +52,7 @@ struct Balanced {
   BalanceRule rule;
   std::uint64_t values = 0, samples = 0, left_out = 0;  ///< `left_out`: by this rule
   std::vector<Value> largest;  ///< the most samples first; a bounded number
-  Json by;                     ///< the encoder of vectors
+  HeldJson by;                 ///< the encoder of vectors
 
   Json json() const;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dataset/write.h"
 #include "io/atomic_file.h"
 #include "io/file.h"

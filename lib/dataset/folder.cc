@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"

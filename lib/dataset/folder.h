@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "dataset/plan.h"
 
 namespace vfm::dataset {

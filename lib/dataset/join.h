@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "shard/sample.h"
 
 namespace vfm::dataset {
@@ -19,7 +19,7 @@ MediaKind media_kind(std::string_view extension);
 struct JoinedSample {
   std::string key;
   /// The "json" members, merged; has "key", "media" and "bytes", and of media "media_xxh3".
-  Json meta;
+  HeldJson meta;
   std::string
       media;  ///< extension of the member the sample is about: a video, else an image, else any
   /// All members but "json", media first, in the order of vfm-shard(5). Views into the columns.

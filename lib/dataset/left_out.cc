@@ -2,6 +2,7 @@
 #include "dataset/left_out.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/packed.h"
 
 namespace vfm::dataset {

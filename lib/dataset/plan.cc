@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/philox.h"
 #include "dataset/bins.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dataset/balance.h"
 #include "dataset/duplicates.h"
 #include "dataset/known_sources.h"

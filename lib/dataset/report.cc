@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <deque>
 #include <map>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "dataset/sample_reader.h"
 #include "dataset/shown_cards.h"

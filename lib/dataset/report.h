@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dataset/plan.h"
 
 namespace vfm::dataset {

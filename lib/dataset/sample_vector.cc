@@ -6,6 +6,7 @@
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "io/npy.h"
 
@@ -46,8 +47,8 @@ SampleVector sample_vector(const JoinedSample& sample, std::string_view member) 
     vector.values = mean_of_rows(vector.values, static_cast<std::size_t>(header.shape[1]));
   if (vector.values.empty()) return vector;
   const std::string name(member.substr(0, member.size() - kEnding.size()));
-  const auto encoder = sample.meta.find(name + "_encoder");
-  if (encoder != sample.meta.end()) vector.by = dump_json(encoder_identity(*encoder));
+  const auto encoder = sample.meta->find(name + "_encoder");
+  if (encoder != sample.meta->end()) vector.by = dump_json(encoder_identity(*encoder));
   vector.encoder = random_key(fmt::format("{} {}", vector.values.size(), vector.by));
   return vector;
 }

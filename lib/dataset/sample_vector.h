@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dataset/join.h"
 
 namespace vfm::dataset {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "curate/binning.h"
@@ -164,7 +165,7 @@ class ShardScanner {
     JoinedSample sample = join_sample(parts);
     shard::say_dotted_media(scanned_.input.name, parts.front()->key, sample.media);
     if (options_.rekey) rekey(sample);
-    for (const auto& field : sample.meta.items())
+    for (const auto& field : sample.meta->items())
       scanned_.fields.insert(field.key());
     for (const shard::MemberView& member : sample.members)
       if (member.extension.ends_with(".npy")) scanned_.vectors.emplace(member.extension);
@@ -277,7 +278,7 @@ struct Line {
 
 Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line& line) {
   Scanned scanned(options);
-  const std::string name = line.error.empty() && line.record.json.contains("path")
+  const std::string name = line.error.empty() && line.record.json->contains("path")
                                ? line.record.path()
                                : line.record.where;
   try {

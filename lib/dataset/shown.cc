@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/json.h"
 #include "base/philox.h"
 #include "dataset/balance.h"
 #include "dataset/nearest.h"
@@ -267,7 +268,7 @@ void put_number_notes(std::string& notes, const JoinedSample& sample, const Samp
                       NumberNames& names) {
   std::string numbers;
   std::uint64_t count = 0;
-  for (const auto& field : sample.meta.items()) {
+  for (const auto& field : sample.meta->items()) {
     if (!field.value().is_number() || field.key().size() > kLongestField) continue;
     const double value = field.value().get<double>();
     if (!std::isfinite(value)) continue;

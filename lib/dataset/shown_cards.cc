@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/shown_cards.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "dataset/clip_picture.h"

@@ -2,6 +2,7 @@
 #include "dataset/without.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "io/line_reader.h"
 

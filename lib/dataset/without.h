@@ -14,7 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::dataset {
 

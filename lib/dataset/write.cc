@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/json.h"
 #include "base/stop.h"
 #include "io/file.h"
 #include "shard/receipt.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dataset/plan.h"
 #include "dataset/sample_reader.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "generate/clip_progress.h"
 #include "generate/clip_record.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "generate/clip_output.h"
 #include "generate/generate.h"

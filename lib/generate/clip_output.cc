@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/json_members.h"
 #include "base/log.h"
 #include "base/units.h"

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "base/rational.h"
 #include "generate/frames.h"

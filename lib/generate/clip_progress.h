@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <string>
 
+#include "base/format.h"
 #include "base/progress.h"
 #include "base/units.h"
 
@@ -26,14 +25,14 @@ class ClipProgress {
   /// before the first, in another run, took no time of this one.
   void at(std::int64_t done, std::int64_t total) {
     const auto now = std::chrono::steady_clock::now();
-    std::string text = fmt::format("'{}': {} {} of {}", name_, unit_, done, total);
+    std::string text = vfm::format("'{}': {} {} of {}", name_, unit_, done, total);
     if (first_ < 0) {
       first_ = done;
       begin_ = now;
     } else if (done > first_) {
       const double seconds = std::chrono::duration<double>(now - begin_).count();
       const double one = seconds / static_cast<double>(done - first_);
-      text += fmt::format(", {} left", format_seconds(one * static_cast<double>(total - done)));
+      text += vfm::format(", {} left", format_seconds(one * static_cast<double>(total - done)));
     }
     progress_.place(text);
   }

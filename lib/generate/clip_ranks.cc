@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/clip_ranks.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 

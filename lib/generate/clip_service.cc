@@ -118,7 +118,7 @@ class Dealer {
         records.push_back(record);
       // As a tensor, which may be larger than words.
       models_.ask(number_, {"report",
-                            {{"broken_off", input.broken_off()}},
+                            Json{{"broken_off", input.broken_off()}},
                             {cards::bytes_tensor(dump_json(records))}});
     }
     models_.finished();
@@ -141,7 +141,7 @@ class Dealer {
   cards::Parcel ask(const char* what, const DealtPrompt& prompt) {
     const PromptLine& line = prompt.line;
     cards::Parcel request{what,
-                          {{"as_is", line.as_is}, {"seeds", prompt.seeds}},
+                          Json{{"as_is", line.as_is}, {"seeds", prompt.seeds}},
                           {cards::bytes_tensor(line.text), cards::bytes_tensor(line.where)}};
     if (output_error_) request.words["output_error"] = *output_error_;
     return models_.ask(number_, std::move(request));

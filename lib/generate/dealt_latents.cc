@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/json.h"
 #include "generate/parcel.h"
 
 namespace vfm::generate {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "generate/frames.h"
 #include "io/manifest.h"
 #include "models/tokenizer.h"
@@ -26,7 +26,7 @@ struct DecodedLatents {
   DealtLatents input;
   std::string error, name, mp4;  ///< mp4: empty if the clip was there
   Cause cause = Cause::line;     ///< of the error
-  Json record;
+  HeldJson record;
   double seconds = 0;  ///< that it took
   /// Not decoded yet: all ranks are to do so together, with the tokenizer of the model's folder.
   bool together = false;

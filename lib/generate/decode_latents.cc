@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/ordered.h"
 #include "dist/bytes.h"
 #include "dist/together.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "generate/clip_output.h"
 #include "generate/denoiser.h"
 #include "generate/given_files.h"

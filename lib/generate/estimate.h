@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "generate/clip_request.h"
 #include "generate/generate.h"
 #include "generate/network_headers.h"

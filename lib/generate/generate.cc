@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/units.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "generate/choose_parallel.h"
 #include "generate/estimate.h"
 #include "generate/faster_fp8.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "generate/generate_cost.h"
 #include "models/predict.h"

@@ -6,6 +6,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "generate/clip_record.h"
 #include "media/encoder.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "generate/clip_output.h"
 #include "generate/generate.h"
 #include "generate/generator.h"
@@ -23,7 +23,7 @@ struct NamedRequest {
   std::string name;     ///< of the files, without extension
   std::string encoder;  ///< FFmpeg's name; empty: the default one, or none is used
   int quality = 0;
-  Json extra;  ///< the prompt's other keys
+  HeldJson extra;  ///< the prompt's other keys
 };
 
 /// What clips are made with, apart from their requests.

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "text/unicode.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "generate/clip_request.h"
 #include "generate/given_files.h"
 #include "generate/sampler.h"
@@ -50,7 +50,7 @@ struct Prompt {
   std::string encoder;         ///< FFmpeg's name; empty: that of the command line
   std::optional<int> quality;  ///< of the mp4; nothing: that of the command line
   MadeBy made_by;
-  Json extra;  ///< the line's other keys, passed through to the manifest
+  HeldJson extra;  ///< the line's other keys, passed through to the manifest
 };
 
 /// The request of a prompt, its size and rate being `usual` and `fps` (0: not known) where it names

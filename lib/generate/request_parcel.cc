@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "generate/parcel.h"
 
 namespace vfm::generate {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "generate/frames.h"
 #include "generate/named_request.h"
 
@@ -23,7 +23,7 @@ struct Asked {
 /// What became of it.
 struct Result {
   Asked asked;
-  Json record;         ///< of the manifest
+  HeldJson record;     ///< of the manifest
   bool made = true;    ///< else it was there
   Latent latent;       ///< for the stream
   double seconds = 0;  ///< that it took

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/sorter.h"
 
 namespace vfm::io {

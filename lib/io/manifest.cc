@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/input_limits.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "io/file.h"
 #include "io/held_begin.h"
@@ -38,7 +39,7 @@ Record bare_path(std::string_view path, std::string_view where) {
   if (!is_utf8(path)) fail("{}", no_utf8_message(path));
   Record record;
   record.kind = is_tar_name(path) ? "shard" : "video";
-  record.json = {{"kind", record.kind}, {"path", std::string(path)}};
+  record.json = Json{{"kind", record.kind}, {"path", std::string(path)}};
   record.where = where;
   return record;
 }
@@ -102,11 +103,11 @@ Record parse_record(std::string_view line, std::string_view where) {
   record.json = parse_json(line, where);
   record.where = where;
   record.kind = need_string(record.json, "kind", where);
-  if (record.json.contains("path")) {
+  if (record.json->contains("path")) {
     const std::string path = record.path();  // throws if it is not a string
     if (path.find('\0') != std::string::npos) fail("the path of {} holds a NUL", where);
   }
-  if (const auto columns = record.json.find("columns"); columns != record.json.end()) {
+  if (const auto columns = record.json->find("columns"); columns != record.json->end()) {
     if (!columns->is_object()) fail("'columns' of {} is not an object", where);
     for (const auto& [name, path] : columns->items())
       if (!path.is_string()) fail("column '{}' of {} is not a path", name, where);
@@ -116,7 +117,7 @@ Record parse_record(std::string_view line, std::string_view where) {
 
 std::vector<std::string> column_tars(const Record& shard) {
   std::vector<std::string> tars;
-  if (const auto columns = shard.json.find("columns"); columns != shard.json.end())
+  if (const auto columns = shard.json->find("columns"); columns != shard.json->end())
     for (const auto& path : *columns)
       if (std::find(tars.begin(), tars.end(), path.get<std::string>()) == tars.end())
         tars.push_back(path.get<std::string>());
@@ -131,7 +132,7 @@ std::string refused_address(const Record& record) {
   const std::string path = get_string(record.json, "path").value_or("");
   if (record.kind != "shard") return no_video_message(path, input_limits().protocols);
   std::string refused = no_file_message(path);
-  if (const auto columns = record.json.find("columns"); columns != record.json.end())
+  if (const auto columns = record.json->find("columns"); columns != record.json->end())
     for (const Json& column : *columns)
       if (refused.empty()) refused = no_file_message(column.get<std::string>());
   return refused;

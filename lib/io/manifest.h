@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "io/error_log.h"
 #include "io/input_lines.h"
 
@@ -19,7 +20,7 @@ namespace vfm::io {
 /// "shard" for .tar, .tar.gz and the like and .files (vfm-clip --format files), else "video".
 struct Record {
   std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
-  Json json;          ///< the whole object, unknown keys included, in their order
+  HeldJson json;      ///< the whole object, unknown keys included, in their order
   std::string where;  ///< for messages: "line 3 of standard input", "argument 'a.mp4'"
 
   std::string path() const { return need_string(json, "path", where); }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/half.h"

@@ -19,14 +19,10 @@ constexpr std::size_t kAlignment =
 constexpr const char* kSuffix = ".safetensors";
 constexpr const char* kIndexSuffix = ".safetensors.index.json";
 
-/// Sorted maps: the ordered ones of base/json.h look keys up one by one, and a hostile header can
-/// hold millions.
-using SortedJson = nlohmann::json;
-
 /// Looks at a header before it is parsed, for what parse_json lets pass: a name given twice in one
 /// object. Not a callback of the parser: with one it looks at all members of an object again
 /// whenever an object in it ends.
-class HeaderWatch : public nlohmann::json_sax<SortedJson> {
+class HeaderWatch : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderWatch(std::string_view what) : what_(what) {}
   bool null() override { return true; }
@@ -44,7 +40,7 @@ class HeaderWatch : public nlohmann::json_sax<SortedJson> {
     if (!open_.back().insert(name).second) fail("the header of {} names '{}' twice", what_, name);
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
     return false;
   }
 
@@ -63,13 +59,13 @@ class HeaderWatch : public nlohmann::json_sax<SortedJson> {
   std::vector<std::set<std::string>> open_;  // the names of each level
 };
 
-SortedJson parse_header(std::string_view text, std::string_view what) {
+Json parse_header(std::string_view text, std::string_view what) {
   HeaderWatch watch(what);
-  if (SortedJson::sax_parse(text, &watch)) return SortedJson::parse(text);
+  if (Json::sax_parse(text, &watch)) return sorted(parse_json(text, what));
   fail("the header of {} is not JSON", what);
 }
 
-std::uint64_t need_size(const SortedJson& value, std::string_view name, std::string_view what) {
+std::uint64_t need_size(const Json& value, std::string_view name, std::string_view what) {
   if (!value.is_number_unsigned())
     fail("tensor '{}' of {} has a size or offset that is not a whole number", name, what);
   return value.get<std::uint64_t>();
@@ -81,8 +77,8 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;
 };
 
-HeaderEntry parse_entry(const std::string& name, const SortedJson& value, std::string_view what) {
-  const auto member = [&](const char* key) -> const SortedJson& {
+HeaderEntry parse_entry(const std::string& name, const Json& value, std::string_view what) {
+  const auto member = [&](const char* key) -> const Json& {
     if (!value.is_object() || !value.contains(key))
       fail("tensor '{}' of {} has no '{}'", name, what, key);
     return value[key];
@@ -95,16 +91,16 @@ HeaderEntry parse_entry(const std::string& name, const SortedJson& value, std::s
   if (bytes == 0)
     fail("tensor '{}' of {} has dtype '{}', which is not supported", name, what,
          entry.tensor.dtype);
-  const SortedJson& shape = member("shape");
+  const Json& shape = member("shape");
   if (!shape.is_array() || shape.size() > kMaxDims)
     fail("tensor '{}' of {} has no proper shape", name, what);
-  for (const SortedJson& dim : shape) {
+  for (const Json& dim : shape) {
     const std::uint64_t size = need_size(dim, name, what);
     if (size > std::uint64_t{1} << 62 || __builtin_mul_overflow(bytes, size, &bytes))
       fail("tensor '{}' of {} has a shape too large for any file", name, what);
     entry.tensor.shape.push_back(static_cast<std::int64_t>(size));
   }
-  const SortedJson& offsets = member("data_offsets");
+  const Json& offsets = member("data_offsets");
   if (!offsets.is_array() || offsets.size() != 2)
     fail("tensor '{}' of {} has no proper data_offsets", name, what);
   entry.begin = need_size(offsets[0], name, what);
@@ -153,7 +149,7 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::str
 
   SafetensorsContents contents;
   std::vector<HeaderEntry> entries;
-  const SortedJson header = parse_header(text, what);
+  const Json header = parse_header(text, what);
   for (const auto& [name, value] : header.items()) {
     if (name != "__metadata__") {
       entries.push_back(parse_entry(name, value, what));

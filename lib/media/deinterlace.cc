@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstdlib>
 #include <cstring>
 
 namespace vfm::media {

@@ -2,7 +2,7 @@
 #include "media/isolated_helper.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

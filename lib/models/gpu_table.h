@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/gpu.h"
 
 namespace vfm::models {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/predict.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace vfm::models {
 

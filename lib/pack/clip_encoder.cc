@@ -138,7 +138,7 @@ class ClipService final : public cards::TokenizerService {
             media::choose_hardware(need_string(open.words, "hwaccel", kAsked), {0}, &sessions_)) {}
 
   cards::Parcel answer(const cards::Parcel& request) override {
-    if (request.name == "decodes") return {"", {{"decodes", hardware_ != nullptr}}, {}};
+    if (request.name == "decodes") return {"", Json{{"decodes", hardware_ != nullptr}}, {}};
     if (request.name != "clip") return TokenizerService::answer(request);
     const OneThread one_thread;
     const Json& words = request.words;

@@ -12,7 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/name_table.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
@@ -29,7 +30,7 @@ struct ClipShard {
   bool split_given = false;       ///< else it is "train" by default
   std::string name;               ///< of the outputs
   std::vector<std::string> tars;  ///< its columns
-  Json record;                    ///< of the manifest
+  HeldJson record;                ///< of the manifest
 };
 
 /// One thing to do. Of the members that say what, one is set.

@@ -7,6 +7,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "io/atomic_file.h"
@@ -135,7 +136,7 @@ std::optional<ShardNotes> PackFolder::find_part(const std::string& tar, const Js
     shard::check_error_limits(json);
     notes = parse_notes(json, receipt.path(), channels_);
     static_cast<void>(facts_of(notes));
-    if (!notes.record.is_null()) shard::check_written(tar, notes.record);
+    if (!notes.record->is_null()) shard::check_written(tar, notes.record);
   });
   return found.is_null() ? std::nullopt : std::optional(std::move(notes));
 }

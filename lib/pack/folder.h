@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "base/name_table.h"
 #include "io/file.h"
 #include "models/tokenizer.h"
@@ -77,7 +78,7 @@ class PackFolder {
 
   std::string directory_;
   io::File lock_;
-  Json settings_;
+  HeldJson settings_;
   int channels_;
   bool goes_on_ = false;
   std::map<std::string, Split> splits_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "shard/receipt.h"
 
 namespace vfm::pack {
@@ -63,7 +64,7 @@ PartFacts facts_of(const ShardNotes& notes) {
   facts.frames = notes.frames;
   for (const data::Entry& entry : notes.entries)
     facts.tokens += data::token_count(entry);
-  if (notes.record.is_null()) {
+  if (notes.record->is_null()) {
     if (facts.samples > 0) fail("the notes have samples and no record of their tar");
     return facts;
   }

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "data/clip_size.h"
 #include "data/entry.h"
 #include "io/error_log.h"
@@ -21,7 +22,7 @@ namespace vfm::pack {
 /// Of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
 struct ShardNotes {
   std::string input;                ///< the shard that it was made of, as the manifest named it
-  Json made_from;                   ///< settings, split, hashes of the tars it was made from
+  HeldJson made_from;               ///< settings, split, hashes of the tars it was made from
   std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
   std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
   Json record;                       ///< of the tar; null if none of its samples could be packed
@@ -29,7 +30,7 @@ struct ShardNotes {
   data::FrameCount frames;           ///< of these
   std::vector<data::Entry> entries;  ///< in the order of the tar
   ChannelSums sums;
-  Json text_encoder;              ///< null if no sample has text
+  HeldJson text_encoder;          ///< null if no sample has text
   std::int64_t without_text = 0;  ///< samples
   std::vector<io::Fault> errors;
 };
@@ -55,7 +56,7 @@ PartFacts facts_of(const ShardNotes& notes);
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;
-  Json record, text_encoder;
+  HeldJson record, text_encoder;
   std::vector<io::Fault> errors;
   std::string keys;  ///< of its samples, one after the other
   std::vector<std::size_t> key_ends;

@@ -12,6 +12,7 @@
 #include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/one_thread.h"
 #include "base/ordered.h"
@@ -304,9 +305,9 @@ class Run {
     else
       finished = std::move(shard_.finished);
     for (const auto& [split, part] : finished) {
-      if (!part.record.is_null()) {
+      if (!part.record->is_null()) {
         Json record = {{"kind", "shard"}, {"path", tar_of(split, shard)}, {"split", split}};
-        for (const auto& [name, value] : part.record.items())
+        for (const auto& [name, value] : part.record->items())
           if (name != "kind") record[name] = value;
         manifest_.write(record);
       }

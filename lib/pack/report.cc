@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "data/frame_strip.h"
@@ -134,7 +135,7 @@ class Report {
     pair.psnr = models::psnr(pair.original.pixels, pair.decoded);
     psnrs_.push_back(pair.psnr);
     if (figures_.size() == kShown) return;
-    const std::string caption = latent.meta.value("caption", Json()).is_string()
+    const std::string caption = latent.meta->value("caption", Json()).is_string()
                                     ? latent.meta["caption"].get<std::string>()
                                     : sample.key;
     figures_.push_back(

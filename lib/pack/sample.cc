@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "base/rounding.h"
 #include "data/sample_text.h"
 #include "io/npy.h"

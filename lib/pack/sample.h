@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/held_bytes.h"
-#include "base/json.h"
+#include "base/held_json.h"
 #include "data/latents.h"
 #include "models/channel_sums.h"
 #include "models/tokenizer.h"
@@ -19,10 +19,10 @@ namespace vfm::pack {
 using models::ChannelSums;
 
 struct LatentOutput {
-  shard::Sample sample;  ///< latent.npy or codes.npy, text.npy, json
-  data::Entry entry;     ///< without shard and row
-  ChannelSums sums;      ///< of the latent as stored, rounded to fp16; none of codes
-  Json text_encoder;     ///< null if the sample has no text embedding
+  shard::Sample sample;   ///< latent.npy or codes.npy, text.npy, json
+  data::Entry entry;      ///< without shard and row
+  ChannelSums sums;       ///< of the latent as stored, rounded to fp16; none of codes
+  HeldJson text_encoder;  ///< null if the sample has no text embedding
 };
 
 using vfm::held_bytes;

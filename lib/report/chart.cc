@@ -1,6 +1,6 @@
 // Line charts and histograms as inline SVG.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/json_members.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -125,7 +126,7 @@ bool is_column_tar(const std::string& path) {
 }
 
 void complete_shard(io::Record& record) {
-  if (record.json.contains("columns")) return;
+  if (record.json->contains("columns")) return;
   const std::string path = record.path();
   Json columns = {{"clip", path}};
   for (const char* column : kColumns)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/text_writer.h"

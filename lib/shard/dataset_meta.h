@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
 
 namespace vfm::shard {
 
@@ -51,7 +51,7 @@ class DatasetShards {
 /// Energon's media metadata of one member: `type` is "av" or "image"; empty, if it is no media.
 struct MediaMetadata {
   std::string type;
-  Json json;
+  HeldJson json;
 };
 /// Asked for every member of every sample, in order.
 using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "shard/sample.h"
 #include "shard/writer.h"
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/json.h"
 #include "io/file.h"
 
 namespace vfm::shard {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
@@ -52,7 +53,7 @@ std::optional<std::uint64_t> known_samples(const io::Record& shard) {
 bool is_own_shard(const io::Record& record) {
   const auto path = get_string(record.json, "path");
   return record.kind == "shard" && path &&
-         (record.json.contains("columns") || !is_column_tar(*path));
+         (record.json->contains("columns") || !is_column_tar(*path));
 }
 
 }  // namespace

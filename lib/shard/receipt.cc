@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/input_limits.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "io/file.h"
 

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "io/atomic_file.h"
 #include "io/error_log.h"
 #include "shard/reader.h"
@@ -47,7 +48,7 @@ class Receipt {
 
  private:
   std::string path_, member_;
-  Json made_from_;
+  HeldJson made_from_;
   std::optional<io::AtomicFile> held_;
 };
 

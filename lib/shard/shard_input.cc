@@ -41,7 +41,7 @@ std::optional<io::Record> ShardInput::next() {
   for (;;) {
     std::optional<io::Record> record = next_listed();
     if (!record) record = lines_.next();
-    if (!record || record->kind != "shard" || record->json.contains("columns")) return record;
+    if (!record || record->kind != "shard" || record->json->contains("columns")) return record;
     const auto path = get_string(record->json, "path");
     if (!path || !is_column_tar(*path)) return record;
     log_info("'{}' is a column of another shard, and read with it", *path);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "shard/sql_costs.h"
 

@@ -2,6 +2,7 @@
 #include "shard/writer.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <tar.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
 

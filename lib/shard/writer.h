@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "shard/sample.h"
 
 namespace vfm::shard {

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/characters.h"
 #include "text/subword_model.h"
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/unicode.h"
 
 namespace vfm::text {

@@ -2,6 +2,7 @@
 #include "text/chat_template.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/template/evaluator.h"
 #include "text/unicode.h"
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/mend_json.h"
 #include "text/unicode.h"
 

@@ -19,7 +19,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::text {
 
@@ -33,7 +34,7 @@ class JsonSchema {
   const Json& json() const { return schema_; }
 
  private:
-  Json schema_;
+  HeldJson schema_;
 };
 
 /// The JSON that a model wrote: all of the text, or what its only fenced block has (```json … ```),

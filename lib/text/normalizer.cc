@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/characters.h"
 #include "text/charsmap.h"
 #include "text/pattern.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace vfm::text {
 namespace {

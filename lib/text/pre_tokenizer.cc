@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/characters.h"
 #include "text/pattern.h"
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/added_tokens.h"
 #include "text/characters.h"
 #include "text/normalizer.h"

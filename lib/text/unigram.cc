@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "text/characters.h"
 #include "text/prefix_table.h"
 #include "text/subword_model.h"

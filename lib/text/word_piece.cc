@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/json.h"
 #include "text/characters.h"
 #include "text/subword_model.h"
 

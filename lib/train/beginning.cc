@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/beginning.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <vector>
 

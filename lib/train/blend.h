@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "train/dataset.h"
 #include "train/run.h"
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
@@ -82,7 +83,7 @@ std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
       {"train.json", dump_json_pretty(checkpoint.train)}};
   if (!checkpoint.adapters.empty()) {
     const std::string base =
-        get_string(checkpoint.train.value("init", Json()), "path").value_or("");
+        get_string(checkpoint.train->value("init", Json()), "path").value_or("");
     texts[io::join_path(models::lora_folder(""), "adapter_config.json")] =
         dump_json_pretty(models::peft_config(models::lora_settings(checkpoint.adapters), base));
   }

@@ -14,7 +14,7 @@
 #include <map>
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "dist/mesh.h"
 #include "dist/world.h"
 #include "train/checkpoint_files.h"
@@ -28,7 +28,7 @@ std::string checkpoint_path(const std::string& run, std::int64_t step);
 /// What a checkpoint keeps. But for the optimizer it matters on rank 0 alone.
 struct Checkpoint {
   std::int64_t step = 0;
-  Json config, train;          ///< model/config.json and train.json
+  HeldJson config, train;      ///< model/config.json and train.json
   const Optimizer& optimizer;  ///< weights, moments, average
   /// Where adapters are trained: the metadata of their file (models/folder/lora_file.h), which is
   /// in lora/, in the forms of diffusers and of peft. The same on all ranks, by whether it is

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "train/kind.h"
 #include "train/parallel.h"
@@ -74,6 +75,10 @@ std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model, std::size_t 
   std::vector<std::uint64_t> first(std::min(most, size()));
   std::iota(first.begin(), first.end(), std::uint64_t{0});
   return lengths(model)(first);
+}
+
+Json Dataset::facts() const {
+  return Json::object();
 }
 
 std::int64_t Dataset::about_bytes(std::size_t i) const {

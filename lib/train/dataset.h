@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/order.h"
 #include "data/sample_index.h"
 #include "train/recipe.h"
@@ -105,7 +105,7 @@ class Dataset {
   /// What train.json says of them for generation (train/generation_facts.h): "tokenizer",
   /// "text_encoder", "latent_scale", and of which sizes they are, "trained". Nothing where there is
   /// nothing to draw with the model alone.
-  virtual Json facts() const { return Json::object(); }
+  virtual Json facts() const;
 
  private:
   /// fit(), but for the capacity of a pack, and for the ranks that share it.

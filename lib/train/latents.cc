@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 
 namespace vfm::train {

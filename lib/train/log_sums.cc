@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/log_sums.h"
 
+#include "base/json.h"
+
 namespace vfm::train {
 
 void LogSums::add(const StepResult& result) {

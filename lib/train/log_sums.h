@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/json_fwd.h"
 #include "train/trainer.h"
 
 namespace vfm::train {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 
 namespace vfm::train {
 namespace {

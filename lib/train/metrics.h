@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/file.h"
 #include "train/tensorboard.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dist/together.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
@@ -75,8 +76,8 @@ EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dat
     earlier.stages = stages_of(parse_json(text, models::train_json_name(earlier.checkpoint)));
     Json last = {{"checkpoint", fs::absolute(earlier.checkpoint).lexically_normal().string()},
                  {"complete", hash_of_complete(earlier.checkpoint)}};
-    last.update(earlier.stages.back());
-    earlier.stages.back() = std::move(last);
+    last.update(earlier.stages->back());
+    earlier.stages->back() = std::move(last);
   });
   earlier.train = parse_json(dist::broadcast(world, text), "the train.json of the run to continue");
   earlier.stages = parse_json(dist::broadcast(world, dump_json(earlier.stages)), "its stages");
@@ -171,7 +172,7 @@ std::vector<std::string> recipe_changes(const Json& earlier, const Json& later) 
 DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, const Dataset& data,
                          Recipe& recipe) {
   if (!earlier.same_data) return {};
-  const DataPosition place = RunState::from_json(earlier.train.at("state"), kState).data;
+  const DataPosition place = RunState::from_json(earlier.train->at("state"), kState).data;
   recipe.data.packing = packing_of(earlier.train, options.earlier);
   const data::PackOptions before = packs_of(earlier.train, recipe),
                           now = recipe.data.pack_options();

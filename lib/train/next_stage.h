@@ -19,7 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "dist/world.h"
 #include "train/dataset.h"
 #include "train/recipe_file.h"
@@ -31,8 +32,8 @@ namespace vfm::train {
 /// What a next stage takes over: the same on all ranks.
 struct EarlierRun {
   std::string checkpoint;
-  Json train;              ///< its train.json
-  Json stages;             ///< as the next stage keeps them
+  HeldJson train;          ///< its train.json
+  HeldJson stages;         ///< as the next stage keeps them
   bool same_data = false;  ///< whether it was trained on those that the next stage begins with
 };
 /// The checkpoint that options.earlier means, whose files the ranks have verified; the next stage

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/latents.h"
 #include "nn/parameter.h"
 #include "ops/tape.h"

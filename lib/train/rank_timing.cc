@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/rank_timing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "tensor/device.h"
 

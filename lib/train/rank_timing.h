@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dist/world.h"
 #include "tensor/tensor.h"
 #include "train/recipe.h"

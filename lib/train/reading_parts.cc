@@ -2,6 +2,7 @@
 #include "train/reading_parts.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace vfm::train {
 namespace {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/recipe_field.h"
 
+#include <fmt/format.h>
+
 #include <numeric>
 #include <string_view>
+
+#include "base/json.h"
 
 namespace vfm::train {
 namespace {

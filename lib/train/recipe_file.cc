@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/recipe_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
 #include "base/address.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "train/kind.h"
 #include "train/recipe_field.h"

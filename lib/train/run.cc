@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <memory>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "tensor/device.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dist/world.h"
 #include "train/log_sums.h"
 #include "train/metrics.h"

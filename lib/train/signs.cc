@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/signs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "base/json.h"
 
 namespace vfm::train {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "tensor/tensor.h"
 
 namespace vfm::train {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "base/json.h"
 #include "tensor/meta.h"
 #include "train/gradients.h"
 #include "train/kind.h"

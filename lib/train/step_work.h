@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/latents.h"
 #include "dist/traffic.h"
 #include "models/dit/network.h"

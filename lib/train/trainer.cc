@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "tensor/device.h"

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "dist/world.h"
 #include "tensor/device.h"
 #include "train/dataset.h"

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "data/frame_strip.h"
 #include "io/file.h"

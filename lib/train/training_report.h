@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "train/run.h"
 #include "train/trainer.h"
 #include "train/validation.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/packing.h"
 #include "train/dataset.h"
 #include "train/objective.h"

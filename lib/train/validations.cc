@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "train/blend.h"
 #include "train/kind.h"

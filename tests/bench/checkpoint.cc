@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"

@@ -87,7 +87,7 @@ class MadeStage : public vfm::cli::Tool {
   std::optional<vfm::Json> next(vfm::io::ManifestReader& reader) {
     auto record = reader.next();
     if (!record) return std::nullopt;
-    vfm::Json& seconds = record->json.at("seconds");
+    vfm::Json& seconds = record->json->at("seconds");
     double takes = seconds.at(0).get<double>();
     seconds.erase(0);
     if (unlike_) {

@@ -98,15 +98,15 @@ void make(const std::string& directory, std::uint64_t samples, std::uint64_t in_
       if (entry.text_tokens == 0) ++notes.without_text;
     }
     notes.input = input;
-    notes.made_from = {{"settings", settings},
+    notes.made_from = Json{{"settings", settings},
                        {"split", "train"},
                        {"sources", Json::array({{{"bytes", bytes}, {"xxh3", hash}}})}};
     notes.splits = {"train"};
-    notes.record = {{"kind", "shard"}, {"samples", count}, {"bytes", bytes}, {"xxh3", hash}};
+    notes.record = Json{{"kind", "shard"}, {"samples", count}, {"bytes", bytes}, {"xxh3", hash}};
     notes.sums.count = static_cast<double>(count);
     notes.sums.sum.assign(static_cast<std::size_t>(channels), 0.5 * notes.sums.count);
     notes.sums.squares.assign(static_cast<std::size_t>(channels), notes.sums.count);
-    notes.text_encoder = {{"name", "builtin:hash"}, {"dim", 8}};
+    notes.text_encoder = Json{{"name", "builtin:hash"}, {"dim", 8}};
     write(train + "/" + name + ".json", pack::notes_text(notes));
     write_indexes(train + "/" + name, notes.entries);
     list << dump_json({{"kind", "shard"},

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/ordered.h"
 #include "base/philox.h"
 #include "base/slots.h"

@@ -2,6 +2,7 @@
 // scheduler_config.json. Whatever passes is a configuration that can be counted.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/json.h"
 #include "fuzz.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_cost.h"

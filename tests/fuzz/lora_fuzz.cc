@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "fuzz.h"
 #include "models/folder/lora_file.h"
 

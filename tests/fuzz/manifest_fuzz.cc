@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/json.h"
 #include "fuzz.h"
 #include "io/manifest.h"
 
@@ -7,7 +8,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view line(reinterpret_cast<const char*>(data), size);
   try {
     const vfm::io::Record record = vfm::io::parse_record(line, "line 1");
-    if (record.kind == "shard" && record.json.contains("path")) vfm::io::column_tars(record);
+    if (record.kind == "shard" && record.json->contains("path")) vfm::io::column_tars(record);
     vfm::dump_json(record.json);
   } catch (const vfm::Error&) {
   }

@@ -33,6 +33,25 @@ setup() {
   [ "$status" -eq 0 ]
 }
 
+@test "headers are light, and a heavy one is found" {
+  run tests/lint/light-headers
+  echo "$output"
+  [ "$status" -eq 0 ]
+  cp -r lib "$BATS_TEST_TMPDIR/"
+  cd "$BATS_TEST_TMPDIR/lib"
+  echo '#include <CLI/CLI.hpp>' >>cli/options.h
+  echo '#include "base/json.h"' >>io/manifest.h
+  echo '#include "media/mux.h"' >>clip/clip.cc
+  sed -i 's#only `base/json.h`, #&`base/rational.h`, #' README.md
+  run "$VFM_ROOT/tests/lint/light-headers" .
+  echo "$output"
+  [ "$status" -eq 1 ] && [ "${#lines[@]}" -gt 3 ]
+  [[ $output == *'cli/options.h:'*'does not belong into a header'* ]]
+  [[ $output == *'io/manifest.h:'*'brings a library'* ]]
+  [[ $output == *'clip/clip.cc:'*'is for lib/media only'* ]]
+  [[ $output == *'README.md: base/rational.h brings no library'* ]]
+}
+
 @test "files keep to the house sizes" {
   run tests/lint/file-sizes
   echo "$output"

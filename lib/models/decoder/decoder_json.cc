@@ -2,6 +2,7 @@
 #include "models/decoder/decoder_json.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/config_json.h"
 
 namespace vfm::models {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/decoder/decoder.h"
 
 namespace vfm::models {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/network_json.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/config_json.h"
 
 namespace vfm::models {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/tensor_set.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
@@ -89,7 +90,7 @@ AestheticHead::AestheticHead(const std::string& file, int dim) {
                          numbers(weight, file), numbers(bias, file)});
       width = weight.shape[0];
     }
-    config_ = {{"head", kind.name}, {"hash", hash_model("aesthetic", Json::object(), *set)}};
+    config_ = Json{{"head", kind.name}, {"hash", hash_model("aesthetic", Json::object(), *set)}};
   });
 }
 

@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::models {
 
@@ -38,7 +39,7 @@ class AestheticHead {
   };
   std::vector<Layer> layers_;
   bool relu_ = false;
-  Json config_;
+  HeldJson config_;
 };
 
 }  // namespace vfm::models

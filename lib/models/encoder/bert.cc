@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/load_tensors.h"
 #include "ops/norm/layer_norm.h"
 #include "ops/pointwise/add.h"

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/encoder/encoder_folder.h"
 #include "models/encoder/encoder_stack.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/encoder/encoder_folder.h"
 
 namespace vfm::models {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace vfm::models {
 

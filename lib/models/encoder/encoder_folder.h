@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/folder/load_tensors.h"
 #include "ops/pointwise/text_activations.h"

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/folder/hf_folder.h"
 

@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/encoder/picture_resize.h"
 
 namespace vfm::models {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/layer_norm.h"
 #include "ops/pointwise/add.h"

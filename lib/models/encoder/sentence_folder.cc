@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/encoder/bert.h"
 #include "models/encoder/text_tower.h"

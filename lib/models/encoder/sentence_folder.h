@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/folder/hf_folder.h"
 #include "text/tokenizer.h"
 

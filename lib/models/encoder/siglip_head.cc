@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/encoder/vision_folder.h"
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/encoder/encoder_folder.h"
 #include "models/encoder/siglip_head.h"
 #include "models/encoder/vision_folder.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/load_tensors.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/layer_norm.h"

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace vfm::models {
 namespace {

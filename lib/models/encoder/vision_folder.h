@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/encoder/encoder_stack.h"
 #include "models/folder/hf_folder.h"
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 
 namespace vfm::models {
@@ -74,6 +75,10 @@ std::string ChatFormat::prompt(const Json& messages, bool answer, const Json& mo
   variables["documents"] = nullptr;
   variables.update(more);
   return chat.render(variables);
+}
+
+std::string ChatFormat::prompt(const Json& messages, bool answer) const {
+  return prompt(messages, answer, Json::object());
 }
 
 ChatFormat read_chat_format(const std::string& folder) {

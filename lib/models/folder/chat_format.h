@@ -14,20 +14,21 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "text/chat_template.h"
 
 namespace vfm::models {
 
 struct ChatFormat {
   text::ChatTemplate chat;
-  Json special_tokens = Json::object();  ///< {"bos_token": "<s>", ...}
-  std::string file;                      ///< where the template stands
+  HeldJson special_tokens = HeldJson::object();  ///< {"bos_token": "<s>", ...}
+  std::string file;                              ///< where the template stands
 
   /// The text for `messages` ([{"role": "user", "content": ...}, ...]), and for an answer to them
   /// if `answer`. `more`: other variables that the template may ask for. Throws Error{usage}.
-  std::string prompt(const Json& messages, bool answer = true,
-                     const Json& more = Json::object()) const;
+  std::string prompt(const Json& messages, bool answer, const Json& more) const;
+  std::string prompt(const Json& messages, bool answer = true) const;
 };
 
 /// Throws Error{usage} for a folder without a template, or with one that cannot be read.

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "base/json.h"
+
 namespace vfm::models {
 namespace {
 

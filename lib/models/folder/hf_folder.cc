@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
 #include "models/folder/gguf_folder.h"
@@ -88,7 +89,7 @@ bool HfComponent::take_published() {
   // What somebody wrote there goes before what was guessed. It names no type, or would be believed;
   // and what is no field of the type makes no other model.
   const Json fields = with_defaults(type_, published);
-  for (const auto& [key, value] : said_.items())
+  for (const auto& [key, value] : said_->items())
     if (!key.starts_with('_') && fields.contains(key)) published[key] = value;
   config_ = with_defaults(type_, std::move(published));
   weights_ = renamed(std::move(weights), type_, config_);
@@ -119,6 +120,10 @@ const io::TensorSet& HfComponent::weights() const {
   return *weights_;
 }
 
+bool HfComponent::says(const char* field) const {
+  return said_->contains(field);
+}
+
 std::string HfComponent::hash() const {
   return hash_model(type_, config_, weights());
 }
@@ -127,10 +132,10 @@ std::string hash_model(std::string_view type, const Json& config, const io::Tens
   Hasher hasher;
   hasher.update(type).update(std::string_view("\0", 1));
   // Keys with "_" are about the writer, not the model.
-  nlohmann::json fields = nlohmann::json::object();  // sorted
+  Json fields = Json::object();
   for (const auto& [key, value] : config.items())
     if (!key.starts_with('_') && key != "transformers_version") fields[key] = value;
-  hasher.update(fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  hasher.update(dump_json(sorted(std::move(fields))));
 
   std::vector<const io::TensorView*> tensors;
   std::uint64_t total = 0;

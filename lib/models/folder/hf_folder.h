@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 
 namespace vfm::models {
@@ -46,7 +47,7 @@ class HfComponent {
   /// What says that, for messages: its config.json, or the folder where there is none.
   std::string config_path() const;
   /// Whether its config.json has that field itself.
-  bool says(const char* field) const { return said_.contains(field); }
+  bool says(const char* field) const;
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
   void need_type(const std::vector<std::string_view>& known) const;
 
@@ -64,8 +65,8 @@ class HfComponent {
   bool take_published();
 
   std::string folder_, type_;
-  Json said_;
-  Json config_;  // as it came: it is hashed, and goes into exports, with fields unknown here
+  HeldJson said_;
+  HeldJson config_;  // as it came: it is hashed, and goes into exports, with fields unknown here
   mutable std::unique_ptr<io::TensorSet> weights_;
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/format.h"
+#include "base/json.h"
 
 namespace vfm::models {
 namespace {

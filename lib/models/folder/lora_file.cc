@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"

@@ -17,7 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
@@ -89,7 +90,7 @@ class LoraFile {
   std::unique_ptr<io::TensorSet> values_;
   std::map<std::string, std::int64_t> ranks_;  // by module
   std::map<std::string, double> scales_;
-  Json settings_;
+  HeldJson settings_;
 };
 
 /// Writes adapters into `folder` for diffusers (pytorch_lora_weights) and for peft (adapter_model,

@@ -2,6 +2,7 @@
 #include "models/folder/model_config.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/cosmos/autoencoder.h"
 #include "models/cosmos/config_json.h"
 #include "models/decoder/decoder_json.h"

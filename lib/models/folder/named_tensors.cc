@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/hf_names.h"
 
 namespace vfm::models {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 
 namespace vfm::models {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/other_models.h"
 

@@ -6,7 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 
 namespace vfm::models {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "models/decoder/decoder_json.h"
 #include "models/folder/named_tensors.h"
 

@@ -25,7 +25,7 @@
 
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 
 namespace vfm::models {

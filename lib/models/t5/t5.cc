@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "models/encoder/encoder_folder.h"
 #include "models/encoder/encoder_stack.h"

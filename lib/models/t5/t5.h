@@ -25,7 +25,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/part_cost.h"
 #include "tensor/tensor.h"

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/transnet/transnet_weights.h"
 
 namespace vfm::models {

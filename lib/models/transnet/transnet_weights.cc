@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/transnet/transnet_weights.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/named_tensors.h"
@@ -130,7 +131,7 @@ TransNetWeights read_set(const io::TensorSet& set, const std::string& folder) {
   for (std::size_t s = 0; s < norms.size(); ++s)
     for (std::size_t c = 0; c < norms[s].size(); ++c)
       fold_norm(weights.stacks[s][c], norms[s][c], set.path());
-  weights.config = {{"name", "transnetv2"},
+  weights.config = Json{{"name", "transnetv2"},
                     {"hash", hash_model("transnetv2", Json::object(), set)}};
   return weights;
 }

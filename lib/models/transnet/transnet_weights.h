@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
@@ -34,7 +34,7 @@ struct TransNetWeights {
 
   std::array<std::array<TransNetCell, 2>, 3> stacks;
   TransNetLinear projection, feature_band, colour_band, hidden, head;
-  Json config;  ///< TransNet::config()
+  HeldJson config;  ///< TransNet::config()
 };
 
 /// Throws Error{usage}: no such folder, no weights, tensors that are not those of the network or

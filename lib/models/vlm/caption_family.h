@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/folder/hf_folder.h"
 #include "models/vlm/caption_model.h"
 #include "models/vlm/chat_words.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/folder/hf_folder.h"
 #include "models/vlm/qwen_config.h"

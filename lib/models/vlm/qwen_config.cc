@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/config_limits.h"
 #include "models/encoder/encoder_folder.h"
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/folder/load_tensors.h"
 #include "models/vlm/qwen_sizes.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/vlm/caption_family.h"
 #include "models/vlm/smol.h"
 #include "models/vlm/smol_input.h"

@@ -2,6 +2,7 @@
 #include "models/vlm/smol_config.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/config_limits.h"
 #include "models/encoder/encoder_folder.h"
 #include "models/encoder/vision_folder.h"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/encoder/picture_tower.h"
 #include "models/folder/load_tensors.h"
 #include "models/vlm/qwen_config.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/encoder/encoder_folder.h"
 #include "models/folder/hf_folder.h"

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/encoder/picture_input.h"
 #include "models/encoder/picture_resize.h"
 #include "models/vlm/pixel_rule.h"

@@ -1,5 +1,6 @@
 // Plain loops: both ends of the network together are under a percent of it.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "ops/conv/haar_kernels.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "text/template/python_text.h"
 #include "text/unicode.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::text::jinja {
 

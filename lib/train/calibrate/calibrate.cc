@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/calibrate/calibrate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "base/units.h"
 #include "models/gpu_table.h"

@@ -10,7 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "dist/world.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "tensor/device.h"
 #include "train/calibrate/calibrate.h"

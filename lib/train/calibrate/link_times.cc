@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/json.h"
 #include "tensor/device.h"
 #include "train/calibrate/kernel_times.h"
 
@@ -59,7 +60,7 @@ LinkTimes measure_links(dist::World& world, Device device) {
       work();
       const auto bytes = static_cast<double>(world.traffic().of("calibrate").bytes);
       const double seconds = shortest(world, device, kib < 1000 ? 20 : 5, work);
-      times.measured.push_back({{"operation", name}, {"bytes", bytes}, {"seconds", seconds}});
+      times.measured->push_back({{"operation", name}, {"bytes", bytes}, {"seconds", seconds}});
       calls.push_back({0, bytes, seconds, 1});
     }
   }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/json.h"
+#include "base/held_json.h"
 #include "dist/world.h"
 #include "models/gpu_table.h"
 
@@ -11,7 +11,7 @@ namespace vfm::train {
 
 struct LinkTimes {
   models::Link link;  ///< of one rank alone what never counts
-  Json measured;      ///< [{"operation", "bytes", "seconds"}, ...], bytes that a rank sends
+  HeldJson measured;  ///< [{"operation", "bytes", "seconds"}, ...], bytes that a rank sends
 };
 
 /// A collective: messages of several sizes, by each of the operations of a step, of tensors on that

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "data/latents.h"
 #include "train/latents.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "models/decoder/decoder.h"
 #include "models/decoder/decoder_json.h"
 #include "models/decoder/decoder_lora.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "data/latents.h"
 #include "io/file.h"

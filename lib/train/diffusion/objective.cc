@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/diffusion/objective.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/dit/network_json.h"
 #include "tensor/meta.h"
 #include "tensor/upload.h"

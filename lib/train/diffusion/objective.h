@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "models/dit/network.h"
 #include "tensor/graph_cache.h"
 #include "train/chunks.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/encoded/clip_fields.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <vector>

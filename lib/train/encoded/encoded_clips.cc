@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/philox.h"
 #include "tensor/device.h"
@@ -88,7 +89,7 @@ std::unique_ptr<Dataset> EncodedClips::other_split(const std::string& split) con
 }
 
 void EncodedClips::list() {
-  info_ = {{"version", 1},
+  info_ = Json{{"version", 1},
            {"tokenizer", encoders_->tokenizer_config().to_json()},
            {"text_encoder", nullptr},
            {"channels", encoders_->channels()},

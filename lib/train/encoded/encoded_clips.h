@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "data/clips.h"
 #include "train/dataset.h"
 #include "train/encoded/encoder_cost.h"
@@ -75,7 +77,7 @@ class EncodedClips final : public Dataset {
   std::unique_ptr<data::SampleIndex> index_;
   std::vector<Place> places_;      ///< of the samples
   std::set<std::size_t> unknown_;  ///< clips whose sizes the index does not say
-  Json info_, text_identity_;      ///< the latter null where there is no text
+  HeldJson info_, text_identity_;  ///< the latter null where there is no text
   int text_width_ = 0;             ///< of the clips' texts, whether they are taken or not
 
   mutable std::mutex mutex_;  // guards what follows

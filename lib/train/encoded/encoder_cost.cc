@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/json.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/decode_split.h"
 #include "models/cosmos/tokenizer.h"

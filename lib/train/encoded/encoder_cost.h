@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/sample_index.h"
 #include "models/gpu_table.h"
 #include "models/part_cost.h"

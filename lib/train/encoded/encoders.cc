@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/one_thread.h"
 #include "io/file.h"
 #include "io/npy.h"

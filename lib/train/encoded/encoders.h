@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "data/clip_pixels.h"
 #include "models/dit/edm.h"
 #include "models/text_encoder.h"

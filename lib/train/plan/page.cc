@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "report/html.h"
 #include "train/plan/plan.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "models/cosmos/config_json.h"
 #include "models/ssim.h"
 #include "models/tokenizer.h"

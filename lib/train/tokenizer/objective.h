@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "models/cosmos/autoencoder.h"
 #include "train/objective.h"
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/json.h"
 #include "streams.h"
 #include "tensor/device_cuda.h"
 #include "tensor/graph_cache.h"

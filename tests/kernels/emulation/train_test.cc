@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "ops/optim/moving_average.h"
 #include "streams.h"

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/held_bytes.h"
+#include "base/json.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;

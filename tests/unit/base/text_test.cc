@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/held_json.h"
 #include "base/input_limits.h"
 #include "base/json.h"
 #include "base/json_members.h"
@@ -104,6 +105,44 @@ TEST_CASE("JSON: very many names take no longer than their text") {
   CHECK(many.size() == kNames + 2);
   CHECK_THROWS_WITH(parse_json(object(0, (1 << 20) + 1, "1"), "x"),
                     "x has an object of more than 1048576 names");
+}
+
+TEST_CASE("JSON: sorted by the bytes of its names, at every level") {
+  const Json mixed =
+      parse_json(R"({"b":[{"z":1,"a":2},3],"\u00e9":0,"a":{"y":{},"B":"t"},"Z":null})", "x");
+  CHECK(dump_json(sorted(mixed)) ==
+        "{\"Z\":null,\"a\":{\"B\":\"t\",\"y\":{}},\"b\":[{\"a\":2,\"z\":1},3],\"\u00e9\":0}");
+  CHECK(dump_json(sorted(Json(1.5))) == "1.5");
+}
+
+TEST_CASE("JSON: a held value is copied, moved and compared as a value") {
+  HeldJson held;
+  CHECK(held->is_null());
+  held["n"] = 1;
+  const HeldJson copy = held;
+  held["n"] = 2;
+  CHECK(copy["n"] == 1);
+  CHECK_THROWS(copy["m"]);
+  CHECK_FALSE(copy == held);
+  CHECK(copy == Json{{"n", 1}});
+  const Json taken = std::move(held);
+  CHECK(taken == Json{{"n", 2}});
+  CHECK(held->is_null());
+  held = copy;
+  HeldJson moved = std::move(held);
+  CHECK(moved == copy);
+  CHECK(held == HeldJson());
+  moved = Json();
+  CHECK(moved == HeldJson());
+  CHECK(HeldJson::object()->is_object());
+  CHECK(HeldJson::array()->is_array());
+  // Braces would make an array of two texts of what makes an object of a Json.
+  const auto takes_braces = []<class T>(T*) {
+    return requires(T x) {
+      x = {{"name", "value"}};
+    };
+  };
+  CHECK_FALSE(takes_braces(&moved));
 }
 
 // Reference: xxhsum 0.8.1 -H3 and -H2 of "abc" and of nothing.

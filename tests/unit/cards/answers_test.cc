@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "base/error.h"
+#include "base/json.h"
 
 using namespace vfm;
 using namespace vfm::cards;
@@ -27,7 +28,7 @@ TEST_CASE("answers and rules come out as they went in") {
   said.log_probabilities = {-0.1, -1e-300, -3};
   models::Answer none;
   none.error = std::make_exception_ptr(Error("too long", Cause::limit));
-  Parcel parcel{"", {{"answers", Json::array()}}, {}};
+  Parcel parcel{"", Json{{"answers", Json::array()}}, {}};
   put_answer(parcel, said);
   put_answer(parcel, none);
   const models::Answer first = answer_at(parcel, 0), second = answer_at(parcel, 1);
@@ -48,7 +49,7 @@ TEST_CASE("answers and rules come out as they went in") {
 }
 
 TEST_CASE("a failure of the GPU is no answer, and lists that do not fit are none") {
-  Parcel parcel{"", {{"answers", Json::array()}}, {}};
+  Parcel parcel{"", Json{{"answers", Json::array()}}, {}};
   models::Answer broken;
   broken.error = std::make_exception_ptr(Error("gone", ErrorKind::device));
   CHECK_THROWS_AS(put_answer(parcel, broken), Error);

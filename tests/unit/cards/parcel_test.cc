@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/json.h"
 
 using namespace vfm;
 using namespace vfm::cards;
@@ -32,7 +33,7 @@ std::vector<std::byte> bytes_of(const std::string& words, std::size_t behind = 6
 
 Parcel some() {
   return {"encode",
-          {{"sizes", {1, 2}}, {"rate", 0.1}, {"text", "ein Fuchs \u00fc"}},
+          Json{{"sizes", {1, 2}}, {"rate", 0.1}, {"text", "ein Fuchs \u00fc"}},
           {Tensor::from(std::vector<float>{1.5f, -2, 3}, {3}), bytes_tensor("a\0b"),
            Tensor({0, 4}, DType::bf16)}};
 }
@@ -59,11 +60,11 @@ TEST_CASE("a parcel comes out as it went in, as a copy or as views") {
 
 TEST_CASE("doubles keep all their bits, and a text that is no UTF-8 is refused") {
   Parcel parcel;
-  parcel.words = {{"x", 0.1 + 0.2}, {"y", 5e-324}};
+  parcel.words = Json{{"x", 0.1 + 0.2}, {"y", 5e-324}};
   const Parcel again = read_parcel(packed(parcel));
   CHECK(again.words["x"].get<double>() == 0.1 + 0.2);
   CHECK(again.words["y"].get<double>() == 5e-324);
-  parcel.words = {{"folder", "a\xff"}};
+  parcel.words = Json{{"folder", "a\xff"}};
   CHECK_THROWS_AS(packed(parcel), Error);
   CHECK_THROWS_AS(text_of(Tensor({2})), Error);
 }

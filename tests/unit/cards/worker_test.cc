@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/run_end.h"
 #include "base/slots.h"
@@ -45,7 +46,7 @@ class Obedient final : public Service {
   Parcel answer(const Parcel& request) override {
     ++asked_;
     const std::string& what = request.name;
-    if (what == "decode") fail_as(Cause::decode, "cannot decode {}", request.words.dump());
+    if (what == "decode") fail_as(Cause::decode, "cannot decode {}", request.words->dump());
     if (what == "usage") fail_usage("never so");
     if (what == "gpu") throw GpuError("the GPU is gone");
     if (what == "memory") throw std::bad_alloc();
@@ -82,13 +83,13 @@ class Obedient final : public Service {
   const std::string line((std::istreambuf_iterator<char>(file)), {});
   if (line.find(std::string("\0--serve-card\0003", 15)) == std::string::npos) return true;
   ::_exit(serve_card(3, {{"obedient", [](const Parcel& open, Device) -> std::unique_ptr<Service> {
-                            if (open.words.contains("refuse")) fail_usage("no such folder");
+                            if (open.words->contains("refuse")) fail_usage("no such folder");
                             return std::make_unique<Obedient>(open);
                           }}}));
 }();
 
 const Card kCard{.index = -1, .name = "cpu 0", .memory = 1 << 30};
-const WorkerPlan kPlan{.service = "obedient", .open = {"", {{"x", 7}}, {}}};
+const WorkerPlan kPlan{.service = "obedient", .open = {"", Json{{"x", 7}}, {}}};
 
 std::string what_of(Worker& worker, const std::string& name, ErrorKind kind,
                     Cause cause = Cause::other) {
@@ -131,7 +132,7 @@ TEST_CASE("a worker opens its service and answers, with its errors as they are t
 
 TEST_CASE("a worker that cannot open says why, and one that no program has is none") {
   WorkerPlan plan = kPlan;
-  plan.open.words = {{"refuse", true}};
+  plan.open.words = Json{{"refuse", true}};
   try {
     Worker worker(kCard, plan);
     FAIL("it opened");
@@ -215,7 +216,7 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
         for (int i = 0; i < 10; ++i) {
-          const Parcel answer = pool.ask({"", {{"number", 10 * t + i}}, {}});
+          const Parcel answer = pool.ask({"", Json{{"number", 10 * t + i}}, {}});
           answered += answer.words["number"] == 10 * t + i;
         }
       });
@@ -233,7 +234,7 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
         CHECK_THAT(error.what(),
                    Catch::Contains("two workers died at it") && Catch::Contains("SIGKILL"));
       }
-      CHECK(pool.ask({"", {{"number", i}}, {}}).words["number"] == i);
+      CHECK(pool.ask({"", Json{{"number", i}}, {}}).words["number"] == i);
     }
     // A GPU that fails is another thing.
     try {
@@ -284,7 +285,7 @@ TEST_CASE("a worker on the processor computes with its caller's slot, who waits 
 TEST_CASE("a pool whose workers cannot be opened tells the user's error as it is") {
   set_log_sink(keep_line, LogLevel::error);
   WorkerPlan plan = kPlan;
-  plan.open.words = {{"refuse", true}};
+  plan.open.words = Json{{"refuse", true}};
   WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, plan);
   CHECK(usage_error([&] { pool.open(); }) == "no such folder");
   // Of no request: it is no fault of an input.

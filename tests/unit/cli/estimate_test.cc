@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/sample_progress.h"
 #include "io/file.h"
 #include "support/temporary_folder.h"

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "clip/parts.h"
 #include "clip/source.h"
 #include "io/atomic_file.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
+
 using namespace vfm;
 using namespace vfm::clip;
 

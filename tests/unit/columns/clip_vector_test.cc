@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "columns/clip_frames.h"
 #include "columns/clip_windows.h"
 #include "support/distance.h"

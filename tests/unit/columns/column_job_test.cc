@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 

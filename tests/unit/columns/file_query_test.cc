@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/engine_sessions.h"
+#include "base/json.h"
 #include "base/slots.h"
 #include "columns/clip_vector.h"
 #include "media/encoder.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "media/picture_file.h"
 #include "support/noise_picture.h"
 #include "tensor/kernel_log.h"
@@ -58,8 +59,8 @@ TEST_CASE("a model looks at a window once, however much it is asked about it") {
   const columns::ModelCaption caption = ask();
   CHECK(looks(log) == 1);
   CHECK(caption.text == alone.text);
-  CHECK(caption.also.contains("caption_where"));
-  CHECK(caption.also.contains("caption_short"));
+  CHECK(caption.also->contains("caption_where"));
+  CHECK(caption.also->contains("caption_short"));
   CHECK(caption.cuts == 3);
 }
 

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/slots.h"
 #include "columns/column_job.h"
 #include "io/file.h"
@@ -98,7 +99,7 @@ TEST_CASE("the rarer a word of the query the heavier, equal ones by key") {
 
 TEST_CASE("a column is made from all tars of its shard but its own, each once") {
   io::Record record;
-  record.json = {{"path", "a.tar"},
+  record.json = Json{{"path", "a.tar"},
                  {"columns", {{"clip", "a.tar"}, {"caption", "c.tar"}, {"more", "a.tar"}}}};
   CHECK(tars_without(record, {"caption"}) == std::vector<std::string>{"a.tar"});
   CHECK(tars_without(record, {"embed"}) == std::vector<std::string>{"a.tar", "c.tar"});

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -27,7 +28,7 @@ TEST_CASE("captions beside videos that a record names, or below folders that the
   folder.write("three.txt", "secret");
   const auto at = [&](const std::string& name) { return folder.path + "/" + name; };
   io::Record record;
-  record.json = {
+  record.json = Json{
       {"path", "a.tar"}, {"source", at("named.mp4")}, {"sources", {at("listed.mp4"), 7}}};
   ColumnNotes notes;
   Sidecars sidecars(notes, record, {at("allowed")});
@@ -80,7 +81,7 @@ TEST_CASE("a caption file that is damaged is told once, and counts as absent") {
   const std::string a = folder.path + "/a.mp4", b = folder.path + "/b.mp4",
                     c = folder.path + "/c.mp4";
   io::Record record;
-  record.json = {{"path", "a.tar"}, {"sources", {a, b, c}}};
+  record.json = Json{{"path", "a.tar"}, {"sources", {a, b, c}}};
   ColumnNotes notes;
   Sidecars sidecars(notes, record, {});
   for (int i = 0; i < 2; ++i) {

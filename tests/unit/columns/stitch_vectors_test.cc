@@ -8,6 +8,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "base/json.h"
 #include "base/slots.h"
 #include "clip/clip.h"
 #include "columns/clip_vector.h"
@@ -61,7 +62,7 @@ Cut cut_video(const TemporaryFolder& folder, clip::PictureVectors vectors, doubl
   options.format = clip::ClipFormat::files;
   options.recipe.min_seconds = 0;
   options.recipe.crop = crop;
-  options.recipe.stitch_model = {{"name", "clip"}, {"hash", "1a2b"}, {"rule", "cosine"}};
+  options.recipe.stitch_model = Json{{"name", "clip"}, {"hash", "1a2b"}, {"rule", "cosine"}};
   options.recipe.stitch_threshold = threshold;
   options.stitch_vectors = std::move(vectors);
   std::filesystem::remove_all(options.directory);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/json.h"
 #include "curate/camera.h"
 #include "curate/describe.h"
 

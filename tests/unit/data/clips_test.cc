@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "media/picture_file.h"

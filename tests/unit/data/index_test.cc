@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "data/index_file.h"
 #include "io/atomic_file.h"

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/index_file.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -71,7 +72,7 @@ TEST_CASE("a folder of latents is read by index, from any thread") {
   for (std::size_t i = 0; i < 6; ++i) {
     CHECK(samples[i].latent == std::vector<float>{float(i % 3), 1, 2, 3, 4, 5, 6, 7});
     CHECK(samples[i].text == std::vector<float>{float(i % 3), 8, 9});
-    CHECK(samples[i].meta.at("caption") == "x");
+    CHECK(samples[i].meta->at("caption") == "x");
   }
   CHECK(set.offset(0) == 0);
   CHECK(set.offset(1) > 0);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 using namespace vfm;
 using namespace vfm::dataset;
@@ -82,7 +83,7 @@ TEST_CASE("what a sample says of its media stands; a foreign key becomes a hash"
   CHECK(again.key == hash_hex(hash_hex("video") + joined.key));
   CHECK(again.meta["key"] == again.key);
   CHECK(again.meta["original_key"] == "train/0001");
-  CHECK_FALSE(plain.meta.contains("original_key"));
+  CHECK_FALSE(plain.meta->contains("original_key"));
   rekey(plain);
   CHECK(plain.meta["original_key"] == "k");
 }

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/slots.h"
 #include "dataset/bins.h"
 #include "dataset/duplicates.h"

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "generate/generator.h"
 #include "models/dit/edm.h"

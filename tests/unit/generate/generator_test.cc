@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "models/tokenizer.h"
 #include "text/encoder.h"

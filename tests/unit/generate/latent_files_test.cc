@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "generate/latent_facts.h"
 #include "io/safetensors.h"
 #include "support/temporary_folder.h"

@@ -1,5 +1,6 @@
 // Requests on their way to other ranks, and results on theirs back.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
 #include "generate/rounds.h"
 
 #include <atomic>
@@ -44,7 +45,7 @@ NamedRequest full_request() {
   request.name = "name";
   request.encoder = "ffv1";
   request.quality = 3;
-  request.extra = {{"label", "kept"}, {"list", {1, 2}}};
+  request.extra = Json{{"label", "kept"}, {"list", {1, 2}}};
   return request;
 }
 
@@ -116,7 +117,7 @@ TEST_CASE("a round is dealt by cost, faults stay, and results come back in order
         for (Asked& one : round.mine()) {
           Result result;
           result.asked = std::move(one);
-          result.record = {{"name", result.asked.request->name}, {"rank", world.rank()}};
+          result.record = Json{{"name", result.asked.request->name}, {"rank", world.rank()}};
           result.seconds = 1.5;
           result.made = false;
           result.latent = {1, 1, 1, 2, {0.5f, -2}};

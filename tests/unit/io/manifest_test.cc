@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/held_begin.h"
 #include "support/temporary_folder.h"

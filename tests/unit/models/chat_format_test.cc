@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
 #include "models/decoder/decoder_json.h"

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "models/dit/network_json.h"
 #include "support/noise.h"

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "base/run_end.h"
 #include "base/stop.h"
 #include "io/atomic_file.h"

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "models/folder/lora_file.h"
 #include "models/folder/lora_names.h"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
 #include "models/dit/network.h"

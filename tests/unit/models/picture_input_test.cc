@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "support/noise_picture.h"
 #include "support/temporary_folder.h"

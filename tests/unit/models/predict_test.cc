@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
 #include "models/dit/network_cost.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_fp8.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "generate/codes.h"
 #include "io/safetensors.h"
 #include "models/decoder/decoder_json.h"

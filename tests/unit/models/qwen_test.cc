@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/vlm/answer_score.h"

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/vlm/caption_family.h"

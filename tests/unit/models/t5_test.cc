@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
@@ -46,7 +47,7 @@ TEST_CASE("what is kept of a finished shard weighs what its keys and errors do")
   const std::size_t empty = held_bytes(FinishedPart(notes));
   const std::string key(1000, 'k');
   notes.entries.assign(100, entry_of(key, "a.tar", 3, 4, 6));
-  notes.record = {{"xxh3", std::string(32, '0')}, {"samples", 100}, {"bytes", 1}};
+  notes.record = Json{{"xxh3", std::string(32, '0')}, {"samples", 100}, {"bytes", 1}};
   notes.errors.assign(10, {key, key});
   const FinishedPart part(notes);
   CHECK(part.key_ends.back() == 100'000);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/image_header.h"
@@ -51,7 +52,7 @@ TEST_CASE("Energon's metadata says where everything is") {
       dir / ".", shards,
       [](std::size_t shard, std::int64_t row, std::string_view, std::string_view ext) {
         if (ext != "txt") return MediaMetadata{};
-        return MediaMetadata{"av", {{"shard", shard}, {"row", row}}};
+        return MediaMetadata{"av", Json{{"shard", shard}, {"row", row}}};
       });
   CHECK(
       parse_json(io::read_file(dir / ".nv-meta/.info.json"), "info") ==
@@ -79,7 +80,7 @@ TEST_CASE("Energon's metadata says where everything is") {
       dir / ".", shards,
       [](std::size_t shard, std::int64_t row, std::string_view, std::string_view ext) {
         if (ext != "txt") return MediaMetadata{};
-        return MediaMetadata{"av", {{"shard", shard}, {"row", row}}};
+        return MediaMetadata{"av", Json{{"shard", shard}, {"row", row}}};
       });
   CHECK(io::read_file(dir / ".nv-meta/index.sqlite") == before);
   CHECK(io::read_file(dir / ".nv-meta/index.uuid") == uuid);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/reader.h"

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "base/run_end.h"
 #include "base/stop.h"
 #include "io/file.h"

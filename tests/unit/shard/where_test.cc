@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 using namespace vfm;
 using namespace vfm::shard;

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "support/usage_error.h"
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/json.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/usage_error.h"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "faulty_world.h"
 #include "parallel_cases.h"
 #include "train/trainer.h"

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_reader.h"

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/run_end.h"
 #include "dist/together.h"

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "data/clips.h"
 #include "dist/threads.h"
 #include "io/atomic_file.h"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "dist/world.h"
 #include "support/pass_on.h"
 #include "train/dataset.h"

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/one_thread.h"
 #include "data/packing.h"

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/distance.h"

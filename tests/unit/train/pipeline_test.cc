@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/json.h"
 #include "dist/threads.h"
 #include "parallel_cases.h"
 #include "saved_state.h"

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/json.h"
 #include "support/usage_error.h"
 #include "train/kind.h"
 #include "train/parallel.h"

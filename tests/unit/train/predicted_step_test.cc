@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
 #include "models/predict.h"
 #include "support/usage_error.h"
 #include "train/diffusion/latents.h"

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
 #include "dist/threads.h"
 
 using namespace vfm;

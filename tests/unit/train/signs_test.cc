@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
+
 using namespace vfm;
 using namespace vfm::train;
 

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dist/threads.h"
 #include "io/tensor_range.h"
 #include "latents_fixture.h"

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "train/diffusion/latents.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/distance.h"

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "latents_fixture.h"
 #include "models/dit/edm.h"
 #include "support/golden.h"

@@ -1,0 +1,54 @@
+// A JSON value as a member of a struct in a header: base/json.h is a second of compile time for
+// each file that includes it, so headers name the type only.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/json_fwd.h"
+
+namespace vfm {
+
+/// Owns one Json, null at first, and is copied with it. It passes for a Json where one is taken;
+/// what a Json can do beyond this is reached by * and ->. Thread-safety: as of a Json.
+class HeldJson {
+ public:
+  HeldJson() noexcept = default;
+  /// Of a Json alone: what else makes one, braces above all, would here mean something else.
+  template <class T>
+  requires std::same_as<std::remove_cvref_t<T>, Json> HeldJson(T&& value)
+      : value_(made_of(std::forward<T>(value))) {}
+  HeldJson(const HeldJson& other);
+  HeldJson(HeldJson&& other) noexcept;
+  HeldJson& operator=(HeldJson other) noexcept;
+  ~HeldJson();
+  static HeldJson object();
+  static HeldJson array();
+
+  Json& operator*();
+  const Json& operator*() const;
+  Json* operator->() { return &**this; }
+  const Json* operator->() const { return &**this; }
+  operator Json&() & { return **this; }
+  operator const Json&() const& { return **this; }
+  operator Json&&() && { return static_cast<Json&&>(**this); }
+  Json& operator[](const std::string& name) { return at_name(name); }
+  /// The value that is there. Throws what Json::at() throws.
+  const Json& operator[](const std::string& name) const { return at_name(name); }
+
+  friend bool operator==(const HeldJson& a, const HeldJson& b);
+  friend bool operator==(const HeldJson& a, const Json& b);
+
+ private:
+  static Json* made_of(const Json& value);
+  static Json* made_of(Json&& value);
+  Json& at_name(const std::string& name);
+  const Json& at_name(const std::string& name) const;
+
+  Json* value_ = nullptr;  // null as long as the value is
+};
+
+}  // namespace vfm
