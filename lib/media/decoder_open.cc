@@ -60,9 +60,14 @@ bool threads_change_pictures(AVCodecID codec) {
   return false;
 }
 
-// Decoders that do not notice when a slice ends too early, and leave what is in the buffer.
-bool leaves_holes(AVCodecID codec) {
-  return codec == AV_CODEC_ID_HEVC || codec == AV_CODEC_ID_FFV1;
+// Where the data of a picture end too early many decoders leave what was in the buffer, and do not
+// notice (HEVC, VP8, FFV1, JPEG-LS): what that is depends on who had the buffer before. These,
+// which are met most, repair it or say so.
+bool fills_pictures(AVCodecID codec) {
+  for (const AVCodecID id : {AV_CODEC_ID_H264, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO,
+                             AV_CODEC_ID_MPEG4, AV_CODEC_ID_VP9, AV_CODEC_ID_AV1})
+    if (codec == id) return true;
+  return false;
 }
 
 }  // namespace
@@ -148,7 +153,7 @@ void Decoder::State::open_codec() {
   watch_codec(codec.get(), &watch);
   if (careful && repairs_at_random(codec->codec_id)) codec->error_concealment = 0;
   watch.memory = options.memory;
-  watch.clean = careful || leaves_holes(codec->codec_id);
+  watch.clean = careful || !fills_pictures(codec->codec_id);
   if (watch.memory || watch.clean) place_pictures(codec.get());
   if (options.keyframes_only) codec->skip_frame = AVDISCARD_NONKEY;
   if (options.skip_loop_filter) codec->skip_loop_filter = AVDISCARD_ALL;

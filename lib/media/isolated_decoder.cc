@@ -55,46 +55,53 @@ void clamp_samples(std::uint8_t* memory, std::size_t bytes) {
 
 }  // namespace
 
-/// Memory of pictures that nobody has any more, for the next ones: new memory costs as much as what
-/// is copied into it. Thread-safe.
+/// Memory of pictures that nobody has any more, for the next ones of their size: new memory costs
+/// as much as what is copied into it. Thread-safe.
 class PicturePool : public std::enable_shared_from_this<PicturePool> {
  public:
-  ~PicturePool() {
-    for (std::uint8_t* memory : free_)
-      ::operator delete(memory, kPictureAlign);
-  }
-
   std::shared_ptr<std::uint8_t> take(std::size_t size) {
-    std::uint8_t* memory = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      if (size == size_ && !free_.empty()) {
-        memory = free_.back();
-        free_.pop_back();
-      }
-      size_ = size;
+    Piece piece = find(size);
+    if (!piece.memory) {
+      piece = {Memory(static_cast<std::uint8_t*>(::operator new(size, kPictureAlign))), size};
+      std::memset(piece.memory.get(), 0, size);
     }
-    if (!memory) {
-      memory = static_cast<std::uint8_t*>(::operator new(size, kPictureAlign));
-      std::memset(memory, 0, size);
-    }
-    return {memory,
-            [pool = shared_from_this(), size](std::uint8_t* done) { pool->put(done, size); }};
+    std::uint8_t* const memory = piece.memory.release();
+    return {memory, [pool = shared_from_this(), size](std::uint8_t* done) {
+              pool->put({Memory(done), size});
+            }};
   }
 
  private:
-  void put(std::uint8_t* memory, std::size_t size) {
+  struct Free {
+    void operator()(std::uint8_t* memory) const { ::operator delete(memory, kPictureAlign); }
+  };
+  using Memory = std::unique_ptr<std::uint8_t, Free>;
+  /// With its own size: a stream may change that of its pictures at any time.
+  struct Piece {
+    Memory memory;
+    std::size_t size = 0;
+  };
+
+  /// None where there is none of that size. Those of others are of no more use.
+  Piece find(std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    size_ = size;
+    std::erase_if(free_, [size](const Piece& piece) { return piece.size != size; });
+    if (free_.empty()) return {};
+    Piece found = std::move(free_.back());
+    free_.pop_back();
+    return found;
+  }
+
+  void put(Piece piece) {
     constexpr std::size_t kMost = 8;
-    {
-      const std::lock_guard lock(mutex_);
-      if (size == size_ && free_.size() < kMost) return free_.push_back(memory);
-    }
-    ::operator delete(memory, kPictureAlign);
+    const std::lock_guard lock(mutex_);
+    if (piece.size == size_ && free_.size() < kMost) free_.push_back(std::move(piece));
   }
 
   std::mutex mutex_;
-  std::vector<std::uint8_t*> free_;  // each of size_
-  std::size_t size_ = 0;
+  std::vector<Piece> free_;
+  std::size_t size_ = 0;  // of the last picture
 };
 
 /// Frames that lie in the room: whoever has one last says so here. They keep the memory.

@@ -152,6 +152,90 @@ isolates() {
   [ "$(stat -c %s apart/*-00000.tar)" -gt 1200000 ]
 }
 
+# piece NAME SIZE RATE [OPTION...]: a second of H.264 as part of a transport stream.
+piece() {
+  local name=$1 size=$2 rate=$3
+  shift 3
+  quiet_ffmpeg -f lavfi -i "testsrc2=size=$size:rate=$rate" -t 1 -c:v libx264 -preset ultrafast -pix_fmt yuv420p -bf 0 \
+    "$@" -f mpegts "$name.piece"
+}
+# changing: streams that change in the middle, as *.ts.
+changing() {
+  piece small 96x64 12
+  piece large 352x288 12
+  piece wide 160x48 12
+  piece quick 96x64 30
+  piece full 96x64 12 -pix_fmt yuv444p
+  piece deep 96x64 12 -pix_fmt yuv420p10le
+  piece gray 160x96 12 -pix_fmt gray
+  piece turned 96x64 12 -bsf:v h264_metadata=display_orientation=insert:rotate=90
+  cat {small,large,wide}.piece >grows.ts
+  cat {large,small,large}.piece >shrinks.ts
+  cat {small,full,gray,deep,small}.piece >pixels.ts
+  cat {small,quick,turned,large}.piece >turns.ts
+}
+
+@test "--isolate: pictures that change in the middle in size, pixels, rate and turn give the same clips" {
+  isolates
+  local how clips
+  changing
+  printf '{"path":"%s.ts","begin":0.5,"end":2.5}\n' grows shrinks pixels turns >spans.jsonl
+  for how in "" "--stride 1.5" "--spans spans.jsonl" "--encoder ffv1" "--fps 10 --stride 3"; do
+    for clips in here apart; do
+      rm -rf "$clips"
+      # Where two streams meet, packets count as missing: status 1.
+      run --separate-stderr vfm-clip -q -j2 $how $([ $clips = here ] || echo --isolate) -o "$clips" ./*.ts
+      echo "$how: $stderr"
+      [ "$status" -le 1 ]
+      records <(printf '%s\n' "$output") | jq -s 'map(.samples) | add' >"$clips.samples"
+    done
+    [ "$(tree_hash here)" = "$(tree_hash apart)" ]
+    [ "$(cat here.samples)" -ge 4 ]
+  done
+  # As members of a shard, in the tools that decode those.
+  local key tool
+  mkdir members
+  for key in grows shrinks pixels turns; do cp $key.ts members/ && echo '{"caption":"x"}' >members/$key.json; done
+  tar --format=ustar --sort=name -C members -cf shard.tar .
+  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 32 --frames 9"; do
+    for clips in here apart; do
+      rm -rf "$clips"
+      run --separate-stderr $tool -j1 $([ $clips = here ] || echo --isolate) -o "$clips" shard.tar
+      echo "$tool: $stderr"
+      [ "$status" -le 1 ]
+    done
+    cmp <(cd here && cat -- *.tar */*.tar 2>/dev/null) <(cd apart && cat -- *.tar */*.tar 2>/dev/null)
+    diff <(codes_of here) <(codes_of apart)
+  done
+}
+# codes_of DIR: as codes, whatever the tool names the file; none where nothing was skipped.
+codes_of() { cat "$1"/*errors.jsonl 2>/dev/null | jq -r '[.input, .code] | join(" ")' | sort; }
+
+@test "--isolate: pictures whose data end too early are the same, whichever codec does not notice" {
+  isolates
+  local codec
+  mkdir -p plain damaged
+  for codec in libvpx:webm jpegls:mkv; do
+    quiet_ffmpeg -f lavfi -i "testsrc2=size=176x144:rate=12,hue=h=60*t" -t 2 -c:v "${codec%:*}" -b:v 200k -g 12 -threads 1 \
+      "plain/${codec%:*}.${codec#*:}"
+  done
+  python3 - <<'END'
+import pathlib, random
+for file in pathlib.Path("plain").iterdir():
+    data = file.read_bytes()
+    for n in range(12):
+        draw, copy = random.Random(n), bytearray(data)
+        for _ in range(1 + draw.randrange(8)):
+            at, size = draw.randrange(700, len(copy) - 300), draw.randrange(1, 200)
+            copy[at:at + size] = bytes([draw.randrange(256)]) * size
+        pathlib.Path(f"damaged/{file.stem}-{n:02}{file.suffix}").write_bytes(copy)
+END
+  vfm-clip -q -j1 --stride 60 --encoder ffv1 -o here damaged/* >m 2>err || [ $? -eq 1 ]
+  vfm-clip -q -j1 --stride 60 --encoder ffv1 --isolate -o apart damaged/* >n 2>err || [ $? -eq 1 ]
+  [ "$(records m | wc -l)" -gt 12 ]
+  [ "$(tree_hash here)" = "$(tree_hash apart)" ]
+}
+
 @test "--isolate: a crash, a greedy decoder and one that hangs end that file alone" {
   isolates
   bad vfm-clip -j2 --isolate --timeout 1s -o hang asleep.mp4 busy.mp4
