@@ -75,7 +75,7 @@ class ManifestWriter {
   std::mutex mutex_;  // guards records_ and told_
   std::string id_;
   std::uint64_t records_ = 0;
-  Json told_ = Json::object();
+  HeldJson told_ = HeldJson::object();
 };
 
 }  // namespace vfm::io

@@ -152,7 +152,8 @@ class ClipService final : public cards::TokenizerService {
                                  .encode(cards::text_of(request.tensors.at(0)),
                                          std::string(cards::text_of(request.tensors.at(1))),
                                          std::string(cards::text_of(request.tensors.at(2))));
-    cards::Parcel answer{"", {{"frames", to_json(made.frames)}, {"windows", Json::array()}}, {}};
+    cards::Parcel answer{
+        "", Json{{"frames", to_json(made.frames)}, {"windows", Json::array()}}, {}};
     for (const EncodedWindow& window : made.windows) {
       answer.words["windows"].push_back(words_of(window.clip));
       answer.tensors.push_back(tensor_of(window, tokenizer().vocabulary() > 0));
@@ -179,10 +180,10 @@ class EncoderInWorkers final : public ClipEncoder {
          words_,
          {cards::bytes_tensor(bytes), cards::bytes_tensor(name), cards::bytes_tensor(key)}});
     EncodedClip made;
-    const auto windows = answer.words.find("windows");
-    if (windows == answer.words.end() || windows->size() != answer.tensors.size())
+    const auto windows = answer.words->find("windows");
+    if (windows == answer.words->end() || windows->size() != answer.tensors.size())
       fail("{}: parts are missing", kWhat);
-    made.frames = parse_frame_count(answer.words.value("frames", Json()));
+    made.frames = parse_frame_count(answer.words->value("frames", Json()));
     for (std::size_t i = 0; i < answer.tensors.size(); ++i) {
       EncodedWindow& window = made.windows.emplace_back();
       window.clip = clip_of(windows->at(i));

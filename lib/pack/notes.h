@@ -25,7 +25,7 @@ struct ShardNotes {
   HeldJson made_from;               ///< settings, split, hashes of the tars it was made from
   std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
   std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
-  Json record;                       ///< of the tar; null if none of its samples could be packed
+  HeldJson record;                   ///< of the tar; null if none of its samples could be packed
   std::int64_t clips = 0;            ///< that its samples are windows of
   data::FrameCount frames;           ///< of these
   std::vector<data::Entry> entries;  ///< in the order of the tar

@@ -28,9 +28,9 @@ void ShardParts::put(Part& part, const ClipShard& shard, const std::string& spli
   latent.entry.row = part.writer->samples() - 1;
   notes.entries.push_back(latent.entry);
   notes.sums.add(latent.sums);
-  if (latent.text_encoder.is_null())
+  if (latent.text_encoder->is_null())
     ++notes.without_text;
-  else if (notes.text_encoder.is_null())
+  else if (notes.text_encoder->is_null())
     notes.text_encoder = latent.text_encoder;
 }
 
@@ -56,7 +56,7 @@ std::map<std::string, FinishedPart> ShardParts::write(const ClipShard& shard, co
     if (split == splits.front()) notes.errors = std::move(errors);
     if (part.writer) {
       notes.record = part.writer->finish();
-      notes.record.erase("path");  // the folder may be moved
+      notes.record->erase("path");  // the folder may be moved
     }
     folder_.write_notes(tar, notes);
     log_info("'{}': {} samples, {} errors", tar, notes.entries.size(), notes.errors.size());

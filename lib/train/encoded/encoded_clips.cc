@@ -111,7 +111,7 @@ std::vector<std::string> EncodedClips::remarks() const {
     all.push_back(
         fmt::format("of {} of '{}' the dataset's index does not say frames, width and height",
                     counted(std::ssize(unknown_), "clip"), options_.data));
-  if (!options_.recipe.takes_text() && !text_identity_.is_null())
+  if (!options_.recipe.takes_text() && !text_identity_->is_null())
     all.push_back(text_left_aside(options_.data));
   return all;
 }

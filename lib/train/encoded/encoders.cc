@@ -92,6 +92,9 @@ const models::VideoTokenizer& Encoders::tokenizer() const {
   return *tokenizer_;
 }
 
+Json Encoders::tokenizer_json() const {
+  return tokenizer().config().to_json();
+}
 Json Encoders::tokenizer_identity() const {
   const std::lock_guard lock(mutex_);
   if (tokenizer_) return identity_of(tokenizer_->config().to_json());

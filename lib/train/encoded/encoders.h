@@ -48,7 +48,7 @@ class Encoders {
   /// Reads the weights. Throws Error{usage}.
   void load() const;
   /// As it is after loading: with the hash.
-  Json tokenizer_json() const { return tokenizer().config().to_json(); }
+  Json tokenizer_json() const;
   /// identity_of() that. Files are read, but nothing is made of them that it needs the device for.
   Json tokenizer_identity() const;
 
