@@ -22,7 +22,7 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// `strictness` scales how well a dissolve or wipe must fit: 1 normal, more finds fewer.
+  /// `strictness` scales how well all but a fade must fit: 1 normal, more finds fewer.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// `motion`: from the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
