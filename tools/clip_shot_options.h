@@ -32,10 +32,10 @@ class ClipShotOptions {
                                  "of --shots-only: a list for each of these, from one decoding");
     thresholds_->type_name("A,B,...|FROM:TO:STEP")->excludes(one);
     gradual_ = app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
-                            "find fades, dissolves and wipes (default), or only hard cuts");
+                            "find fades, dissolves, wipes, transitions (default), or only cuts");
     strictness_ =
         app.add_option("--strictness", recipe.shots.strictness,
-                       "how well a dissolve or wipe must fit: above 1 finds fewer, below 1 more")
+                       "how well dissolves, wipes and transitions must fit: above 1 finds fewer")
             ->type_name("FACTOR")
             ->check(CLI::Range(0.1, 2.5))
             ->check(vfm::cli::not_nan)

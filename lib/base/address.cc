@@ -9,9 +9,10 @@
 #include "base/input_limits.h"
 
 namespace vfm {
+namespace {
 
-std::string url_scheme(std::string_view name) {
-  const std::size_t colon = name.find("://");
+/// What stands before that colon, in lower case; "": no scheme.
+std::string scheme_before(std::string_view name, std::size_t colon) {
   if (colon == 0 || colon == std::string_view::npos) return "";
   std::string scheme(name.substr(0, colon));
   for (char& c : scheme) {
@@ -21,12 +22,19 @@ std::string url_scheme(std::string_view name) {
   return scheme;
 }
 
+}  // namespace
+
+std::string url_scheme(std::string_view name) {
+  return scheme_before(name, name.find("://"));
+}
+
 std::string no_file_message(std::string_view name) {
-  const std::string scheme = url_scheme(name);
-  if (scheme.empty()) return "";
+  // Libraries of paths make "s3:/bucket" of it. "C:/" is a folder of Windows, wherever it is seen.
+  const std::string scheme = scheme_before(name, name.find(":/"));
+  if (scheme.size() < 2) return "";
   if (scheme == "file")
     return vfm::format("'{}' is an address; give the path, '{}'", name,
-                       name.substr(scheme.size() + 3));
+                       name.substr(scheme.size() + (url_scheme(name).empty() ? 1 : 3)));
   return vfm::format(
       "'{}' is an address, and vfm has only files and folders of this machine here; copy it, or "
       "mount it",

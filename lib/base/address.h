@@ -18,7 +18,8 @@ namespace vfm {
 /// "https" of "https://...", in lower case; "" for a path ("concat:a|b" is one too).
 std::string url_scheme(std::string_view name);
 
-/// Of an address, why it names no file or folder of this machine, and what to do; "" for a path.
+/// Of an address, also one that has lost a slash ("s3:/bucket"), why it names no file or folder of
+/// this machine, and what to do; "" for a path.
 std::string no_file_message(std::string_view name);
 
 /// Of an address that no video or picture is read from, why, and what to do; "" for a path, for

@@ -37,6 +37,10 @@ bool names_output_or_model(std::string_view word) {
          word.starts_with("PATH") || word.starts_with("RUN") || word.starts_with("SOURCE");
 }
 
+bool is_whole_name(std::string_view word) {
+  return is_one_of(word, {"DIR", "FILE", "PATH", "RUN"}) || word.starts_with("FILE.");
+}
+
 /// The file in "@FILE" or "NAME=@FILE"; "": there is none.
 std::string_view after_at(std::string_view value) {
   const std::size_t sign = value.find('=');
@@ -64,7 +68,9 @@ void check_addresses(const CLI::App& app, const CLI::Option& option) {
     protocols = allowed->results();
   for (const std::string& value : option.results()) {
     const std::string_view name = at ? after_at(value) : address_in(value);
-    const std::string refused = video ? no_video_message(name, protocols) : no_file_message(name);
+    std::string refused = video ? no_video_message(name, protocols) : no_file_message(name);
+    // Of a SOURCE, model:/models/a is a folder.
+    if (refused.empty() && is_whole_name(word)) refused = no_file_message(value);
     if (!refused.empty()) fail_usage("{}: {}", option.get_name(), refused);
   }
 }

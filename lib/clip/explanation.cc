@@ -37,11 +37,6 @@ const char* reason_of(curate::Judgement::Verdict verdict) {
   }
 }
 
-/// Whether such a change is found by the score that the page shows: all of a network's are.
-bool by_score(curate::ChangeType type) {
-  return type == curate::ChangeType::cut || type == curate::ChangeType::transition;
-}
-
 void sort_by_rank(std::vector<Decision>& decisions, bool greatest_first) {
   std::stable_sort(decisions.begin(), decisions.end(), [&](const Decision& a, const Decision& b) {
     return greatest_first ? a.rank > b.rank : a.rank < b.rank;
@@ -166,7 +161,9 @@ void Explanation::found(const curate::ShotChange& change) {
   if (change.begin < frames_) shot_begin_ = times_.of(change.begin);
   if (change.end <= 0) return;
   ++changes_;
-  const bool scored = by_score(change.type);
+  // By the score that the page shows a network finds all.
+  const bool scored =
+      change.type == curate::ChangeType::cut || options_.detector == curate::Detector::transnetv2;
   if (dots_x_.size() < kDots) {
     dots_x_.push_back(seconds(change.frame));
     dots_y_.push_back(scored ? change.score : 0);

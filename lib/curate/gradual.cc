@@ -9,8 +9,9 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kLengths[] = {2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64};  // windows, in frames
-constexpr int kAfter = 3;      // frames behind a window that must be there to judge it
-constexpr float kUniform = 4;  // colour_deviation (grey levels) of a frame of one colour
+
+constexpr int kLongest = 64 + 8;  // frames from the first of a window on, in which it is found
+constexpr float kUniform = 4;     // colour_deviation (grey levels) of a frame of one colour
 // Of a dissolve; 1 is a clean one between still, unrelated shots.
 constexpr float kLeastQuality = 0.30f;
 constexpr float kMostRelated = 0.6f;  // correlation of the shots on either side
@@ -26,6 +27,17 @@ Mixture fit(float aa, float bb, float ab, float pa, float pb, float pp) {
   return {wa, wb, pp - wa * pa - wb * pb, pp};
 }
 
+/// Of blocks that move by more than half a cell, if these are more than one in eight.
+MotionVector mean_of_moving(const MotionField& motion) {
+  MotionVector sum;
+  int moving = 0;
+  for (const MotionVector& v : motion.vectors)
+    if (std::abs(v.x) + std::abs(v.y) > 0.5f) sum.x += v.x, sum.y += v.y, ++moving;
+  if (moving <= kBlocks) return {};
+  const auto n = static_cast<float>(moving);
+  return {sum.x / n, sum.y / n};
+}
+
 }  // namespace
 
 void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
@@ -33,6 +45,7 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   static_cast<Relief&>(tiny) = relief_of(f.picture, f.area);
   tiny.area = f.area;
   tiny.residual = motion.residual;
+  tiny.moved = mean_of_moving(motion);
   tiny.picture = f.picture;
   tiny.coarse = coarse_picture(f.picture);
   tiny.variance = f.whole_deviation * f.whole_deviation;
@@ -305,22 +318,27 @@ void GradualDetector::search_dissolves(std::int64_t now) {
     std::optional<Candidate> c = judge_window(a, b);
     if (!c) c = judge_wipe(a, b);
     if (!c) c = judge_statistics(a, b);
+    if (!c) c = judge_transition(a, b);
     if (!c) continue;
     const bool behind = best_ && c->a >= best_->b;
     if (best_ && !behind && c->quality <= best_->quality) continue;
-    if (leaps(a, b) || camera_passes(a, b)) continue;
-    if (behind) found_.push_back(best_->change);
+    if (leaps(a, b) || (!c->no_camera && camera_passes(a, b))) continue;
+    if (behind) keep_best();
     best_ = c;
   }
-  if (best_ && b > best_->b + 8 + (best_->b - best_->a) / 8) {
-    found_.push_back(best_->change);
-    best_.reset();
-  }
+  if (best_ && b > best_->b + 8 + (best_->b - best_->a) / 8 &&
+      (!best_->closes || b >= best_->a + kLongest))
+    keep_best();
+}
+
+void GradualDetector::keep_best() {
+  found_.push_back(best_->change);
+  best_end_ = best_->b;
+  best_.reset();
 }
 
 void GradualDetector::finish() {
-  if (best_) found_.push_back(best_->change);
-  best_.reset();
+  if (best_) keep_best();
   if (run_end_) close_run(*run_end_, frames_ - 1);
 }
 

@@ -1,24 +1,7 @@
-// Gradual changes of shot: dissolves, wipes, and fades through black, white or any one colour.
+// Gradual changes of shot: dissolves, wipes, fades through black, white or any one colour, and
+// other transitions.
 //
-// Dissolve: over a window [a, b] every picture P between is a mixture wa*A + wb*B of its ends, wa
-// falling and wb rising about evenly, plus a constant (pictures are compared without their mean, so
-// a dip to any colour changes only wa + wb). Two facts tell it from a moving camera: the mixture
-// explains the picture, and the contrast dips in the middle by what mixing unrelated pictures costs
-// (aa + bb - 2ab), which no motion does. The second holds however much moves inside the two shots.
-//
-// Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
-// the structure stays (a camera that turns to a wall loses contrast too, but not so); from and to
-// black also light alone. A colour, not black, that stays for more than 32 frames is a shot.
-//
-// No step of a change stands out by much: a flash or an explosion begins by one. And a frame in the
-// midst has not the colours and the contrast of both ends: that is one scene, which turns.
-//
-// Where too much moves for that, mean and variance of the pictures still tell: those of a mixture
-// of unrelated pictures are known, whatever moves in them.
-//
-// A pan or zoom over something plain, as a sky, can look like either. But there one shift and zoom
-// of the whole picture explains how each sixth of the window becomes the next.
-// Wipe: wipe.h tells it from the frames between two that hold.
+// What each is told by: gradual_change.h.
 //
 // Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,38 +10,19 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "curate/frame_features.h"
+#include "curate/gradual_change.h"
 #include "curate/motion.h"
 #include "curate/wipe.h"
 
 namespace vfm::curate {
 
-/// Frames between which a change happened: the old shot ends before `end`, the new one begins at
-/// `begin`.
-struct GradualChange {
-  std::int64_t end = 0, begin = 0;
-  std::int64_t middle = 0;  ///< first frame that shows more of the new shot than of the old
-  bool fade = false;        ///< through one colour
-  bool wipe = false;        ///< an edge crossed the picture
-  bool uniform = false;     ///< around a run of frames of one colour
-  bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
-  bool soft = false;        ///< over in two or three frames: a cut with blended frames
-  /// Of a run of one colour that goes on one before it, as a white wall does after an explosion:
-  /// one past that one's last frame; else -1.
-  std::int64_t resumes = -1;
-  float score = 0;  ///< 0 to 1: how well it fits
-};
-
-/// Frames after which a change is known, and a frame is not part of any later one.
-inline constexpr int kGradualLag = 88;
-/// Frames within which what an explosion or a title hid is seen again.
-inline constexpr int kBlast = 32;
-
 class GradualDetector {
  public:
-  /// `strictness` scales how well a dissolve or wipe must fit: 1 normal, more finds fewer.
+  /// `strictness` scales how well all but a fade must fit: 1 normal, more finds fewer.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// `motion`: from the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
@@ -91,19 +55,27 @@ class GradualDetector {
   struct Tiny : Relief {  // within `area`
     ActiveArea area;
     float residual = 0;  // of MotionField
+    MotionVector moved;  // mean of its blocks that move
     SmallPicture picture;
     CoarsePicture coarse;
     std::array<float, 3> mean{};  // of luma, u, v
     float variance = 0;           // of all cells about it
     bool uniform = false;
   };
+  struct PartsFit {
+    float misfit = 0, step = 0, mixed = 0;
+  };
   struct Candidate {
     std::int64_t a = 0, b = 0;
     float quality = 0;
     GradualChange change;
+    bool no_camera = false;  // though one shift may explain it
+    bool closes = false;     // to black: what opens from it may belong to it
   };
-  static constexpr int kRing = 128;    // power of two above kGradualLag
-  static constexpr float kBlack = 16;  // luma below which a frame of one colour is black
+  static constexpr int kRing = 128;      // power of two above kGradualLag
+  static constexpr int kAfter = 3;       // frames behind a window that must be there to judge it
+  static constexpr float kBest = 0.75f;  // quality of a transition, below that of a clean dissolve
+  static constexpr float kBlack = 16;    // luma below which a frame of one colour is black
 
   Tiny& at(std::int64_t index) { return ring_[static_cast<std::size_t>(index & (kRing - 1))]; }
   const Tiny& at(std::int64_t index) const {
@@ -116,6 +88,18 @@ class GradualDetector {
   std::optional<Candidate> judge_window(std::int64_t a, std::int64_t b) const;
   std::optional<Candidate> judge_wipe(std::int64_t a, std::int64_t b) const;
   std::optional<Candidate> judge_statistics(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_transition(std::int64_t a, std::int64_t b) const;
+  static float quality_of(float misfit, std::int64_t length);
+  std::optional<PartsFit> fit_parts(std::int64_t a, std::int64_t b) const;
+  std::pair<std::int64_t, std::int64_t> trimmed(std::int64_t from, std::int64_t to) const;
+  float unrest(std::int64_t a, std::int64_t b) const;
+  bool ends_rest(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_parts(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_crop(std::int64_t a, std::int64_t b) const;
+  MotionVector passes(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_moved(std::int64_t a, std::int64_t b) const;
+  std::optional<Candidate> judge_lines(std::int64_t a, std::int64_t b, bool rows,
+                                       bool squeeze) const;
   static float change(const Tiny& a, const Tiny& b);
   bool same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const;
   bool keeps_colours(const GradualChange& change) const;
@@ -127,6 +111,7 @@ class GradualDetector {
   float between(std::int64_t a, std::int64_t middle, std::int64_t b, float alpha) const;
   bool ends_hold(std::int64_t a, std::int64_t b) const;
   void search_dissolves(std::int64_t now);
+  void keep_best();
   void follow_uniform_runs(std::int64_t now);
   void follow_light(std::int64_t now);
   void stay_plain(std::int64_t now);
@@ -138,12 +123,14 @@ class GradualDetector {
   std::vector<Tiny> ring_ = std::vector<Tiny>(kRing);
   std::int64_t frames_ = 0;
   std::optional<Candidate> best_;
+  std::int64_t best_end_ = 0;                         // Candidate::b of the last one that was found
   std::optional<std::int64_t> run_begin_, run_end_;   // of the current or just ended uniform run
   bool run_faded_in_ = false, run_cut_into_ = false;  // contrast fell before it; or did not
   bool run_is_shot_ = false;                          // the fade into it has been told
   std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
   std::int64_t last_black_ = -1;                      // of the frames of the run
   std::int64_t ground_end_ = -1;                      // one past the last frame of the run before
+  std::int64_t ground_begin_ = -1;                    // its first one
   std::vector<GradualChange> found_;
 };
 

@@ -151,6 +151,7 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
     change.score = 1;
     found_.push_back(change);
   }
+  ground_begin_ = begin;
   ground_end_ = end;
   run_begin_.reset();
   run_end_.reset();

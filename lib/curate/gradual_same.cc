@@ -89,7 +89,8 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
 /// all about the same, and a frame that a wipe crosses has those of both.
 bool GradualDetector::keeps_colours(const GradualChange& g) const {
   constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.8f;
-  if (g.wipe || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark) return false;
+  if (g.wipe || g.transition || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark)
+    return false;
   FrameFeatures before, now, after;
   const auto complete = [&](std::int64_t i, FrameFeatures& out) {
     out.picture = at(i).picture;

@@ -305,9 +305,13 @@ void ShotDetector::merge(std::int64_t until) {
     }
     const GradualChange g = changes_.front();
     changes_.erase(changes_.begin());
+    // A picture that closes to black and opens again has the run of black within.
+    const auto encloses = [&g](const GradualChange& other) {
+      return g.transition && other.uniform && other.end >= g.end && other.begin <= g.begin;
+    };
     if (!g.uniform &&
         std::any_of(changes_.begin(), changes_.end(), [&](const GradualChange& other) {
-          return (other.uniform && other.end <= g.begin) ||
+          return (other.uniform && !encloses(other) && other.end <= g.begin) ||
                  (other.begin <= g.begin && other.score > g.score);
         }))
       continue;  // a dim reading of the fade that follows, or of a shorter change within
@@ -334,10 +338,12 @@ void ShotDetector::merge(std::int64_t until) {
     });
     if (into != cuts_.end()) certain_.push_back(*into);
     std::erase_if(cuts_, inside);
-    const ChangeType type = g.wipe   ? ChangeType::wipe
-                            : g.fade ? ChangeType::fade
-                            : g.soft ? ChangeType::cut
-                                     : ChangeType::dissolve;
+    std::erase_if(changes_, encloses);
+    const ChangeType type = g.transition ? ChangeType::transition
+                            : g.wipe     ? ChangeType::wipe
+                            : g.fade     ? ChangeType::fade
+                            : g.soft     ? ChangeType::cut
+                                         : ChangeType::dissolve;
     certain_.push_back({type, std::max(g.end, last_begin_), g.begin, g.middle, g.score});
     last_begin_ = g.begin;
   }

@@ -1,4 +1,4 @@
-// Where a video changes shot: hard cuts, fades, dissolves and wipes, while its frames stream by.
+// Where a video changes shot, at once or over several frames, while its frames stream by.
 //
 // Pure: the result depends on the frames and options alone. Constant memory: small pictures of the
 // last kShotLag frames. About 50 microseconds a frame. Thread-safety: one thread at a time.
@@ -33,19 +33,19 @@ double default_threshold(Detector detector);
 struct ShotOptions {
   Detector detector = Detector::combined;
   double threshold = 0;   ///< 0: the detector's default
-  bool gradual = true;    ///< find fades, dissolves and wipes
-  double strictness = 1;  ///< of dissolves and wipes: more finds fewer
+  bool gradual = true;    ///< find fades, dissolves, wipes and transitions
+  double strictness = 1;  ///< of all of these but fades: more finds fewer
   bool explain = false;   ///< keep judgements for take_judgements()
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
 };
 
-/// `transition`: over several frames, of a kind that is not known.
+/// `transition`: over several frames, in another way, or of a kind that is not known.
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
-/// One change of shot. Frames [end, begin) belong to neither shot: the blended frames of a
-/// dissolve or a wipe, the frames of one colour between two fades; none at a cut.
+/// One change of shot. Frames [end, begin) belong to neither shot: those of a dissolve, a wipe or a
+/// transition, the frames of one colour between two fades; none at a cut.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
   std::int64_t end = 0;    ///< one past the last frame of the shot before

@@ -17,6 +17,7 @@ import json
 import os
 import random
 import subprocess
+import tempfile
 
 WIDTH, HEIGHT = 320, 180
 LUMA, CHROMA = WIDTH * HEIGHT, WIDTH * HEIGHT // 4
@@ -198,6 +199,27 @@ class Film:
         self.frames += frames[length:]
         self.change("wipe", begin, begin + length)
 
+    def xfade(self, frames, length, name):
+        """As wipe(), by FFmpeg's filter of that name: its first frame is wholly the old shot's."""
+        begin = len(self.frames) - length
+        with tempfile.TemporaryDirectory() as folder:
+            inputs = []
+            for k, part in enumerate((self.frames[begin:], frames[:length])):
+                inputs.append(os.path.join(folder, f"{k}.yuv"))
+                with open(inputs[-1], "wb") as raw:
+                    raw.write(b"".join(part))
+            given = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", f"{WIDTH}x{HEIGHT}", "-r", "25"]
+            data = ffmpeg(*given, "-i", inputs[0], *given, "-i", inputs[1], "-filter_complex",
+                          f"xfade=transition={name}:duration={length / 25}:offset=0,format=yuv420p",
+                          "-frames:v", str(length), "-vsync", "0", "-f", "rawvideo", "-",
+                          stdout=subprocess.PIPE).stdout
+        if len(data) != length * BYTES:
+            raise SystemExit(f"xfade={name} made {len(data) / BYTES} frames for {length}")
+        for i in range(1, length):
+            self.frames[begin + i] = data[i * BYTES:(i + 1) * BYTES]
+        self.frames += frames[length:]
+        self.change(name, begin + 1, begin + length)
+
     def fade(self, frames, out, hold, back, colour):
         begin = len(self.frames) - out
         for i in range(out):
@@ -256,6 +278,15 @@ def wipes(film, r):
     for _ in range(6):
         film.wipe(film.shot(r.randrange(80, 110)), r.randrange(8, 36),
                   r.choice(["left", "right", "up", "down"]))
+
+
+def xfades(*names):
+    def make(film, r):
+        film.cut(film.shot(80))
+        for _ in range(6):  # from half a second to two
+            length = r.randrange(film.fps // 2, min(2 * film.fps, 60) + 1)
+            film.xfade(film.shot(length + r.randrange(55, 80)), length, r.choice(names))
+    return make
 
 
 def letterbox(film, r):
@@ -390,6 +421,18 @@ CLASSES = {
     "fades, white": (fades(WHITE), 4, [24], None),
     "cuts near fades": (near_fades, 5, [24], None),
     "wipes": (wipes, 4, [24], None),
+    "xfade slides": (xfades("slideleft", "slideright", "slideup", "slidedown"), 4, [24, 30], None),
+    "xfade smooth": (xfades("smoothleft", "smoothright", "smoothup", "smoothdown"), 4, [24, 30], None),
+    "xfade squeezes": (xfades("squeezeh", "squeezev"), 4, [24, 30], None),
+    "xfade circles": (xfades("circleopen", "circleclose"), 4, [24, 30], None),
+    "xfade crops": (xfades("circlecrop", "rectcrop"), 4, [24, 30], None),
+    "xfade corners": (xfades("wipetl", "wipetr", "wipebl", "wipebr"), 4, [24, 30], None),
+    "xfade diagonals": (xfades("diagtl", "diagtr", "diagbl", "diagbr"), 4, [24, 30], None),
+    "xfade doors": (xfades("vertopen", "vertclose", "horzopen", "horzclose"), 4, [24, 30], None),
+    "xfade radial": (xfades("radial"), 4, [24, 30], None),
+    "xfade slices": (xfades("hlslice", "hrslice", "vuslice", "vdslice"), 4, [24, 30], None),
+    "xfade others": (xfades("distance", "dissolve", "pixelize", "hblur", "fadegrays", "zoomin"), 4,
+                     [24, 30], None),
     "letterbox": (letterbox, 4, [24], None),
     "slides": (slides, 4, [24], None),
     "split screen": (split_screen, 4, [24], None),

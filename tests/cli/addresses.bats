@@ -63,6 +63,8 @@ options() {
     refused "'$scheme://bucket/x' is an address, and vfm has only files and folders of this machine here; copy it" \
       vfm-clip -o "$scheme://bucket/x" a.mp4
   done
+  refused "'s3:/bucket/x' is an address" vfm-clip -o s3:/bucket/x a.mp4
+  refused "'s3:/bucket/r.html' is an address" vfm-clip -o out --report s3:/bucket/r.html a.mp4
   refused "'s3://b/x' is an address" vfm-pack --output=s3://b/x a.tar
   refused "give the path, '$PWD/out'" vfm-shard -o "file://$PWD/out" a.tar
   refused "'s3://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 --out s3://b/run

@@ -116,6 +116,22 @@ frames_of() {
   [ "$(frames_of out)" = "48 48 " ] || [ "$(frames_of out)" = "48 47 " ]
 }
 
+@test "pictures that slide, are squeezed, open or close are changes of shot, and their frames in no clip" {
+  local way names=()
+  for way in slideleft slideup squeezeh squeezev circleopen rectcrop wipetl vertopen; do
+    names+=("$way.mp4")
+    quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=4 -f lavfi -i mandelbrot=size=96x64:rate=24 \
+      -filter_complex "[1]trim=duration=4[b];[0]settb=1/24,format=yuv420p[a];[b]settb=1/24,format=yuv420p[c];[a][c]xfade=$way:duration=1:offset=2" \
+      -c:v libx264 -preset ultrafast "$way.mp4"
+  done
+  run --separate-stderr vfm-clip --shots-only "${names[@]}"
+  [ "$(records <<<"$output" | jq -r '[.cuts[].type]|join(" ")' | sort | uniq -c | xargs)" = "8 transition" ]
+  # Frames 49 to 71 show both.
+  [ "$(records <<<"$output" | jq -c '[.cuts[].frame]|.[0]>49 and .[0]<72' | sort -u)" = true ]
+  vfm-clip slideleft.mp4 --min-length 0 -o out --verify
+  [ "$(frames_of out)" = "49 72 " ]
+}
+
 @test "clips have exactly their frames, and stdout names the shard" {
   run --separate-stderr vfm-clip shots.mp4 -o out --verify
   only_records

@@ -279,12 +279,14 @@ TEST_CASE("paths come apart") {
 }
 
 TEST_CASE("an address is no file, however it comes here, and makes no folder") {
-  for (const char* address : {"s3://b/x", "HTTPS://h/x", "x-y+1://z"}) {
+  for (const char* address : {"s3://b/x", "HTTPS://h/x", "x-y+1://z", "s3:/b/x"}) {
     CHECK_THROWS_WITH(make_directories(address), Catch::Contains("is an address"));
     CHECK_THROWS_WITH(write_file(address, "x"), Catch::Contains("is an address"));
     CHECK_THROWS_WITH(File::open_read(address), Catch::Contains("is an address"));
     CHECK_THROWS_WITH(File::open_regular(address), Catch::Contains("is an address"));
   }
   CHECK_FALSE(std::filesystem::exists("s3:"));
+  for (const char* path : {"./s3:/b/x", "a b:/x", "C:/x", "/s3:/x", ":/x", "a:b/x"})
+    CHECK_THROWS_WITH(read_file(path), Catch::Contains("No such file"));
   CHECK_THROWS_WITH(read_file("./s3://b/x"), Catch::Contains("No such file"));
 }
