@@ -97,6 +97,11 @@ predict2_network() {
   mkdir p/transformer
   predict2_network '[2.0, 1.0, 1.0]' | jq '.extra_pos_embed_type = "learnable"' >p/transformer/config.json
   video_tools "'p/transformer' is of Cosmos-Predict2 (Cosmos2TextToImagePipeline)" p/transformer
+  # A pipeline may say something else: its network is what it is.
+  pipeline q CosmosTextToWorldPipeline transformer
+  mkdir q/transformer
+  predict2_network '[1.0, 3.0, 3.0]' >q/transformer/config.json
+  refused "'q/transformer' is of Cosmos-Predict2 (" vfm-train r.yaml --init q --data nowhere --out out
   # What was trained here may have any positions: an export says that it was.
   predict2_network '[1.0, 3.0, 3.0]' >net/config.json
   echo '{}' >net/vfm-export.json

@@ -46,7 +46,9 @@ std::string ModelFolder::absolute_path() const {
 
 const HfComponent& ModelFolder::component() const {
   if (!component_) {
-    auto found = std::make_unique<HfComponent>(layout_->folder_of(choice_.part));
+    const std::string part = layout_->folder_of(choice_.part);
+    if (!is_checkpoint()) refuse_part_of_other(part);
+    auto found = std::make_unique<HfComponent>(part);
     if (!choice_.types.empty()) found->need_type(choice_.types);
     component_ = std::move(found);
   }

@@ -202,8 +202,7 @@ void refuse_part_of_other(const std::string& folder) {
   if (io::file_exists(io::join_path(folder, kExportMark)) ||
       io::file_exists(io::join_path(above, kExportMark)))
     return;
-  const std::vector<std::string> pipeline = classes_in(object_in(above, kPipelineIndex));
-  if (!pipeline.empty()) return refuse_classes(folder, pipeline);
+  refuse_classes(folder, classes_in(object_in(above, kPipelineIndex)));
   const Json config = object_in(folder, kModelConfig);
   if (classes_in(config) == std::vector<std::string>{"CosmosTransformer3DModel"})
     refuse_later_cosmos(folder, config);

@@ -24,8 +24,8 @@ void need_model_folder(const std::string& path, std::string_view what = "model f
 /// there, is left to whoever opens it.
 void refuse_other_models(const std::string& folder);
 
-/// The same of a part of a pipeline that somebody gives by itself, a diffusion transformer or a
-/// tokenizer: of a class that several families have the pipeline says which.
+/// The same of a part of a pipeline, a diffusion transformer or a tokenizer, also where somebody
+/// gives it by itself: of a class that several families have its fields and the pipeline say which.
 void refuse_part_of_other(const std::string& folder);
 
 /// The same by the names of tensors, where there is no configuration.
