@@ -199,6 +199,10 @@ void InputLimitOptions::add(CLI::App& app) {
   add_unit_option(app, "--timeout", limits.timeout,
                   "give up an input of which nothing comes for this long; 0: never", parse_seconds,
                   "TIME", format_seconds(limits.timeout), group);
+  add_unit_option(app, "--max-work", work,
+                  "of each MiB of a file: decode no more pixels in all, and no longer on a "
+                  "processor; 0: any",
+                  parse_work, "N,TIME", "32G,64s", group);
   app.add_option(
          "--protocols", limits.protocols,
          "playlists and protocols that may be opened beside the files and http(s) addresses "

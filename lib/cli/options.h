@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/input_limits.h"
+#include "base/work_limit.h"
 
 namespace CLI {
 class App;
@@ -86,16 +87,21 @@ struct HwaccelOptions {
   void add(CLI::App& app);
 };
 
-/// --max-pixels, --timeout, --protocols: what videos and pictures may ask of this machine.
+/// --max-pixels, --timeout, --max-work, --protocols: what videos and pictures may ask of this
+/// machine.
 struct InputLimitOptions {
   InputLimits limits;
+  Work work = kUsualWork;
   void add(CLI::App& app);
   /// --isolate, --isolate-memory: of tools whose Tool::serve_isolated() decodes, which then call
   /// check_isolation() in check(), and media::begin_isolation() after apply().
   void add_isolation(CLI::App& app);
   void check_isolation(const HwaccelOptions& hardware) const;
-  /// For the whole program (base/input_limits.h), at the start of run().
-  void apply() const { set_input_limits(limits); }
+  /// For the whole program (base/input_limits.h, base/work_limit.h), at the start of run().
+  void apply() const {
+    set_input_limits(limits);
+    set_work_limit(work);
+  }
 };
 
 /// --max-member SIZE: the most bytes of one sample that are read into memory.

@@ -279,6 +279,7 @@ int run(int argc, char** argv, Tool& tool) {
   hold_standard_descriptors();
   g_program = tool.name();
   take_lost_files(g_program.c_str());
+  hear_of_children();
   const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
   if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
     leave_signals();

@@ -106,6 +106,10 @@ void unblock(const sigset_t& set) {
 
 }  // namespace
 
+void hear_of_children() {
+  ::signal(SIGCHLD, SIG_DFL);
+}
+
 void take_signals(bool long_running) {
   // What the handlers do not change stays the kernel's: a signal that kills or is ignored does so
   // whichever thread it is delivered to.

@@ -10,6 +10,10 @@
 
 namespace vfm::cli {
 
+/// Call first. Whoever started this process may have left it without a word of how its children end
+/// (an ignored SIGCHLD); here these are waited for, also by the processes that it starts.
+void hear_of_children();
+
 /// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP
 /// asks to stop (base/stop.h), and a second one of its kind kills the process; those that were
 /// ignored, as by nohup, stay ignored. `long_running`: SIGUSR1 asks to wind up; else

@@ -25,11 +25,10 @@ bool is_cut_to_the_sample(AVCodecID codec) {
 }
 
 // Of a container that counts packets (AVI) a tick is as long as one: then samples are counted.
-AVRational fine_base(const AVStream& stream) {
+AVRational fine_base(const AudioPackets& packets) {
   constexpr AVRational kCoarse{1, 1000};
-  const int rate = stream.codecpar->sample_rate;
-  return av_cmp_q(stream.time_base, kCoarse) > 0 && rate > 0 ? AVRational{1, rate}
-                                                             : stream.time_base;
+  const int rate = packets.stream()->codecpar->sample_rate;
+  return av_cmp_q(packets.base(), kCoarse) > 0 && rate > 0 ? AVRational{1, rate} : packets.base();
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ struct AudioReader::State {
 
 std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
                                                            std::int64_t& corrupt) {
-  const AVRational base = stream()->time_base, fine = fine_base(*stream());
+  const AVRational base = packets.base(), fine = fine_base(packets);
   const std::int64_t begin = av_rescale_q(span.begin, to_av(span.base), fine);
   const std::int64_t end = av_rescale_q(span.end, to_av(span.base), fine);
   const std::int64_t lead = begin - av_rescale_q(1, kPreRoll, fine);
@@ -71,7 +70,7 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
     if (time_of(*packet) == AV_NOPTS_VALUE || (packet->flags & AV_PKT_FLAG_DISCARD)) continue;
     const std::int64_t time = av_rescale_q(time_of(*packet), base, fine);
     if (time >= end) break;
-    const std::int64_t until = av_rescale_q(end_of(*packet, *stream()), base, fine);
+    const std::int64_t until = av_rescale_q(packets.end_of(*packet), base, fine);
     if (until <= lead || (last != AV_NOPTS_VALUE && time <= last)) continue;
     heard = heard || until > begin;
     last = time;
@@ -120,6 +119,9 @@ AudioTrack AudioReader::read(const Span& span, AudioMode mode) {
 
 AudioTrack AudioReader::read_here(State& s, const Span& span, AudioMode mode) {
   AudioTrack track;
+  if (s.packets.is_unknown())
+    fail_as(Cause::decode, "cannot read the sound of '{}': the file does not say what it is",
+            s.packets.name());
   if (!s.stream()) return track;
   bool copied = false;
   const AVCodecID codec = s.stream()->codecpar->codec_id;

@@ -17,7 +17,7 @@ CodecPtr open_audio_decoder(const AudioPackets& packets) {
          avcodec_get_name(stream.codecpar->codec_id));
   CodecPtr codec(not_null(avcodec_alloc_context3(decoder)));
   if (avcodec_parameters_to_context(codec.get(), stream.codecpar) < 0) throw std::bad_alloc();
-  codec->pkt_timebase = stream.time_base;
+  codec->pkt_timebase = packets.base();
   codec->flags |= AV_CODEC_FLAG_BITEXACT;
   clear_libav_message();
   if (const int error = avcodec_open2(codec.get(), decoder, nullptr); error < 0)
@@ -61,7 +61,7 @@ void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt
                   const std::function<bool(const AVFrame& frame, std::optional<double> at)>& take) {
   const CodecPtr decoder = open_audio_decoder(packets);
   const double begin = span.begin_seconds();
-  const AVRational base = packets.stream()->time_base;
+  const AVRational base = packets.base();
   const std::int64_t lead =
       av_rescale_q(span.begin, to_av(span.base), base) - av_rescale_q(1, kPreRoll, base);
   packets.start(lead, corrupt);
@@ -76,9 +76,7 @@ void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt
       check_stop();
       std::optional<double> at;
       if (frame->best_effort_timestamp != AV_NOPTS_VALUE)
-        at = static_cast<double>(frame->best_effort_timestamp) *
-                 av_q2d(packets.stream()->time_base) -
-             begin;
+        at = static_cast<double>(frame->best_effort_timestamp) * av_q2d(base) - begin;
       if (!take(*frame, at)) open = false;
       av_frame_unref(frame.get());
     }

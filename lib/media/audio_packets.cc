@@ -13,19 +13,54 @@ namespace {
 // More sound than this never waits for one packet of the video.
 constexpr std::size_t kMostWaiting = 1000;
 
+// An AVI has no times but one length for all its chunks of sound, which is wrong for codecs that
+// AVI was not made for (AC-3's successors, DTS, Vorbis, Speex). To find where FLAC's packets end
+// FFmpeg reads on, and gives what it finds in ASF the times of those it has come to.
+bool may_tell_wrong_times(const AVFormatContext& format, const AVStream& stream) {
+  const char* const name = format.iformat->name;
+  return std::strcmp(name, "avi") == 0 ||
+         (std::strcmp(name, "asf") == 0 && stream.codecpar->codec_id == AV_CODEC_ID_FLAC);
+}
+
+// Samples of a packet where neither it nor its codec's description says how many (Speex): what it
+// is decoded to. 0: not known.
+std::int64_t decoded_samples(const AVStream& stream, const std::deque<PacketPtr>& packets) {
+  const AVCodec* decoder = avcodec_find_decoder(stream.codecpar->codec_id);
+  if (!decoder) return 0;
+  const CodecPtr codec(not_null(avcodec_alloc_context3(decoder)));
+  if (avcodec_parameters_to_context(codec.get(), stream.codecpar) < 0) throw std::bad_alloc();
+  if (avcodec_open2(codec.get(), decoder, nullptr) < 0) return 0;
+  const AvFramePtr frame(not_null(av_frame_alloc()));
+  std::int64_t most = 0;  // the first ones may give none
+  for (const PacketPtr& packet : packets) {
+    std::int64_t samples = 0;
+    avcodec_send_packet(codec.get(), packet.get());
+    while (avcodec_receive_frame(codec.get(), frame.get()) >= 0) {
+      samples += frame->nb_samples;
+      av_frame_unref(frame.get());
+    }
+    most = std::max(most, samples);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::int64_t time_of(const AVPacket& packet) {
   return packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
 }
 
-std::int64_t end_of(const AVPacket& packet, const AVStream& stream) {
+AVRational AudioPackets::base() const {
+  return counted_ ? AVRational{1, stream_->codecpar->sample_rate} : stream_->time_base;
+}
+
+std::int64_t AudioPackets::end_of(const AVPacket& packet) const {
   const std::int64_t time = time_of(packet);
   if (time == AV_NOPTS_VALUE) return AV_NOPTS_VALUE;
   std::int64_t duration = packet.duration;
-  if (duration <= 0 && stream.codecpar->sample_rate > 0)
-    duration = av_rescale_q(av_get_audio_frame_duration2(stream.codecpar, packet.size),
-                            {1, stream.codecpar->sample_rate}, stream.time_base);
+  if (duration <= 0 && stream_->codecpar->sample_rate > 0)
+    duration = av_rescale_q(av_get_audio_frame_duration2(stream_->codecpar, packet.size),
+                            {1, stream_->codecpar->sample_rate}, base());
   return time + std::max<std::int64_t>(duration, 1);
 }
 
@@ -44,8 +79,9 @@ void AudioPackets::open() {
     video_ = input_->best_stream(AVMEDIA_TYPE_VIDEO);
   streams_ = 0;
   for (int i = 0; i < static_cast<int>(format->nb_streams); ++i) {
-    if (format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) ++streams_;
-    const bool wanted = i == chosen || (i == video_ && !seeks_);
+    const bool sound = format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    if (sound) ++streams_;
+    const bool wanted = i == chosen || (i == video_ && !seeks_) || (chosen < 0 && sound);
     format->streams[i]->discard = wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
   }
   if (video_ >= 0) timeline_ = Timeline(*format->streams[video_]);
@@ -54,7 +90,22 @@ void AudioPackets::open() {
   place_ = 0;
   floor_ = INT64_MIN;
   counted_ = false;
-  if (stream_ && std::strcmp(format->iformat->name, "avi") == 0) check_clock(damage_);
+  each_ = 0;
+  if (stream_ && may_tell_wrong_times(*format, *stream_)) check_clock(damage_);
+}
+
+bool AudioPackets::is_unknown() {
+  if (stream_ || streams_ == 0) return false;
+  if (!unknown_) {
+    const PacketPtr packet(not_null(av_packet_alloc()));
+    std::int64_t damaged = 0;  // is told by whoever shows the pictures
+    unknown_ = false;
+    while (!*unknown_ && input_->read(packet.get(), damaged)) {
+      unknown_ = packet->stream_index != video_;
+      av_packet_unref(packet.get());
+    }
+  }
+  return *unknown_;
 }
 
 // To a packet not after `time`. False where that cannot be had but by going to the beginning.
@@ -82,7 +133,7 @@ void AudioPackets::start(std::int64_t time, std::int64_t& corrupt) {
   corrupt += std::exchange(damage_, 0);
   floor_ = time;
   const auto over = [&](const PacketPtr& packet) {
-    const std::int64_t end = end_of(*packet, *stream_);
+    const std::int64_t end = end_of(*packet);
     return end == AV_NOPTS_VALUE || end <= time;
   };
   while (!kept_.empty() && over(kept_.front()))
@@ -114,29 +165,38 @@ bool AudioPackets::read(AVPacket* packet, std::int64_t& corrupt) {
   return false;
 }
 
-// An AVI has no times but one length for all its chunks of sound, which is wrong for codecs that
-// AVI was not made for (AC-3's successors, DTS, Vorbis). Then the chunks' own lengths count.
+// Where the times do not go on as the packets' own lengths do, these count.
 void AudioPackets::check_clock(std::int64_t& corrupt) {
   constexpr std::size_t kLook = 4;
   while (kept_.size() < kLook && read_more(corrupt)) {
   }
-  if (kept_.size() < 2) return;
+  if (kept_.size() < 2 || stream_->codecpar->sample_rate <= 0) return;
+  if (samples_of(*kept_.front()) <= 0) each_ = decoded_samples(*stream_, kept_);
   std::int64_t heard = 0;
   for (std::size_t i = 0; i + 1 < kept_.size(); ++i)
-    heard += kept_[i]->duration;
-  const std::int64_t passed = time_of(*kept_.back()) - time_of(*kept_.front());
+    heard += samples_of(*kept_[i]);
+  const AVRational sample{1, stream_->codecpar->sample_rate};
+  const std::int64_t first = av_rescale_q(time_of(*kept_.front()), stream_->time_base, sample),
+                     passed =
+                         av_rescale_q(time_of(*kept_.back()), stream_->time_base, sample) - first;
   if (heard <= 0 || (passed <= 2 * heard && heard <= 2 * passed)) return;
   counted_ = true;
+  counted_end_ = first;
   std::deque<PacketPtr> all;
   all.swap(kept_);
-  counted_end_ = time_of(*all.front());
   for (PacketPtr& packet : all)
     keep(std::move(packet));
+}
+
+std::int64_t AudioPackets::samples_of(const AVPacket& packet) const {
+  if (each_ > 0) return each_;
+  return av_rescale_q(packet.duration, stream_->time_base, {1, stream_->codecpar->sample_rate});
 }
 
 void AudioPackets::keep(PacketPtr packet) {
   if (counted_) {
     packet->pts = packet->dts = counted_end_;
+    packet->duration = samples_of(*packet);
     counted_end_ += packet->duration;
   }
   if (av_packet_make_refcounted(packet.get()) < 0) throw std::bad_alloc();

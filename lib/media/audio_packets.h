@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "media/input.h"
@@ -27,11 +28,18 @@ class AudioPackets {
   const std::string& name() const { return source_.name; }
   /// The stream a player would choose; null if there is none.
   const AVStream* stream() const { return stream_; }
+  /// What the times of packets count in: the stream's, or samples where its own times are wrong.
+  AVRational base() const;
+  /// Until when a packet is heard; AV_NOPTS_VALUE if that is not known.
+  std::int64_t end_of(const AVPacket& packet) const;
   /// How many streams of sound the source has.
   int streams() const { return streams_; }
+  /// Whether there is sound of which the container does not say what it is: then stream() is null.
+  /// Reads up to its first packet, as some containers announce sound that never comes.
+  bool is_unknown();
 
-  /// next() begins with the packet that is heard at `time`, in the stream's time base, or with one
-  /// before it. Adds what cannot be read to `corrupt`. Throws Error.
+  /// next() begins with the packet that is heard at `time`, in base(), or with one before it. Adds
+  /// what cannot be read to `corrupt`. Throws Error.
   void start(std::int64_t time, std::int64_t& corrupt);
   /// The next packet; false at the end.
   bool next(AVPacket* packet, std::int64_t& corrupt);
@@ -44,12 +52,14 @@ class AudioPackets {
   bool read_more(std::int64_t& corrupt);
   void keep(PacketPtr packet);
   void check_clock(std::int64_t& corrupt);
+  std::int64_t samples_of(const AVPacket& packet) const;
 
   Source source_;
   int video_;
   std::unique_ptr<Input> input_;
   AVStream* stream_ = nullptr;
   int streams_ = 0;
+  std::optional<bool> unknown_;  // is_unknown(), where it has been asked
   bool seeks_ = true;
   PacketPtr first_;  // read to see where a seek has led
 
@@ -58,12 +68,12 @@ class AudioPackets {
   std::size_t place_ = 0;                 // in kept_
   std::int64_t floor_ = INT64_MIN;        // what was heard before is gone
   bool counted_ = false;                  // time is counted: the file's is wrong
+  std::int64_t each_ = 0;                 // samples of each packet; 0: the packets say it
   std::int64_t counted_end_ = 0;
   std::int64_t damage_ = 0;  // found when the source was opened, to be reported
 };
 
-/// When the packet is heard, and until when, in its stream's time base; AV_NOPTS_VALUE if unknown.
+/// When the packet is heard; AV_NOPTS_VALUE if that is not known.
 std::int64_t time_of(const AVPacket& packet);
-std::int64_t end_of(const AVPacket& packet, const AVStream& stream);
 
 }  // namespace vfm::media

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,13 @@ Idle& idle() {
 
 thread_local std::atomic<std::uint64_t>* t_beats = nullptr;
 thread_local const std::atomic<bool>* t_left = nullptr;
+thread_local const Spending* t_spending = nullptr;
+
+double thread_seconds() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 void give_back(std::shared_ptr<Worker> worker) {
   const std::lock_guard lock(idle().mutex);
@@ -147,6 +155,19 @@ void beat_into(std::atomic<std::uint64_t>* beats) noexcept {
 
 bool is_left_behind() noexcept {
   return t_left && *t_left;
+}
+
+Spending::Spending(double& total) noexcept
+    : total_(total), began_(thread_seconds()), before_(std::exchange(t_spending, this)) {}
+Spending::~Spending() {
+  total_ += seconds();
+  t_spending = before_;
+}
+double Spending::seconds() const noexcept {
+  return thread_seconds() - began_;
+}
+double spent_seconds() noexcept {
+  return t_spending ? t_spending->total_ + t_spending->seconds() : 0;
 }
 
 double StillClock::still(std::uint64_t beats) {

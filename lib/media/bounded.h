@@ -32,6 +32,25 @@ void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
 /// Whether nobody waits any more for the work on this thread: it may end in any way.
 bool is_left_behind() noexcept;
 
+/// Seconds of a processor that the State whose work this thread does (Bounded) has taken since it
+/// was made, or restart(); elsewhere 0. Threads of its codec are not counted.
+double spent_seconds() noexcept;
+/// While there is one: this thread does such work, and adds what it takes to `total`.
+class Spending {
+ public:
+  explicit Spending(double& total) noexcept;
+  ~Spending();
+  Spending(const Spending&) = delete;
+  Spending& operator=(const Spending&) = delete;
+
+ private:
+  friend double spent_seconds() noexcept;
+  double seconds() const noexcept;
+  double& total_;
+  double began_;
+  const Spending* before_;  // of the work that this one is a part of
+};
+
 /// Tells how long a count has stayed as it is, in the time that this process ran.
 class StillClock {
  public:
@@ -78,6 +97,8 @@ class Bounded {
     run([result, use = std::move(use), state = state_] { result->emplace(use(*state)); });
     return std::move(**result);
   }
+  /// From now on spent_seconds() counts anew.
+  void restart() { spent_ = std::make_shared<double>(0); }
   /// Null where it was left behind. Between calls it may be looked at.
   const State* get() const { return state_.get(); }
   /// Destroys it as bounded work.
@@ -89,7 +110,10 @@ class Bounded {
  private:
   void run(std::function<void()> work) {
     try {
-      run_bounded(name_, std::move(work));
+      run_bounded(name_, [work = std::move(work), spent = spent_] {
+        const Spending spending(*spent);
+        work();
+      });
     } catch (const Error& error) {
       if (error.cause() == Cause::timeout) state_.reset();
       throw;
@@ -100,6 +124,7 @@ class Bounded {
   }
 
   std::string name_;
+  std::shared_ptr<double> spent_ = std::make_shared<double>(0);
   std::shared_ptr<State> state_;
 };
 

@@ -7,6 +7,7 @@
 #include "base/input_limits.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/work_limit.h"
 #include "media/bounded.h"
 #include "media/decoder_state.h"
 #include "media/deinterlace.h"
@@ -74,11 +75,14 @@ void Decoder::State::check_memory(int result) const {
 }
 
 // A file may grow while it is read.
-void Decoder::State::check_count() {
-  if (++decoded <= most_decoded) return;
+void Decoder::State::check_count(const AVFrame& picture) {
+  pixels += static_cast<double>(picture.width) * picture.height;
+  if (++decoded <= most_decoded && pixels <= most_pixels) return;
   const std::uint64_t bytes = input->bytes();
   most_decoded = most_pictures(bytes);
+  most_pixels = most_work(bytes).pixels;
   check_pictures(source.name, decoded, bytes);
+  check_work(source.name, {pixels, 0}, bytes);
 }
 
 // With an index that holds every sample, by decoding time.
@@ -185,7 +189,7 @@ bool Decoder::State::decode_once(Frame& frame) {
     if (result == 0) {
       beat();
       check_pixels(source.name, av->width, av->height);
-      check_count();
+      check_count(*av);
       pictures.picture(*av);
       // In the careful pass the packet has been counted when it came.
       const bool marked = av->decode_error_flags != 0 || (av->flags & AV_FRAME_FLAG_CORRUPT);
@@ -255,6 +259,7 @@ bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
   draining = finished = from_start = false;
   last_pts.reset();
   last_gap = decoded = 0;
+  pixels = 0;
   pending.reset();
   index = 0;
   // Frames shown before the first key frame may lack their references (open GOP): only a key frame

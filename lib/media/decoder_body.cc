@@ -71,6 +71,7 @@ struct Decoder::Here : Decoder::Body {
 
   void seek(std::int64_t pts) override {
     take_session();
+    state_.restart();
     state_.call([pts](State& state) {
       state.seek(pts);
       return true;

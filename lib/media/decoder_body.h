@@ -18,4 +18,8 @@ struct Decoder::Body {
   virtual bool seeks() const = 0;
 };
 
+/// How large a stream is shown, by its other members. A sample aspect that no picture can be shown
+/// by becomes 1:1.
+void set_display_size(StreamInfo& info);
+
 }  // namespace vfm::media

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/input_limits.h"
 #include "base/log.h"
+#include "media/decoder_body.h"
 #include "media/decoder_state.h"
 #include "media/hdr_metadata.h"
 #include "media/picture_memory.h"
@@ -27,13 +28,6 @@ void split_matrix(const std::int32_t* m, int& rotation, bool& mirror) {
   rotation = (static_cast<int>(std::lround(degrees / 90)) * 90 % 360 + 360) % 360;
   if (std::abs(std::remainder(degrees, 90)) > 1)
     log_debug("rotation by {:.1f} degrees taken as {}", degrees, rotation);
-}
-
-void set_display_size(StreamInfo& info) {
-  const double aspect = info.sample_aspect.value();
-  info.display_width = std::max(1, static_cast<int>(std::lround(info.width * aspect)));
-  info.display_height = info.height;
-  if (info.rotation % 180 != 0) std::swap(info.display_width, info.display_height);
 }
 
 bool is_picture_format(const char* name) {
@@ -72,6 +66,18 @@ bool fills_pictures(AVCodecID codec) {
 
 }  // namespace
 
+void set_display_size(StreamInfo& info) {
+  constexpr double kMost = 65536;  // as of a Frame
+  double width = std::round(info.width * info.sample_aspect.value());
+  if (!(width <= kMost)) {
+    info.sample_aspect = {1, 1};
+    width = info.width;
+  }
+  info.display_width = std::max(1, static_cast<int>(width));
+  info.display_height = info.height;
+  if (info.rotation % 180 != 0) std::swap(info.display_width, info.display_height);
+}
+
 Decoder::State::State(const Source& from, const DecodeOptions& how) : source(from), options(how) {
   if (options.hardware) kept_hardware = options.hardware->weak_from_this().lock();
   open();
@@ -101,6 +107,7 @@ void Decoder::State::open() {
   watch.errors = 0;
   watch.oversize = watch.impossible = 0;
   index = last_gap = last_dts = decoded = 0;
+  pixels = 0;
   last_pts.reset();
   pending.reset();
   earlier.reset();
@@ -229,10 +236,10 @@ void Decoder::State::describe() {
   if (format->start_time != AV_NOPTS_VALUE)
     info.start = static_cast<double>(format->start_time) / AV_TIME_BASE;
   info.frames = std::max<std::int64_t>(0, stream->nb_frames);
-  if (const int audio = input->best_stream(AVMEDIA_TYPE_AUDIO); audio >= 0) {
-    info.has_audio = true;
+  for (unsigned i = 0; i < format->nb_streams; ++i)
+    info.has_audio |= format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+  if (const int audio = input->best_stream(AVMEDIA_TYPE_AUDIO); audio >= 0)
     info.audio_codec = avcodec_get_name(format->streams[audio]->codecpar->codec_id);
-  }
   std::size_t size = 0;
   const auto* matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
   read_matrix(matrix, size);

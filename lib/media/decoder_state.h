@@ -43,7 +43,7 @@ struct Decoder::State {
   bool seeks() const;
   void note_damage(bool failed);
   void check_memory(int result) const;
-  void check_count();
+  void check_count(const AVFrame& picture);
   void check_possible() const;
   std::int64_t lost() const;
   bool is_mp4() const;
@@ -85,8 +85,9 @@ struct Decoder::State {
   std::optional<Frame> earlier;  // the frame given last, as stored, if it was interlaced
   std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
   std::int64_t index = 0;
-  std::int64_t decoded = 0;       // since it was opened, or went elsewhere
-  std::int64_t most_decoded = 0;  // as far as is known
+  // Of what was decoded since it was opened, or went elsewhere; and the most, as far as is known.
+  std::int64_t decoded = 0, most_decoded = 0;
+  double pixels = 0, most_pixels = 0;
 };
 
 }  // namespace vfm::media

@@ -13,6 +13,7 @@
 #include "base/lfs_pointer.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "base/work_limit.h"
 #include "media/bounded.h"
 #include "media/container.h"
 
@@ -295,12 +296,22 @@ std::int64_t Input::seek_memory(void* opaque, std::int64_t offset, int whence) {
   return offset;
 }
 
+// A file may grow while it is read.
+void Input::check_seconds() {
+  const double spent = spent_seconds();
+  if (spent <= most_seconds_) return;
+  const std::uint64_t size = bytes();
+  most_seconds_ = most_work(size).seconds;
+  check_work(source_.name, {0, spent}, size);
+}
+
 bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
   // Damaged data gives an error for each packet it touches. A demuxer that never gets past it must
   // not be asked for ever.
   constexpr int kGiveUp = 1000;
   for (int errors = 0; errors < kGiveUp;) {
     check_stop();
+    check_seconds();
     clear_libav_message();
     start_clock();
     const int result = av_read_frame(format_, packet);

@@ -44,7 +44,8 @@ struct Source {
 /// Opens containers alone (media/container.h), and nothing but the Source, unless --protocols names
 /// more. A server that sends nothing for input_limits().timeout is an Error, and so is one that
 /// sends bytes without end and no packet in them, for kPatience times as long. What is read for the
-/// first time, and each packet, is a beat (bounded.h).
+/// first time, and each packet, is a beat (bounded.h). Where the work takes a processor longer than
+/// --max-work allows, reading is an Error.
 class Input {
  public:
   /// Throws Error as Decoder's constructor says, except about streams.
@@ -85,6 +86,7 @@ class Input {
   void find_streams();
   void start_clock();
   void note_place(std::int64_t place);
+  void check_seconds();
   [[noreturn]] void fail_input(const char* verb, int error);
   static int on_interrupt(void* opaque);
   static int read_memory(void* opaque, std::uint8_t* buffer, int size);
@@ -98,6 +100,7 @@ class Input {
   std::int64_t farthest_ = 0;  // of all that was read
   std::vector<int> outside_;   // streams whose data lies in other files
   PictureSize impossible_;
+  double most_seconds_ = 0;  // as far as is known
   // Since when nothing has come, and how much had come by then. Only with a URL.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;

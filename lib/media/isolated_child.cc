@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "base/input_limits.h"
+#include "base/work_limit.h"
 #include "media/bounded.h"
 #include "media/confine.h"
 #include "media/isolated.h"
@@ -90,6 +91,7 @@ class Service {
     limits.timeout = 0;  // the parent waits, and counts
     limits.pictures_a_byte = 0;
     set_input_limits(limits);
+    set_work_limit({0, 0});
     beat_into(&head().beats);
     if (!confine(request.memory))
       fail("cannot decode '{}': the system does not confine the process that would", name_);
@@ -271,14 +273,15 @@ void be_child(int channel, pid_t parent) {
   if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
 }
 
-/// The status of a process that has ended, for whose end this waits.
+/// The status of a process that has ended, for whose end this waits; -1, which none is, where
+/// nobody knows it.
 int wait_for(pid_t pid) {
   int status = 0;
   pid_t found = 0;
   do {
     found = ::waitpid(pid, &status, 0);
   } while (found < 0 && errno == EINTR);
-  return found == pid ? status : 0;
+  return found == pid ? status : -1;
 }
 
 /// The status of a process that confines itself and ends: 0 if it could.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/input_limits.h"
+#include "base/work_limit.h"
 
 namespace vfm::media {
 namespace {
@@ -35,10 +36,9 @@ Request request_of(const DecodeOptions& options) {
 /// Whether FFmpeg could say so of a stream.
 bool can_be(const StreamInfo& info) {
   constexpr double kLongest = 2e28;  // 64 bits of ticks, each of 31 bits of seconds
-  return info.time_base.num > 0 && info.width >= 0 && info.height >= 0 && info.display_width >= 0 &&
-         info.display_height >= 0 && info.sample_aspect.num > 0 && info.frame_rate.num >= 0 &&
-         info.duration >= 0 && info.duration < kLongest && std::abs(info.start) < kLongest &&
-         info.frames >= 0;
+  return info.stream >= 0 && info.time_base.num > 0 && info.width >= 0 && info.height >= 0 &&
+         info.sample_aspect.num > 0 && info.frame_rate.num >= 0 && info.duration >= 0 &&
+         info.duration < kLongest && std::abs(info.start) < kLongest && info.frames >= 0;
 }
 
 /// Of 10 bits no sample has more, which tables and encoders rely on.
@@ -121,6 +121,7 @@ Decoder::Apart::Apart(const std::string& name, std::string_view bytes, const Dec
       seeks_(child_.opened().reply.seeks != 0) {
   if (!can_be(info_)) disbelieve(name, "its stream");
   check_pixels(name, info_.width, info_.height);
+  set_display_size(info_);
   loans_->memory = child_.memory();
 }
 
@@ -182,6 +183,8 @@ bool Decoder::Apart::next(Frame& frame) {
   check(given.facts);
   believe(given.corrupt, given.seeks != 0);
   check_pictures(child_.name(), ++read_, child_.bytes());
+  pixels_ += static_cast<double>(given.facts.width) * given.facts.height;
+  check_work(child_.name(), {pixels_, 0}, child_.bytes());
   constexpr int kMostLent = 4;  // all others are the child's to decode into
   const bool lends =
       in_place_ && given.place < kPicturePlaces && std::popcount(lent_ & ~loans_->back) < kMostLent;
@@ -231,6 +234,7 @@ void Decoder::Apart::seek(std::int64_t pts) {
   end_.reset();
   failure_ = nullptr;
   read_ = 0;
+  pixels_ = 0;
   Request asked = request(Ask::seek);
   asked.pts = pts;
   const Reply reply = child_.ask(asked).reply;

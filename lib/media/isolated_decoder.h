@@ -53,6 +53,7 @@ struct Decoder::Apart : Decoder::Body {
   std::uint64_t done_ = 0;       // places that are told with the next request
   std::uint64_t lent_ = 0;       // places of frames that lie there
   std::int64_t read_ = 0;        // frames since it was opened, or went elsewhere
+  double pixels_ = 0;            // of these
   std::size_t frame_bytes_ = 0;  // of the last one
   std::optional<std::int64_t> last_pts_;
   std::int64_t corrupt_ = 0;

@@ -23,6 +23,7 @@
 #include "base/run_end.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "base/work_limit.h"
 #include "media/bounded.h"
 #include "media/confine.h"
 #include "media/container.h"
@@ -244,6 +245,25 @@ int IsolatedChild::end() noexcept {
   return gone() ? 0 : helper().end(std::exchange(forked_, {}));
 }
 
+/// Seconds of a processor, of all its threads; as its number is its own until it is waited for,
+/// they are those of no other.
+double IsolatedChild::spent() const noexcept {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(forked_.pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+    return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+void IsolatedChild::check_spent() {
+  try {
+    check_work(name_, {0, spent() - began_}, bytes_);
+  } catch (const Error&) {
+    end();
+    throw;
+  }
+}
+
 void IsolatedChild::wait() {
   const double limit = input_limits().timeout;
   // Its beats are its own word, and a hostile file may speak for it. What an honest one does for
@@ -254,6 +274,7 @@ void IsolatedChild::wait() {
   for (;;) {
     pollfd event{channel_.get(), POLLIN, 0};
     const int ready = ::poll(&event, 1, static_cast<int>(1000 * StillClock::kStep));
+    check_spent();
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
     if (stop_requested()) end();  // else it would answer whoever asks next
@@ -284,6 +305,7 @@ void IsolatedChild::tell_death() {
 IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view text,
                                        const std::vector<int>& descriptors) {
   if (gone()) fail_as(Cause::crash, "the process that decoded '{}' is gone", name_);
+  if (request.ask == Ask::seek) began_ = spent();
   Told told;
   std::vector<Descriptor> none;
   if (!send_message(channel_.get(), &request, sizeof request, text, descriptors)) tell_death();

@@ -54,8 +54,9 @@ class IsolatedChild {
   const Told& opened() const { return opened_; }
   /// Waits for the answer. Throws the child's Error; Error{timeout} when it gets no further for
   /// input_limits().timeout, or says for ever that it does: for ten times that, and as long as the
-  /// slowest reading of the file takes, 64 KiB a second; {crash} when it has died, {memory} when
-  /// the system killed it, or the helper with all its children; Stopped.
+  /// slowest reading of the file takes, 64 KiB a second; the same when it has taken a processor for
+  /// longer than --max-work allows since it was opened, or last asked to seek; {crash} when it has
+  /// died, {memory} when the system killed it, or the helper with all its children; Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
   /// Whether it has ended: nothing can be asked any more.
@@ -71,6 +72,8 @@ class IsolatedChild {
 
  private:
   void wait();
+  double spent() const noexcept;
+  void check_spent();
   [[noreturn]] void tell_death();
   int end() noexcept;
 
@@ -80,6 +83,7 @@ class IsolatedChild {
   Forked forked_;
   std::shared_ptr<const Mapping> shared_;
   Told opened_;
+  double began_ = 0;  // spent() when it went elsewhere
 };
 
 }  // namespace vfm::media

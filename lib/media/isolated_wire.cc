@@ -58,8 +58,6 @@ std::string pack_info(const StreamInfo& info) {
                     {"sample_aspect", pair_of(info.sample_aspect)},
                     {"rotation", info.rotation},
                     {"mirror", info.mirror},
-                    {"display_width", info.display_width},
-                    {"display_height", info.display_height},
                     {"time_base", pair_of(info.time_base)},
                     {"frame_rate", pair_of(info.frame_rate)},
                     {"duration", info.duration},
@@ -87,8 +85,6 @@ StreamInfo parse_info(const std::string& text) {
   info.sample_aspect = need_rational(json, "sample_aspect");
   info.rotation = need_int(json, "rotation");
   info.mirror = need_bool(json, "mirror");
-  info.display_width = need_int(json, "display_width");
-  info.display_height = need_int(json, "display_height");
   info.time_base = need_rational(json, "time_base");
   info.frame_rate = need_rational(json, "frame_rate");
   info.duration = need_number(json, "duration", kWhat);

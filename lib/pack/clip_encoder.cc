@@ -10,6 +10,7 @@
 #include "base/input_limits.h"
 #include "base/json.h"
 #include "base/one_thread.h"
+#include "base/work_limit.h"
 #include "cards/tokenizers.h"
 #include "media/hardware.h"
 
@@ -74,7 +75,8 @@ Json words_of(const data::ClipOptions& o) {
           {"time_step", o.time_step},
           {"multiple", o.multiple},
           {"max_pixels", input_limits().max_pixels},
-          {"timeout", input_limits().timeout}};
+          {"timeout", input_limits().timeout},
+          {"work", {work_limit().pixels, work_limit().seconds}}};
 }
 
 data::ClipOptions options_of(const Json& words) {
@@ -148,6 +150,7 @@ class ClipService final : public cards::TokenizerService {
     limits.max_pixels = words.at("max_pixels").get<std::uint64_t>();
     limits.timeout = need_number(words, "timeout", kAsked);
     set_input_limits(limits);  // no decoder is at work now
+    set_work_limit({words.at("work").at(0).get<double>(), words.at("work").at(1).get<double>()});
     const EncodedClip made = EncoderHere(tokenizer(), options, &scales_)
                                  .encode(cards::text_of(request.tensors.at(0)),
                                          std::string(cards::text_of(request.tensors.at(1))),

@@ -8,6 +8,7 @@
 #include "base/input_limits.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/work_limit.h"
 #include "io/file.h"
 
 namespace vfm::shard {
@@ -88,6 +89,7 @@ namespace {
 Json limits_now() {
   const InputLimits& limits = input_limits();
   return {{"timeout", limits.timeout},
+          {"max-work", work_limit().seconds},
           {"isolate", limits.isolate},
           {"isolate-memory", limits.isolate_memory}};
 }
@@ -103,7 +105,7 @@ Json limits_of_errors(const std::vector<io::Fault>& errors) {
 void check_error_limits(const Json& receipt) {
   const auto then = receipt.find("error_limits");
   if (then != receipt.end() && !then->is_null() && *then != limits_now())
-    fail("samples had errors under another --timeout, --isolate or --isolate-memory");
+    fail("samples had errors under another --timeout, --max-work, --isolate or --isolate-memory");
 }
 
 }  // namespace vfm::shard

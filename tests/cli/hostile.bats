@@ -341,6 +341,53 @@ END
   done
 }
 
+# Pictures of 500 x 500 of which each changes a pixel: 23 bytes for a quarter of a million.
+many_pictures() {
+  python3 - "$1" "$2" <<'END'
+import struct, sys
+one = b"!\xf9\4\4\4\0\0\0," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\2\2\x44\1\0"
+head = b"GIF89a" + struct.pack("<HHBBB", 500, 500, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+open(sys.argv[1], "wb").write(head + one * int(sys.argv[2]) + b";")
+END
+}
+
+@test "a file of which decoding takes more than --max-work allows is left there, also one that is apart" {
+  local how
+  many_pictures bomb.gif 20000
+  for how in "" --isolate; do
+    [ -z "$how" ] || isolates
+    # Of its 460 kB and 128 KiB: 72 million pixels, or 30 ms.
+    run --separate-stderr timeout 30 vfm-clip -j1 $how --timeout 2s --max-work 128M,0 -o "pixels$how" bomb.gif wide.mp4
+    echo "$stderr"
+    [ "$status" -eq 1 ]
+    [ "$(codes "pixels$how")" = 'bomb.gif limit' ]
+    [[ "$stderr" = *"'bomb.gif' has more than "*" pixels in all its pictures, which is more than --max-work allows for 460020 bytes"* ]]
+    [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
+    run --separate-stderr timeout 30 vfm-clip -j1 $how --max-work 0,50ms --shots-only bomb.gif
+    echo "$stderr"
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *"'bomb.gif' takes a processor more than 0.0s to decode, which is more than --max-work allows"* ]]
+  done
+  for how in x 1G 0,-1s; do
+    run vfm-clip --max-work "$how" -o never wide.mp4
+    [ "$status" -eq 2 ]
+  done
+  [ ! -e never ]
+}
+
+@test "--max-work holds for members of shards, in each tool that decodes them" {
+  local tool
+  many_pictures bomb.gif 2000
+  echo '{"caption":"x"}' >bomb.json
+  tar --format=ustar -cf shard.tar bomb.gif bomb.json
+  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 32 --frames 9"; do
+    run --separate-stderr timeout 30 $tool -j1 --max-work 8M,0 -o "${tool%% *}" shard.tar
+    echo "$tool: $stderr"
+    [ "$status" -eq 1 ]
+    [ "$(jq -r .code "${tool%% *}"/*errors.jsonl)" = limit ]
+  done
+}
+
 @test "--isolate: a decoder opens no file and no address, starts no process and sends no signal" {
   isolates
   bad vfm-clip -j1 -o plain curious.mp4
@@ -392,6 +439,19 @@ END
   [ "$status" -eq 2 ]
   [ "$stderr" = "vfm-clip: --isolate does not work here: the system does not confine a process that would decode" ]
   [ ! -e out ]
+}
+
+@test "--isolate: it shows that a system confines no process also where the end of children is ignored" {
+  isolates
+  echo 'int seccomp_load(void* filter) { return filter ? -1 : 0; }' >refuses.c
+  cc -shared -fPIC -o refuses.so refuses.c
+  run --separate-stderr env --ignore-signal=CHLD LD_PRELOAD="$PWD/refuses.so" vfm-clip --isolate -o out wide.mp4
+  [ "$status" -eq 2 ]
+  [ "$stderr" = "vfm-clip: --isolate does not work here: the system does not confine a process that would decode" ]
+  # And what it starts is waited for.
+  bad env --ignore-signal=CHLD vfm-clip -j1 --isolate -o out crash.mp4 wide.mp4
+  [ "$status" -eq 1 ]
+  grep -q "the process that decoded 'crash.mp4' has died of SIGSEGV" out/errors.jsonl
 }
 
 @test "--isolate: a limit of the shell below its own holds" {

@@ -33,10 +33,12 @@ beeps() {
 errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
 
 @test "every codec's sound is in the clips, copied or encoded, in time" {
-  local made codec
-  for made in flac.mkv truehd.mkv tta.mkv wavpack.mkv libopus.mkv dca.avi eac3.avi eac3.nut mp2.mpg aac.ts; do
+  local made codec rate
+  for made in flac.mkv truehd.mkv tta.mkv wavpack.mkv libopus.mkv dca.avi eac3.avi eac3.nut mp2.mpg aac.ts libspeex.avi flac.asf; do
     codec=${made%.*}
-    sounding "$made" -c:a "$codec" -ac 2
+    rate=48000
+    [ $codec != libspeex ] || rate=16000
+    sounding "$made" -c:a "$codec" -ac 2 -ar $rate
     for mode in copy aac; do
       rm -rf out
       vfm-clip -q --audio "$mode" "$made" -o out >/dev/null
@@ -82,6 +84,39 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   [ "$(beeps out)" = "- - " ]
   [ "$(errors_of out | wc -l)" -eq 1 ]
   [[ "$(errors_of out)" = "clips are silent: cannot decode the sound of 'wma.mov'"* ]]
+}
+
+@test "a clip in which pictures become larger, or smaller, is proved" {
+  local size
+  for size in 96x64 352x288; do
+    quiet_ffmpeg -f lavfi -i testsrc2=size=$size:rate=12 -t 1 -c:v libx264 -preset ultrafast -pix_fmt yuv420p -f mpegts $size.ts
+  done
+  cat {96x64,352x288}.ts >grows.ts
+  cat {352x288,96x64}.ts >shrinks.ts
+  # Where two streams meet, packets count as missing: status 1.
+  vfm-clip -q --verify --stride 10 -o out grows.ts shrinks.ts >m || [ $? -eq 1 ]
+  [ "$(records m | jq -s 'map(.samples) | add')" -eq 2 ]
+  [[ "$(errors_of out)" != *"left out"* ]]
+}
+
+@test "sound of which the file does not say what it is costs no clip, and is reported once" {
+  sounding named.mp4 -c:a aac
+  # The box that says it, of the second track, has no name that is known.
+  python3 - <<'END'
+data = open("named.mp4", "rb").read()
+at = data.index(b"stsd", data.index(b"stsd") + 4)
+open("nameless.mp4", "wb").write(data[:at] + b"free" + data[at + 4:])
+END
+  local how
+  for how in copy aac "copy --isolate"; do
+    rm -rf out
+    run --separate-stderr vfm-clip -q --audio $how nameless.mp4 -o out
+    [[ "$stderr" != *"--isolate"* ]] || continue  # it does not work here
+    [ "$status" -eq 1 ]
+    [ "$(beeps out)" = "- - " ]
+    [ "$(errors_of out)" = "clips are silent: cannot read the sound of 'nameless.mp4': the file does not say what it is" ]
+  done
+  vfm-clip -q nameless.mp4 -o without >/dev/null
 }
 
 @test "where time starts again, picture and sound go on together" {

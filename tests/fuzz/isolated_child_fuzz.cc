@@ -18,6 +18,7 @@
 #include "base/channel.h"
 #include "base/error.h"
 #include "base/input_limits.h"
+#include "base/work_limit.h"
 #include "fuzz.h"
 #include "media/audio.h"
 #include "media/confine.h"
@@ -115,6 +116,7 @@ bool isolate() {
   limits.max_pixels = kMostPixels;
   limits.timeout = 10;
   set_input_limits(limits);
+  set_work_limit({0, 0});
   if (const int channel = fork_isolation(true); channel >= 0) serve_hostile(channel);
   if (can_confine()) begin_isolation();
   return is_isolating();

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/json_members.h"
 #include "base/units.h"
+#include "base/work_limit.h"
 
 using namespace vfm;
 
@@ -28,6 +29,24 @@ TEST_CASE("parse_pixels knows numbers, millions and sizes") {
   CHECK(parse_pixels("1920x1080") == 2073600);
   for (const char* bad : {"", "0", "x", "5x", "x5", "-1", "1.5", "64m", "0x5", "99999x99999"})
     CHECK_THROWS_AS(parse_pixels(bad), Error);
+}
+
+TEST_CASE("parse_work knows pixels and time, and what a file may take grows with it") {
+  CHECK(parse_work("32G,64s").pixels == 0x1p35);
+  CHECK(parse_work("0,1.5m").seconds == 90);
+  for (const char* bad : {"", "32G", ",", "32G,", ",64s", "x,1s", "-1,1s", "1,1s,1", "1G,1x"})
+    CHECK_THROWS_AS(parse_work(bad), Error);
+  // An hour of 1920x1080 at 25 frames a second in 30 MB; and 20,000 pictures of 2000x2000 in 460
+  // kB.
+  const Work still{1920. * 1080 * 25 * 3600, 1000}, bomb{2000. * 2000 * 20000, 0};
+  CHECK_NOTHROW(check_work("a.mp4", still, 30'000'000));
+  CHECK_THROWS_WITH(check_work("a.gif", bomb, 460'000),
+                    Catch::StartsWith("'a.gif' has more than 19368247296 pixels") &&
+                        Catch::Contains("more than --max-work allows for 460000 bytes"));
+  CHECK_THROWS_WITH(check_work("a.gif", {0, 40}, 460'000),
+                    Catch::StartsWith("'a.gif' takes a processor more than 36.1s to decode"));
+  CHECK_NOTHROW(check_work("a.gif", {0, 36}, 460'000));
+  CHECK_NOTHROW(check_work("of a length that is not known", bomb, 0));
 }
 
 TEST_CASE("parse_seconds") {
