@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "base/stopwatch.h"
 #include "io/file.h"
+#include "io/places.h"
 #include "shard/receipt.h"
 #include "shard/shard_input.h"
 
@@ -53,7 +54,7 @@ Json source_hashes(const io::Record& record, const std::vector<std::string>& tar
         get_integer(record.json, "bytes") == static_cast<std::int64_t>(file.size()))
       hash = get_string(record.json, "xxh3").value_or("");
     if (hash.empty()) hash = io::hash_file(tar);
-    sources.push_back({{"path", tar}, {"bytes", file.size()}, {"xxh3", hash}});
+    sources.push_back({{"bytes", file.size()}, {"xxh3", hash}});
   }
   return sources;
 }
@@ -64,13 +65,15 @@ Json made_from_of(const ColumnJob& job, const io::Record& record,
 }
 
 /// Throws Error if the column or what it was made from is not as its notes say.
-void check_notes(const ColumnJob& job, const std::string& column_path, const Json& notes) {
+void check_notes(const ColumnJob& job, const Item& item, const Json& notes) {
   shard::check_limit(notes, job.limits);
   shard::check_error_limits(notes);
-  shard::check_written(column_path, notes.at("record"), kIndexes);
-  for (const auto& [path, hash] : notes.at("inputs").items())
+  shard::check_written(item.column_path, notes.at("record"), kIndexes);
+  for (const auto& [name, hash] : notes.at("inputs").items()) {
+    const std::string path = io::named_from(io::dir_name(item.record->path()), name);
     if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>()))
       fail("'{}' has changed", path);
+  }
   if (std::ranges::any_of(io::parse_faults(notes.at("errors")), unanswered))
     fail("samples of it have no answer of a server");
 }
@@ -79,7 +82,7 @@ void check_notes(const ColumnJob& job, const std::string& column_path, const Jso
 Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
                  Json made_from) {
   const std::string notes_path = shard::receipt_path(item.column_path);
-  const auto check = [&](const Json& notes) { check_notes(job, item.column_path, notes); };
+  const auto check = [&](const Json& notes) { check_notes(job, item, notes); };
   const auto holds = [&](const Json& from) {
     return !shard::Receipt(notes_path, "made_from", from).find(check).is_null();
   };
@@ -107,8 +110,10 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
     fail_as(found.errors.back().cause, "no sample of it can be used: {}",
             found.errors.back().message);
   Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
+  notes["record"].erase("path");  // the folder may be moved
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
-  notes["inputs"] = found.inputs;
+  for (const auto& [path, hash] : found.inputs.items())
+    notes["inputs"][io::name_from(io::dir_name(item.record->path()), path)] = hash;
   notes["errors"] = io::to_json(found.errors);
   if (Json limits = shard::limits_of_errors(found.errors); !limits.is_null())
     notes["error_limits"] = std::move(limits);
@@ -157,7 +162,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
       if (!record.json->contains(name)) record.json[name] = value;
     };
     add("samples", notes.at("record").at("samples"));
-    if (sources[0].at("path") == path) {
+    if (tars[0] == path) {
       add("bytes", sources[0].at("bytes"));
       add("xxh3", sources[0].at("xxh3"));
     }

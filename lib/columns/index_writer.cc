@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "curate/inverted_file.h"
+#include "io/file.h"
 
 namespace vfm::columns {
 namespace {
@@ -190,8 +191,8 @@ std::uint64_t IndexFile::write() {
     fill_rows(map, at);
     finish(map, at);
     const auto hash = index_hash({map.view(at.lists, at.entries - at.lists)});
-    facts =
-        dump_json(index_facts(parts_.model, shards_, rows_, entries_, {hash.data(), hash.size()}));
+    facts = dump_json(index_facts(io::dir_name(out_.path()), parts_.model, shards_, rows_, entries_,
+                                  {hash.data(), hash.size()}));
     header.facts_bytes = facts.size();
     header.facts_hash = index_hash({facts});
     const std::string_view bytes(reinterpret_cast<const char*>(&header), sizeof header);

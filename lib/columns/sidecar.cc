@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/places.h"
 #include "text/unicode.h"
 
 namespace vfm::columns {
@@ -46,10 +47,20 @@ std::string sidecar_path(const std::string& source, const std::string& kind) {
 }
 
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders) {
-  Json places = {{"folders", folders}};
+  const std::string from = io::dir_name(record.path());
+  const auto named = [&](const Json& name) {
+    return name.is_string() ? Json(io::name_from(from, name.get<std::string>())) : name;
+  };
+  Json places = {{"folders", Json::array()}};
+  for (const std::string& folder : folders)
+    places["folders"].push_back(named(folder));
   for (const char* name : {"source", "source_hash", "sources", "source_hashes"})
     if (const auto found = record.json->find(name); found != record.json->end())
       places[name] = *found;
+  if (const auto found = places.find("source"); found != places.end()) *found = named(*found);
+  if (const auto found = places.find("sources"); found != places.end())
+    for (Json& source : *found)
+      source = named(source);
   return places;
 }
 

@@ -48,7 +48,8 @@ class Sidecars {
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// What decides which files beside sources may be read: for the settings of a column.
+/// What decides which files beside sources may be read, named from the shard's folder: for the
+/// settings of a column.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 
 /// "dir/a.b.mp4", "srt" -> "dir/a.b.srt".

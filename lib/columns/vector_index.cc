@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "io/file.h"
+#include "io/places.h"
 
 namespace vfm::columns {
 namespace {
@@ -39,15 +41,19 @@ std::string_view bytes_of(std::span<const T> part) {
   return {reinterpret_cast<const char*>(part.data()), part.size_bytes()};
 }
 
-IndexedShard parse_shard(const Json& json, std::uint64_t first) {
+/// `folder`: of the index, from which it names files.
+IndexedShard parse_shard(const Json& json, const std::string& folder, std::uint64_t first) {
+  const auto named = [&](const std::string& name) { return io::named_from(folder, name); };
   IndexedShard shard;
-  shard.path = need_string(json, "path", "a shard");
-  shard.tar = need_string(json, "vectors", "a shard");
+  shard.path = named(need_string(json, "path", "a shard"));
+  shard.tar = named(need_string(json, "vectors", "a shard"));
   shard.columns = json.at("columns");
-  for (const auto& [name, path] : shard.columns->items())
+  for (auto& [name, path] : shard.columns->items()) {
     if (!path.is_string()) fail("column '{}' is no path", name);
+    path = named(path.get<std::string>());
+  }
   for (const Json& file : json.at("files"))
-    shard.files.push_back({need_string(file, "path", "a file"),
+    shard.files.push_back({named(need_string(file, "path", "a file")),
                            need_integer(file, "bytes", "a file"),
                            need_integer(file, "mtime", "a file")});
   shard.first = first;
@@ -96,16 +102,21 @@ IndexLayout::IndexLayout(const IndexModel& model, std::uint64_t row_count,
       codes(entries + entry_count * sizeof(std::uint32_t)),
       end(codes + entry_count * code_bytes(model.dim)) {}
 
-Json index_facts(const IndexModel& model, const std::vector<IndexedShard>& shards,
-                 std::uint64_t rows, std::uint64_t entries, const std::string& model_hash) {
+Json index_facts(const std::string& folder, const IndexModel& model,
+                 const std::vector<IndexedShard>& shards, std::uint64_t rows, std::uint64_t entries,
+                 const std::string& model_hash) {
+  const auto name = [&](const std::string& path) { return io::name_from(folder, path); };
   Json listed = Json::array();
   for (const IndexedShard& shard : shards) {
     Json files = Json::array();
     for (const FileState& file : shard.files)
-      files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"mtime", file.mtime}});
-    listed.push_back({{"path", shard.path},
-                      {"columns", shard.columns},
-                      {"vectors", shard.tar},
+      files.push_back({{"path", name(file.path)}, {"bytes", file.bytes}, {"mtime", file.mtime}});
+    Json columns = Json::object();
+    for (const auto& [column, path] : shard.columns->items())
+      columns[column] = name(path.get<std::string>());
+    listed.push_back({{"path", name(shard.path)},
+                      {"columns", std::move(columns)},
+                      {"vectors", name(shard.tar)},
                       {"files", std::move(files)},
                       {"rows", shard.rows},
                       {"xxh3", shard.hash}});
@@ -171,7 +182,7 @@ void VectorIndex::read_facts(const Json& facts) {
       if (!(std::abs(value) <= 4)) fail("its centres and words are no numbers of unit vectors");
   std::uint64_t rows = 0, entries = 0;
   for (const Json& json : facts.at("shards")) {
-    shards_.push_back(parse_shard(json, rows));
+    shards_.push_back(parse_shard(json, io::dir_name(path_), rows));
     firsts_.push_back(rows);
     rows += shards_.back().rows;
     if (rows > rows_) break;

@@ -128,8 +128,10 @@ class VectorIndex {
   mutable std::unique_ptr<std::atomic<bool>[]> checked_lists_, checked_shards_;
 };
 
-/// The facts of an index with these shards; `model_hash`: of lists, centres and words.
-Json index_facts(const IndexModel& model, const std::vector<IndexedShard>& shards,
-                 std::uint64_t rows, std::uint64_t entries, const std::string& model_hash);
+/// The facts of an index in `folder`, which names these shards from there; `model_hash`: of lists,
+/// centres and words.
+Json index_facts(const std::string& folder, const IndexModel& model,
+                 const std::vector<IndexedShard>& shards, std::uint64_t rows, std::uint64_t entries,
+                 const std::string& model_hash);
 
 }  // namespace vfm::columns

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "io/file.h"
 #include "io/held_begin.h"
+#include "io/places.h"
 
 namespace vfm::io {
 namespace {
@@ -141,7 +142,24 @@ std::string refused_address(const Record& record) {
 }  // namespace
 
 ManifestReader::ManifestReader(std::vector<std::string> arguments, OnFault on_bad)
-    : lines_(std::move(arguments), is_manifest_file), on_bad_(std::move(on_bad)) {}
+    : lines_(std::move(arguments), is_manifest_file),
+      on_bad_(std::move(on_bad)),
+      here_(working_folder()) {}
+
+void ManifestReader::name_from_here(Record& record) const {
+  const std::string folder = lines_.streams().folder();
+  if (folder.empty() || folder == here_) return;
+  const auto set = [&](Json& name) {
+    if (name.is_string() && !name.get_ref<const std::string&>().empty())
+      name = named_from(folder, name.get<std::string>());
+  };
+  for (const char* name : {"path", "source"})
+    if (const auto found = record.json.find(name); found != record.json.end()) set(*found);
+  for (const char* name : {"columns", "sources"})
+    if (const auto found = record.json.find(name); found != record.json.end())
+      for (Json& each : *found)
+        set(each);
+}
 
 std::optional<Record> ManifestReader::next() {
   while (const auto line = lines_.next()) {
@@ -152,6 +170,7 @@ std::optional<Record> ManifestReader::next() {
       }
       Record record =
           line->as_is ? bare_path(line->text, line->where) : parse_record(line->text, line->where);
+      if (!line->as_is) name_from_here(record);
       const std::string refused = refused_address(record);
       if (refused.empty()) return record;
       on_bad_({get_string(record.json, "path").value_or(line->where), refused, Cause::refused});
@@ -172,7 +191,7 @@ void ManifestWriter::write(const Json& record) {
 void ManifestWriter::begin(std::string_view tool, const std::string& id) {
   const std::lock_guard lock(mutex_);
   id_ = id;
-  hold_begin(fd_, as_line(begin_record(tool, id)));
+  hold_begin(fd_, as_line(begin_record(tool, id, working_folder())));
 }
 
 void ManifestWriter::tell(const char* name, Json fact) {

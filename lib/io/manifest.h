@@ -39,6 +39,8 @@ Record parse_record(std::string_view line, std::string_view where);
 /// URL, or a manifest file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames. A
 /// bad line, one over 16 MiB, or a name that is no UTF-8 (base/utf8.h) is not fatal: `on_bad` hears
 /// of it, and reading goes on. Thread-safety: one thread at a time.
+/// Records of a tool that was started in another folder (io/streams.h) name files from there: their
+/// "path", "columns", "source" and "sources" are made absolute.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
@@ -48,8 +50,11 @@ class ManifestReader {
   const InputStreams& streams() const { return lines_.streams(); }
 
  private:
+  void name_from_here(Record& record) const;
+
   InputLines lines_;
   OnFault on_bad_;
+  std::string here_;  // the working directory
 };
 
 /// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it

@@ -39,8 +39,10 @@ Json mark_in(std::string_view line) {
 
 }  // namespace
 
-Json begin_record(std::string_view tool, std::string_view id) {
-  return {{"kind", "begin"}, {"tool", tool}, {"id", id}};
+Json begin_record(std::string_view tool, std::string_view id, const std::string& folder) {
+  Json record = {{"kind", "begin"}, {"tool", tool}, {"id", id}};
+  if (!folder.empty()) record["folder"] = folder;
+  return record;
 }
 
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status) {
@@ -77,9 +79,23 @@ void InputStreams::begin_inside(std::string_view line, const std::string& source
 }
 
 void InputStreams::begin(const Json& record, const std::string& source) {
-  Stream stream{need_name(record, "tool"), need_name(record, "id"), source};
+  Stream stream{need_name(record, "tool"), need_name(record, "id"),
+                get_string(record, "folder").value_or(""), source};
+  if (!stream.folder.empty() && stream.folder.front() != '/')
+    fail("the folder of the begin record is not absolute: '{}'", stream.folder);
   if (open_.size() == kMostOpen) fail("{} streams have begun and none has ended", kMostOpen);
   open_.push_back(std::move(stream));
+}
+
+std::string InputStreams::folder() const {
+  if (open_.empty()) return "";
+  for (const Stream& stream : open_)
+    if (stream.folder != open_.back().folder)
+      fail(
+          "{} was started in '{}' and {} in '{}', and both write here at once: from which of them "
+          "files are named cannot be told",
+          stream.tool, stream.folder, open_.back().tool, open_.back().folder);
+  return open_.back().folder;
 }
 
 void InputStreams::end(const Json& record) {

@@ -1,9 +1,11 @@
 // Where the output of a tool begins and ends (vfm-manifest(5)), so that a tool that was killed does
 // not look like one that is done.
 //
-//   {"kind":"begin","tool":"vfm-clip","id":"5f0c..."}
+//   {"kind":"begin","tool":"vfm-clip","id":"5f0c...","folder":"/data"}
 //   ...records...
 //   {"kind":"end","id":"5f0c...","records":2,"status":0}
+//
+// "folder" is where the tool was started: from there its records name files.
 //
 // Each begin needs its end, with the same id. Streams may follow one another (`cat part-*.jsonl`),
 // also with the same id, and go over from one input to the next. Lines outside of a stream need
@@ -21,7 +23,7 @@
 
 namespace vfm::io {
 
-Json begin_record(std::string_view tool, std::string_view id);
+Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
 /// `told`: an object of what else it says.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
@@ -37,6 +39,9 @@ class InputStreams {
   /// off. Throws Error for a malformed begin or end, and for one begin too many.
   bool take(std::string_view line, const std::string& source);
 
+  /// From which folder the last line names files; "": the working directory. Throws Error where
+  /// that cannot be told, as tools write into one pipe at once that were started in several.
+  std::string folder() const;
   /// Once all is read: whose output broke off and where, as a clause; empty if none did.
   std::string broken_off() const;
   /// Once all is read: says with -v what filters took, and throws Error if an output broke off.
@@ -45,7 +50,7 @@ class InputStreams {
 
  private:
   struct Stream {
-    std::string tool, id, source;
+    std::string tool, id, folder, source;
     std::uint64_t records = 0;
   };
   void begin(const Json& record, const std::string& source);

@@ -13,6 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder_lock.h"
+#include "io/places.h"
 #include "shard/receipt.h"
 
 namespace vfm::pack {
@@ -167,11 +168,11 @@ bool PackFolder::has(const std::string& split, const std::string& name) const {
 
 void PackFolder::begin_shard(const std::string& tar, const std::string& input) {
   if (const std::string there = input_of(tar); !there.empty()) {
-    if (fs::path(there).lexically_normal() != fs::path(input).lexically_normal())
+    if (there != io::name_from(directory_, input))
       fail_usage(
           "'{}' was made of '{}', and now would be of '{}'; choose another folder, or --force to "
           "replace all latents in this one",
-          tar, there, input);
+          tar, io::named_from(directory_, there), input);
     goes_on();
   }
   remove_latents_json();

@@ -21,7 +21,7 @@ namespace vfm::pack {
 
 /// Of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
 struct ShardNotes {
-  std::string input;                ///< the shard that it was made of, as the manifest named it
+  std::string input;                ///< the shard that it was made of, named from the folder
   HeldJson made_from;               ///< settings, split, hashes of the tars it was made from
   std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
   std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing

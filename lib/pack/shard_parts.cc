@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/places.h"
 
 namespace vfm::pack {
 
@@ -49,7 +50,7 @@ std::map<std::string, FinishedPart> ShardParts::write(const ClipShard& shard, co
   for (auto& [split, part] : parts_) {
     const std::string tar = folder_.tar_path(split, shard.name);
     ShardNotes& notes = part.notes;
-    notes.input = shard.path;
+    notes.input = io::name_from(folder_.directory(), shard.path);
     notes.made_from = made_from;
     notes.splits = splits;
     notes.max_member = max_member;

@@ -51,6 +51,10 @@ matches() { records | jq -r 'select(.kind == "match") | "\(.query) \(.key) \(.sc
   vfm-embed -j 2 --index one --search "$MADE/queries.npy" | matches >found
   vfm-embed -j 1 --index one --search "$MADE/queries.npy" | matches >again
   cmp found again
+  # It names the shards from its own folder: wherever it is made and read, it is the same.
+  (index=$PWD/three && cd "$MADE" && vfm-embed -j 2 --index "$index" ./*.tar)
+  cmp one three
+  (cd / && vfm-embed -j 2 --index "$OLDPWD/one" --search "$MADE/queries.npy") | matches | cmp found -
   vfm-embed --index one --search "$MADE/queries.npy" --exact -j 1 | matches >exact
   vfm-embed --index one --search "$MADE/queries.npy" --exact -j 2 | matches | cmp exact -
   [ "$(wc -l <exact)" -eq 200 ]

@@ -8,8 +8,8 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
   draw_dataset 24
-  vfm-pack --size 32 --frames 9 -o latents <shards.jsonl >latents.jsonl
-  vfm-pack --size 32 --frames 9 --tokenizer builtin:fsq --space-factor 8 -o codes <shards.jsonl >codes.jsonl
+  vfm-pack --size 32 --frames 9 --windows middle -o latents <shards.jsonl >latents.jsonl
+  vfm-pack --size 32 --frames 9 --windows middle --tokenizer builtin:fsq --space-factor 8 -o codes <shards.jsonl >codes.jsonl
 }
 
 setup() {

@@ -42,7 +42,7 @@ curate() {
   corpus raw
   (mkdir a && cd a && ln -s ../raw raw && curate raw out -j1 >manifest)
   (mkdir b && cd b && ln -s ../raw raw && curate raw out -j4 >manifest)
-  cmp a/manifest b/manifest
+  cmp <(records a/manifest) <(records b/manifest)
   [ "$(tree_hash a/out)" = "$(tree_hash b/out)" ]
 }
 
@@ -55,8 +55,27 @@ curate() {
   export -f curate
   kill_at_random 4 bash -c 'curate raw out'
   curate raw out >manifest
-  cmp manifest ../good/manifest
+  cmp <(records manifest) <(records ../good/manifest)
   [ "$(tree_hash out)" = "$(tree_hash ../good/out)" ]
+}
+
+@test "a manifest is read in any folder, and what is made from there is as if it were made here" {
+  corpus raw
+  mkdir kept elsewhere
+  vfm-clip raw/*.mp4 -o clips >kept/clips.jsonl
+  (cd elsewhere && vfm-caption ../kept/clips.jsonl | vfm-embed >captions.jsonl)
+  [ "$(jq -r .path <(records elsewhere/captions.jsonl) | head -n 1)" = "$(jq -r ".path" <(records kept/clips.jsonl) | head -n 1 | sed "s#^#$PWD/#")" ]
+  # The captions beside the videos are found.
+  for tar in clips/*.caption.tar; do tar -xOf "$tar" --wildcards '*.txt'; done | grep -c 'caption of video' | grep -qx 4
+  vfm-shard -o dataset elsewhere/captions.jsonl | (cd kept && vfm-pack --size 64 -o ../latents >latents.jsonl)
+  # As if it had been made here: nothing is done again, and no byte is another.
+  vfm-caption -v kept/clips.jsonl 2>err | vfm-embed -v 2>>err >again.jsonl
+  [ "$(grep -c 'is there already' err)" -eq 8 ]
+  vfm-shard -o dataset2 again.jsonl | vfm-pack --size 64 -o latents2 >latents2.jsonl
+  [ "$(tree_hash dataset)" = "$(tree_hash dataset2)" ]
+  [ "$(cd latents && find . -name '*.tar' -exec sha256sum {} + | sort)" = "$(cd latents2 && find . -name '*.tar' -exec sha256sum {} + | sort)" ]
+  # The same latents again, from another folder: they are of the same dataset.
+  (cd elsewhere && vfm-pack --size 64 -o ../latents ../dataset >/dev/null)
 }
 
 @test "run again, the pipe does no work and says the same" {

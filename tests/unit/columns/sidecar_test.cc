@@ -49,8 +49,11 @@ TEST_CASE("captions beside videos that a record names, or below folders that the
                              {at("listed.json"), notes.inputs[at("listed.json")]},
                              {at("allowed/deep/one.txt"), hash_hex("d")},
                              {at("named.srt"), nullptr}});
-  CHECK(sidecar_places(record, {"x"}) ==
-        Json{{"folders", {"x"}}, {"source", at("named.mp4")}, {"sources", {at("listed.mp4"), 7}}});
+  // From the shard's folder, whatever that is called from here.
+  record.json["path"] = at("clips/a.tar");
+  CHECK(sidecar_places(record, {at("allowed")}) == Json{{"folders", {"../allowed"}},
+                                                        {"source", "../named.mp4"},
+                                                        {"sources", {"../listed.mp4", 7}}});
 }
 
 TEST_CASE("a renamed video is the one that the record knows by its contents") {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/held_begin.h"
+#include "io/places.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -145,6 +146,50 @@ TEST_CASE("begin and end are not handed out, and each begin needs its end") {
   CHECK(whole({kBeginA + "x\n", "y\n" + kEndA}) == "x y ");                // as split(1) leaves it
 }
 
+TEST_CASE("records name files from the folder that their begin names") {
+  const auto begin = [](const std::string& id, const std::string& folder) {
+    return R"({"kind":"begin","tool":"vfm-a","id":")" + id + R"(","folder":")" + folder + "\"}\n";
+  };
+  const auto end = [](const std::string& id) {
+    return R"({"kind":"end","id":")" + id + "\",\"records\":1,\"status\":0}\n";
+  };
+  const std::string here = std::filesystem::current_path().string();
+  CHECK(read_all({begin("1", "/data") + "x\n" + end("1")}).records == "/data/x ");
+  CHECK(read_all({begin("1", here) + "x\n" + end("1")}).records == "x ");
+  CHECK(read_all({begin("1", "/data") + "/y\n../x\nhttp://a/b.mp4\n" + end("1") + "x\n"}).records ==
+        "/y /x http://a/b.mp4 x ");
+  CHECK(read_all({begin("1", "/a") + "x\n" + end("1") + begin("2", "/b") + "x\n" + end("2")})
+            .records == "/a/x /b/x ");
+  // Which of the two wrote it cannot be told.
+  CHECK(read_all({begin("1", "/a") + begin("2", "/b") + "x\n" + end("1") + "x\n" + end("2")})
+            .records == "! /b/x ");
+  CHECK(read_all({begin("1", "data") + "x\n"}).records == "! x ");
+  const TemporaryFolder folder;
+  const std::string record =
+      R"({"kind":"shard","path":"c/a.tar","source":"raw/a.mp4","sources":["b.mp4",7],"columns":{"clip":"c/a.tar"}})";
+  write_file(folder / "m.jsonl", begin("1", "/d") + record + "\n" + end("1"));
+  ManifestReader reader({folder / "m.jsonl"}, [](const Fault&) {});
+  CHECK(
+      dump_json(reader.next()->json) ==
+      R"({"kind":"shard","path":"/d/c/a.tar","source":"/d/raw/a.mp4","sources":["/d/b.mp4",7],"columns":{"clip":"/d/c/a.tar"}})");
+}
+
+TEST_CASE("what a file in a folder calls others does not depend on the working directory") {
+  const std::string here = std::filesystem::current_path().string();
+  CHECK(name_from("clips", "raw/a.mp4") == "../raw/a.mp4");
+  CHECK(name_from("clips/", "./raw/../raw/a.mp4") == "../raw/a.mp4");
+  CHECK(name_from(here + "/clips", "raw/a.mp4") == "../raw/a.mp4");
+  CHECK(name_from(".", "a.tar") == "a.tar");
+  CHECK(name_from("", here + "/a.tar") == "a.tar");
+  CHECK(name_from("/x/y", "/x/z/a") == "../z/a");
+  CHECK(name_from("/x", "https://a/b") == "https://a/b");
+  CHECK(named_from("clips", "../raw/a.mp4") == "raw/a.mp4");
+  CHECK(named_from("/x/clips", "../raw/a.mp4") == "/x/raw/a.mp4");
+  CHECK(named_from(".", "a.tar") == "a.tar");
+  CHECK(named_from("clips", "/a") == "/a");
+  CHECK(named_from("clips", "https://a/b") == "https://a/b");
+}
+
 TEST_CASE("an output without its end is named, with the place where it began") {
   const auto broken = [](const std::vector<std::string>& texts) { return read_all(texts).broken; };
   const std::string one = "the output of vfm-a broke off in '0.jsonl' (no end record)";
@@ -190,13 +235,15 @@ TEST_CASE("a writer counts what stands between begin and end") {
   REQUIRE(fd >= 0);
   ManifestWriter writer(fd);
   writer.begin("vfm-a", "1");
+  writer.tell("frames", 7);
   writer.write({{"kind", "video"}, {"path", "x"}});
   writer.end(0);
   ::close(fd);
-  CHECK(read_file(path) == kBeginA +
-                               R"({"kind":"video","path":"x"})"
-                               "\n" +
-                               kEndA);
+  CHECK(read_file(path) == R"({"kind":"begin","tool":"vfm-a","id":"1","folder":")" +
+                               std::filesystem::current_path().string() + R"("}
+{"kind":"video","path":"x"}
+{"kind":"end","id":"1","records":1,"frames":7,"status":0}
+)");
   std::filesystem::remove(path);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/places.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
 
@@ -62,11 +63,11 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
   std::optional<PackFolder> folder(std::in_place, place.path, settings, 1, false);
   const auto write = [&](const std::string& split) {
     const std::string tar = folder->tar_path(split, "a.tar");
-    folder->begin_shard(tar, "in/a.tar");
+    folder->begin_shard(tar, "in/a.tar");  // of the working directory
     shard::Writer writer(tar);
     writer.add(shard::Sample{"k", {{"latent.npy", "x"}}});
     ShardNotes notes;
-    notes.input = "in/a.tar";
+    notes.input = io::name_from(place.path, "in/a.tar");
     notes.made_from = made_from;
     notes.splits = {"train", "val"};
     notes.record = writer.finish();
@@ -85,7 +86,7 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
   const auto parts = found(made_from);
   REQUIRE(parts.size() == 2);
   const ShardNotes& notes = parts.at("val");
-  CHECK(notes.input == "in/a.tar");
+  CHECK(notes.input == io::name_from(place.path, "in/a.tar"));
   CHECK(notes.sums.sum == std::vector<double>{2});
   CHECK(notes.without_text == 1);
   REQUIRE(notes.errors.size() == 1);
@@ -108,7 +109,10 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
   CHECK(found(made_from).size() == 2);
   CHECK_NOTHROW(folder->begin_shard(folder->tar_path("test", "a.tar"), "in/a.tar"));
   CHECK_THROWS_WITH(folder->begin_shard(folder->tar_path("val", "a.tar"), "other/a.tar"),
-                    Catch::Contains("was made of 'in/a.tar', and now would be of 'other/a.tar'"));
+                    Catch::Contains("/in/a.tar', and now would be of 'other/a.tar'"));
+  CHECK_NOTHROW(folder->begin_shard(folder->tar_path("val", "a.tar"),
+                                    io::named_from(io::working_folder(), "in/a.tar")));
+  write("val");
   CHECK_NOTHROW(folder->begin_shard(folder->tar_path("val", "a.tar"), "in/./a.tar"));
   CHECK(found(made_from).empty());
   folder.reset();
