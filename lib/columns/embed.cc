@@ -33,6 +33,19 @@ bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& 
   return false;
 }
 
+/// Whether any sample of the shard has captions of windows, by the column that has them where there
+/// is one.
+bool any_caption_windows(const io::Record& record, const shard::ReadLimits& limits) {
+  std::vector<std::string> tars = tars_without(record, {"embed", "score"});
+  if (const auto columns = record.json.find("columns"); columns != record.json.end())
+    if (const auto captions = get_string(*columns, "caption")) tars = {*captions};
+  shard::JoinedReader reader(tars, limits);
+  for (shard::Sample sample; reader.next(sample); check_stop())
+    if (const std::string* json = sample.find("json"))
+      if (json->find("\"caption_windows\"") != std::string::npos) return true;
+  return false;
+}
+
 /// The sample's json; null, if it has none that can be read.
 Json known_facts(const shard::Sample& sample) {
   const std::string* json = sample.find("json");
@@ -84,6 +97,8 @@ class Embedder {
       with_captions_ =
           caption != nullptr ||
           (reads && any_caption(tars_without(record_, {"embed", "score"}), options_.limits));
+    if (const bool asked = std::exchange(asked_, true); !asked && encoder_ && with_captions_)
+      in_windows_ = any_caption_windows(record_, options_.limits);
     if ((options_.need_text || clips_.text_image()) && !with_captions_)
       fail("has no captions; run vfm-caption on it first, or leave {} out",
            options_.need_text ? "--text" : "--text-image");
@@ -91,6 +106,7 @@ class Embedder {
     Waiting waiting;
     waiting.out.key = sample.key;
     waiting.has_caption = caption != nullptr;
+    if (in_windows_) take_window_captions(sample, waiting);
     if (options_.video) see(sample, waiting);
     if (with_captions_ && !caption)
       note(sample, "has no caption, unlike other samples of its shard", Cause::missing);
@@ -104,10 +120,12 @@ class Embedder {
   void flush() {
     if (frames_) take_vectors(true);
     std::vector<text::TokenEmbeddings> texts;
+    std::vector<text::TokenEmbeddings> windows;
     if (encoder_) texts = encoder_->encode_all(captions_);
+    if (!window_captions_.empty()) windows = encoder_->encode_all(window_captions_);
     std::vector<std::vector<float>> captions;
     if (clips_.text_image()) captions = clips_.scores->encode(captions_);
-    std::size_t next = 0;
+    std::size_t next = 0, next_window = 0;
     for (Waiting& sample : waiting_) {
       const std::size_t caption = sample.has_caption ? next++ : 0;
       Json encoders = Json::object();
@@ -123,6 +141,7 @@ class Embedder {
                                                  : text::TokenEmbeddings{};
         sample.out.members.push_back(
             {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
+        if (in_windows_) add_text_windows(sample, windows, next_window, encoders);
         encoders["text_encoder"] = encoder_->config().to_json();
       }
       encoders.update(sample.facts);
@@ -136,6 +155,7 @@ class Embedder {
     }
     waiting_.clear();
     captions_.clear();
+    window_captions_.clear();
     windows_ = 0;
   }
 
@@ -160,6 +180,7 @@ class Embedder {
   struct Waiting {
     shard::Sample out;
     bool has_caption = false;
+    std::size_t window_captions = 0;
     Json facts = Json::object();  // measured, where the sample's json lacks them
     std::vector<float> vector;    // of its video
     std::vector<float> windows;   // [W, dim]
@@ -175,6 +196,31 @@ class Embedder {
     else
       note(sample.out, "its caption's vector has values that are not finite: no text_image",
            Cause::other);
+  }
+
+  void take_window_captions(const shard::Sample& sample, Waiting& waiting) {
+    const Json facts = known_facts(sample);
+    const auto windows = facts.find("caption_windows");
+    if (windows == facts.end() || !windows->is_array()) return;
+    waiting.window_captions = windows->size();
+    for (const Json& window : *windows)
+      window_captions_.push_back(text::to_utf8(get_string(window, "caption").value_or("")));
+  }
+
+  /// The embeddings of its windows' captions, which begin at `next` in `made`, one after the other.
+  void add_text_windows(Waiting& sample, std::vector<text::TokenEmbeddings>& made,
+                        std::size_t& next, Json& fields) {
+    text::TokenEmbeddings all;
+    Json counts = Json::array();
+    for (std::size_t i = 0; i < sample.window_captions; ++i) {
+      const text::TokenEmbeddings tokens = usable(sample.out, std::move(made[next++]));
+      all.values.insert(all.values.end(), tokens.values.begin(), tokens.values.end());
+      all.tokens += tokens.tokens;
+      counts.push_back(tokens.tokens);
+    }
+    sample.out.members.push_back(
+        {"text.windows.npy", io::make_npy_half({all.tokens, encoder_->dim()}, all.values)});
+    fields["text_windows"] = std::move(counts);
   }
 
   /// The vectors of its windows, none where it has none itself.
@@ -255,7 +301,8 @@ class Embedder {
   std::vector<Waiting> waiting_;
   std::size_t windows_ = 0;            // of these
   std::vector<std::string> captions_;  // of those that have one
-  bool first_ = true, with_captions_ = false;
+  std::vector<std::string> window_captions_;
+  bool first_ = true, with_captions_ = false, asked_ = false, in_windows_ = false;
 };
 
 }  // namespace

@@ -199,13 +199,14 @@ TextedClip ClipSet::read(std::size_t i, const ClipOptions& options, const TextCo
                          double place) const {
   const shard::Sample clip = sample(i);
   TextedClip read;
+  read.pixels = pixels_of(clip, name(i), options);
+  read.pixels.bytes = clip.bytes();
   try {
-    read.text = choose_text(clip, sample_meta(clip), texts, place);
+    read.text =
+        choose_text(clip, sample_meta(clip), texts, place, {read.pixels.begin, read.pixels.end});
   } catch (const Error& error) {
     fail("{}: {}", name(i), error.what());
   }
-  read.pixels = pixels_of(clip, name(i), options);
-  read.pixels.bytes = clip.bytes();
   return read;
 }
 

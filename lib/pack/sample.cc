@@ -84,12 +84,16 @@ std::size_t held_bytes(const LatentOutput& output) {
 
 namespace {
 
-/// `text` is the clip's.
+/// `whole`: the clip's text, of windows without one of their own.
 LatentOutput make_window(const shard::Sample& sample, const Json& meta,
-                         const data::SampleText& text, const EncodedWindow& made,
+                         const data::SampleText& whole, const EncodedWindow& made,
                          const models::VideoTokenizer& tokenizer) {
   LatentOutput out;
   const data::ClipPixels& clip = made.clip;
+  const data::ClipPart part{clip.begin, clip.end};
+  const auto own = of_members([&] { return data::text_of_part(sample, meta, part); });
+  const std::string caption = of_members([&] { return data::caption_of_part(meta, part); });
+  const data::SampleText& text = own ? *own : whole;
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;
   const shard::Member latent = member_of(made, {t, h, w}, tokenizer, out.sums);
@@ -111,6 +115,7 @@ LatentOutput make_window(const shard::Sample& sample, const Json& meta,
                {"first_frame", clip.first_frame}};
   if (clip.end > 0) add_times(meta, clip, json);
   copy_facts(meta, sample, json);
+  if (!caption.empty()) json[own ? "caption" : "window_caption"] = caption;
   out.sample = {out.entry.key, {latent, {"text.npy", text.npy}, {"json", dump_json(json)}}};
   out.entry.xxh3 = shard::hash_sample(out.sample);
   return out;

@@ -31,7 +31,8 @@ std::string feature(const std::string& member) {
   };
   if (member == "latent.npy") return list_of(4, "float16");
   if (member == "codes.npy") return list_of(3, "int32");
-  if (member == "text.npy" || member == "windows.npy") return list_of(2, "float16");
+  if (member == "text.npy" || member == "text.windows.npy" || member == "windows.npy")
+    return list_of(2, "float16");
   if (member == "video.npy") return list_of(1, "float16");
   if (is({"mp4", "mkv", "avi", "webm", "mov", "m4v", "ts", "mpg", "mpeg"}))
     return "    dtype: video\n";

@@ -131,6 +131,9 @@ only_records() {
   [ -z "$output" ] || mapfile -t lines <<<"$output"
 }
 
+# without_folder FILE...: manifests that were made in several folders, as if it had been in one.
+without_folder() { sed -i 's/^\({"kind":"begin",.*\),"folder":"[^"]*"}$/\1}/' "$@"; }
+
 # tree_hash DIR: one hash over names and contents of all files below DIR, in a fixed order; but for what vfm-clip
 # remembers of its sources, which has their inodes.
 tree_hash() {

@@ -53,6 +53,23 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   [[ "$(tar -xOf a.embed.tar ar.json)" == '{"video_encoder":{"name":"builtin:look","dim":234,"version":1},"text_encoder":{"name":"builtin:hash","dim":64,"max_tokens":512,"version":1},"width":'*'}' ]]
 }
 
+@test "captions of windows have embeddings of their own, which go with the windows that become latents" {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=64x64:rate=8" -t 5 -c:v libx264 -preset ultrafast \
+    -pix_fmt yuv420p "$CLIPS/long.mp4"
+  make_shard a "ar=red=a red square" "al=long=one two then three"
+  echo '{"caption":"one two then three","caption_windows":[{"start":0,"end":2.5,"caption":"one two"},{"start":2.5,"end":5,"caption":"then three words"}]}' >a.d/caption/al.json
+  tar --format=ustar --sort=name -C a.d/caption -cf a.caption.tar .
+  vfm-embed a.tar >a.jsonl
+  [ "$(tar -tf a.embed.tar | grep -c '[.]text[.]windows[.]npy')" -eq 2 ]
+  [ "$(npy a.embed.tar al.text.windows.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (5, 64), }" ]
+  [ "$(npy a.embed.tar ar.text.windows.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 64), }" ]
+  [ "$(tar -xOf a.embed.tar al.json ar.json | jq -c .text_windows | paste -sd' ')" = "[2,3] []" ]
+  vfm-shard -o dataset a.jsonl | vfm-pack --size 32 --frames 17 -o latents >/dev/null
+  [ "$(jq -r '[.key, .text_tokens] | join("=")' latents/train/index.jsonl | sort | paste -sd' ')" = "al-w000=2 al-w001=3 ar=3" ]
+  for tar in latents/train/*.tar; do tar -xOf "$tar" --wildcards 'al*.json'; done 2>/dev/null | jq -r .caption | sort | paste -sd, >captions
+  [ "$(cat captions)" = "one two,then three words" ]
+}
+
 @test "without captions there is only video; asked for, their absence is an error" {
   three a
   rm a.caption.tar

@@ -216,7 +216,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
     -pix_fmt yuv420p "$CLIPS/long.mp4"
   make_shard a a1=long.mp4 a2=test.mp4 a3=pic.png
   # As vfm-clip has it: the clip begins 100 s after its source.
-  sed -i 's/^{/{"begin":100.0,"end":105.0,/' a.d/a1.json
+  sed -i 's/^{/{"begin":100.0,"end":105.0,"caption_windows":[{"start":0,"end":2.5,"caption":"at first"},{"start":2.5,"end":5,"caption":"then"}],/' a.d/a1.json
   tar --format=ustar --sort=name -C a.d -cf a.tar .
   run --separate-stderr pack -v --report page.html -o all a.tar
   [ "$status" -eq 0 ]
@@ -225,6 +225,9 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   tar -xOf all/train/a.tar a1-w001.json a1-w003.json | jq -c '[.clip, .window, .windows, .first_frame, .clip_begin, .clip_end, .begin, .end]' >times
   [ "$(cat times)" = '["a1",1,4,17,1.416667,2.833333,101.416667,102.833333]
 ["a1",3,4,51,4.25,5,104.25,105]' ]
+  # Captions that were written for parts of the clip stay with these.
+  tar -xOf all/train/a.tar a1-w000.json a1-w001.json a1-w002.json a2.json | jq -r .window_caption | paste -sd, >captions
+  [ "$(cat captions)" = "at first,at first,then,null" ]
   [[ "${lines[-1]}" == '{"kind":"end",'*',"frames":{"read":85,"latents":78,"rate":0,"windows":0,"remainder":7},"status":0}' ]]
   [ "$(jq -c .clip_frames all/latents.json)" = '{"read":85,"latents":78,"rate":0,"windows":0,"remainder":7}' ]
   [[ "$stderr" == *"of 85 frames 78 became latents; 7 are left at the ends of clips, too few for a window"* ]]

@@ -263,6 +263,39 @@ TEST_CASE("a tokenizer sees another part of a clip each step, and each time that
   CHECK(data->read(1, SeenAt{3, 0, 1}).pixels != first);
 }
 
+TEST_CASE("a caption that was written for a part of a clip stays with it") {
+  const auto window = [](double start, double end, const char* caption) {
+    return Json{{"start", start}, {"end", end}, {"caption", caption}};
+  };
+  const Json meta = {
+      {"caption", "one two three"},
+      {"caption_windows", {window(0, 2, "one"), window(2, 4, "two"), window(4, 6, "three")}}};
+  CHECK(data::caption_of_part(meta, {0, 1}) == "one");
+  CHECK(data::caption_of_part(meta, {1.5, 2.2}) == "one");  // there is more of it
+  CHECK(data::caption_of_part(meta, {1, 4}) == "one two");
+  CHECK(data::caption_of_part(meta, {5.9, 9}) == "three");
+  CHECK(data::caption_of_part(meta, {7, 9}).empty());
+  CHECK(data::caption_of_part(meta, {}).empty());  // a picture
+  CHECK(data::caption_of_part({{"caption", "x"}}, {0, 1}).empty());
+  CHECK_THROWS_WITH(data::caption_of_part({{"caption_windows", {1}}}, {0, 1}),
+                    Contains("caption_windows"));
+  const std::vector<float> rows = {1, 1, 2, 2, 3, 3, 4, 4};
+  const shard::Sample embedded{"k", {{"text.windows.npy", io::make_npy_half({4, 2}, rows)}}};
+  Json counted = meta;
+  counted["text_windows"] = {1, 2, 1};
+  counted["text_encoder"] = {{"name", "x"}, {"dim", 2}};
+  CHECK(data::text_of_part(embedded, counted, {2, 3})->values == std::vector<float>{2, 2, 3, 3});
+  CHECK(data::text_of_part(embedded, counted, {3, 7})->tokens == 3);
+  CHECK_FALSE(data::text_of_part(embedded, counted, {}));
+  for (const Json& wrong : {Json{1, 2}, Json{1, 1, 1}, Json{5, -2, 1}, Json("3")}) {
+    counted["text_windows"] = wrong;
+    CHECK_THROWS_WITH(data::text_of_part(embedded, counted, {2, 3}), Contains("text_windows"));
+  }
+  const shard::Sample sample{"k", {{"txt", "one two three"}}};
+  CHECK(data::choose_text(sample, meta, {{"caption"}, true}, 0, {2, 3}).caption == "two");
+  CHECK(data::choose_text(sample, meta, {{"caption"}, true}, 0).caption == "one two three");
+}
+
 TEST_CASE("captions without an embedding are encoded, to the bits of an embedding on disk") {
   const ClipFolder clips({.embeddings = false});
   RunOptions options = options_of(clips);
