@@ -112,6 +112,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
   notes["record"].erase("path");  // the folder may be moved
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
+  notes["inputs"] = Json::object();
   for (const auto& [path, hash] : found.inputs.items())
     notes["inputs"][io::name_from(io::dir_name(item.record->path()), path)] = hash;
   notes["errors"] = io::to_json(found.errors);
