@@ -113,7 +113,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   notes["record"].erase("path");  // the folder may be moved
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
   notes["inputs"] = Json::object();
-  for (const auto& [path, hash] : found.inputs.items())
+  for (const auto& [path, hash] : found.inputs->items())
     notes["inputs"][io::name_from(io::dir_name(item.record->path()), path)] = hash;
   notes["errors"] = io::to_json(found.errors);
   if (Json limits = shard::limits_of_errors(found.errors); !limits.is_null())

@@ -37,7 +37,7 @@ bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& 
 /// is one.
 bool any_caption_windows(const io::Record& record, const shard::ReadLimits& limits) {
   std::vector<std::string> tars = tars_without(record, {"embed", "score"});
-  if (const auto columns = record.json.find("columns"); columns != record.json.end())
+  if (const auto columns = record.json->find("columns"); columns != record.json->end())
     if (const auto captions = get_string(*columns, "caption")) tars = {*captions};
   shard::JoinedReader reader(tars, limits);
   for (shard::Sample sample; reader.next(sample); check_stop())

@@ -154,9 +154,9 @@ void ManifestReader::name_from_here(Record& record) const {
       name = named_from(folder, name.get<std::string>());
   };
   for (const char* name : {"path", "source"})
-    if (const auto found = record.json.find(name); found != record.json.end()) set(*found);
+    if (const auto found = record.json->find(name); found != record.json->end()) set(*found);
   for (const char* name : {"columns", "sources"})
-    if (const auto found = record.json.find(name); found != record.json.end())
+    if (const auto found = record.json->find(name); found != record.json->end())
       for (Json& each : *found)
         set(each);
 }

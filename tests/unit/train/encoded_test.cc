@@ -115,13 +115,12 @@ struct ClipFolder {
   static shard::MediaMetadata media_of(std::string_view extension, const ClipsOptions& options) {
     if (!options.sizes || (extension != "mp4" && extension != "png")) return {};
     if (extension == "png")
-      return {"image", {{"width", kWidth}, {"height", kHeight}, {"format", "PNG"}}};
-    return {"av",
-            {{"video_num_frames", options.promised},
-             {"video_width", kWidth},
-             {"video_height", kHeight},
-             {"video_fps", 12.0},
-             {"video_duration", kFrames / 12.0}}};
+      return {"image", Json{{"width", kWidth}, {"height", kHeight}, {"format", "PNG"}}};
+    return {"av", Json{{"video_num_frames", options.promised},
+                       {"video_width", kWidth},
+                       {"video_height", kHeight},
+                       {"video_fps", 12.0},
+                       {"video_duration", kFrames / 12.0}}};
   }
 };
 
