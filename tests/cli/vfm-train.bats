@@ -212,7 +212,7 @@ PY
     grep -q "$word" words || { echo "no $word"; cat words; return 1; }
   done
   vfm-train "${seven[@]}" --dry-run --gpu h200 2>words >/dev/null
-  grep -q "about 135.* GiB of memory are needed even with 'model.recompute' block.*choose 'model.offload' true or" words
+  grep -q "about 135.* GiB of memory are needed even with 'model.recompute' block.*: set 'model.offload' true, lower 'data.tokens', " words
   refused() {  # MESSAGE ARGUMENT...
     run vfm-train "${@:2}"
     [ "$status" -eq 2 ]
@@ -267,7 +267,7 @@ PY
   run timeout 20 vfm-train tiny.yaml model.num_layers=400 model.num_attention_heads=512 model.attention_head_dim=120 \
     --device cpu --data latents --out run
   [ "$status" -eq 2 ]
-  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank, and "*" are there: choose a smaller model, 'optimizer.moments' bf16, "*"adapters ('lora.rank'), or a machine with more memory" ]]
+  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank, and "*" are there: share the state among more ranks ('parallel.shard' full), set 'optimizer.moments' bf16, "*"train adapters ('lora.rank') or take a smaller model" ]]
   [ ! -e run ]
 }
 

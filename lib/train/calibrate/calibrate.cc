@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/stop.h"
