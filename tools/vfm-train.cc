@@ -336,7 +336,6 @@ class TrainTool : public cli::Tool {
       options_.base = beginning->facts;
     }
     options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
-    if (!print_config_ || dry_run_) train::check_size(options_.recipe);
     train::settle_folders(options_, data_);
     const std::string& type = options_.recipe.model.type;
     const train::Kind& kind = train::kind_of(type);
@@ -347,6 +346,7 @@ class TrainTool : public cli::Tool {
       fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
     if (!dry_run_ && !print_config_ && !plan_ && options_.data.empty() && synthetic_.empty())
       fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
+    if (!print_config_ || dry_run_) train::check_size(options_.recipe);
   }
 
   void check_export() {
