@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "base/json.h"
@@ -12,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/launch.h"
+#include "dist/together.h"
 #include "io/atomic_file.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
@@ -102,21 +104,18 @@ class TrainTool : public cli::Tool {
         ->capture_default_str();
     app.add_flag("--force", options_.force, "start over, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
-    app.add_option("--ranks", ranks_,
-                   "with --dry-run: of so many processes (default: as many as were started)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1 << 20));
+    const auto add_count = [&](const char* name, int& value, int most, const char* help) {
+      app.add_option(name, value, help)->type_name("N")->check(CLI::Range(1, most));
+    };
+    add_count("--ranks", ranks_, 1 << 20,
+              "with --dry-run: of so many processes (default: as many as were started)");
     app.add_option("--gpu", gpu_,
                    "with --dry-run: predict the time of a step on one, which need not be here")
         ->type_name("a100|h100|h200|b200|gb200|l40s|FILE");
     app.add_flag("--plan", plan_, "choose the layout of --gpus of --gpu; train nothing");
-    app.add_option("--gpus", gpus_, "of --plan: how many there are")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1 << 16));
-    app.add_option("--per-node", per_node_,
-                   "of --plan: GPUs that a fast link joins (default: 8; gb200: 72)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1 << 16));
+    add_count("--gpus", gpus_, 1 << 16, "of --plan: how many there are");
+    add_count("--per-node", per_node_, 1 << 16,
+              "of --plan: GPUs that a fast link joins (default: 8; gb200: 72)");
     app.add_option("--calibrate", calibrate_,
                    "measure this machine, and write FILE for --gpu; no recipe, train nothing")
         ->type_name("FILE.json")
@@ -127,24 +126,22 @@ class TrainTool : public cli::Tool {
                  "compare a step on these ranks with one on one rank; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
     report_.add(app, "write a page with the run's curves; of a tokenizer with what it decodes");
-    app.add_option("-j,--jobs", jobs_, "threads of each process (default: processors/processes)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 4096));
+    add_count("-j,--jobs", jobs_, 4096, "threads of each process (default: processors/processes)");
   }
 
   void check() override {
     if (!calibrate_.empty()) return check_calibrate();
-    if (calibrate_options_.seconds != kCalibrateSeconds)
+    if (calibrate_options_.seconds != train::CalibrateOptions{}.seconds)
       fail_usage("--calibrate-time is for --calibrate");
     check_continue();
-    std::ranges::for_each(settings_, train::parse_override);
+    train::parse_overrides(settings_);
     if (recipe_.empty() && options_.earlier.empty())
       fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
     check_plan();
     options_.gpu = models::chosen_gpu(gpu_, dry_run_ || plan_, device_.device);
     if (!export_.folder.empty()) return check_export();
-    if (const std::string option = given_for_export(); !option.empty())
-      fail_usage("{} is for --export", option);
+    for (const CLI::Option* option : export_options_)
+      if (option->count() > 0) fail_usage("{} is for --export", option->get_name());
     if (!synthetic_.empty()) options_.synthetic = train::parse_sizes(synthetic_);
     if (ranks_ > 0 && !dry_run_) fail_usage("--ranks is for --dry-run");
     if (check_parallel_ && (dry_run_ || print_config_))
@@ -157,38 +154,13 @@ class TrainTool : public cli::Tool {
 
   long run(cli::Context& context) override {
     if (!export_.folder.empty()) {
-      if (context.launch.rank > 0) return 0;
-      context.manifest.write(train::export_model(export_));
+      if (context.launch.rank == 0) context.manifest.write(train::export_model(export_));
       return 0;
     }
     if (!calibrate_.empty()) return calibrate(context);
-    read_recipe();
-    if (context.launch.rank == 0) train::warn_of_clip_settings(options_);
-    input_limits_.apply();
-    if ((dry_run_ || print_config_ || plan_) && context.launch.rank > 0) return 0;
-    if (print_config_) cli::print(train::to_yaml(options_.recipe));
-    if (print_config_ && !dry_run_) return 0;
-    options_.device = options_.gpu != nullptr
-                          ? options_.gpu->device()
-                          : dist::rank_device(device_.device, context.launch.local_rank,
-                                              context.launch.local_ranks, context.launch.shown_gpu);
-    options_.local_ranks = std::max(1, context.launch.local_ranks);
-    ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
-                         context.cache);
-    if (cuda_graph_ == "on" && options_.device == Device::cpu)
-      fail_usage("--cuda-graph on is for a GPU, and this run computes on the CPU");
-    if (plan_) return plan();
-    if (dry_run_) {
-      const Json cost = train::training_cost(options_, ranks_ > 0 ? ranks_ : context.launch.ranks);
-      cli::print(dump_json(cost) + "\n");
-      cli::say(train::training_words(cost));
-      return 0;
-    }
-    options_.report = report_.path;
-    options_.threads =
-        dist::threads_per_rank(jobs_, context.launch.ranks, context.launch.local_ranks);
-    GraphCache::allow(cuda_graph_ != "off");
+    if (dry_run_ || print_config_ || plan_) return context.launch.rank > 0 ? 0 : show(context);
     return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
+      on_all_ranks(world, [&] { prepare(context); });  // what all refuse is said once
       world.section("setup", options_.recipe.train.setup_limit);
       // All ranks wait for the one that makes an index of the data.
       const io::QuietWaits quiet(world.rank() > 0);
@@ -199,6 +171,43 @@ class TrainTool : public cli::Tool {
   }
 
  private:
+  /// What there is to know before any work.
+  void prepare(const cli::Context& context) {
+    read_recipe();
+    if (context.launch.rank == 0) train::warn_of_clip_settings(options_);
+    input_limits_.apply();
+    options_.device = options_.gpu != nullptr
+                          ? options_.gpu->device()
+                          : dist::rank_device(device_.device, context.launch.local_rank,
+                                              context.launch.local_ranks, context.launch.shown_gpu);
+    options_.local_ranks = std::max(1, context.launch.local_ranks);
+    ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
+                         context.cache);
+    if (cuda_graph_ == "on" && options_.device == Device::cpu)
+      fail_usage("--cuda-graph on is for a GPU, and this run computes on the CPU");
+    options_.report = report_.path;
+    options_.threads =
+        dist::threads_per_rank(jobs_, context.launch.ranks, context.launch.local_ranks);
+    GraphCache::allow(cuda_graph_ != "off");
+  }
+
+  /// The recipe, a plan, or what a step takes.
+  long show(const cli::Context& context) {
+    const bool recipe_alone = print_config_ && !dry_run_;
+    recipe_alone ? read_recipe() : prepare(context);
+    if (print_config_) cli::print(train::to_yaml(options_.recipe));
+    if (recipe_alone) return 0;
+    if (plan_) return plan();
+    const Json cost = train::training_cost(options_, ranks_ > 0 ? ranks_ : context.launch.ranks);
+    tell(cost, train::training_words(cost));
+    return 0;
+  }
+
+  static void tell(const Json& result, const std::string& words) {
+    cli::print(dump_json(result) + "\n");
+    cli::say(words);
+  }
+
   void add_encoder_options(CLI::App& app) {
     train::EncoderNames& names = options_.encoders;
     app.add_option("--tokenizer", names.tokenizer,
@@ -300,8 +309,7 @@ class TrainTool : public cli::Tool {
     train::PlanRequest request{gpus_, per_node_, options_.gpu};
     if (per_node_ == 0) request.per_node = options_.gpu->per_node;
     const Json plan = train::plan_training(options_, request);
-    cli::print(dump_json(plan) + "\n");
-    cli::say(train::plan_words(plan));
+    tell(plan, train::plan_words(plan));
     if (!report_.path.empty()) train::write_plan_page(report_.path, plan);
     return plan["best"].empty() ? 1 : 0;
   }
@@ -309,13 +317,11 @@ class TrainTool : public cli::Tool {
   /// The number of values that are not those of one rank.
   long check_parallel(dist::World& world) const {
     omp_set_num_threads(options_.threads);
-    const auto data = train::open_data(options_);
+    std::unique_ptr<train::Dataset> data;
+    on_all_ranks(world, [&] { data = train::open_data(options_); });
     data->settle(world, {});
     const train::ParallelCheck check = train::check_parallel(options_, *data, world);
-    if (world.rank() == 0) {
-      cli::print(dump_json(check.to_json()) + "\n");
-      cli::say(check.words());
-    }
+    if (world.rank() == 0) tell(check.to_json(), check.words());
     return check.passed ? 0 : 1;
   }
 
@@ -340,13 +346,7 @@ class TrainTool : public cli::Tool {
       fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
     if (!dry_run_ && !print_config_ && !plan_ && options_.data.empty() && synthetic_.empty())
       fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
-  }
-
-  /// The first option of --export that was given, or "".
-  std::string given_for_export() const {
-    for (const CLI::Option* option : export_options_)
-      if (option->count() > 0) return option->get_name();
-    return {};
+    if (!print_config_ || dry_run_) train::check_size(options_.recipe);
   }
 
   void check_export() {
@@ -372,7 +372,6 @@ class TrainTool : public cli::Tool {
     export_.parts = parts_ == "link" ? Parts::link : parts_ == "copy" ? Parts::copy : Parts::none;
   }
 
-  static constexpr double kCalibrateSeconds = train::CalibrateOptions{}.seconds;
   std::string calibrate_;
   train::CalibrateOptions calibrate_options_;
   std::optional<std::string> gpu_;

@@ -75,7 +75,15 @@ void hold_standard_descriptors() {
       ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-int refuse_arguments(const std::exception& error) {
+/// Ranks that train run one command together: what is wrong with its arguments the first says for
+/// all.
+bool ranks_are_one(const Tool& tool) {
+  return tool.long_running();
+}
+
+/// `says`: of ranks that refuse alike one.
+int refuse_arguments(const std::exception& error, bool says) {
+  if (!says) return 2;
   log_error("{}", error.what());
   write_words(fmt::format("Try '{} --help'.\n", g_program));
   return 2;
@@ -219,6 +227,11 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   return status;
 }
 
+/// Whether a line a minute tells, in the log of a job, how far it is.
+bool says_progress(const Tool& tool, const CommonOptions& common) {
+  return tool.long_running() && !common.quiet && !common.no_progress;
+}
+
 /// `makeflags`: Slots::given_jobserver(). `shares`: it has slots.
 int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
              const std::string& makeflags, bool shares) {
@@ -226,10 +239,10 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
   const Launch launch = read_launch();
   Meter meter(g_program,
-              launch.rank != 0     ? MeterStyle::none
-              : draw               ? MeterStyle::line
-              : common.verbose > 0 ? MeterStyle::log
-                                   : MeterStyle::none,
+              launch.rank != 0                                    ? MeterStyle::none
+              : draw                                              ? MeterStyle::line
+              : common.verbose > 0 || says_progress(tool, common) ? MeterStyle::log
+                                                                  : MeterStyle::none,
               terminal);
   g_meter = &meter;
   io::ManifestWriter manifest;
@@ -239,9 +252,11 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
     meter.finish();
     g_meter = nullptr;
   };
+  bool checked = false;
   try {
     if (shares) JobOptions::check_slots(context.vfm_slots);
     tool.check();
+    checked = true;
     const int status = run_in_stream(tool, context, id);
     end_meter();
     return finish(status);
@@ -256,7 +271,9 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
   } catch (const Error& error) {
     end_meter();
     std::fflush(stdout);  // what came before the error comes out before its message
-    log_error("{}", error.what());
+    // Without words: another rank has said why.
+    const bool other = ranks_are_one(tool) && launch.rank > 0 && !checked;
+    if (error.what()[0] != '\0' && !other) log_error("{}", error.what());
     return error.kind() == ErrorKind::usage ? 2 : 1;
   } catch (const std::filesystem::filesystem_error& error) {
     end_meter();
@@ -296,6 +313,7 @@ int run(int argc, char** argv, Tool& tool) {
       fmt::format("Example:\n  {}\nSee {}(1) for the whole manual.", tool.example(), tool.name()));
   app.get_formatter()->column_width(34);
   CommonOptions common;
+  const bool says = !ranks_are_one(tool) || read_launch().rank == 0;
   try {
     tool.add_options(app);
     add_common_options(app, common);
@@ -308,10 +326,10 @@ int run(int argc, char** argv, Tool& tool) {
   } catch (const CLI::ParseError& error) {
     // --version and --generate-completion need no positionals.
     if (!common.version && common.completion.empty()) {
-      return refuse_arguments(error);
+      return refuse_arguments(error, says);
     }
   } catch (const Error& error) {
-    return refuse_arguments(error);
+    return refuse_arguments(error, says);
   }
   if (common.version) {
     std::fputs(version_text(g_program, tool.version_details()).c_str(), stdout);

@@ -10,9 +10,9 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kHalfSide = kLumaSide / 2;
-constexpr int kParts = 4;                  // a side
-constexpr int kPart = kLumaSide / kParts;  // cells a side
-constexpr int kNear = 3;                   // cells by which a part may move otherwise than all
+constexpr int kSideParts = 4;                  // a side
+constexpr int kPart = kLumaSide / kSideParts;  // cells a side
+constexpr int kNear = 3;                       // cells by which a part may move otherwise than all
 
 template <int kSide>
 using Edges = std::array<std::int16_t, static_cast<std::size_t>(kSide) * kSide>;
@@ -187,12 +187,12 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
   const Offset whole = shift_of_edges(a, b, area);
   int edged = 0, same = 0, middle = 0;
   float first = 0, second = 0;
-  for (int i = 0; i < kParts * kParts; ++i) {
-    const int column = i % kParts, row = i / kParts;
+  for (int i = 0; i < kSideParts * kSideParts; ++i) {
+    const int column = i % kSideParts, row = i / kSideParts;
     const Part part = compare_part(ea, eb, column, row, whole);
     edged += part.edged;
     if (part.same) ++same, first += part.products.aa, second += part.products.bb;
-    const bool inner = column > 0 && column + 1 < kParts && row > 0 && row + 1 < kParts;
+    const bool inner = column > 0 && column + 1 < kSideParts && row > 0 && row + 1 < kSideParts;
     if (inner && part.edged) middle += part.same ? 1 : -1;
   }
   SharedEdges out{0, whole.x, whole.y, 1};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 
 namespace vfm::data {
@@ -16,8 +17,8 @@ void check(std::span<const std::int64_t> tokens, const PackOptions& options) {
   if (options.window < 1) fail_usage("a window of {} samples: must be at least 1", options.window);
   for (std::size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] < 1 || tokens[i] > options.tokens)
-      fail_usage("sample {} has {} tokens; a pack of {} takes 1 to {}", i, tokens[i],
-                 options.tokens, options.tokens);
+      fail_usage("sample {} has {}; a pack takes 1 to {}", i, counted(tokens[i], "token"),
+                 options.tokens);
 }
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();

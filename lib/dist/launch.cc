@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "dist/together.h"
 
 namespace vfm::dist {
 namespace {
@@ -36,15 +37,22 @@ Device rank_device(const std::string& wanted, int local_rank, int local_ranks, b
 }
 
 long with_world(int ranks, const std::function<long(World&)>& work) {
-  const auto world = ranks > 1 ? mpi_world() : self_world();
+  auto world = ranks > 1 ? mpi_world() : self_world();
   try {
     return work(*world);
+  } catch (const RefusedTogether& refused) {
+    if (world->rank() == refused.rank())
+      log_error(
+          "{}{}", refused.what(),
+          refused.all() ? "" : fmt::format(" (rank {} on host {})", refused.rank(), world->host()));
   } catch (const std::exception& error) {
     if (world->size() == 1) throw;
     log_error("{} (rank {} on host {})", error.what(), world->rank(), world->host());
     const auto* known = dynamic_cast<const Error*>(&error);
     world->end_all(known && known->kind() == ErrorKind::usage ? 2 : 1);
   }
+  world.reset();  // in order: none of them is waited for
+  throw Error("", ErrorKind::usage);
 }
 
 }  // namespace vfm::dist

@@ -25,6 +25,8 @@ Device rank_device(const std::string& wanted, int local_rank, int local_ranks, b
 /// Calls `work` with the world of the launch, of `ranks` processes, and returns what it returns.
 /// Where it throws on one of several, that rank says so, with its number and host, and every
 /// process ends, with status 2 for an Error{usage}, else 1: the others would wait for it for ever.
+/// What all refuse together (dist/together.h) one says, and each throws an Error{usage} without
+/// words, when it has left the world in order.
 /// Stopped passes, and ends one process, which the launcher notices.
 long with_world(int ranks, const std::function<long(World&)>& work);
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/counted.h"
 #include "base/log.h"
 
 namespace vfm::dist {
@@ -96,8 +96,9 @@ Layout nearest_layout(const Layout& wanted, int ranks) {
 
 Layout fit_layout(const Layout& wanted, int ranks) {
   const auto refuse = [&](const std::string& why) {
-    fail_usage("{} {}; the nearest layout of {} ranks is {}", to_string(wanted), why, ranks,
-               to_string(nearest_layout(wanted, ranks)));
+    throw LayoutRefused(fmt::format("{} {}", to_string(wanted), why),
+                        fmt::format("; the nearest layout of {} is {}", counted(ranks, "rank"),
+                                    to_string(nearest_layout(wanted, ranks))));
   };
   if (wanted.tp < 1 || wanted.cp < 1 || wanted.dp < 0 || wanted.pp < 1 || wanted.shard < 1 ||
       wanted.cp_heads < 1)
@@ -106,10 +107,10 @@ Layout fit_layout(const Layout& wanted, int ranks) {
   const std::int64_t others = std::int64_t{wanted.tp} * wanted.cp * wanted.pp;
   if (wanted.dp == 0) {
     if (ranks % others != 0)
-      refuse(fmt::format("needs a multiple of {} ranks, not {}", others, ranks));
+      refuse(fmt::format("needs a multiple of {}, not {}", counted(others, "rank"), ranks));
     layout.dp = static_cast<int>(ranks / others);
   } else if (others * wanted.dp != ranks) {
-    refuse(fmt::format("is for {} ranks, not {}", others * wanted.dp, ranks));
+    refuse(fmt::format("is for {}, not {}", counted(others * wanted.dp, "rank"), ranks));
   }
   if (layout.dp % layout.shard != 0)
     refuse(fmt::format("cannot be: shard={} does not divide dp={}", layout.shard, layout.dp));

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "dist/group.h"
 #include "dist/world.h"
 
@@ -58,7 +59,19 @@ struct Layout {
 std::string to_string(
     const Layout& layout);  ///< "tp=2 cp=1 dp=4 pp=1", and what is left unless it is 1
 
-/// `wanted` on that many ranks, with dp filled in. Throws Error{usage} that names the nearest
+/// Error{usage}: a layout cannot be, by a rule; and advice of whoever throws it, which sees that
+/// rule alone. Who knows all rules gives his own.
+class LayoutRefused : public Error {
+ public:
+  LayoutRefused(const std::string& rule, const std::string& advice)
+      : Error(rule + advice, ErrorKind::usage), rule_(rule) {}
+  const std::string& rule() const noexcept { return rule_; }
+
+ private:
+  std::string rule_;
+};
+
+/// `wanted` on that many ranks, with dp filled in. Throws LayoutRefused that names the nearest
 /// layout if they do not make up the number of ranks, or shard does not divide dp, or cp_heads cp.
 Layout fit_layout(const Layout& wanted, int ranks);
 /// The layout of that many ranks whose sizes differ from the wanted by the smallest factors,

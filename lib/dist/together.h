@@ -8,16 +8,35 @@
 #include <exception>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "dist/world.h"
 
 namespace vfm::dist {
+
+/// What every rank throws where one refuses what the user asks for: all are at one point, and none
+/// waits for another, so that they can end in order. Error{usage}, the same everywhere.
+class RefusedTogether : public Error {
+ public:
+  /// `rank` is the first that refuses; `all`: every rank does, with the same words.
+  RefusedTogether(const std::string& message, int rank, bool all)
+      : Error(message, ErrorKind::usage), rank_(rank), all_(all) {}
+  int rank() const noexcept { return rank_; }
+  bool all() const noexcept { return all_; }
+
+ private:
+  int rank_;
+  bool all_;
+};
 
 /// What became of work that each rank did.
 struct Verdict {
   int rank = -1;                    ///< the first that failed; -1: none did
   std::exception_ptr failure = {};  ///< of this rank
+  std::string refusal = {};         ///< what that first one refuses; "": it does not
+  bool all_refuse = false;          ///< with the same words
 };
 
 /// Does `act`, which exchanges nothing, on every rank; then all know whether it failed anywhere. If
@@ -27,7 +46,8 @@ Verdict attempt_on_all_ranks(World& world, const std::function<void()>& act,
                              const std::function<void()>& clean_up = {});
 
 /// The first rank that failed throws what it threw there: its caller says so once, with rank and
-/// host, and ends the others (World::end_all), which wait. A collective.
+/// host, and ends the others (World::end_all), which wait. What is refused all throw
+/// (RefusedTogether). A collective.
 [[noreturn]] void fail_on_all_ranks(World& world, const Verdict& verdict);
 
 /// Both, where it fails. A collective.

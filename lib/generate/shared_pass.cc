@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "models/link_time.h"
@@ -14,11 +13,6 @@ namespace {
 
 // Judged: what the host's memory sends to another process of the machine, by MPI.
 constexpr double kHostMessages = 7e9;
-
-models::GroupOnNodes on_nodes(std::span<const int> ranks, int per_node) {
-  const auto here = std::ranges::count_if(ranks, [&](int rank) { return rank < per_node; });
-  return {static_cast<int>(ranks.size()), static_cast<int>(here)};
-}
 
 double seconds_with(const std::vector<models::TimeLine>& lines, std::string_view beginning) {
   double sum = 0;
@@ -42,6 +36,7 @@ class Exchanges {
 
  private:
   const dist::Group& group_of(std::string_view axis) const;
+  models::GroupOnNodes on_nodes(const dist::Group& group) const;
   models::TimeLine& line(std::string_view name);
 
   const models::Gpu& gpu_;
@@ -68,6 +63,11 @@ const dist::Group& Exchanges::group_of(std::string_view axis) const {
   return ranks_.clip();  // FP8's scales, and shards
 }
 
+/// Of it and of those along the same axis.
+models::GroupOnNodes Exchanges::on_nodes(const dist::Group& group) const {
+  return models::worst_group(group.ranks(), ranks_.world().size(), gpu_.per_node);
+}
+
 void Exchanges::count(const dist::Traffic& traffic) {
   for (const std::string& axis : traffic.axes())
     for (std::size_t i = 0; i < dist::kOperations; ++i) {
@@ -82,15 +82,14 @@ void Exchanges::count(const dist::Traffic& traffic) {
                                                                              : "output";
       const auto calls = static_cast<double>(sent.calls), bytes = static_cast<double>(sent.bytes);
       add(name,
-          models::link_seconds(gpu_, operation, on_nodes(group_of(axis).ranks(), gpu_.per_node),
-                               calls, bytes),
-          calls, bytes);
+          models::link_seconds(gpu_, operation, on_nodes(group_of(axis)), calls, bytes), calls,
+          bytes);
     }
 }
 
 /// From the rank that leads to all others, which pass it on.
 void Exchanges::add_batch(double bytes) {
-  const models::GroupOnNodes clip = on_nodes(ranks_.clip().ranks(), gpu_.per_node);
+  const models::GroupOnNodes clip = on_nodes(ranks_.clip());
   const bool crosses = clip.on_node < clip.ranks;
   const double rate = crosses ? std::min(kHostMessages, gpu_.across.bandwidth) : kHostMessages;
   const double latency = (crosses ? gpu_.across : gpu_.inside).latency;

@@ -129,6 +129,18 @@ void check_shared_fp8(const GenerateJob& job, const models::DiffusionNetwork& ne
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
 
+/// as_usage(), but for what ranks have refused together already.
+template <class Act>
+void as_usage_of_ranks(const Act& act) {
+  try {
+    act();
+  } catch (const dist::RefusedTogether&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
 }  // namespace
 
 UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
@@ -145,7 +157,7 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
   }
   loading.layout.quantized = job.quantize;
   UsableModel usable;
-  as_usage([&] {
+  as_usage_of_ranks([&] {
     models::LoadedModel model =
         models::load_model(job.model, job.ema, compute, job.device, job.lora, loading);
     loading.agree([&] { usable.tokenizer_compute = move_parts(model.facts, job); });

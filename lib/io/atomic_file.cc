@@ -38,13 +38,13 @@ bool has_other_name(int fd) {
 
 std::atomic<bool> quiet_waits_{false};
 
-/// Another program makes what this one wants: said once, then only with -v.
+/// Another program makes what this one wants: said once, then only with -v. Of ranks one says so.
 void wait_for_other(const std::string& target) {
   static std::atomic_flag said;
-  if (!quiet_waits_ && !said.test_and_set())
-    log_warning("another program is writing '{}'; waiting for it", target);
-  else
-    log_info("another program is writing '{}'; waiting for it", target);
+  const LogLevel level = quiet_waits_          ? LogLevel::debug
+                         : said.test_and_set() ? LogLevel::info
+                                               : LogLevel::warning;
+  log_at(level, "another program is writing '{}'; waiting for it", target);
 }
 
 /// Opens the temporary file, or makes it. Where others may write to the folder, too, anything may

@@ -217,6 +217,31 @@ void read_kernels(const Json& from, std::vector<KernelRate>& kernels, const std:
   }
 }
 
+/// What no GPU can do: nothing; or more than its peak, of which MFU is a part. FP8 is at most twice
+/// as fast. A CPU's peak was measured, and so were its rates.
+/// What was not measured may be 0.
+void check_rates(const Gpu& gpu, bool measured, const std::string& what) {
+  for (const double needed : {gpu.memory, gpu.peak, gpu.peak_f32, gpu.products, gpu.bandwidth,
+                              gpu.inside.bandwidth, gpu.across.bandwidth})
+    if (needed == 0)
+      fail_usage("{}: memory, peak, peak_f32, products and bandwidths must be more than 0", what);
+  if (gpu.cpu) return;
+  constexpr std::pair<double Gpu::*, double> kMost[] = {
+      {&Gpu::peak_f32, 1},           {&Gpu::products, 1},
+      {&Gpu::products_fp8, 2},       {&Gpu::attention_forward, 1},
+      {&Gpu::attention_backward, 1}, {&Gpu::own_forward, 1},
+      {&Gpu::own_backward, 1},       {&Gpu::own_fp8, 2},
+      {&Gpu::convolutions, 1},       {&Gpu::own_convolutions, 1}};
+  for (const auto& [rate, times] : kMost) {
+    const auto named = std::ranges::find(kNumbers, rate, &Number::member);
+    if (gpu.*rate == 0 && !measured)
+      fail_usage("{}: '{}' is 0, and must be more", what, named->name);
+    if (gpu.*rate > times * gpu.peak)
+      fail_usage("{}: '{}' is {:.4g}, more than {}'peak', which is {:.4g}: no GPU computes faster",
+                 what, named->name, gpu.*rate, times == 1 ? "" : "twice ", gpu.peak);
+  }
+}
+
 Gpu parse_gpu(const Json& json, const std::string& what) {
   if (!json.is_object()) fail_usage("{} is not a JSON object", what);
   const std::string device = get_string(json, "device").value_or("cuda");
@@ -247,11 +272,8 @@ Gpu parse_gpu(const Json& json, const std::string& what) {
   }
   read_link(json, "inside", gpu.inside, what);
   read_link(json, "across", gpu.across, what);
+  check_rates(gpu, json.contains("measured"), what);
   if (gpu.tp_hidden > 1) fail_usage("{}: 'tp_hidden' is {}, more than all", what, gpu.tp_hidden);
-  for (const double needed : {gpu.memory, gpu.peak, gpu.peak_f32, gpu.products, gpu.bandwidth,
-                              gpu.inside.bandwidth, gpu.across.bandwidth})
-    if (needed == 0)
-      fail_usage("{}: memory, peak, peak_f32, products and bandwidths must be more than 0", what);
   return gpu;
 }
 

@@ -2,6 +2,7 @@
 #include "nn/block_shards.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -36,10 +37,14 @@ Tensor ShardedMatrix::gather() const {
   return all;
 }
 
-void ShardedMatrix::keep_in_place_of_own(const Tensor& all) {
+Tensor ShardedMatrix::stretch_of(const Tensor& all) const {
   const auto own = rows_.begin() + group_.rank();
   const std::int64_t begin = std::accumulate(rows_.begin(), own, std::int64_t{0});
-  low_ = all.reshape({name_.elements()}).rows(begin, begin + *own).clone();
+  return all.reshape({name_.elements()}).rows(begin, begin + *own);
+}
+
+void ShardedMatrix::keep_in_place_of_own(const Tensor& all) {
+  low_ = stretch_of(all).clone();
   own_ = Tensor();
 }
 
@@ -113,6 +118,19 @@ void BlockShards::drop() {
     arrive(block);
     for (ShardedMatrix* matrix : block.matrices)
       matrix->all_ = Tensor();
+  }
+}
+
+void BlockShards::look_at_all(const Look& look) {
+  for (Block& block : blocks_) {
+    arrive(block);
+    for (const ShardedMatrix* matrix : block.matrices) {
+      const Tensor all = matrix->all_.defined() ? matrix->all_ : matrix->gather();
+      const Tensor here = matrix->stretch_of(all).to(Device::cpu),
+                   own = matrix->own_.to(Device::cpu);
+      look(*matrix, all,
+           here.bytes() == own.bytes() && std::memcmp(here.raw(), own.raw(), own.bytes()) == 0);
+    }
   }
 }
 

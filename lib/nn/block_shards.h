@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -49,8 +50,8 @@ class ShardedMatrix final : public ops::MatrixSource {
   void watch(ops::Tape& tape) const;
   /// What is gathered from now on: this rank's stretch in another type; undefined: own().
   void gather_in_place_of_own(Tensor stretch) { low_ = std::move(stretch); }
-  /// The whole matrix, of own(), by itself. A collective.
-  Tensor gather() const;
+  Tensor gather() const;  ///< the whole matrix, of own(), by itself; a collective
+  Tensor stretch_of(const Tensor& all) const;  ///< this rank's, of such a matrix
   /// This rank's stretch of `all`, of another type, is kept from now on, and own() is gone.
   void keep_in_place_of_own(const Tensor& all);
 
@@ -101,6 +102,10 @@ class BlockShards {
   /// Frees what is kept: after the stretches have changed, or where it is not needed for long.
   void drop();
 
+  /// Of this rank's matrices what is here, or gathered for it, and whether its own stretch of that
+  /// is as it is now. A collective.
+  using Look = std::function<void(const ShardedMatrix&, const Tensor& all, bool current)>;
+  void look_at_all(const Look& look);
   /// Blocks that were here at a time.
   int most_gathered() const { return most_gathered_; }
 

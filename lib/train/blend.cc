@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -287,8 +288,8 @@ void check_numbers(const RunOptions& options) {
   if (folders == 0)
     fail_usage("'{}' is for several folders of data: give --data for each, or 'data.folders'", key);
   if (numbers.size() != folders)
-    fail_usage("'{}' has {} numbers, and there are {} folders of data: give one for each", key,
-               numbers.size(), folders);
+    fail_usage("'{}' has {}, and there are {} folders of data: give one for each", key,
+               counted(static_cast<std::int64_t>(numbers.size()), "number"), folders);
 }
 
 /// A next stage has the numbers of the run before, unless it has its own, or one folder.

@@ -15,6 +15,8 @@
 #include "dist/together.h"
 #include "nn/weight.h"
 #include "train/beginning.h"
+#include "train/check_alone.h"
+#include "train/check_steps.h"
 #include "train/compare_gradients.h"
 #include "train/memory.h"
 #include "train/parallel.h"
@@ -26,157 +28,10 @@ namespace vfm::train {
 namespace {
 
 constexpr double kLossLimit = 1e-5, kGradientLimit = 1e-4;  // of f32; the first of the norm, too
-constexpr double kRoundedLimit = 2e-2, kRoundings = 2;      // of bf16
-constexpr double kMostLimit = 0.5;                          // a gradient that is lost differs by 1
-constexpr double kClip = 1e-6;                              // far below every norm
-constexpr std::int64_t kLookedAtOnce = std::int64_t{4} << 20;  // elements looked at together
-
-/// What an update changed, f32 on the host, by parameter: in its value and in its average.
-struct Changes {
-  std::vector<Tensor> values, average;
-};
-
-Tensor on_host(const Tensor& values) {
-  return values.device() == Device::cpu ? values.clone() : values.to(Device::cpu);
-}
-
-/// The step, with an update.
-StepResult step(Trainer& trainer, Changes& changes) {
-  const nn::ParameterList& states = trainer.optimizer().parameters();
-  for (const nn::Parameter* state : states)
-    changes.values.push_back(on_host(state->read()));
-  const StepResult result = trainer.train_step();
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const Tensor before = changes.values[i], after = on_host(states[i]->read());
-    const Tensor average = on_host(trainer.optimizer().ema()[i]);
-    for (std::size_t k = 0; k < before.floats().size(); ++k) {
-      average.floats()[k] -= before.floats()[k];
-      before.floats()[k] = after.floats()[k] - before.floats()[k];
-    }
-    changes.average.push_back(average);
-  }
-  return result;
-}
-
-/// What one rank made of the step.
-struct Alone {
-  double memory = 0;  // that it needed
-  double loss = 0, norm = 0;
-  std::map<std::string, Tensor> gradients;  // f32, on the host
-  Changes changes;
-  double own_loss = 0, own_norm = 0;  // differences between bf16 and f32; of f32 none
-  double own_update = 0, own_average = 0;
-  std::map<std::string, double> own;
-  std::map<std::string, std::string> without;  // why a parameter has no gradient
-};
-
-bool all_zeros(const nn::Parameter& parameter) {
-  for (std::int64_t begin = 0; begin < parameter.elements(); begin += kLookedAtOnce) {
-    const Tensor piece =
-        parameter.read(begin, std::min(begin + kLookedAtOnce, parameter.elements()))
-            .to(Device::cpu);
-    if (std::ranges::any_of(piece.floats(), [](float v) { return v != 0; })) return false;
-  }
-  return true;
-}
-
-/// The weights that the step begins with. A collective of `world`.
-void begin(const RunOptions& options, const Trainer& trainer, dist::World& world) {
-  const nn::ParameterList& trained = trainer.shards().states();
-  const nn::ParameterList frozen = nn::states_of(trainer.objective().frozen());
-  const std::uint64_t seed = options.recipe.train.seed;
-  if (!options.init.empty())
-    load_initial(world, options, frozen.empty() ? trained : frozen, trained);
-  else
-    for (const nn::Parameter* p : frozen)
-      nn::draw(*p, p->placement.global.size() == 1 ? nn::Init::one : nn::Init::normal, seed);
-  std::vector<double> parts;  // of each parameter, those that are not zero
-  for (const nn::ParameterList* list : {&trained, &frozen})
-    for (const nn::Parameter* p : *list)
-      parts.push_back(all_zeros(*p) ? 0 : 1);
-  world.all_reduce_sum(std::span(parts));
-  auto next = parts.begin();
-  for (const nn::ParameterList* list : {&trained, &frozen})
-    for (const nn::Parameter* p : *list)
-      if (*next++ == 0) nn::draw(*p, nn::Init::normal, seed);
-  trainer.shards().gather();
-}
-
-/// One rank's passes of the step, of as many packs together as a rank of the layout has.
-Recipe recipe_alone(const Recipe& recipe, int ranks) {
-  Recipe alone = recipe;
-  alone.parallel = {};
-  alone.data.micro_packs = packs_of_rank(recipe, ranks).together;
-  return alone;
-}
-
-Alone pass_alone(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
-  const std::unique_ptr<dist::World> self = dist::self_world();
-  Trainer trainer(recipe, data, *self, options.device);
-  begin(options, trainer, *self);
-  Alone alone;
-  const StepResult result = step(trainer, alone.changes);
-  alone.loss = result.loss.mean();
-  alone.norm = result.gradient_norm;
-  const std::vector<data::Entry> samples = first_samples(recipe, data);
-  for (const nn::Parameter* p : trainer.objective().parameters()) {
-    alone.gradients[p->name] = p->grad.to(Device::cpu);
-    alone.without[p->name] = why_no_gradient(samples, recipe, p->name);
-  }
-  return alone;
-}
-
-double relative(double difference, double to) {
-  return difference == 0 ? 0 : difference / std::abs(to);
-}
-
-/// On rank 0. Throws Error{usage} if it has no memory for it.
-Alone step_alone(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
-  const double usable = usable_memory(options.device, 1) - data.device_bytes();  // others wait
-  const std::vector<data::Entry> pack = fullest_pack(recipe, data);
-  const bool rounded = recipe.compute() == DType::bf16;
-  Recipe exactly = recipe;
-  exactly.model.compute = "f32";
-  std::vector<const Recipe*> passes = {&recipe};
-  if (rounded) passes.push_back(&exactly);
-  double memory = 0;
-  for (const Recipe* one : passes) {
-    const models::Recompute recompute = choose_recompute(*one, 1, options.device, usable, pack);
-    const MemoryNeed need = memory_need(*one, 1, recompute, options.device, pack);
-    // The host keeps the gradients of what came before, and what the update changed.
-    memory =
-        std::max(memory, need.total() + (options.device == Device::cpu ? 3 * need.gradients : 0));
-  }
-  if (memory > usable)
-    fail_usage(
-        "rank 0 first makes the step alone, with the whole model, which needs about {} of memory, "
-        "and {} are there: check the layout with fewer layers ('model.num_layers'), or on a "
-        "machine with more memory",
-        format_bytes(memory), format_bytes(usable));
-  log_info("rank 0 makes the step alone, with the whole model: about {} of {}",
-           format_bytes(memory), format_bytes(usable));
-  std::optional<Alone> exact;
-  if (rounded) exact = pass_alone(options, exactly, data);
-  Alone alone = pass_alone(options, recipe, data);
-  alone.memory = memory;
-  if (!exact) return alone;
-  alone.own_loss = relative(std::abs(alone.loss - exact->loss), exact->loss);
-  alone.own_norm = relative(std::abs(alone.norm - exact->norm), exact->norm);
-  const auto differ = [](const std::vector<Tensor>& made, const std::vector<Tensor>& expected) {
-    GradientSquares squares;
-    for (std::size_t i = 0; i < made.size(); ++i)
-      squares.add(made[i].floats(), expected[i].floats());
-    return relative(std::sqrt(squares.difference), std::sqrt(squares.expected));
-  };
-  alone.own_update = differ(alone.changes.values, exact->changes.values);
-  alone.own_average = differ(alone.changes.average, exact->changes.average);
-  for (const auto& [name, gradient] : alone.gradients) {
-    GradientSquares squares;
-    squares.add(gradient.floats(), exact->gradients.at(name).floats());
-    alone.own[name] = relative(std::sqrt(squares.difference), std::sqrt(squares.expected));
-  }
-  return alone;
-}
+/// Of the steps after the first, whose weights differ by what rounding did before.
+constexpr double kLaterLossLimit = 1e-4, kLaterLimit = 1e-3;
+constexpr double kRoundedLimit = 2e-2, kRoundings = 2;  // of bf16
+constexpr double kMostLimit = 0.5;                      // a gradient that is lost differs by 1
 
 void judge(ComparedValue& value) {
   if (!std::isfinite(value.together) || std::isnan(value.difference))
@@ -194,103 +49,142 @@ bool comes_first(const ComparedValue& a, const ComparedValue& b) {
   return a.difference * b.limit > b.difference * a.limit;
 }
 
-/// What an update changed in all parameters, compared. `made` is this rank's. A collective of those
-/// that hold them together.
-ComparedValue compare_changes(const char* name, const GradientComparer& comparer,
-                              const nn::ParameterList& parameters, const std::vector<Tensor>& made,
-                              const std::vector<Tensor>* alone) {
-  ComparedValue value{.name = name};
-  GradientSquares all;
-  double most = 0;
-  std::string where;  // it differs most
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const GradientSquares one =
-        comparer.compare(i, made[i], alone != nullptr ? &(*alone)[i] : nullptr);
-    all.expected += one.expected;
-    all.made += one.made;
-    all.difference += one.difference;
-    if (one.difference > most) where = parameters[i]->name;
-    most = std::max(most, one.difference);
-  }
-  value.alone = std::sqrt(all.expected);
-  value.together = std::sqrt(all.made);
-  value.difference = relative(std::sqrt(all.difference), value.alone);
-  value.most = where;
-  return value;
-}
-
 std::string describe_stray(const char* what, const Stray& stray) {
   return fmt::format("rank {} has another {} than rank {}", stray.rank, what, stray.like);
 }
 
-/// All that is compared, on rank 0. A collective.
-std::vector<ComparedValue> compare(const Trainer& trainer, const StepResult& step,
-                                   const Changes& changes, const Alone* alone,
-                                   const Recipe& recipe) {
-  const double loss = step.loss.mean();
-  const bool rounded = recipe.compute() == DType::bf16;
+/// What is compared, on rank 0. Members are collectives of those that hold the parameters together,
+/// rank 0 among them; `alone` is null elsewhere.
+class Comparison {
+ public:
+  Comparison(const Trainer& trainer, dist::Group& holders, const Alone* alone, const Recipe& recipe)
+      : parameters_(trainer.shards().states()),
+        comparer_(holders, parameters_),
+        alone_(alone),
+        rounded_(recipe.compute() == DType::bf16),
+        sent_rounded_(recipe.parallel.reduce == "bf16") {}
+
+  void number(const std::string& name, double alone, double together, double limit) {
+    add({.name = name,
+         .alone = alone,
+         .together = together,
+         .difference = relative(std::abs(together - alone), alone)},
+        limit);
+  }
+
+  void gradients(const std::vector<Stray>& strays) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const std::string& name = parameters_[i]->name;
+      const GradientSquares squares = comparer_.compare(
+          i, parameters_[i]->grad, alone_ != nullptr ? &alone_->gradients.at(name) : nullptr);
+      if (alone_ == nullptr) continue;
+      ComparedValue value{
+          .name = name, .alone = std::sqrt(squares.expected), .together = std::sqrt(squares.made)};
+      value.difference = relative(std::sqrt(squares.difference), value.alone);
+      value.without = alone_->without.at(name);
+      if (squares.elements != element_count(parameters_[i]->placement.global))
+        value.fault = "the ranks have not all parts of it";
+      else if (strays[i].rank >= 0)
+        value.fault = describe_stray("gradient", strays[i]);
+      add(std::move(value), kGradientLimit);
+    }
+  }
+
+  /// What updates changed in all parameters, or in that which differs most. `made` is this rank's.
+  void changes(const char* name, const std::vector<Tensor>& made, const std::vector<Tensor>* alone,
+               bool each, double limit, const std::string& stale = {}) {
+    if (made.empty()) return;
+    ComparedValue value{.name = name};
+    GradientSquares all;
+    double most = -1;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const GradientSquares one =
+          comparer_.compare(i, made[i], alone != nullptr ? &(*alone)[i] : nullptr);
+      all += one;
+      const double part = std::sqrt(one.difference),
+                   differs = each ? relative(part, std::sqrt(one.expected)) : part;
+      if (differs > most) most = differs, value.most = parameters_[i]->name;
+    }
+    value.alone = std::sqrt(all.expected);
+    value.together = std::sqrt(all.made);
+    value.difference = each ? most : relative(std::sqrt(all.difference), value.alone);
+    value.fault = stale;
+    add(std::move(value), limit);
+  }
+
+  std::vector<ComparedValue> take() {
+    std::ranges::stable_sort(values_, comes_first);
+    return std::move(values_);
+  }
+
+ private:
+  void add(ComparedValue value, double exact) {
+    if (alone_ == nullptr) return;
+    if (sent_rounded_ && value.name != kLoss) exact = std::max(exact, kRoundedLimit);
+    const auto own = alone_->own.find(value.name);
+    value.limit = exact;
+    if (rounded_)
+      value.limit =
+          std::max(kRoundedLimit,
+                   std::min(kRoundings * (own == alone_->own.end() ? 0 : own->second), kMostLimit));
+    if (value.fault.empty()) judge(value);
+    values_.push_back(std::move(value));
+  }
+
+  const nn::ParameterList& parameters_;
+  const GradientComparer comparer_;
+  const Alone* const alone_;
+  const bool rounded_, sent_rounded_;
+  std::vector<ComparedValue> values_;
+};
+
+/// Makes the steps and compares them. On rank 0 what was compared. A collective.
+std::vector<ComparedValue> compare(Trainer& trainer, Recipe& recipe, const RunOptions& options,
+                                   const Dataset& data, const Alone* alone,
+                                   const AfterStep& after) {
+  dist::World& world = trainer.parallel().world();
   const dist::Mesh& mesh = trainer.parallel().mesh();
   const nn::ParameterList& parameters = trainer.shards().states();
+  Changes changes;
+  const StepResult step = first_step(trainer, changes);
   const std::vector<Stray> strays =
       find_strays(mesh, parameters, [](const nn::Parameter& p) { return p.grad; });
-  // The weights as each rank computes with them, where it has them.
-  nn::ParameterList here;
-  std::ranges::copy_if(trainer.objective().parameters(), std::back_inserter(here),
-                       [](const nn::Parameter* p) { return !p->sharded; });
-  const std::vector<Stray> stale =
-      find_strays(mesh, here, [](const nn::Parameter& p) { return p.split() ? p.high : p.value; });
+  const std::string stale = stale_weights(trainer);
   // Of copies of the network that of rank 0 is compared.
   dist::Group& holders = holders_of(mesh, parameters);
-  if (holders.ranks().front() != 0) return {};
-  const GradientComparer comparer(holders, parameters);
-  std::vector<ComparedValue> values;
-  const double limit = recipe.parallel.reduce == "bf16" ? kRoundedLimit : kGradientLimit;
-  const auto add = [&](ComparedValue value, double exact, double own) {
-    value.limit = rounded ? std::max(kRoundedLimit, std::min(kRoundings * own, kMostLimit)) : exact;
-    if (value.fault.empty()) judge(value);
-    values.push_back(std::move(value));
-  };
-  if (alone != nullptr)
-    add({.name = "loss",
-         .alone = alone->loss,
-         .together = loss,
-         .difference = relative(std::abs(loss - alone->loss), alone->loss)},
-        kLossLimit, alone->own_loss);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const GradientSquares squares =
-        comparer.compare(i, parameters[i]->grad,
-                         alone != nullptr ? &alone->gradients.at(parameters[i]->name) : nullptr);
-    if (alone == nullptr) continue;
-    ComparedValue value{.name = parameters[i]->name,
-                        .alone = std::sqrt(squares.expected),
-                        .together = std::sqrt(squares.made)};
-    value.difference = relative(std::sqrt(squares.difference), value.alone);
-    value.without = alone->without.at(value.name);
-    if (squares.elements != element_count(parameters[i]->placement.global))
-      value.fault = "the ranks have not all parts of it";
-    else if (strays[i].rank >= 0)
-      value.fault = describe_stray("gradient", strays[i]);
-    const auto own = alone->own.find(value.name);
-    add(std::move(value), limit, own == alone->own.end() ? 0 : own->second);
+  std::optional<Comparison> compared;
+  if (holders.ranks().front() == 0) compared.emplace(trainer, holders, alone, recipe);
+  if (compared) {
+    compared->number(kLoss, alone ? alone->loss : 0, step.loss.mean(), kLossLimit);
+    compared->gradients(strays);
+    compared->number(kNorm, alone ? alone->norm : 0, step.gradient_norm, kLossLimit);
+    compared->changes(kUpdate, changes.values, alone ? &alone->changes.values : nullptr, false,
+                      kGradientLimit, stale);
+    if (recipe.ema.every == 1)
+      compared->changes(kAverage, changes.average, alone ? &alone->changes.average : nullptr, false,
+                        kGradientLimit);
   }
-  ComparedValue update = compare_changes("update", comparer, parameters, changes.values,
-                                         alone != nullptr ? &alone->changes.values : nullptr);
-  ComparedValue average = compare_changes("average", comparer, parameters, changes.average,
-                                          alone != nullptr ? &alone->changes.average : nullptr);
-  if (alone == nullptr) return values;
-  for (std::size_t i = 0; i < here.size(); ++i)
-    if (stale[i].rank >= 0 && update.fault.empty())
-      update.fault =
-          describe_stray("weight", stale[i]) + fmt::format(" after it: '{}'", here[i]->name);
-  add({.name = "gradient norm",
-       .alone = alone->norm,
-       .together = step.gradient_norm,
-       .difference = relative(std::abs(step.gradient_norm - alone->norm), alone->norm)},
-      recipe.parallel.reduce == "bf16" ? limit : kLossLimit, alone->own_norm);
-  add(std::move(update), limit, alone->own_update);
-  add(std::move(average), limit, alone->own_average);
-  std::ranges::stable_sort(values, comes_first);
-  return values;
+  changes = {};
+  if (after) after(trainer);
+  LaterStart start = alone ? alone->start : LaterStart{0, std::vector<double>(parameters.size())};
+  world.broadcast(std::as_writable_bytes(std::span(&start.rate, 1)));
+  world.broadcast(std::as_writable_bytes(std::span(start.sizes)));
+  const LaterSteps later = later_steps(trainer, recipe, options.recipe, data, start, after);
+  const std::string later_stale = stale_weights(trainer);
+  if (!compared) return {};
+  for (std::size_t i = 0; i < later.losses.size(); ++i) {
+    compared->number(of_step(kLoss, i), alone ? alone->later.losses[i] : 0, later.losses[i],
+                     kLaterLossLimit);
+    compared->number(of_step(kNorm, i), alone ? alone->later.norms[i] : 0, later.norms[i],
+                     kLaterLimit);
+  }
+  compared->changes(kLaterUpdate, later.changes.values,
+                    alone ? &alone->later.changes.values : nullptr, true, kLaterLimit, later_stale);
+  compared->changes(kLaterAverage, later.changes.average,
+                    alone ? &alone->later.changes.average : nullptr, true, kLaterLimit);
+  compared->number(kValidation, alone ? alone->later.validation : 0, later.validation,
+                   kLaterLossLimit);
+  return compared->take();
 }
 
 }  // namespace
@@ -330,42 +224,36 @@ std::string ParallelCheck::words() const {
                     faults, values.size(), format_bytes(one_rank_bytes));
 }
 
-ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dist::World& world) {
+ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dist::World& world,
+                             const AfterStep& after) {
   world.section("setup", options.recipe.train.setup_limit);
-  Recipe recipe = options.recipe, one;
-  recipe.ema = {};
-  recipe.schedule = {.warmup = 0};
-  recipe.optimizer.lr = 1;
-  recipe.optimizer.eps = kClip;
-  recipe.optimizer.clip = kClip;
-  recipe.optimizer.weight_decay = 1e-3;
+  Recipe recipe = options.recipe;
   std::optional<Alone> alone;
   on_all_ranks(world, [&] {
     check_offload(recipe, options.device);
     data.fit(recipe);
-    check_layout(recipe, world.size(), world.least_local_size());
+    check_layout(recipe, world.size(), world.least_local_size(), &data);
     const MemoryNeed need =
         memory_need(recipe, world.size(), models::Recompute::block, options.device, {});
-    check_memory(recipe, need, memory_beside(recipe, data, options.device, world));
+    check_memory(recipe, world.size(), options.device, need,
+                 memory_beside(recipe, data, options.device, world));
     if (world.rank() != 0) return;
     check_run(options, recipe);
     warn_of_data(data);
     warn_of_idle_ranks(recipe, world.size());
     warn_of_idle_stages(recipe, world.size());
-    one = recipe_alone(recipe, world.size());
-    alone = step_alone(options, one, data);
+    alone = step_alone(options, recipe, world.size(), data);
   });
+  recipe = recipe_of_first(recipe);
   settle_tp_chunks(recipe, options.device, world);
   Trainer trainer(recipe, data, world, options.device);
-  begin(options, trainer, world);
+  begin_check(options, trainer, world);
   ParallelCheck check;
   check.layout = dist::to_string(trainer.parallel().mesh().layout());
   check.compute = recipe.model.compute;
   if (alone) check.one_rank_bytes = alone->memory;
   world.section("step", recipe.train.step_limit);
-  Changes changes;
-  const StepResult result = step(trainer, changes);
-  check.values = compare(trainer, result, changes, alone ? &*alone : nullptr, recipe);
+  check.values = compare(trainer, recipe, options, data, alone ? &*alone : nullptr, after);
   check.passed = std::ranges::all_of(check.values, &ComparedValue::good);
   world.broadcast(std::as_writable_bytes(std::span(&check.passed, 1)));
   return check;

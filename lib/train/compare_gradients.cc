@@ -66,6 +66,14 @@ void GradientSquares::add(std::span<const float> made_here, std::span<const floa
   elements += static_cast<std::int64_t>(made_here.size());
 }
 
+GradientSquares& GradientSquares::operator+=(const GradientSquares& other) {
+  expected += other.expected;
+  made += other.made;
+  difference += other.difference;
+  elements += other.elements;
+  return *this;
+}
+
 GradientComparer::GradientComparer(dist::Group& holders, const nn::ParameterList& parameters)
     : holders_(holders), parts_(gather_parts(holders, parameters)) {}
 
@@ -114,13 +122,25 @@ GradientSquares GradientComparer::receive(std::size_t index, const Tensor& made,
   return squares;
 }
 
+std::uint64_t hash_of(const Tensor& values) {
+  const Tensor here = values.to(Device::cpu);
+  return xxh3_64(here.raw(), here.bytes());
+}
+
 std::vector<Stray> find_strays(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                                const std::function<Tensor(const nn::Parameter&)>& of) {
+  std::vector<std::uint64_t> hashes;
+  for (const nn::Parameter* p : parameters)
+    hashes.push_back(hash_of(of(*p)));
+  return find_strays(mesh, parameters, hashes);
+}
+
+std::vector<Stray> find_strays(const dist::Mesh& mesh, const nn::ParameterList& parameters,
+                               std::span<const std::uint64_t> hashes) {
   Json own = Json::array();  // of each parameter which part it is, and the hash of its values
-  for (const nn::Parameter* p : parameters) {
-    const Tensor values = of(*p).to(Device::cpu);
-    own.push_back({p->placement.offset, p->placement.begin, p->elements(),
-                   xxh3_64(values.raw(), values.bytes())});
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const nn::Parameter* p = parameters[i];
+    own.push_back({p->placement.offset, p->placement.begin, p->elements(), hashes[i]});
   }
   std::vector<Stray> strays(parameters.size());
   std::vector<std::map<std::string, std::pair<int, std::uint64_t>>> first(parameters.size());

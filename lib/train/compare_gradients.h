@@ -23,6 +23,7 @@ struct GradientSquares {
   std::int64_t elements = 0;
 
   void add(std::span<const float> made_here, std::span<const float> expected_here);
+  GradientSquares& operator+=(const GradientSquares& other);
 };
 
 class GradientComparer {
@@ -52,5 +53,9 @@ struct Stray {
 };
 std::vector<Stray> find_strays(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                                const std::function<Tensor(const nn::Parameter&)>& of);
+/// The same by what the tensors' bits hash to.
+std::vector<Stray> find_strays(const dist::Mesh& mesh, const nn::ParameterList& parameters,
+                               std::span<const std::uint64_t> hashes);
+std::uint64_t hash_of(const Tensor& values);
 
 }  // namespace vfm::train

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -24,12 +25,16 @@ void warn_of_data(const Dataset& data, const std::vector<std::string>& said) {
 
 void Dataset::fit(Recipe& recipe) const {
   fit_model(recipe);
+  std::int64_t most = 0;
+  for (const data::Form& form : index().forms())
+    most = std::max(most, token_count(index().sizes(form.first), recipe.model));
   check_forms(index(), [&](const data::Entry& sample) {
     check_share(recipe, sample);
-    if (token_count(sample, recipe.model) > recipe.data.tokens)
-      fail_usage("sample '{}' has {} tokens, more than a pack holds: {}, must be at least that",
-                 sample.key, token_count(sample, recipe.model),
-                 describe_setting(recipe, "data.tokens"));
+    const std::int64_t tokens = token_count(sample, recipe.model);
+    if (tokens == most && tokens > recipe.data.tokens)
+      fail_usage("sample '{}' has {}, more than a pack holds: {}; data.tokens={} takes all samples",
+                 sample.key, counted(tokens, "token"), describe_setting(recipe, "data.tokens"),
+                 most);
   });
 }
 

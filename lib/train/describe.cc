@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -12,6 +13,7 @@
 #include "train/encoded/encoded_clips.h"
 #include "train/generation_facts.h"
 #include "train/kind.h"
+#include "train/less_memory.h"
 #include "train/memory.h"
 #include "train/order.h"
 #include "train/parallel.h"
@@ -80,7 +82,8 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const Workl
 }
 
 /// Signs that such a run is worse than it need be.
-Json signs_of_cost(const Recipe& recipe, const Workload& load, const Json& cost, int ranks) {
+Json signs_of_cost(const Recipe& recipe, const Workload& load, const Json& cost, int ranks,
+                   std::string less_memory) {
   const Json& memory = cost["memory_bytes"];
   const double total = memory["total"].get<double>(), usable = memory["usable"].get<double>();
   const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
@@ -99,6 +102,7 @@ Json signs_of_cost(const Recipe& recipe, const Workload& load, const Json& cost,
       step["terms"][line["name"].get<std::string>()] = line["seconds"];
     signs = signs_of_plan(step, usable, load.read_seconds / layout.dp);
   }
+  signs.less_memory = std::move(less_memory);
   Json words = Json::array();
   for (const Sign& sign : signs_of(signs))
     words.push_back(sign.words);
@@ -150,6 +154,7 @@ Json memory_json(const MemoryNeed& need, double usable, const Beside& beside) {
           {"average", rounded(need.average)},
           {"activations", rounded(need.activations)},
           {"host", rounded(need.host)},
+          {"mpi", rounded(need.mpi)},
           {"total", rounded(need.total() + beside.all())},
           {"construction", rounded(need.construction)},
           {"load", rounded(need.load)},
@@ -188,8 +193,9 @@ Json training_cost(const RunOptions& options, int ranks) {
   Workload load;
   Json folders;
   EncoderCosts encoders;
-  if (!options.data.empty() || !options.synthetic.empty()) {
-    const std::unique_ptr<Dataset> set = open_data(options);
+  const bool given = !options.data.empty() || !options.synthetic.empty();
+  const std::unique_ptr<Dataset> set = given ? open_data(options) : nullptr;
+  if (set) {
     set->fit(recipe);
     warn_of_data(*set);
     take_begun(options, recipe, *set);
@@ -205,13 +211,13 @@ Json training_cost(const RunOptions& options, int ranks) {
     kind.fit_without_data(recipe);
     load = assume(recipe);
   }
-  check_layout(recipe, ranks, ranks);
+  const int of_machine = options.gpu != nullptr ? std::min(options.gpu->per_node, ranks) : ranks;
+  check_layout(recipe, ranks, of_machine, set.get());
   warn_of_idle_ranks(recipe, ranks);
   settle_tp_chunks(recipe, options.gpu != nullptr ? options.gpu : gpu_here(options.device),
-                   options.gpu != nullptr ? options.gpu->per_node : ranks);
+                   of_machine);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
                                                : usable_memory(options.device, options.local_ranks);
-  const int of_machine = options.gpu != nullptr ? std::min(options.gpu->per_node, ranks) : ranks;
   const Beside beside{encoder_bytes(encoders),
                       communicator_bytes(recipe, ranks, of_machine, options.device)};
   const double left = usable - beside.all();
@@ -219,13 +225,14 @@ Json training_cost(const RunOptions& options, int ranks) {
       choose_recompute(recipe, ranks, options.device, left, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
   if (recipe.model.recompute == "auto" && need.total() > left)
-    log_memory(recipe, need, recompute, options.device, left);
+    log_memory(recipe, ranks, need, recompute, options.device, left);
   const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const auto moment = static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   Json memory = memory_json(need, usable, beside);
+  if (need.mpi == 0) memory.erase("mpi");
   if (encoders.empty()) memory.erase("encoders");
   if (beside.communicators == 0) memory.erase("communicators");
   if (recipe.parallel.pp > 1)
@@ -260,7 +267,8 @@ Json training_cost(const RunOptions& options, int ranks) {
                             ? predicted_step(options, recipe, work, load, need, encoders)
                             : predicted_step(options, recipe, load, recompute, ranks, encoders);
   if (!folders.empty()) cost["folders"] = folders;
-  cost["signs"] = signs_of_cost(recipe, load, cost, ranks);
+  cost["signs"] = signs_of_cost(recipe, load, cost, ranks,
+                                less_memory(recipe, ranks, recompute, options.device, need, left));
   return cost;
 }
 
@@ -316,7 +324,10 @@ std::string training_words(const Json& cost) {
   line("  activations",
        fmt::format("{} (recompute {}{})", bytes(memory["activations"]),
                    cost["recompute"].get<std::string>(), offload ? ", offload" : ""));
-  if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
+  if (memory["host"] != 0)
+    line("  program and data",
+         bytes(memory["host"]) +
+             (memory.contains("mpi") ? fmt::format(", of it MPI's {}", bytes(memory["mpi"])) : ""));
   if (memory.contains("encoders")) line("  encoders of clips", bytes(memory["encoders"]));
   if (memory.contains("communicators")) line("  communicators", bytes(memory["communicators"]));
   if (memory.contains("stages")) {
@@ -324,7 +335,8 @@ std::string training_words(const Json& cost) {
     long number = 0;
     for (const Json& stage : memory["stages"])
       line(fmt::format("  {}", number++).c_str(),
-           fmt::format("{} of {} blocks", bytes(stage["total"]), stage["blocks"].dump()));
+           fmt::format("{} of {}", bytes(stage["total"]),
+                       counted(stage["blocks"].get<std::int64_t>(), "block")));
   }
   if (offload)
     line("pinned memory per rank",

@@ -20,6 +20,7 @@
 #include "train/checkpoint_files.h"
 #include "train/gradients.h"
 #include "train/kind.h"
+#include "train/less_memory.h"
 #include "train/optimizer.h"
 #include "train/parallel.h"
 #include "train/pipeline.h"
@@ -32,8 +33,13 @@ using models::Recompute;
 
 namespace {
 
-/// What MPI has for itself, which a dry run does not begin.
-constexpr double kOfMpi = 8 << 20;
+/// What MPI has for itself: by measurement with Open MPI 4.1, 2 to 4 ranks in the memory of one
+/// machine, 13 to 17 MiB. Of many ranks only some exchange messages with each other.
+double memory_of_mpi(int ranks) {
+  constexpr double kMebi = 1 << 20;
+  constexpr int kMostPeers = 15;
+  return ranks == 1 ? 0 : kMebi * (12 + 1.5 * std::min(ranks - 1, kMostPeers));
+}
 
 /// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
 double group_limit() {
@@ -232,7 +238,8 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   need.moments = bytes_of(state.m) + bytes_of(state.v);
   need.average = bytes_of(state.ema());
   const double lasting = need.total();
-  const double program = device == Device::cpu ? program_memory() + (ranks > 1 ? kOfMpi : 0) : 0;
+  if (device == Device::cpu) need.mpi = memory_of_mpi(ranks);
+  const double program = device == Device::cpu ? program_memory() + need.mpi : 0;
   need.construction = program + std::max(static_cast<double>(account.memory().peak),
                                          held + (device == Device::cpu ? largest : 0));
   const double saving = pieces_of_saving(parallel, shards.states(), device);
@@ -285,17 +292,15 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   return need;
 }
 
-void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {
+void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNeed& need,
+                  double usable) {
   const double lasting = need.total() - need.activations - need.host;
   if (lasting <= usable) return;
-  std::string ways = "a smaller model";
-  if (recipe.optimizer.moment_type() == DType::f32) ways += ", 'optimizer.moments' bf16";
-  if (need.average > 0) ways += ", 'ema.mode' off";
-  if (recipe.lora.rank == 0 && has_key(recipe, "lora.rank")) ways += ", adapters ('lora.rank')";
   fail_usage(
       "weights, gradients and the optimizer's state need about {} of memory on each rank, and {} "
-      "are there: choose {}, or a machine with more memory",
-      format_bytes(lasting), format_bytes(usable), ways);
+      "are there: {}",
+      format_bytes(lasting), format_bytes(usable),
+      less_memory(recipe, ranks, Recompute::block, device, need, usable));
 }
 
 void check_offload(const Recipe& recipe, Device device) {
@@ -344,18 +349,15 @@ Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, doubl
   return Recompute::block;
 }
 
-void log_memory(const Recipe& recipe, const MemoryNeed& need, Recompute recompute, Device device,
-                double usable) {
+void log_memory(const Recipe& recipe, int ranks, const MemoryNeed& need, Recompute recompute,
+                Device device, double usable) {
   const bool offload = recipe.model.offloads(recompute);
   const std::string chosen = fmt::format("{}{}", models::recompute_name(recompute),
                                          offload ? " and 'model.offload' true" : "");
-  const bool may = device == Device::cuda && !offload && has_key(recipe, "model.offload");
   if (need.total() > usable)
-    log_warning(
-        "about {} of memory are needed even with 'model.recompute' {}, {} are there: lower "
-        "'data.tokens', or choose {}'optimizer.moments' bf16",
-        format_bytes(need.total()), chosen, format_bytes(usable),
-        may ? "'model.offload' true or " : "");
+    log_warning("about {} of memory are needed even with 'model.recompute' {}, {} are there: {}",
+                format_bytes(need.total()), chosen, format_bytes(usable),
+                less_memory(recipe, ranks, recompute, device, need, usable));
   else if (device == Device::cuda || recompute != Recompute::none)
     log_info("'model.recompute' is {}: about {} of {}", chosen, format_bytes(need.total()),
              format_bytes(usable));

@@ -37,6 +37,7 @@ struct MemoryNeed {
   /// them.
   double activations = 0;
   double host = 0;    ///< 0 on a GPU: the program, samples on their way, what is kept
+  double mpi = 0;     ///< of `host`: what MPI has for itself, which a dry run does not begin
   double pinned = 0;  ///< of the host's memory beside a GPU, and so not in total(): 'model.offload'
   /// The most beside steps, all told: while the weights get their first values, while a checkpoint
   /// is read, and while one is saved between two steps.
@@ -99,7 +100,8 @@ std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks,
 
 /// Throws Error{usage}, saying what would make it less, if what lasts from step to step, which is
 /// all but the activations and the host's, is more than `usable` bytes: such a run cannot begin.
-void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable);
+void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNeed& need,
+                  double usable);
 
 /// Throws Error{usage} for 'model.offload' on a CPU.
 void check_offload(const Recipe& recipe, Device device);
@@ -123,8 +125,8 @@ models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device devic
                                    const std::vector<data::Entry>& pack);
 
 /// Logs what recomputation was chosen for `need`, or that even so it is more than `usable`.
-void log_memory(const Recipe& recipe, const MemoryNeed& need, models::Recompute recompute,
-                Device device, double usable);
+void log_memory(const Recipe& recipe, int ranks, const MemoryNeed& need,
+                models::Recompute recompute, Device device, double usable);
 
 /// Logs what 'model.offload' does with this recomputation, if it is set.
 void log_offload(const Recipe& recipe, const MemoryNeed& need, models::Recompute recompute);

@@ -40,6 +40,9 @@ class Optimizer {
   /// Where parameters are parts, `squares` is what squares_of_gradients() (train/gradients.h) says.
   double update(double lr, double factor, std::optional<double> squares = {});
 
+  /// Goes on with the rates and limits of another recipe; moments stay of the type that they are.
+  void follow(const OptimizerRecipe& recipe) { recipe_ = recipe; }
+
   bool has_ema() const { return ema_recipe_.mode != "off"; }
   /// Restarts the average with the parameters' values: after these were overwritten.
   void restart_ema();

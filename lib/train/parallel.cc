@@ -2,16 +2,20 @@
 #include "train/parallel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "models/dit/network_pack.h"
 #include "train/dataset.h"
 #include "train/kind.h"
 #include "train/memory.h"
+#include "train/recipe_checks.h"
 #include "train/recipe_file.h"
 
 namespace vfm::train {
@@ -58,8 +62,10 @@ dist::Layout layout_on_ranks(const Recipe& recipe, int ranks, int of_machine) {
   const int replicas = recipe.parallel.replicate;
   layout = dist::fit_layout(layout, ranks);
   if (layout.dp % replicas != 0)
-    fail_usage("{}, and does not divide the {} ranks with samples of their own: {}",
-               describe_setting(recipe, "parallel.replicate"), layout.dp, dist::to_string(layout));
+    throw dist::LayoutRefused(
+        fmt::format("{}, and does not divide the {} with samples of their own",
+                    describe_setting(recipe, "parallel.replicate"), counted(layout.dp, "rank")),
+        ": " + dist::to_string(layout));
   layout.shard = layout.dp / replicas;
   return layout;
 }
@@ -80,6 +86,83 @@ std::unique_ptr<dist::Group> make_ends(const dist::Mesh& mesh, const dist::Group
   for (const int rank : sharers.ranks())
     if (at_end(mesh, rank) == at_end(mesh, mesh.world().rank())) alike.push_back(rank);
   return mesh.world().group("ends", std::move(alike));
+}
+
+std::vector<int> divisors_down(int number) {
+  std::vector<int> all;
+  for (int i = number; i > 0; --i)
+    if (number % i == 0) all.push_back(i);
+  return all;
+}
+
+/// Of so many ranks all layouts, the nearest to that of the recipe first: whose sizes differ from
+/// it by the smallest factors, multiplied. What goes only with what is no longer there, is left
+/// out; and of each that with another exchange along cp follows.
+std::vector<ParallelRecipe> layouts_near(const Recipe& recipe, int ranks) {
+  const ParallelRecipe& wanted = recipe.parallel;
+  const auto distance = [](int a, int b) { return std::abs(std::log(1.0 * a / b)); };
+  constexpr double kOther = 0.01;  // of what is no size
+  std::vector<std::pair<double, ParallelRecipe>> all;
+  for (const int tp : divisors_down(ranks))
+    for (const int cp : divisors_down(ranks / tp))
+      for (const int pp : divisors_down(ranks / tp / cp)) {
+        ParallelRecipe one = wanted;
+        one.tp = tp, one.cp = cp, one.pp = pp;
+        if (pp != wanted.pp) one.stages.clear();
+        if (pp == 1) one.vpp = 1, one.ahead = 0;
+        if (ranks / tp / cp / pp % one.replicate != 0) one.replicate = 1;
+        if (cp == 1) one.hybrid = false;
+        const double far = distance(tp, wanted.tp) + distance(cp, wanted.cp) +
+                           distance(pp, wanted.pp) +
+                           kOther * distance(one.replicate, wanted.replicate);
+        all.emplace_back(far, one);
+        if (pp > 1 && one.vpp > 1) {
+          one.vpp = 1;
+          one.stages.clear();
+          all.emplace_back(far + kOther, one);
+        }
+        if (cp == 1 || one.cp_kind == "auto") continue;
+        one.cp_kind = "auto", one.cp_heads = 0;
+        all.emplace_back(far + 2 * kOther, one);
+      }
+  std::ranges::stable_sort(all, {}, &std::pair<double, ParallelRecipe>::first);
+  std::vector<ParallelRecipe> layouts;
+  for (auto& [far, one] : all)
+    layouts.push_back(std::move(one));
+  return layouts;
+}
+
+bool takes(Recipe recipe, int ranks, int of_machine, const Dataset* data) {
+  try {
+    check_context(recipe);
+    check_pipeline(recipe);
+    check_shards(recipe);
+    judge_layout(recipe, ranks, of_machine);
+    if (data != nullptr) data->fit(recipe);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::usage) throw;
+    return false;
+  }
+  return true;
+}
+
+/// "parallel.tp=2", ...: what makes one of the other.
+std::vector<std::string> differing_settings(const ParallelRecipe& from, const ParallelRecipe& to) {
+  std::vector<std::string> all;
+  const auto compare = [&](const char* key, const auto& before, const auto& after) {
+    if (before != after) all.push_back(fmt::format("parallel.{}={}", key, after));
+  };
+  compare("tp", from.tp, to.tp);
+  compare("cp", from.cp, to.cp);
+  compare("cp_kind", from.cp_kind, to.cp_kind);
+  compare("cp_heads", from.cp_heads, to.cp_heads);
+  compare("hybrid", from.hybrid, to.hybrid);
+  compare("pp", from.pp, to.pp);
+  compare("vpp", from.vpp, to.vpp);
+  compare("ahead", from.ahead, to.ahead);
+  if (from.stages != to.stages) all.emplace_back("parallel.stages=[]");
+  compare("replicate", from.replicate, to.replicate);
+  return all;
 }
 
 nn::StateShare share_of(const dist::Group& group) {
@@ -174,7 +257,7 @@ double communicator_bytes(const Recipe& recipe, int ranks, int of_machine, Devic
          communicators_of(layout_on_ranks(recipe, ranks, of_machine), recipe.parallel.replicate);
 }
 
-void check_layout(const Recipe& recipe, int ranks, int of_machine) {
+void judge_layout(const Recipe& recipe, int ranks, int of_machine) {
   const dist::Layout layout = layout_on_ranks(recipe, ranks, of_machine);
   // Who has samples makes no difference to the network, nor who shares a state: of those who share
   // samples one group will do.
@@ -183,6 +266,22 @@ void check_layout(const Recipe& recipe, int ranks, int of_machine) {
   const std::unique_ptr<dist::World> sharers = dist::counted_world(0, ranks / layout.dp);
   const Parallel parallel(of_group, *sharers, of_machine);
   kind_of(recipe.model.type).check_layout(recipe, parallel.network());
+}
+
+void check_layout(const Recipe& recipe, int ranks, int of_machine, const Dataset* data) {
+  try {
+    judge_layout(recipe, ranks, of_machine);
+  } catch (const dist::LayoutRefused& refused) {
+    const ParallelRecipe& wanted = recipe.parallel;
+    for (const ParallelRecipe& near : layouts_near(recipe, ranks)) {
+      Recipe one = recipe;
+      one.parallel = near;
+      if (!takes(one, ranks, of_machine, data)) continue;
+      fail_usage("{}; on {} {} can be", refused.rule(), counted(ranks, "rank"),
+                 fmt::join(differing_settings(wanted, near), " "));
+    }
+    throw;
+  }
 }
 
 int idle_data_ranks(const Recipe& recipe, int ranks) {
@@ -207,9 +306,11 @@ void warn_of_idle_stages(const Recipe& recipe, int ranks) {
   if (microbatches >= pp) return;
   const int data_ranks = dist::fit_layout(wanted_layout(recipe.parallel), ranks).dp;
   log_warning(
-      "{} microbatches a step are fewer than the {} stages of the pipeline, which wait for each "
-      "other most of the time: {}, should be at least {}",
-      microbatches, pp, describe_setting(recipe, "data.packs"), data_ranks * pp * packs.together);
+      "{} a step {} fewer than the {} stages of the pipeline, which wait for each other most of "
+      "the time: {}, should be at least {}",
+      microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", microbatches),
+      is_or_are(microbatches), pp, describe_setting(recipe, "data.packs"),
+      data_ranks * pp * packs.together);
 }
 
 void check_share(const Recipe& recipe, const data::Entry& sample) {
@@ -219,9 +320,9 @@ void check_share(const Recipe& recipe, const data::Entry& sample) {
       parallel.tp * parallel.cp * (parallel.cp > 1 ? kind_of(recipe.model.type).cp_ranges() : 1);
   if (const std::int64_t tokens = token_count(sample, recipe.model); tokens < parts)
     fail_usage(
-        "sample '{}' has {} tokens, too few for the ranks that share a pack, of which each needs "
+        "sample '{}' has {}, too few for the ranks that share a pack, of which each needs "
         "some: {}, {}; share it among fewer, or leave such samples out",
-        sample.key, tokens, describe_setting(recipe, "parallel.tp"),
+        sample.key, counted(tokens, "token"), describe_setting(recipe, "parallel.tp"),
         describe_setting(recipe, "parallel.cp"));
 }
 

@@ -19,6 +19,8 @@
 
 namespace vfm::train {
 
+class Dataset;
+
 class Parallel {
  public:
   /// A collective. Throws Error{usage} that names the nearest layout if the recipe's is none of
@@ -70,8 +72,11 @@ double communicator_bytes(const Recipe& recipe, int ranks, int of_machine, Devic
 
 /// The one judge of layouts: that a run of `recipe`, which is fitted to its data, can have the
 /// layout it asks for on so many ranks, `of_machine` of them on each machine. Throws Error{usage}
-/// with the rule and the nearest layout. Nothing is made of the model.
-void check_layout(const Recipe& recipe, int ranks, int of_machine);
+/// with the rule. Nothing is made of the model.
+void judge_layout(const Recipe& recipe, int ranks, int of_machine);
+/// The same, and what is refused is told with the settings of the nearest layout that is not, also
+/// by the samples of `data` (null: not known).
+void check_layout(const Recipe& recipe, int ranks, int of_machine, const Dataset* data = nullptr);
 /// Groups of ranks with samples of their own that a step has no pack for: they take part in its
 /// exchanges with an empty one.
 int idle_data_ranks(const Recipe& recipe, int ranks);

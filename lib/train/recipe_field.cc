@@ -63,13 +63,15 @@ FieldList& FieldList::names(const char* name, std::vector<std::string>& list) {
       [&list] { return Json(list); });
 }
 
-FieldList& FieldList::choice(const char* name, std::string& value, std::vector<std::string> words) {
+FieldList& FieldList::choice(const char* name, std::string& value, std::vector<std::string> words,
+                             std::function<void()> then) {
   return add(
       name,
-      [&value, words](const Setting& setting) {
+      [&value, words, then](const Setting& setting) {
         if (setting.list || std::find(words.begin(), words.end(), setting.values[0]) == words.end())
           refuse(setting, fmt::format("one of {}", fmt::join(words, ", ")));
         value = setting.values[0];
+        if (then) then();
       },
       [&value] { return Json(value); });
 }

@@ -103,7 +103,9 @@ class FieldList {
   FieldList& flag(const char* name, bool& value);
   /// A list of names, which may be empty.
   FieldList& names(const char* name, std::vector<std::string>& list);
-  FieldList& choice(const char* name, std::string& value, std::vector<std::string> words);
+  /// `then` is done after the value was set.
+  FieldList& choice(const char* name, std::string& value, std::vector<std::string> words,
+                    std::function<void()> then = {});
 
  private:
   FieldList& add(const char* name, std::function<void(const Setting&)> set,

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "train/kind.h"
+#include "train/recipe_checks.h"
 #include "train/recipe_field.h"
 
 namespace vfm::train {
@@ -34,6 +35,32 @@ bool is_default(const Recipe& recipe, const std::string& key, const Json& value)
   const Field* field = find_field(defaults, key);
   return field != nullptr && field->get() == value;
 }
+
+/// What is wrong with settings, each by itself: all of it is said at once.
+class Faults {
+ public:
+  template <class Act>
+  void collect(const Act& act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage) throw;
+      words_.emplace_back(error.what());
+    }
+  }
+  bool none() const { return words_.empty(); }
+  /// Throws Error{usage} if there was any.
+  void end() const {
+    if (words_.size() == 1) fail_usage("{}", words_[0]);
+    std::string all;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      all += fmt::format("{} ({}) {}", i == 0 ? "" : ";", i + 1, words_[i]);
+    if (!words_.empty()) fail_usage("{} settings are wrong:{}", words_.size(), all);
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
 
 /// Throws Error{usage} listing all settings that are of other types of model than the recipe's.
 void refuse_other_types(std::span<const Setting> settings, const std::vector<Field>& fields,
@@ -110,62 +137,6 @@ bool is_compared(const Field& field, Compared which) {
   return !field.may_change && (which == Compared::kept || !may_change_in_stages(field.key));
 }
 
-/// What a pipeline cannot do yet, and what makes none.
-void check_pipeline(const Recipe& recipe) {
-  const ParallelRecipe& parallel = recipe.parallel;
-  if (parallel.pp == 1) {
-    if (parallel.vpp > 1 || !parallel.stages.empty())
-      fail_usage("{}, and 'parallel.pp' is 1: only stages of a pipeline have chunks of blocks",
-                 parallel.vpp > 1 ? describe_setting(recipe, "parallel.vpp")
-                                  : describe_setting(recipe, "parallel.stages"));
-    if (parallel.ahead > 0)
-      fail_usage("{}, and 'parallel.pp' is 1: only stages of a pipeline are ahead of each other",
-                 describe_setting(recipe, "parallel.ahead"));
-    return;
-  }
-  if (parallel.ahead > 0 && parallel.vpp > 1)
-    fail_usage("{}, and {}: chunks that come by turns have as many microbatches under way as help",
-               describe_setting(recipe, "parallel.ahead"),
-               describe_setting(recipe, "parallel.vpp"));
-  if (!kind_of(recipe.model.type).has_stages())
-    fail_usage("{}, and a model of type '{}' has no stages: set it to 1",
-               describe_setting(recipe, "parallel.pp"), recipe.model.type);
-  const auto chunks =
-      static_cast<std::size_t>(parallel.pp) * static_cast<std::size_t>(parallel.vpp);
-  const std::vector<int>& stages = parallel.stages;
-  if (stages.empty()) return;
-  if (stages.size() != chunks)
-    fail_usage("{}, must be {} numbers: 'parallel.pp' times 'parallel.vpp'",
-               describe_setting(recipe, "parallel.stages"), chunks);
-  const int blocks = std::accumulate(stages.begin(), stages.end(), 0);
-  const int all = recipe.model.type == "autoregressive" ? recipe.model.decoder.num_layers
-                                                        : recipe.model.dit.num_layers;
-  if (blocks != all)
-    fail_usage("{}, {} blocks together, and {}: must be the same",
-               describe_setting(recipe, "parallel.stages"), blocks,
-               describe_setting(recipe, "model.num_layers"));
-}
-
-void check_shards(const Recipe& recipe) {
-  const ParallelRecipe& parallel = recipe.parallel;
-  if (parallel.replicate > 1 && !parallel.shards_state())
-    fail_usage("{}, and {}: only a state that is shared has replicas",
-               describe_setting(recipe, "parallel.replicate"),
-               describe_setting(recipe, "parallel.shard"));
-  if (parallel.keeps_gathered() && parallel.shard != "full")
-    fail_usage("'parallel.reshard' is false, and {}: only with full are matrices gathered",
-               describe_setting(recipe, "parallel.shard"));
-  if (parallel.reshard == "true" && parallel.pp > 1 && parallel.shard == "full")
-    fail_usage(
-        "'parallel.reshard' is true, and {}: the ranks that gather weights together go through "
-        "blocks in different orders in a pipeline, so they gather once a step and free nothing "
-        "in it; leave it at auto",
-        describe_setting(recipe, "parallel.pp"));
-  if (parallel.shards_state() && kind_of(recipe.model.type).one_by_one())
-    fail_usage("{}: the state of a tokenizer is not shared by ranks, leave it out",
-               describe_setting(recipe, "parallel.shard"));
-}
-
 }  // namespace
 
 Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning) {
@@ -178,49 +149,55 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
     recipe.autoregressive.text_padding = beginning->facts.text_padding;
     recipe.lora = beginning->adapters;
   }
+  Faults faults, of_type;
   // First the type of the model: it decides which keys there are.
   for (const Setting& setting : settings)
-    if (setting.key == "model.type") fields_of(recipe).front().set(setting);
+    if (setting.key == "model.type")
+      of_type.collect([&] { fields_of(recipe).front().set(setting); });
   if (beginning && recipe.model.type != initial_type)
     fail_usage("'model.type' is {}, but the model to begin from is a {}", recipe.model.type,
                initial_type);
   const Kind& kind = kind_of(recipe.model.type);
   const std::vector<Field> fields = fields_of(recipe);
-  refuse_other_types(settings, fields, recipe.model.type);
+  if (of_type.none())
+    faults.collect([&] { refuse_other_types(settings, fields, recipe.model.type); });
   const EarlierRecipe* earlier = beginning && beginning->earlier ? &*beginning->earlier : nullptr;
   if (earlier != nullptr)
     for (const Setting& setting : earlier->settings)
       if (const Field* field = find_field(fields, setting.key)) field->set(setting);
   Recipe before = recipe;
   kind.settle(before);
-  for (const Setting& setting : settings) {
-    if (const Field* field = find_field(fields, setting.key)) {
-      field->set(setting);
-      recipe.given.insert(setting.key);
-      continue;
-    }
-    fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
-               nearest_key(fields, setting.key));
-  }
+  for (const Setting& setting : settings)
+    faults.collect([&] {
+      if (const Field* field = find_field(fields, setting.key)) {
+        recipe.given.insert(setting.key);
+        field->set(setting);
+      } else if (!is_of_other_type(setting.key)) {
+        fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
+                   nearest_key(fields, setting.key));
+      }
+    });
+  faults.end();
   kind.settle(recipe);
   if (earlier == nullptr && beginning) check_initial(recipe, *beginning);
   if (earlier != nullptr && !earlier->run.empty()) check_stage(before, recipe, earlier->run);
-  if (recipe.lora.rank > 0 && !beginning)
-    fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
-               recipe.lora.rank);
-  if (recipe.lora.rank == 0 && (recipe.lora.alpha != 0 || !recipe.lora.targets.empty()))
-    fail_usage("'{}' is set, but not 'lora.rank': without a rank there are no adapters",
-               recipe.lora.alpha != 0 ? "lora.alpha" : "lora.targets");
-  if (recipe.model.offload &&
-      (recipe.model.recompute == "none" || recipe.model.recompute == "elementwise"))
-    fail_usage(
-        "'model.offload' is true, and {}: what goes into blocks waits elsewhere only where they "
-        "are recomputed; choose auto, block_but_attention or block",
-        describe_setting(recipe, "model.recompute"));
-  check_pipeline(recipe);
-  check_shards(recipe);
-  kind.check(recipe);
+  faults.collect([&] { check_adapters(recipe, beginning != nullptr); });
+  faults.collect([&] { check_offloaded(recipe); });
+  faults.collect([&] { check_context(recipe); });
+  faults.collect([&] { check_pipeline(recipe); });
+  faults.collect([&] { check_shards(recipe); });
+  faults.collect([&] { kind.check(recipe); });
+  faults.end();
   return recipe;
+}
+
+std::vector<Setting> parse_overrides(const std::vector<std::string>& overrides) {
+  std::vector<Setting> settings;
+  Faults faults;
+  for (const std::string& argument : overrides)
+    faults.collect([&] { settings.push_back(parse_override(argument)); });
+  faults.end();
+  return settings;
 }
 
 std::vector<Setting> read_settings(const std::string& path,
@@ -230,8 +207,8 @@ std::vector<Setting> read_settings(const std::string& path,
     const std::string text = as_usage([&] { return io::read_stream(path); });
     settings = parse_yaml(text, fmt::format("'{}'", path));
   }
-  for (const std::string& argument : overrides)
-    settings.push_back(parse_override(argument));
+  for (Setting& setting : parse_overrides(overrides))
+    settings.push_back(std::move(setting));
   for (const Setting& setting : settings)
     for (const std::string& value : setting.values)
       if (const std::string refused = no_file_message(value); !refused.empty())

@@ -35,6 +35,8 @@ struct Setting {
 std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
 /// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
 Setting parse_override(std::string_view argument);
+/// Several; what is wrong with any of them is said at once.
+std::vector<Setting> parse_overrides(const std::vector<std::string>& overrides);
 
 /// The settings of a file, of none for "", and those of the command line after them.
 std::vector<Setting> read_settings(const std::string& path,
@@ -66,8 +68,11 @@ struct Beginning {
 };
 
 /// Applies the settings in order to the defaults, or to what the run begins from, and checks the
-/// result.
+/// result. What is wrong with any of the settings is said at once.
 Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning = nullptr);
+/// Throws Error{usage} if the recipe leaves the whole size of a model that begins anew to the
+/// defaults, which are those of a large one.
+void check_size(const Recipe& recipe);
 /// Every field, by section, as YAML that make_recipe makes the same recipe.
 std::string to_yaml(const Recipe& recipe);
 /// The same as {"section":{"key":value}}.

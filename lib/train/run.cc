@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -44,9 +45,11 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(open_data(options)),
         log_(options, recipe_, world) {
-    on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
+    on_all_ranks(world, [&] {  // what all refuse alike is said once
+      data_ = open_data(options);
+      check();
+    });
     settle_tp_chunks(recipe_, options.device, world);
   }
 
@@ -97,9 +100,10 @@ class Run {
 
 /// What is refused before there is anything of the run.
 void Run::check() {
+  check_offload(recipe_, options_.device);
   data_->fit(recipe_);
-  check_layout(recipe_, world_.size(), world_.least_local_size());
-  check_memory(recipe_,
+  check_layout(recipe_, world_.size(), world_.least_local_size(), &*data_);
+  check_memory(recipe_, world_.size(), options_.device,
                memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),
                usable());
   if (!recipe_.model.offload) return;
@@ -116,7 +120,7 @@ long Run::train() {
   // What the stage begins with, on its data: the earlier run's average.
   if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
     validate();
-  log_.start(trainer_->state());
+  log_.start(*trainer_);
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, steps - trainer_->state().step)));
   if (trainer_->state().step >= steps && options_.synthetic.empty()) {
@@ -145,8 +149,9 @@ long Run::train() {
   }
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
-    fail("the gradient was not finite in the last {} steps: {}, start over with a lower one",
-         trainer_->state().skips_in_row, describe_setting(recipe_, "optimizer.lr"));
+    fail("the gradient was not finite in the last {}: {}, start over with a lower one",
+         counted(trainer_->state().skips_in_row, "step"),
+         describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
   if (leader()) write_errors(options_.out, failures_);
   if (leader() && !options_.report.empty())
@@ -160,10 +165,12 @@ long Run::train() {
 /// Folder, lock, logs; and the state to continue from.
 void Run::open() {
   std::string train_text;
-  // Before anything is cleared: it may find the data wanting.
-  validation_.emplace(options_, recipe_, *data_, leader());
+  on_all_ranks(world_, [&] {
+    // Before anything is cleared: it may find the data wanting.
+    validation_.emplace(options_, recipe_, *data_, leader());
+    if (leader()) check_run(options_, recipe_);
+  });
   if (leader()) {
-    check_run(options_, recipe_);
     warn_of_data(*data_);
     warn_of_idle_ranks(recipe_, world_.size());
     warn_of_idle_stages(recipe_, world_.size());
@@ -261,7 +268,7 @@ void Run::begin() {
     for (const std::string& words : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", words);
     if (const int tokens = recipe_.text_padding(); tokens > 0)
-      log_info("texts are filled up to {} tokens ('{}.text_padding')", tokens,
+      log_info("texts are filled up to {} ('{}.text_padding')", counted(tokens, "token"),
                recipe_.model.type == "autoregressive" ? "autoregressive" : "diffusion");
   }
   trainer_->optimizer().restart_ema();
@@ -276,7 +283,8 @@ void Run::make_trainer() {
   if (!leader() || (recipe_.model.recompute != "auto" && !recipe_.model.offload)) return;
   const models::Recompute recompute = trainer_->recompute();
   const MemoryNeed need = need_of(recompute);
-  if (recipe_.model.recompute == "auto") log_memory(recipe_, need, recompute, device, usable());
+  if (recipe_.model.recompute == "auto")
+    log_memory(recipe_, world_.size(), need, recompute, device, usable());
   log_offload(recipe_, need, recompute);
 }
 
@@ -285,7 +293,7 @@ void Run::log(const StepResult& result) {
   if (result.skipped && leader())
     log_warning("step {}: the gradient is not finite, the update is skipped", state.step);
   log_.add(result);
-  progress_.note(fmt::format("loss {:.4f}", result.loss.mean()));
+  progress_.note(log_.note(result, state, last_step()));
   progress_.add(1);
   if (state.step % recipe_.train.log_every != 0 && state.step != last_step()) return;
   Json of_folders;
@@ -385,7 +393,6 @@ void Run::collect_failures() {
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress) {
   if (options.threads > 0) omp_set_num_threads(options.threads);
-  check_offload(options.recipe, options.device);
   world.section("setup", options.recipe.train.setup_limit);
   return Run(options, world, manifest, progress).train();
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_log.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -8,13 +11,21 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "tensor/device.h"
+#include "train/less_memory.h"
 #include "train/memory.h"
 #include "train/rank_timing.h"
 #include "train/validation.h"
 
 namespace vfm::train {
 
-void RunLog::start(const RunState& state) {
+void RunLog::start(const Trainer& trainer) {
+  restart(trainer.state());
+  whole_ = timing_;
+  goes_on_ = trainer.state().step > 0;
+  recompute_ = trainer.recompute();
+}
+
+void RunLog::restart(const RunState& state) {
   timing_ = {};
   timing_.tokens = state.tokens;
   timing_.samples = state.samples;
@@ -26,6 +37,23 @@ void RunLog::add(const StepResult& result) {
   timing_.data_seconds += result.data_seconds;
   timing_.read_bytes += result.own_read_bytes;
   ++timing_.steps;
+}
+
+std::string RunLog::note(const StepResult& result, const RunState& state,
+                         std::int64_t steps) const {
+  const double seconds = std::chrono::duration<double>(Clock::now() - whole_.begin).count();
+  const auto tokens = static_cast<double>(state.tokens - whole_.tokens);
+  std::string text = fmt::format("loss {:.4f}  {} tokens/s", result.loss.mean(),
+                                 format_count(tokens / std::max(1e-9, seconds)));
+  if (goes_on_) text += fmt::format("  step {} of {}", state.step, steps);
+  return text;
+}
+
+/// Of a rank that has had `peak` bytes of tensors.
+std::string RunLog::less_memory(double peak, double usable) const {
+  MemoryNeed need = memory_need(recipe_, world_.size(), recompute_, options_.device, {});
+  need.activations = std::max(0.0, peak - (need.total() - need.activations - need.host));
+  return train::less_memory(recipe_, world_.size(), recompute_, options_.device, need, usable);
 }
 
 void RunLog::write(const RunState& state, const Json& more) {
@@ -51,12 +79,13 @@ void RunLog::write(const RunState& state, const Json& more) {
                        .read_bytes = timing_.read_bytes,
                        .memory_peak = timing["memory_peak"].get<double>()};
   if (world_.size() > 1) timing.update(timing_of_ranks(world_, own));
-  start(state);
+  restart(state);
   if (world_.rank() != 0) return;
   metrics_->metrics(record);
   metrics_->timing(timing);
   const double usable = usable_memory(options_.device, world_.local_size());
-  for (const std::string& sign : signs_.news(timing, usable))
+  const auto less = [&] { return less_memory(timing["memory_peak"].get<double>(), usable); };
+  for (const std::string& sign : signs_.news(timing, usable, less))
     log_warning("step {}: {}", state.step, sign);
   log_info("step {}  loss {:.4f}  grad norm {:.3f}  {}", state.step,
            record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),

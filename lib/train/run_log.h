@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/json_fwd.h"
 #include "dist/world.h"
@@ -27,8 +28,11 @@ class RunLog {
   /// The files, on rank 0, which go on after `step`.
   void open(std::int64_t step) { metrics_.emplace(options_.out, world_.host(), step); }
   /// Time, tokens and samples count from here.
-  void start(const RunState& state);
+  void start(const Trainer& trainer);
   void add(const StepResult& result);
+  /// For the line of progress: "loss 0.2310  12.3k tokens/s", since the start; and where the run
+  /// goes on, which step of `steps` that was.
+  std::string note(const StepResult& result, const RunState& state, std::int64_t steps) const;
   /// The lines of the steps since the last ones; that of metrics.jsonl with what is `more`, an
   /// object or null. A collective.
   void write(const RunState& state, const Json& more);
@@ -41,6 +45,8 @@ class RunLog {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void restart(const RunState& state);
+  std::string less_memory(double peak, double usable) const;
   /// What depends on the machine, since the last line.
   struct TimingSums {
     Clock::time_point begin = Clock::now();
@@ -54,6 +60,9 @@ class RunLog {
   dist::World& world_;
   std::optional<MetricsLog> metrics_;  // on rank 0
   TimingSums timing_;
+  TimingSums whole_;  // since the start, of it begin and tokens
+  bool goes_on_ = false;
+  models::Recompute recompute_ = models::Recompute::none;
   SignWatch signs_;
 };
 

@@ -31,10 +31,10 @@ std::vector<Sign> signs_of(const Signs& signs) {
   const auto percent = [](double part) { return 100 * part; };
   if (signs.memory > kFullMemory)
     all.push_back(
-        {"memory", fmt::format("memory is full to {:.0f} % of what is usable, and a longer "
-                               "sample may not fit: set 'model.recompute' block, or "
-                               "lower 'data.tokens'",
-                               percent(signs.memory))});
+        {"memory",
+         fmt::format("memory is full to {:.0f} % of what is usable{}: {}", percent(signs.memory),
+                     signs.memory > 1 ? "" : ", and a longer sample may not fit",
+                     signs.less_memory)});
   if (signs.mfu < kLowMfu) {
     const bool talks = signs.exchanged > 0.2;
     all.push_back(
@@ -118,11 +118,14 @@ Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double
   return signs;
 }
 
-std::vector<std::string> SignWatch::news(const Json& timing, double usable) {
+std::vector<std::string> SignWatch::news(const Json& timing, double usable,
+                                         const std::function<std::string()>& less_memory) {
   std::vector<std::string> news;
   if (!std::exchange(begun_, true)) return news;
   std::map<std::string_view, int> in_a_row;
-  for (const Sign& sign : signs_of(signs_of_timing(timing, usable))) {
+  Signs signs = signs_of_timing(timing, usable);
+  if (less_memory && signs.memory > kFullMemory) signs.less_memory = less_memory();
+  for (const Sign& sign : signs_of(signs)) {
     const auto before = in_a_row_.find(sign.kind);
     const int lines = in_a_row[sign.kind] = before == in_a_row_.end() ? 1 : before->second + 1;
     if (lines >= (sign.kind == "memory" ? 1 : kLinesInARow) && told_.insert(sign.kind).second)

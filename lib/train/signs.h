@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -18,6 +19,8 @@ namespace vfm::train {
 /// What they are told from; what is not known is left out.
 struct Signs {
   double memory = 0;     ///< part of what is usable
+  /// What would make that less (train/less_memory.h).
+  std::string less_memory = "lower 'data.tokens'";
   double mfu = 1;        ///< model FLOPs utilization
   double bubble = 0;     ///< part of a step in which a pipeline's stages wait
   double data_wait = 0;  ///< part of a step in which a rank waits for its batches
@@ -54,7 +57,9 @@ Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double
 class SignWatch {
  public:
   static constexpr int kLinesInARow = 3;
-  std::vector<std::string> news(const Json& timing, double usable);
+  /// `less_memory`: asked where memory is full.
+  std::vector<std::string> news(const Json& timing, double usable,
+                                const std::function<std::string()>& less_memory = {});
 
  private:
   std::set<std::string_view> told_;

@@ -50,7 +50,7 @@ TpTime tp_time(const Recipe& recipe, const models::Gpu& gpu, const models::Group
 int paying_tp_chunks(const Recipe& recipe, const models::Gpu& gpu, int per_node) {
   const int tp = recipe.parallel.tp;
   if (tp == 1) return 1;
-  const models::GroupOnNodes group{tp, std::min(tp, per_node)};
+  const models::GroupOnNodes group = models::worst_neighbours(tp, per_node);
   int best = 1;
   double least = tp_time(recipe, gpu, group, 1).total();
   for (int of_rank = 1; of_rank <= kMostChunksOfRank; of_rank *= 2) {

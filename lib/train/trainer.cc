@@ -7,6 +7,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -134,9 +135,10 @@ StepResult Trainer::train_step(bool update) {
   state_.data = data.plan.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
-        "the gradient was not finite in {} steps in a row, up to step {}: {}, start over with a "
+        "the gradient was not finite in {} in a row, up to step {}: {}, start over with a "
         "lower one; the last checkpoint is from before these steps",
-        state_.skips_in_row, state_.step, describe_setting(recipe_, "optimizer.lr"));
+        counted(state_.skips_in_row, "step"), state_.step,
+        describe_setting(recipe_, "optimizer.lr"));
   return result;
 }
 

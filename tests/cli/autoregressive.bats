@@ -77,7 +77,7 @@ END
   # Nearly as if all were alike probable, 2.8.
   jq -s -e 'map(.loss | values) | length == 4 and all(. > 2 and . < 6)' run/metrics.jsonl
   [ ! -e run/checkpoints ] || [ -z "$(ls run/checkpoints)" ]
-  run vfm-train small.yaml model.type=autoregressive model.vocabulary=16 model.start_token=false \
+  run vfm-train small.yaml model.type=autoregressive model.vocabulary=16 model.num_layers=1 model.start_token=false \
     model.read_positions=true --device cpu --synthetic 1x1x1 --out never
   [ "$status" -eq 2 ]
   [[ $output == *"is one code, and the first one is given: 'model.start_token' is false"* ]]

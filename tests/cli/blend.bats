@@ -83,7 +83,7 @@ PY
   refused "'missing' is not a folder of latents" --data images --data missing
   refused "'data.weights' in argument 'data.weights=[1, 0]' is '[1, 0]', must be a number above 0" \
     --data images --data videos 'data.weights=[1, 0]'
-  refused "'data.repeats' has 1 numbers, and there are 2 folders of data" --data images --data videos 'data.repeats=[2]'
+  refused "'data.repeats' has 1 number, and there are 2 folders of data" --data images --data videos 'data.repeats=[2]'
   refused "'data.weights' is for several folders of data" --data images 'data.weights=[1]'
   refused "both set" --data images --data videos 'data.weights=[1, 2]' 'data.repeats=[1, 2]'
   sed -i 's/builtin:wavelet/other/; s/"channels": 4/"channels": 5/' videos/latents.json

@@ -59,7 +59,7 @@ check() {
 @test "--check-parallel refuses before any work what a layout cannot do, and options that say otherwise" {
   check 2 parallel.cp=2 model.type=stdit parallel.cp_kind=gather
   [ "$status" -eq 2 ]
-  [[ $stderr == *"parallel.cp_kind=all_to_all can be"* ]]
+  [[ $stderr == *"; on 2 ranks parallel.cp_kind=auto can be"* ]]
   check 2 parallel.cp=2 parallel.hybrid=true
   [ "$status" -eq 2 ]
   [[ $stderr == *"parallel.hybrid is for model.type=stdit"* ]]

@@ -88,14 +88,14 @@ near() {
   refused "'parallel.ahead' is 1, and 'parallel.vpp' is 2" parallel.pp=2 parallel.vpp=2 parallel.ahead=1
   train 2 2 run parallel.pp=2 data.packs=1
   [ "$status" -eq 0 ]
-  [[ $stderr == *"1 microbatches a step are fewer than the 2 stages of the pipeline"*"'data.packs' is 1, should be at least 2"* ]]
+  [[ $stderr == *"1 microbatch a step is fewer than the 2 stages of the pipeline"*"'data.packs' is 1, should be at least 2"* ]]
 }
 
 @test "--dry-run has the memory of each stage, and what passes between them" {
   vfm-train tiny.yaml --data latents --dry-run --ranks 2 parallel.pp=2 "parallel.stages=[3,1]" >cost 2>words
   cat words
   grep -qE "^ranks +2 \(tp 1, cp 1, dp 1, pp 2\)$" words
-  grep -qE "^  1 +[0-9.]+ [KMG]iB of 1 blocks$" words
+  grep -qE "^  1 +[0-9.]+ [KMG]iB of 1 block$" words
   jq -e '.layout.pp == 2 and (.memory_bytes.stages | length == 2 and .[0].blocks == 3 and .[1].blocks == 1
          and .[0].weights > .[1].weights) and .memory_bytes.weights == .memory_bytes.stages[0].weights
          and .sent_bytes_per_step.pp == 4 * 16 * 24 * 4' cost

@@ -87,6 +87,48 @@ JSON
   jq -e '.gpus == 8192 and (.best | length == 10)' <<<"$output"
 }
 
+@test "groups that straddle nodes are priced as such: ranks that share most stay on one" {
+  # Of 48 GPUs, 8 a node, tp of three would have every third group on two nodes.
+  run --separate-stderr timeout 60 vfm-train "$VFM_ROOT/examples/recipes/28b.yaml" --plan --gpus 48 --gpu h100 --synthetic 8x64x64 \
+    data.packs=48 data.tokens=8192 ema.mode=off model.recompute=auto
+  [ "$status" -eq 0 ]
+  jq -e '.best | map(.layout | capture("tp=(?<tp>[0-9]+)").tp | tonumber) | all(8 % . == 0)' <<<"$output"
+  cost() { # of a step of layout ARGUMENTS... on so many, the part of what $1 exchanges
+    vfm-train small.yaml --dry-run -q --synthetic 16x32x32 --ranks 48 --gpu ./far.json data.packs=16 model.num_attention_heads=12 \
+      "${@:2}" | jq "[.predicted.lines[] | select(.name == \"$1\").seconds] | add"
+  }
+  echo '{"like": "h100", "per_node": 8, "across": {"bandwidth": 1e9, "latency": 1e-3}}' >far.json
+  straddling=$(cost tp parallel.tp=3 parallel.tp_chunks=1)
+  inside=$(cost tp parallel.tp=4 parallel.tp_chunks=1)
+  echo "$straddling $inside"
+  jq -n -e "$straddling > 20 * $inside"
+}
+
+@test "where no layout can be, why, and what to set" {
+  # Of three GPUs only dp is left to two heads, two blocks and short packs, and there are two of these.
+  none() {
+    run --separate-stderr vfm-train small.yaml --plan --synthetic 4x16x8 --gpus 3 --gpu h100 model.num_attention_heads=2 \
+      model.num_layers=2 data.tokens=256 "$@"
+  }
+  none data.packs=2
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  jq -e '(.best | length == 0) and (.too_big | length == 0)' <<<"$output"
+  [[ $stderr == *"no layout can be, whatever the memory; why those that were drawn cannot:"*"more ranks than packs a step: "*"data.packs=3 has one for each GPU"* ]]
+  [[ $stderr != *"the smallest"* ]]
+  none data.packs=3
+  [ "$status" -eq 0 ]
+}
+
+@test "what would help where memory is full, and only that" {
+  echo '{"like": "h100", "title": "tiny", "memory": 3e9}' >tiny.json
+  run --separate-stderr vfm-train small.yaml --dry-run --ranks 4 --synthetic 16x32x32 --gpu ./tiny.json model.num_layers=40 model.recompute=block
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  note=$(grep '^note: memory is full to ' <<<"$stderr")
+  [[ $note == *"'parallel.shard' full"* && $note != *"'model.recompute'"* && $note != *"data.tokens"* ]]
+}
+
 @test "what does not fit is told with the smallest, and status 1" {
   cat >tiny.json <<'JSON'
 {"like": "l40s", "title": "tiny", "memory": 2.5e9}
@@ -131,4 +173,9 @@ JSON
   refused "no 'speed'; there are like, name, title, memory" --plan --gpus 4 --gpu ./odd.json
   echo '{"like": "h100", "memory": -1}' >odd.json
   refused "'memory' is -1" --plan --gpus 4 --gpu ./odd.json
+  echo '{"like": "h100", "peak": 1}' >odd.json
+  refused "'peak_f32' is 6.69e+13, more than 'peak', which is 1: no GPU computes faster" --plan --gpus 4 --gpu ./odd.json
+  echo '{"like": "h100", "attention_forward": 0}' >odd.json
+  refused "'attention_forward' is 0, and must be more" --plan --gpus 4 --gpu ./odd.json
+  refused "'parallel.cp_heads' is 2, and 'parallel.cp_kind' is ring" --dry-run --ranks 4 parallel.cp=4 parallel.cp_kind=ring parallel.cp_heads=2
 }

@@ -86,6 +86,30 @@ assert sorted(listed + ["COMPLETE"]) == found
 PY
 }
 
+@test "a training whose messages go to a file says a line a minute: how far it is, loss, tokens a second" {
+  prepare
+  cc -shared -fPIC -o hasty-clock.so "$BATS_TEST_DIRNAME/hasty-clock.c"
+  # minutes ARGUMENT...: a run in which seconds go by at each look at the clock.
+  minutes() { LD_PRELOAD="$PWD/hasty-clock.so" vfm-train tiny.yaml --data latents -j1 validation.every=0 "$@" >out 2>err; }
+  minutes --out run train.steps=200
+  cat err
+  line='^vfm-train  [0-9]+/200 steps  [^ ]+/s(  ETA [^ ]+)?  loss [0-9]+\.[0-9]{4}  [0-9.]+[kM]? tokens/s'
+  [ "$(grep -cE "$line\$" err)" -ge 2 ]
+  [ "$(grep -v '^vfm-train: ' err | grep -cvE "$line\$")" -eq 0 ]
+  [ "$(wc -l <err)" -lt 60 ]
+  # Of a run that goes on also which step of all it is.
+  minutes --out run train.steps=400
+  cat err
+  grep -qE "$line  step [23][0-9]{2} of 400$" err
+  # Who wants none has none; and without minutes there is none.
+  for no in -q --no-progress; do
+    minutes --out "run$no" train.steps=200 $no
+    [ "$(grep -c ' steps ' err)" -eq 0 ]
+  done
+  vfm-train tiny.yaml --data latents -j1 validation.every=0 --out short train.steps=20 >out 2>err
+  [ ! -s err ]
+}
+
 @test "a recipe with a misspelt key, or a value that cannot be, fails before any work" {
   prepare
   printf 'train:\n  steps: 5\n  sead: 1\n' >wrong.yaml
@@ -99,7 +123,27 @@ PY
   [ "$output" = "vfm-train: 'optimizer.lr' in argument 'optimizer.lr=fast' is 'fast', must be a number above 0" ]
   run vfm-train tiny.yaml data.tokens=7 --data latents --out run
   [ "$status" -eq 2 ]
-  [[ $output == *"'data.tokens' is 7, must be at least that"* ]]
+  [[ $output == *" has 8 tokens, more than a pack holds: 'data.tokens' is 7; data.tokens=8 takes all samples" ]]
+  # The largest sample is told, whatever the first one is, and what is offered is enough.
+  run vfm-train tiny.yaml data.tokens=1 --data latents --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'data.tokens' is 1; data.tokens=8 takes all samples" ]]
+  vfm-train tiny.yaml data.tokens=8 --data latents --dry-run -q
+  # All at once.
+  printf 'model:\n  num_layer: 2\n  num_attention_heads: 0\noptimizer: {lr: fast}\n' >wrong.yaml
+  run vfm-train wrong.yaml train.sead=1 --data latents --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"vfm-train: 4 settings are wrong: (1) "*"'model.num_layer'"*"; (2) "*"; (3) "*"; (4) "*"'train.sead'"* ]]
+  run vfm-train tiny.yaml train.steps a=b=c =5 --data latents --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"vfm-train: 2 settings are wrong: (1) argument 'train.steps' is not of the form section.key=value; (2) "* ]]
+  # Nobody trains billions of parameters because he forgot to say otherwise.
+  for more in "--out run" --dry-run; do
+    run vfm-train /dev/null --data latents $more
+    [ "$status" -eq 2 ]
+    [[ $output == *"the recipe does not say how large the model is: 'model.num_layers' is "*" (default), "* ]]
+  done
+  vfm-train /dev/null --print-config | grep -q '  num_layers: '
   run vfm-train absent.yaml --data latents --out run
   [ "$status" -eq 2 ]
   [[ $output == *"cannot open 'absent.yaml': No such file or directory"* ]]
@@ -212,7 +256,7 @@ PY
     grep -q "$word" words || { echo "no $word"; cat words; return 1; }
   done
   vfm-train "${seven[@]}" --dry-run --gpu h200 2>words >/dev/null
-  grep -q "about 135.* GiB of memory are needed even with 'model.recompute' block.*choose 'model.offload' true or" words
+  grep -q "about 135.* GiB of memory are needed even with 'model.recompute' block.*: set 'model.offload' true, lower 'data.tokens', " words
   refused() {  # MESSAGE ARGUMENT...
     run vfm-train "${@:2}"
     [ "$status" -eq 2 ]
@@ -267,7 +311,7 @@ PY
   run timeout 20 vfm-train tiny.yaml model.num_layers=400 model.num_attention_heads=512 model.attention_head_dim=120 \
     --device cpu --data latents --out run
   [ "$status" -eq 2 ]
-  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank, and "*" are there: choose a smaller model, 'optimizer.moments' bf16, "*"adapters ('lora.rank'), or a machine with more memory" ]]
+  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank, and "*" are there: share the state among more ranks ('parallel.shard' full), set 'optimizer.moments' bf16, "*"train adapters ('lora.rank') or take a smaller model" ]]
   [ ! -e run ]
 }
 

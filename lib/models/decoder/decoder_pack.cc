@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "dist/mesh.h"
 #include "nn/collectives.h"
 
 namespace vfm::models {
@@ -47,8 +47,9 @@ std::vector<std::int32_t> places(const TokenShard& shard) {
 // At least one of each thing that ranks of tp share out.
 void check_share(std::int64_t count, const char* what, const NetworkLayout& layout) {
   if (count < layout.tp_size())
-    fail_usage("{} of {} is not shared by {} ranks: the nearest is parallel.tp={}", what, count,
-               layout.tp_size(), count);
+    throw dist::LayoutRefused(
+        fmt::format("{} of {} is not shared by {} ranks", what, count, layout.tp_size()),
+        fmt::format(": the nearest is parallel.tp={}", count));
 }
 
 }  // namespace
@@ -56,9 +57,9 @@ void check_share(std::int64_t count, const char* what, const NetworkLayout& layo
 void check_layout(const DecoderConfig& config, const NetworkLayout& layout) {
   if (layout.alone()) return;
   if (layout.cp_size() > 1 && layout.cp_kind != CpKind::gather && !layout.deals_heads())
-    fail_usage(
-        "the autoregressive model's ranks of cp gather keys, or exchange tokens for heads: "
-        "parallel.cp_kind=gather and all_to_all can be");
+    throw dist::LayoutRefused(
+        "the autoregressive model's ranks of cp gather keys, or exchange tokens for heads",
+        ": parallel.cp_kind=gather and all_to_all can be");
   layout.check_heads(config.num_attention_heads, config.key_value_heads());
   check_share(config.vocabulary, "a vocabulary", layout);
   check_share(config.hidden(), "a hidden width", layout);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "dist/group.h"
+#include "dist/mesh.h"
 #include "models/dit/network.h"
 #include "nn/collectives.h"
 
@@ -112,18 +114,19 @@ std::vector<std::vector<std::int64_t>> counts_by_range(
   return counts;
 }
 
-// A layout that each kind of heads can be dealt out to: `what` of them.
-void check_kind(const NetworkLayout& layout, int heads, const char* what) {
+// A layout that each kind of heads can be dealt out to: `what` are so many.
+void check_kind(const NetworkLayout& layout, int heads, const std::string& what) {
   const int tp = layout.tp_size(), all = layout.heads_ranks();
   if (heads % all == 0) return;
   if (heads % tp == 0)
-    fail_usage("{} {} are not dealt out to {} ranks: parallel.cp_kind=gather can be", heads, what,
-               all);
+    throw dist::LayoutRefused(
+        fmt::format("{} {} not dealt out to {} ranks", what, is_or_are(heads), all),
+        ": parallel.cp_kind=gather can be");
   int nearest = std::min(tp, heads);
   while (heads % nearest != 0)
     --nearest;
-  fail_usage("{} {} are not shared by {} ranks: the nearest is parallel.tp={}", heads, what, tp,
-             nearest);
+  throw dist::LayoutRefused(fmt::format("{} {} not shared by {} ranks", what, is_or_are(heads), tp),
+                            fmt::format(": the nearest is parallel.tp={}", nearest));
 }
 
 }  // namespace
@@ -193,15 +196,14 @@ void NetworkLayout::check(const NetworkConfig& config) const {
                network_type_name(config.type));
   if (config.type == NetworkType::stdit && cp_size() > 1 && !hybrid &&
       cp_kind != CpKind::all_to_all)
-    fail_usage(
-        "attention within frames and pixels needs them whole: parallel.cp_kind=all_to_all can be, "
-        "or parallel.hybrid=true");
+    throw dist::LayoutRefused("attention within frames and pixels needs them whole",
+                              ": parallel.cp_kind=all_to_all can be, or parallel.hybrid=true");
   check_heads(config.num_attention_heads, config.key_value_heads());
 }
 
 void NetworkLayout::check_heads(int heads, int key_heads) const {
-  check_kind(*this, heads, "attention heads");
-  check_kind(*this, key_heads, "heads of keys and values");
+  check_kind(*this, heads, counted(heads, "attention head"));
+  check_kind(*this, key_heads, counted(key_heads, "head") + " of keys and values");
 }
 
 TokenShard::TokenShard(std::span<const std::int64_t> lengths, const NetworkLayout& layout,

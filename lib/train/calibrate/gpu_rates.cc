@@ -87,6 +87,12 @@ void tell_rates(Gpu& gpu, const std::vector<ProbeTime>& times) {
   tell(gpu, &Gpu::convolutions, times);
   if (!tell(gpu, &Gpu::own_convolutions, times)) gpu.own_convolutions = gpu.convolutions;
   tell(gpu, &Gpu::host_link, times);
+  // Where nobody knows it, it is the fastest that was seen.
+  if (!known)
+    for (const double rate : {gpu.peak_f32, gpu.products, gpu.products_fp8 / 2, gpu.own_forward,
+                              gpu.own_backward, gpu.attention_forward, gpu.attention_backward,
+                              gpu.own_fp8 / 2, gpu.convolutions, gpu.own_convolutions})
+      gpu.peak = std::max(gpu.peak, rate);
 }
 
 }  // namespace vfm::train

@@ -64,7 +64,11 @@ class DiffusionKind final : public Kind {
       list.number("num_key_value_heads", dit.num_key_value_heads, between(0, 1024))
           .flag("qk_norm", dit.qk_norm);
     else
-      list.choice("adaln", model.adaln, {"lora", "full"})
+      // One matrix has no width inside: where it comes after such a width, that is gone.
+      list.choice("adaln", model.adaln, {"lora", "full"},
+                  [&model] {
+                    if (model.adaln == "full") model.dit.adaln_lora_dim = 0;
+                  })
           .number("adaln_lora_dim", dit.adaln_lora_dim, between(0, 65536))
           .numbers("rope_scale", dit.rope_scale, positive)
           .flag("learnable_positions", dit.learnable_positions);
@@ -103,11 +107,10 @@ class DiffusionKind final : public Kind {
     models::NetworkConfig& dit = recipe.model.dit;
     dit.type = models::parse_network_type(recipe.model.type);
     if (recipe.model.adaln != "full" || dit.type == models::NetworkType::moviegen) return;
-    if (dit.adaln_lora_dim != 0 && recipe.given.contains("model.adaln_lora_dim"))
+    if (dit.adaln_lora_dim != 0)
       fail_usage("{}, and {}: only a modulation of two matrices has a width between them",
                  describe_setting(recipe, "model.adaln"),
                  describe_setting(recipe, "model.adaln_lora_dim"));
-    dit.adaln_lora_dim = 0;
   }
 
   void check(const Recipe& recipe) const override {

@@ -37,7 +37,7 @@ std::string_view shard_name(ShardKind shard) {
 std::string rule_of(const std::string& text) {
   for (const auto& [words, rule] :
        {std::pair{"too few for the ranks", "samples with fewer tokens than ranks"},
-        {"heads", "heads that are not dealt out evenly"}})
+        {"head", "heads that are not dealt out evenly"}})
     if (text.find(words) != std::string::npos) return rule;
   return "the model's own rule";
 }
@@ -129,7 +129,7 @@ class Drawing {
     try {
       Recipe one = candidate.of(recipe_);
       one.parallel.stages = cuts_.of(candidate.pp, candidate.vpp);
-      check_layout(one, gpus_, per_node_);
+      judge_layout(one, gpus_, per_node_);
       // A run would take it, and have them wait.
       if (idle_data_ranks(one, gpus_) > 0) return "more ranks than packs a step";
       check_share(one, shortest_);

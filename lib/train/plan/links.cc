@@ -39,21 +39,18 @@ GroupOnNodes group_on_nodes(std::string_view axes, const Candidate& candidate, i
       {Axes::tp, c.tp},     {Axes::cp_heads, heads},         {Axes::cp_ring, c.cp / heads},
       {Axes::shard, shard}, {Axes::replicate, c.dp / shard}, {Axes::pp, c.pp}};
   const auto wanted = static_cast<unsigned>(axes_of(axes));
-  GroupOnNodes group;
-  std::vector<int> here = {0};  // numbers of those on the first node
+  std::vector<int> places = {0};  // of rank 0's group, ascending
   int stride = 1;
   for (const auto& [axis, size] : sizes) {
     if ((wanted & static_cast<unsigned>(axis)) != 0) {
-      group.ranks *= size;
-      const std::size_t before = here.size();
-      for (int place = 1; place < size && place * stride < per_node; ++place)
+      const std::size_t before = places.size();
+      for (int place = 1; place < size; ++place)
         for (std::size_t i = 0; i < before; ++i)
-          if (here[i] + place * stride < per_node) here.push_back(here[i] + place * stride);
+          places.push_back(places[i] + place * stride);
     }
     stride *= size;
   }
-  group.on_node = static_cast<int>(here.size());
-  return group;
+  return models::worst_group(places, c.gpus(), per_node);
 }
 
 double message_seconds(const models::Gpu& gpu, Operation operation, const GroupOnNodes& group,

@@ -13,7 +13,8 @@
 namespace vfm::train {
 
 using models::GroupOnNodes;
-/// The groups along the axes of this name (dist::axes_name) on that mesh. Throws Error for no axis.
+/// The worst of the groups along the axes of this name (dist::axes_name) on that mesh. Throws Error
+/// for no axis.
 GroupOnNodes group_on_nodes(std::string_view axes, const Candidate& candidate, int per_node);
 
 /// models::link_seconds().

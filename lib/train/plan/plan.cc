@@ -9,12 +9,14 @@
 #include <optional>
 #include <tuple>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "train/beginning.h"
 #include "train/blend.h"
 #include "train/kind.h"
+#include "train/less_memory.h"
 #include "train/run.h"
 #include "train/signs.h"
 
@@ -52,9 +54,25 @@ Json to_json(const Costed& one, const Recipe& recipe, const Workload& load,
   json["signs"] = Json::array();
   const double read_seconds = load.read_seconds / one.candidate.dp;
   if (read_seconds > 0) json["read_seconds"] = read_seconds;
-  for (const Sign& sign : signs_of(signs_of_plan(json, request.gpu->usable(), read_seconds)))
+  Signs signs = signs_of_plan(json, request.gpu->usable(), read_seconds);
+  signs.less_memory = less_memory(one.candidate.of(recipe), request.gpus, one.candidate.recompute,
+                                  request.gpu->device(), one.need, request.gpu->usable());
+  for (const Sign& sign : signs_of(signs))
     json["signs"].push_back(sign.words);
   return json;
+}
+
+/// Where the memory of a GPU is not what is wanting.
+std::string words_of_none(const Json& plan) {
+  const auto gpus = plan["gpus"].get<std::int64_t>(), packs = plan["packs"].get<std::int64_t>();
+  std::string text = "no layout can be, whatever the memory; why those that were drawn cannot:\n";
+  for (const auto& [why, count] : plan["layouts"]["refused"].items())
+    text += fmt::format("  {}: {}\n", why, count.dump());
+  return text +
+         (packs < gpus
+              ? fmt::format("a step of {} is too small: data.packs={} has one for each GPU\n",
+                            counted(packs, "pack"), gpus)
+              : "plan for fewer GPUs, or leave out short samples\n");
 }
 
 }  // namespace
@@ -153,6 +171,7 @@ std::string plan_words(const Json& plan) {
     }
   };
   lines(plan["best"]);
+  if (plan["best"].empty() && plan["too_big"].empty()) return text + words_of_none(plan);
   if (plan["best"].empty()) {
     text += "no layout fits; the smallest:\n";
     lines(plan["too_big"]);

@@ -209,7 +209,8 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);
   for (Candidate& one : plan.layouts.accepted)
     if (one.tp > 1)
-      one.tp_chunks = paying_tp_chunks(one.of(recipe), *request.gpu, request.per_node);
+      one.tp_chunks = paying_tp_chunks(one.of(recipe), *request.gpu,
+                                       std::min(request.per_node, request.gpus));
   LayoutSearch search(chooser, plan);
   do
     search.go_on();

@@ -243,7 +243,9 @@ TEST_CASE("check parallel: every layout has the loss and the gradients of one ra
     CHECK(check.passed);
     CHECK(check.values.size() > 10);
     // Besides the gradients: the norm of all, a clipped update, and the average after it.
-    for (const char* name : {"loss", "gradient norm", "update", "average"}) {
+    for (const char* name :
+         {"loss", "gradient norm", "update", "average", "loss of step 2", "gradient norm of step 4",
+          "update of steps 2 to 4", "average of steps 2 to 4", "validation"}) {
       const auto value = std::ranges::find(check.values, name, &ComparedValue::name);
       REQUIRE(value != check.values.end());
       CHECK(value->together > 0);
@@ -293,9 +295,10 @@ TEST_CASE("check parallel: a layout that cannot be is refused before any work") 
   const auto refused = [](const ParallelCase& one) {
     return usage_error([&] { check_case(one); });
   };
-  CHECK_THAT(refused({"dit", 3, "parallel: {tp: 3}"}), Catch::Contains("parallel.tp=2"));
+  CHECK_THAT(refused({"dit", 3, "parallel: {tp: 3}"}),
+             Catch::EndsWith("; on 3 ranks parallel.tp=1 can be"));
   CHECK_THAT(refused({"stdit", 2, "parallel: {cp: 2, cp_kind: gather}"}),
-             Catch::Contains("parallel.cp_kind=all_to_all can be"));
+             Catch::Contains("; on 2 ranks parallel.cp_kind=auto can be"));
   CHECK_THAT(refused({"dit", 4, "parallel: {pp: 2, shard: full, reshard: true}"}),
              Catch::Contains("'parallel.reshard' is true, and 'parallel.pp' is 2: the ranks that"));
   CHECK_THAT(refused({"dit", 2, "parallel: {cp: 2, hybrid: true}"}),
@@ -303,7 +306,7 @@ TEST_CASE("check parallel: a layout that cannot be is refused before any work") 
   CHECK_THAT(refused({"dit", 4, "parallel: {cp: 4, cp_kind: all_to_all+ring, cp_heads: 3}"}),
              Catch::Contains("cp_heads=3 does not divide parallel.cp=4"));
   CHECK_THAT(refused({"dit", 2, "parallel: {pp: 2}"}),
-             Catch::Contains("1 blocks are not shared by 2 stages of a pipeline"));
+             Catch::Contains("1 block is not shared by 2 stages of a pipeline"));
   CHECK_THAT(usage_error([] {
                make_recipe(parse_yaml("model: {type: tokenizer}\nparallel: {pp: 2}", "tokenizer"));
              }),
@@ -346,8 +349,12 @@ TEST_CASE("check parallel: its record and its table say what was compared") {
   for (const Json& value : record["values"]) {
     CHECK(value["passed"] == true);
     CHECK(value["one_rank"] > 0);
-    const bool one_number = value["name"] == "loss" || value["name"] == "gradient norm";
-    CHECK(value["limit"] == (one_number ? 1e-5 : 1e-4));
+    const std::string name = value["name"].get<std::string>();
+    const bool later = name.find(" of step") != std::string::npos || name == "validation";
+    if (later)
+      CHECK(value["limit"] == (name.starts_with("loss") || name == "validation" ? 1e-4 : 1e-3));
+    else
+      CHECK(value["limit"] == (name == "loss" || name == "gradient norm" ? 1e-5 : 1e-4));
     const double share = value["difference"].get<double>() / value["limit"].get<double>();
     CHECK(share <= before);
     before = share;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,8 +36,12 @@ struct Fault {
     repeats,     ///< what was received before comes again
     exchanges,   ///< of two messages from one rank the second comes first
     breaks,      ///< the last rank's sum of doubles alone is infinite
+    remembers,   ///< what came `period` calls before comes again, and so on
+    adds,        ///< what came `period` calls before is added, and so on
   } kind = skips;
-  int from = 0;  ///< the calls from this one on
+  int from = 0;                                 ///< the calls from this one on
+  int period = 0;                               ///< calls of a step
+  int until = std::numeric_limits<int>::max();  ///< and no more from this one on
   /// What is done to this rank's summands of a step's loss and of its elements, which all ranks of
   /// the world add: images, videos.
   std::function<void(std::span<double> losses, std::span<double> elements)> of_loss = {};
@@ -77,7 +82,10 @@ class FaultyGroup final : public dist::Group {
   bool is_last() const { return group_->rank() == last(*group_); }
 
   std::unique_ptr<dist::Pending> start(const dist::Call& call) override {
-    const bool wrong = call.operation == fault_.operation && calls_++ >= fault_.from;
+    const int number = call.operation == fault_.operation ? calls_++ : -1;
+    const bool wrong = number >= fault_.from && number < fault_.until;
+    if (call.operation == fault_.operation && fault_.period > 0)
+      return from_before(call, static_cast<std::size_t>(number), wrong);
     if (call.operation == fault_.operation && fault_.kind == Fault::repeats)
       return std::make_unique<Started>(pass_on(call), [this, call, wrong] {
         const Tensor here = call.out.clone();
@@ -99,6 +107,20 @@ class FaultyGroup final : public dist::Group {
       return std::make_unique<Started>(dist::Transfer(), nullptr);
     }
     return std::make_unique<Started>(pass_on(changed), after);
+  }
+
+  // What the call of the same place in the step before gave, instead or besides.
+  std::unique_ptr<dist::Pending> from_before(const dist::Call& call, std::size_t number,
+                                             bool wrong) {
+    steps_.resize(static_cast<std::size_t>(fault_.period));
+    Tensor& before = steps_[number % steps_.size()];
+    return std::make_unique<Started>(pass_on(call), [this, call, wrong, &before] {
+      if (wrong && fault_.kind == Fault::remembers) return copy(before, call.out);
+      if (wrong)
+        for (std::size_t i = 0; i < call.out.floats().size(); ++i)
+          call.out.floats()[i] += before.floats()[i];
+      before = call.out.clone();
+    });
   }
 
   // The sender sends both before it waits for anything that follows from them.
@@ -194,6 +216,7 @@ class FaultyGroup final : public dist::Group {
   const Fault fault_;
   int calls_ = 0;
   Tensor before_;
+  std::vector<Tensor> steps_;
 };
 
 class FaultyWorld final : public PassingWorld {

@@ -7,11 +7,13 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "parallel_cases.h"
 #include "train/parallel.h"
+#include "train/recipe_field.h"
 #include "train/trainer.h"
 
 using namespace vfm;
@@ -43,6 +45,27 @@ std::string said_by_run(const Recipe& recipe, const Dataset& data, int ranks) {
   });
 }
 
+/// That what a refusal says can be, is so, and is another layout. Whether it says anything.
+bool check_advice(Recipe recipe, int ranks, const Dataset& data, const std::string& told) {
+  const std::string ending = " can be";
+  const std::size_t begin = told.rfind("; on ");
+  if (begin == std::string::npos || !told.ends_with(ending)) return false;
+  INFO(told);
+  std::istringstream words(told.substr(begin, told.size() - ending.size() - begin));
+  int settings = 0;
+  for (std::string word; words >> word;)
+    if (word.starts_with("parallel.")) {
+      const Setting setting = parse_override(word);
+      const std::vector<Field> fields = fields_of(recipe);
+      find_field(fields, setting.key)->set(setting);
+      ++settings;
+    }
+  CHECK(settings > 0);
+  CHECK_NOTHROW(judge_layout(recipe, ranks, ranks));
+  CHECK_NOTHROW(data.fit(recipe));
+  return true;
+}
+
 /// Draws so many, and compares what check_layout says of each with what a run of it says.
 void judge_layouts(int count) {
   std::mt19937 random(22);
@@ -52,7 +75,7 @@ void judge_layouts(int count) {
   const std::array types = {"dit", "moviegen", "stdit", "autoregressive"};
   const std::array kinds = {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"};
   std::map<std::string, std::unique_ptr<Dataset>> data;
-  int accepted = 0, stages_with_shards = 0;
+  int accepted = 0, stages_with_shards = 0, advised = 0;
   for (int i = 0; i < count; ++i) {
     ParallelCase one;
     one.type = types.at(static_cast<std::size_t>(draw(0, 3)));
@@ -90,7 +113,8 @@ void judge_layouts(int count) {
       --i;
       continue;
     }
-    const std::string judged = refusal([&] { check_layout(recipe, one.ranks, one.ranks); });
+    const std::string judged = refusal([&] { judge_layout(recipe, one.ranks, one.ranks); });
+    const std::string told = refusal([&] { check_layout(recipe, one.ranks, one.ranks, &set); });
     const std::string run = said_by_run(recipe, set, one.ranks);
     INFO(one.type << ", " << one.ranks << " ranks, tp=" << recipe.parallel.tp
                   << " cp=" << recipe.parallel.cp << " " << recipe.parallel.cp_kind << " of "
@@ -98,7 +122,11 @@ void judge_layouts(int count) {
                   << " pp=" << recipe.parallel.pp << " vpp=" << recipe.parallel.vpp
                   << ", shard=" << recipe.parallel.shard << " of " << recipe.parallel.replicate);
     REQUIRE(judged == run);
-    if (!judged.empty()) continue;
+    REQUIRE(judged.empty() == told.empty());
+    if (!judged.empty()) {
+      advised += check_advice(recipe, one.ranks, set, told);
+      continue;
+    }
     ++accepted;
     if (recipe.parallel.pp > 1 && recipe.parallel.shards_state()) ++stages_with_shards;
   }
@@ -106,6 +134,7 @@ void judge_layouts(int count) {
   CHECK(accepted > count / 10);
   CHECK(accepted < 85 * count / 100);
   CHECK(stages_with_shards > count / 50);
+  CHECK(advised > count / 5);
 }
 
 }  // namespace
@@ -116,6 +145,26 @@ TEST_CASE("two hundred layouts: the judge says of each what the run says", "[lon
 
 TEST_CASE("a thousand layouts: the judge says of each what the run says", "[long][nightly]") {
   judge_layouts(1000);
+}
+
+TEST_CASE("the layout that a refusal names can be, and there is no way round in a circle") {
+  ParallelCase one;  // of four heads
+  Recipe recipe = recipe_of(one);
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  const auto told = [&](int ranks) {
+    return refusal([&] { check_layout(recipe, ranks, ranks, data.get()); });
+  };
+  recipe.parallel.tp = 2;
+  CHECK(told(3) ==
+        "tp=2 cp=1 pp=1 needs a multiple of 2 ranks, not 3; on 3 ranks parallel.tp=1 can be");
+  recipe.parallel.tp = 3;
+  CHECK(told(3) == "4 attention heads are not shared by 3 ranks; on 3 ranks parallel.tp=1 can be");
+  CHECK(told(1) ==
+        "tp=3 cp=1 pp=1 needs a multiple of 3 ranks, not 1; on 1 rank parallel.tp=1 can be");
+  // More stages than blocks.
+  recipe.parallel.tp = 1, recipe.parallel.pp = 2;
+  CHECK(told(2).ends_with("; on 2 ranks parallel.pp=1 can be"));
 }
 
 TEST_CASE("a layout with more groups than packs is taken, and warned of with the value that fits") {

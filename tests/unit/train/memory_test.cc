@@ -19,6 +19,7 @@
 #include "tensor/meta.h"
 #include "train/diffusion/latents.h"
 #include "train/kind.h"
+#include "train/less_memory.h"
 #include "train/recipe_file.h"
 #include "train/step_work.h"
 #include "train/tokenizer/clips.h"
@@ -251,21 +252,20 @@ TEST_CASE("what is said of memory that is short names 'model.offload' where that
     need.activations = 100;
     need.pinned = 2 << 20;
     const Recipe recipe = recipe_of(text, more);
-    log_memory(recipe, need, recompute, device, usable);
+    log_memory(recipe, 1, need, recompute, device, usable);
     log_offload(recipe, need, recompute);
     return fmt::format("{}", fmt::join(lines, "\n"));
   };
   const auto has = [](const std::string& text, const char* what) {
     return text.find(what) != std::string::npos;
   };
-  CHECK(has(said(kNetwork, "", Device::cuda, Recompute::block, 50),
-            "or choose 'model.offload' true or 'opt"));
+  CHECK(has(said(kNetwork, "", Device::cuda, Recompute::block, 50), "set 'model.offload' true"));
   CHECK_FALSE(has(said(kNetwork, "", Device::cpu, Recompute::block, 50), "offload"));
   CHECK_FALSE(has(said(kTokenizer, "", Device::cuda, Recompute::block, 50), "offload"));
   const std::string both =
       said(kNetwork, "model.offload: true", Device::cuda, Recompute::block, 50);
   CHECK(has(both, "even with 'model.recompute' block and 'model.offload' true, 50 B are there"));
-  CHECK_FALSE(has(both, "choose 'model.offload'"));
+  CHECK_FALSE(has(both, "set 'model.offload'"));
   CHECK(has(both,
             "up to 2.0 MiB of the host's memory ('model.offload'); steps run without CUDA graphs"));
   CHECK(has(said(kNetwork, "model.offload: true", Device::cuda, Recompute::elementwise, 500),
@@ -283,6 +283,38 @@ TEST_CASE("what is said of memory that is short names 'model.offload' where that
   CHECK_NOTHROW(check_offload(recipe_of(kNetwork, "model.offload: true"), Device::cuda));
   CHECK_THROWS_AS(check_offload(recipe_of(kNetwork, "model.offload: true"), Device::cpu), Error);
   CHECK_NOTHROW(check_offload(recipe_of(kNetwork, ""), Device::cpu));
+}
+
+TEST_CASE("what would make memory less is what is not so yet, and what would help") {
+  const auto less = [](const char* more, int ranks, Recompute recompute, Device device,
+                       double lasting, double activations) {
+    MemoryNeed need;
+    need.moments = lasting;
+    need.activations = activations;
+    return less_memory(recipe_of(kNetwork, more), ranks, recompute, device, need, 100);
+  };
+  const auto has = [](const std::string& text, const char* what) {
+    return text.find(what) != std::string::npos;
+  };
+  // Full of weights: neither blocks that are recomputed already nor shorter packs help.
+  const std::string full = less("", 4, Recompute::block, Device::cpu, 500, 73);
+  CHECK(full.starts_with("set 'parallel.shard' full, set 'optimizer.moments' bf16, "));
+  CHECK(full.ends_with(" or take a smaller model"));
+  CHECK_FALSE(has(full, "recompute"));
+  CHECK_FALSE(has(full, "data.tokens"));
+  CHECK(has(less("parallel.shard: full", 4, Recompute::block, Device::cpu, 500, 0),
+            "share the state among more ranks"));
+  CHECK(has(less("", 1, Recompute::block, Device::cpu, 500, 0),
+            "share the state among more ranks ('parallel.shard' full)"));
+  CHECK_FALSE(has(less("optimizer.moments: bf16", 4, Recompute::block, Device::cpu, 500, 0),
+                  "'optimizer.moments'"));
+  // Full of activations.
+  const std::string none = less("", 4, Recompute::none, Device::cuda, 20, 100);
+  CHECK(none.starts_with("set 'model.recompute' block"));
+  CHECK(has(none, "lower 'data.tokens'"));
+  CHECK_FALSE(has(none, "'parallel.shard'"));
+  CHECK(
+      less("", 4, Recompute::block, Device::cuda, 20, 100).starts_with("set 'model.offload' true"));
 }
 
 TEST_CASE("of clips the pack with the largest one counts, and of these that of most pixels") {

@@ -75,9 +75,11 @@ inline std::unique_ptr<train::Dataset> samples_of(const ParallelCase& one) {
 using MakeWorld = std::function<std::unique_ptr<dist::World>(dist::World&)>;
 using MakeData = std::function<std::unique_ptr<train::Dataset>(const train::Dataset&, int rank)>;
 inline train::ParallelCheck check_case(const ParallelCase& one, const MakeWorld& make_world = {},
-                                       const MakeData& make_data = {}) {
+                                       const MakeData& make_data = {},
+                                       const train::AfterStep& after = {}) {
   train::RunOptions options;
   options.recipe = recipe_of(one);
+  if (!options.recipe.given.contains("ema.decay")) options.recipe.ema = {};
   const auto data = samples_of(one);
   train::ParallelCheck check;
   dist::thread_worlds(one.ranks, [&](dist::World& world) {
@@ -85,7 +87,7 @@ inline train::ParallelCheck check_case(const ParallelCase& one, const MakeWorld&
     const auto other_world = make_world ? make_world(world) : nullptr;
     const auto other_data = make_data ? make_data(*data, world.rank()) : nullptr;
     train::ParallelCheck own = train::check_parallel(options, other_data ? *other_data : *data,
-                                                     other_world ? *other_world : world);
+                                                     other_world ? *other_world : world, after);
     if (world.rank() == 0) check = std::move(own);
   });
   return check;

@@ -62,7 +62,7 @@ bool same_layout(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-TEST_CASE("groups and nodes: rank 0 and its neighbours, eight a node") {
+TEST_CASE("groups and nodes: the group that has fewest on a node, eight a node") {
   const Candidate one{.tp = 4, .cp = 4, .dp = 4};
   const auto on = [&](std::string_view axes) {
     const GroupOnNodes group = group_on_nodes(axes, one, 8);
@@ -82,6 +82,31 @@ TEST_CASE("groups and nodes: rank 0 and its neighbours, eight a node") {
   };
   CHECK(of_shared("cp+shard") == std::pair(8, 4));   // 0, 4, 8, 12 | 16, 20, 24, 28
   CHECK(of_shared("replicate") == std::pair(2, 1));  // 0 | 32
+}
+
+TEST_CASE("groups that straddle nodes: the worst counts, not that of rank 0") {
+  const auto on = [&](std::string_view axes, const Candidate& one, int per_node) {
+    const GroupOnNodes group = group_on_nodes(axes, one, per_node);
+    return std::pair(group.ranks, group.on_node);
+  };
+  const Candidate threes{.tp = 3, .dp = 16};
+  CHECK(on("tp", threes, 8) == std::pair(3, 1));  // 6, 7 | 8
+  CHECK(on("tp", threes, 48) == std::pair(3, 3));
+  CHECK(on("tp", {.tp = 3, .dp = 2}, 8) == std::pair(3, 3));  // 6 ranks in all
+  CHECK(on("tp", {.tp = 5, .dp = 2}, 8) == std::pair(5, 2));  // 5, 6, 7 | 8, 9
+  const Candidate fours{.tp = 4, .cp = 4, .dp = 9};
+  CHECK(on("tp", fours, 72) == std::pair(4, 4));
+  CHECK(on("cp", fours, 72) == std::pair(4, 2));      // 64, 68 | 72, 76
+  CHECK(on("tp+cp", fours, 72) == std::pair(16, 8));  // 64 to 71 | 72 to 79
+  CHECK(on("dp", fours, 72) == std::pair(9, 4));      // 0, 16, 32, 48, 64 | 80, 96, 112, 128
+  // As many as one likes: of an axis whose ranks are not counted yet.
+  const auto neighbours = [](int ranks, int per_node) {
+    return models::worst_neighbours(ranks, per_node).on_node;
+  };
+  CHECK(neighbours(3, 8) == 1);
+  CHECK(neighbours(6, 8) == 2);
+  CHECK(neighbours(4, 8) == 4);
+  CHECK(neighbours(16, 8) == 8);
 }
 
 TEST_CASE("messages by hand: latency and bytes over the slowest link") {

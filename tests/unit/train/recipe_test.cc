@@ -85,7 +85,7 @@ TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it 
 }
 
 TEST_CASE("recipe: an unknown key is named with its line and the nearest key") {
-  CHECK(error_of("train:\n  steps: 5\noptimizer:\n  learning: 1\n  weight_dekay: 0\n") ==
+  CHECK(error_of("train:\n  steps: 5\noptimizer:\n  learning: 1\n") ==
         "unknown key 'optimizer.learning' in line 4 of 'r.yaml'; did you mean 'optimizer.lr'?");
   CHECK(error_of("optimizer:\n  weight_dekay: 0\n") ==
         "unknown key 'optimizer.weight_dekay' in line 2 of 'r.yaml'; did you mean "
@@ -166,11 +166,52 @@ TEST_CASE("recipe: what goes into blocks waits elsewhere only where blocks are r
   CHECK(from_yaml("model.type: autoregressive\nmodel.offload: true").model.offload);
 }
 
+TEST_CASE("recipe: all that is wrong is said at once") {
+  const std::string told = error_of(
+      "model: {num_layer: 2, num_attention_heads: 0}\noptimizer: {lr: fast, beta9: 1}\n"
+      "train: {steps: 5}\n");
+  CHECK(
+      told.starts_with("4 settings are wrong: (1) unknown key 'model.num_layer' in line 1 of "
+                       "'r.yaml'; did you mean 'model.num_layers'?; (2) "
+                       "'model.num_attention_heads' in line 1 of 'r.yaml' is '0', must be "));
+  CHECK(told.find("; (3) 'optimizer.lr' in line 2") != std::string::npos);
+  CHECK(told.find("; (4) unknown key 'optimizer.beta9'") != std::string::npos);
+  // With a type that there is not, keys of all types are known.
+  CHECK(error_of("model: {type: dits, vocabulary: 5}\nlr: 1\n")
+            .starts_with("2 settings are wrong: (1) 'model.type' "));
+  // And what cannot be together.
+  CHECK(error_of("lora.rank: 2\nparallel: {vpp: 2, replicate: 2}\n")
+            .starts_with("3 settings are wrong: (1) 'lora.rank' is 2: adapters need"));
+}
+
+TEST_CASE("recipe: ranks of cp that share heads are for one kind alone") {
+  CHECK(error_of("parallel: {cp: 4, cp_kind: ring, cp_heads: 2}")
+            .starts_with("'parallel.cp_heads' is 2, and 'parallel.cp_kind' is ring: only with "
+                         "all_to_all+ring "));
+  CHECK(error_of("parallel: {cp: 4, cp_heads: 2}").find("is auto (default)") != std::string::npos);
+  CHECK(from_yaml("parallel: {cp: 4, cp_kind: all_to_all+ring, cp_heads: 2}").parallel.cp_heads ==
+        2);
+}
+
+TEST_CASE("recipe: a model's size is said, or begun from") {
+  CHECK(usage_error([] {
+          check_size(from_yaml("data.tokens: 5"));
+        }).starts_with("the recipe does not say how large the model is: 'model.num_layers' is "));
+  CHECK_THROWS_AS(check_size(from_yaml("model.type: autoregressive")), Error);
+  CHECK_NOTHROW(check_size(from_yaml("model.num_layers: 28")));
+  CHECK_NOTHROW(check_size(from_yaml("model.type: tokenizer")));
+  Beginning beginning;
+  beginning.model = models::NetworkConfig{};
+  CHECK_NOTHROW(check_size(make_recipe({}, &beginning)));
+}
+
 TEST_CASE("recipe: modulation by one matrix has no width inside") {
   const Recipe full = from_yaml("model: {adaln: full}");
   CHECK(full.model.dit.adaln_lora_dim == 0);
   CHECK(from_yaml("").model.dit.adaln_lora_dim == 256);
   CHECK(to_yaml(from_yaml(to_yaml(full))) == to_yaml(full));
+  // Where it comes after a width, it takes that away.
+  CHECK(from_yaml("model: {adaln_lora_dim: 256, adaln: full}").model.dit.adaln_lora_dim == 0);
   CHECK(error_of("model: {adaln: full, adaln_lora_dim: 256}")
             .find("'model.adaln' is full, and 'model.adaln_lora_dim' is 256: only a modulation") !=
         std::string::npos);

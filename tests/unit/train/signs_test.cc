@@ -74,7 +74,10 @@ TEST_CASE("a sign names the cause and the key to change") {
   CHECK(words({.mfu = 0.2}).find("'data.tokens'") != std::string::npos);
   CHECK(words({.bubble = 0.3}).find("'data.packs'") != std::string::npos);
   CHECK(words({.data_wait = 0.3}).find("(-j)") != std::string::npos);
-  CHECK(words({.memory = 0.99}).find("'model.recompute'") != std::string::npos);
+  CHECK(words({.memory = 0.99, .less_memory = "set 'x' 1"}) ==
+        "memory is full to 99 % of what is usable, and a longer sample may not fit: set 'x' 1");
+  CHECK(words({.memory = 5.73, .less_memory = "set 'x' 1"}) ==
+        "memory is full to 573 % of what is usable: set 'x' 1");
   const std::string uneven = words({.straggler = 1.3});
   CHECK(uneven.find("the rank with the fullest packs is busy 30 % longer") == 0);
   CHECK(uneven.find("'data.window'") != std::string::npos);
@@ -99,7 +102,9 @@ TEST_CASE("a run tells each sign once, and none of its first line") {
   CHECK(told() + told() == 0);
   CHECK(told() == 1);
   timing["memory_peak"] = 99;
-  CHECK(told() == 1);
+  const std::vector<std::string> full = watch.news(timing, 100, [] { return "set 'x' 1"; });
+  REQUIRE(full.size() == 1);
+  CHECK(full[0].ends_with(": set 'x' 1"));
 }
 
 TEST_CASE("a plan and a dry run tell the same five") {

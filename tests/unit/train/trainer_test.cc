@@ -280,8 +280,11 @@ TEST_CASE("dataset: what does not fit the recipe is a usage error that names the
   CHECK(error_of("model: {text_embed_dim: 9}").find("text_embed_dim") != std::string::npos);
   CHECK(error_of("model: {patch_size: [1, 3, 2]}").find("patch_size") != std::string::npos);
   CHECK(error_of("model: {max_size: [4, 2, 8]}").find("max_size") != std::string::npos);
-  CHECK(error_of("data: {tokens: 7}").find("'data.tokens' is 7, must be at least that") !=
-        std::string::npos);
+  // The largest sample, and not the first that is too large.
+  CHECK(error_of("data: {tokens: 1}").find(" has 8 tokens, ") != std::string::npos);
+  CHECK(error_of("data: {tokens: 7}")
+            .ends_with("has 8 tokens, more than a pack holds: 'data.tokens' is 7; data.tokens=8 "
+                       "takes all samples"));
   CHECK(data.facts()["trained"] == Json{{"frames", 2},
                                         {"height", 4},
                                         {"width", 4},
