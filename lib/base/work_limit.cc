@@ -9,18 +9,18 @@
 
 namespace vfm {
 namespace {
-Work g_work = kUsualWork;
+DecodingWork g_work = kUsualWork;
 }
 
-void set_work_limit(Work for_each_mib) {
+void set_work_limit(DecodingWork for_each_mib) {
   g_work = for_each_mib;
 }
 
-Work work_limit() {
+DecodingWork work_limit() {
   return g_work;
 }
 
-Work parse_work(const std::string& text) {
+DecodingWork parse_work(const std::string& text) {
   const std::size_t comma = text.find(',');
   try {
     if (comma == std::string::npos) fail_usage("there is no comma");
@@ -31,7 +31,7 @@ Work parse_work(const std::string& text) {
   }
 }
 
-Work most_work(std::uint64_t bytes) {
+DecodingWork most_work(std::uint64_t bytes) {
   constexpr double kMiB = 0x1p20, kAdded = kMiB / 8, kAny = std::numeric_limits<double>::max();
   const auto all = [&](double each) {
     return bytes == 0 || each <= 0 ? kAny : each * (static_cast<double>(bytes) + kAdded) / kMiB;
@@ -39,8 +39,8 @@ Work most_work(std::uint64_t bytes) {
   return {all(g_work.pixels), all(g_work.seconds)};
 }
 
-void check_work(const std::string& name, Work done, std::uint64_t bytes) {
-  const Work most = most_work(bytes);
+void check_work(const std::string& name, DecodingWork done, std::uint64_t bytes) {
+  const DecodingWork most = most_work(bytes);
   if (done.pixels > most.pixels)
     fail_as(Cause::limit,
             "'{}' has more than {:.0f} pixels in all its pictures, which is more than --max-work "

@@ -91,7 +91,7 @@ struct HwaccelOptions {
 /// machine.
 struct InputLimitOptions {
   InputLimits limits;
-  Work work = kUsualWork;
+  DecodingWork work = kUsualWork;
   void add(CLI::App& app);
   /// --isolate, --isolate-memory: of tools whose Tool::serve_isolated() decodes, which then call
   /// check_isolation() in check(), and media::begin_isolation() after apply().

@@ -13,16 +13,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/json_fwd.h"
 #include "dist/world.h"
-#include "train/check_steps.h"
 #include "train/dataset.h"
 #include "train/run.h"
 
 namespace vfm::train {
+
+class Trainer;
+/// What tests do between steps.
+using AfterStep = std::function<void(Trainer&)>;
 
 /// The loss of a step or a validation; the gradient of a parameter; the global norm of these; or
 /// what updates changed, in all weights or in their average.

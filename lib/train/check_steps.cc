@@ -177,7 +177,7 @@ LaterStart start_of_later(const Trainer& trainer,
 }
 
 LaterSteps later_steps(Trainer& trainer, Recipe& recipe, const Recipe& own, const Dataset& data,
-                       const LaterStart& start, const AfterStep& after) {
+                       const LaterStart& start, const std::function<void(Trainer&)>& after) {
   recipe.schedule = own.schedule;
   recipe.optimizer.eps = own.optimizer.eps;
   recipe.optimizer.weight_decay = own.optimizer.weight_decay;

@@ -36,9 +36,6 @@ struct LaterSteps {
   double validation = 0;  ///< loss; on rank 0
 };
 
-/// What tests do between steps.
-using AfterStep = std::function<void(Trainer&)>;
-
 /// The recipe of the first step. A run that averages seldom does so here among few steps.
 Recipe recipe_of_first(const Recipe& own);
 StepResult first_step(Trainer& trainer, Changes& changes);
@@ -56,7 +53,7 @@ LaterStart start_of_later(const Trainer& trainer,
 /// `recipe` is that of the first step, which the trainer keeps, and becomes that of these, of the
 /// run's `own`. A collective.
 LaterSteps later_steps(Trainer& trainer, Recipe& recipe, const Recipe& own, const Dataset& data,
-                       const LaterStart& start, const AfterStep& after);
+                       const LaterStart& start, const std::function<void(Trainer&)>& after);
 
 /// Of the weights that ranks compute with, gathered ones too: a rank that has others than another
 /// one, or than it should have by what it keeps itself. In words, on rank 0; "": there is none. A

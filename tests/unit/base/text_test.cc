@@ -38,7 +38,7 @@ TEST_CASE("parse_work knows pixels and time, and what a file may take grows with
     CHECK_THROWS_AS(parse_work(bad), Error);
   // An hour of 1920x1080 at 25 frames a second in 30 MB; and 20,000 pictures of 2000x2000 in 460
   // kB.
-  const Work still{1920. * 1080 * 25 * 3600, 1000}, bomb{2000. * 2000 * 20000, 0};
+  const DecodingWork still{1920. * 1080 * 25 * 3600, 1000}, bomb{2000. * 2000 * 20000, 0};
   CHECK_NOTHROW(check_work("a.mp4", still, 30'000'000));
   CHECK_THROWS_WITH(check_work("a.gif", bomb, 460'000),
                     Catch::StartsWith("'a.gif' has more than 19368247296 pixels") &&

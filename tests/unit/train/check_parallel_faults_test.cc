@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "faulty_world.h"
 #include "parallel_cases.h"
+#include "train/check_steps.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 

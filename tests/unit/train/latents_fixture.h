@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/hash.h"
-#include "base/json_fwd.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
 #include "io/npy.h"

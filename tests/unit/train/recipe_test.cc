@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "support/usage_error.h"
 #include "train/recipe_file.h"
 
