@@ -356,7 +356,7 @@ TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on 
       for (int i = 0; i < steps; ++i)
         trainer.train_step();
       write_checkpoint(trainer.parallel().mesh(), folder / to,
-                       {3, {{"_class_name", "None"}}, {{"step", 3}}, trainer.optimizer()},
+                       {3, Json{{"_class_name", "None"}}, Json{{"step", 3}}, trainer.optimizer()},
                        {20000, 512});
     });
     return files_of(checkpoint_path(folder / to, 3));

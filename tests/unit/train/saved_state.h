@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "base/stop.h"
 #include "dist/mesh.h"
@@ -108,7 +109,7 @@ struct SavedState {
     return part;
   }
   Checkpoint checkpoint(std::int64_t step) const {
-    return {step, {{"_class_name", "None"}}, {{"step", step}}, *optimizer};
+    return {step, Json{{"_class_name", "None"}}, Json{{"step", step}}, *optimizer};
   }
 
   std::uint32_t seed;
