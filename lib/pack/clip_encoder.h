@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "cards/service.h"
 #include "cards/stage_models.h"
 #include "data/clip_pixels.h"

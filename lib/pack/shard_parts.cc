@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "io/places.h"
 

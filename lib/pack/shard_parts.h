@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "io/error_log.h"
 #include "pack/feed.h"
 #include "pack/folder.h"

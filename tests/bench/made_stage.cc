@@ -96,7 +96,7 @@ class MadeStage : public vfm::cli::Tool {
       takes *= (mixed % 20 == 0 ? 20 : 1) / 1.95;
     }
     record->json["takes"] = takes;
-    return std::move(record->json);
+    return std::move(*record->json);
   }
 
   vfm::Json work(vfm::Json& item) {
