@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/json.h"
 #include "io/safetensors.h"
 #include "models/folder/load_tensors.h"
 #include "support/temporary_folder.h"

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "base/json.h"
 #include "io/safetensors.h"
 #include "models/folder/load_tensors.h"
 #include "support/temporary_folder.h"
