@@ -10,8 +10,10 @@
 
 namespace vfm {
 
-/// "1 token", "3 tokens": `one` is the singular, whose plural has an s.
-inline std::string counted(std::int64_t count, std::string_view one) {
+/// "1 token", "3 tokens": `several` is the plural where that is not the singular with an s.
+inline std::string counted(std::int64_t count, std::string_view one,
+                           std::string_view several = "") {
+  if (count != 1 && !several.empty()) return vfm::format("{} {}", count, several);
   return vfm::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -110,7 +111,7 @@ void PipeView::write_page() const {
   const auto names = distinct_names(before_);
   const double seconds = std::chrono::duration<double>(last_ - begin_).count();
   page.paragraph(fmt::format("{} on one machine, over {}. Slots: {}.",
-                             report::counted(names.size(), "program"), format_seconds(seconds),
+                             counted(names.size(), "program"), format_seconds(seconds),
                              board_->slots() > 0
                                  ? fmt::format("{} that they share", board_->slots())
                                  : std::string("those of make")));

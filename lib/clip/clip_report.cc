@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -113,8 +114,8 @@ void ClipReport::add(const std::string& json) {
     line_captions_.push_back(
         fmt::format("{}: {}, {}, {}", report::set_apart(video.value("source", "")),
                     format_seconds(video.value("seconds", 0.0)),
-                    report::counted(video.at("cuts").size(), "change of shot", "changes of shot"),
-                    report::counted(video.value("clips", std::uint64_t{0}), "clip")));
+                    counted(video.at("cuts").size(), "change of shot", "changes of shot"),
+                    counted(video.value("clips", std::uint64_t{0}), "clip")));
   };
   if (!finished.contains("sources")) {
     add_video(finished);
@@ -168,8 +169,7 @@ void ClipReport::write(const std::string& incomplete) {
   if (path_.empty()) return;
   report::Page page("Clips", directory_);
   page.not_complete(incomplete);
-  page.paragraph(fmt::format("{} of {}.", report::counted(clips_, "clip"),
-                             report::counted(videos_, "source")));
+  page.paragraph(fmt::format("{} of {}.", counted(clips_, "clip"), counted(videos_, "source")));
   if (!lines_.empty()) page.heading("Shots");
   for (std::size_t i = 0; i < lines_.size(); ++i)
     page.svg(lines_[i], line_captions_[i]);

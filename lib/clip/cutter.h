@@ -69,6 +69,7 @@ class ClipCutter {
   struct Boundary {
     std::string type = "start";
     double score = 0;
+    bool opens = false;  // a fade in before the first shot
   };
 
   double in_seconds(std::int64_t pts) const {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "curate/stitch.h"
@@ -263,8 +264,8 @@ ExplainedVideo Explanation::explained() const {
   video.chart_caption = fmt::format(
       "{}, {}. The line is the highest score in each of up to {} parts of "
       "the video. {}",
-      report::counted(static_cast<std::uint64_t>(frames_), "frame"),
-      report::counted(changes_, "change of shot", "changes of shot"), Peaks::kMost,
+      counted(static_cast<std::uint64_t>(frames_), "frame"),
+      counted(changes_, "change of shot", "changes of shot"), Peaks::kMost,
       options_.detector == curate::Detector::transnetv2
           ? "It is the network's probability that a frame is the last one of a shot, or in a "
             "change."

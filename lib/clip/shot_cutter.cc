@@ -152,7 +152,8 @@ void ShotCutter::place(const Seen& seen) {
     if (std::optional<Join> join = stitches(change, frame.pts))
       clip_->joined({frame.pts, *join});
     else
-      change_shot({curate::name_of(change.type), change.score}, change.begin, frame);
+      change_shot({curate::name_of(change.type), change.score, change.end == 0}, change.begin,
+                  frame);
     if (change.end > 0) ++change_;
     shot_ = change.begin;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -88,7 +89,7 @@ void CaptionReport::write(const std::string& incomplete) const {
   if (path_.empty()) return;
   report::Page page("Captions", of_);
   page.not_complete(incomplete);
-  page.paragraph(report::counted(words_.size(), "sample") + ".");
+  page.paragraph(counted(words_.size(), "sample") + ".");
   if (cut_ > 0)
     page.paragraph(
         fmt::format("{} texts of models were cut: they reached their most tokens.", cut_));

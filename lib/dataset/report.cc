@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 
+#include "base/counted.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "dataset/sample_reader.h"
@@ -147,8 +148,8 @@ void written(report::Page& page, const Scan& scan, const ShardPlan& plan, const 
   page.paragraph(
       fmt::format("{} in {}, {}, {} of video. Read: {}; filtered out: {}; "
                   "duplicates dropped: {}{}{}.",
-                  report::counted(summary["samples"].get<std::uint64_t>(), "sample"),
-                  report::counted(summary["shards"].get<std::uint64_t>(), "shard"),
+                  counted(summary["samples"].get<std::uint64_t>(), "sample"),
+                  counted(summary["shards"].get<std::uint64_t>(), "shard"),
                   format_bytes(summary["bytes"].get<double>()),
                   format_seconds(summary["seconds"].get<double>()), scan.read, scan.filtered,
                   plan.duplicates.count(), left_out(LeftOutReason::without, "--without"),
@@ -170,7 +171,7 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
   }
   page.paragraph(fmt::format(
       "{}, {} of video; no dataset was written. Read: {}; filtered out: {}; duplicates: {}.",
-      report::counted(samples, "sample"), format_seconds(seconds), scan.read, scan.filtered,
+      counted(samples, "sample"), format_seconds(seconds), scan.read, scan.filtered,
       plan.duplicates.count()));
   const auto add_counts = [&](const char* what,
                               const std::map<std::string, std::uint64_t>& counts) {

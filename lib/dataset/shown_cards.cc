@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/held_bytes.h"
 #include "base/json.h"
@@ -99,7 +100,7 @@ class Cards {
     std::vector<std::pair<std::string, std::string>> scores, others;
     for (const NumberField& field : shown_.fields) {
       const std::string of = field.samples < shown_.samples
-                                 ? " (" + report::counted(field.samples, "sample") + ")"
+                                 ? " (" + counted(field.samples, "sample") + ")"
                                  : std::string();
       const std::string low = number_text(field.range.low), high = number_text(field.range.high);
       if (field.range.low < field.range.high)

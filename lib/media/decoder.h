@@ -42,7 +42,7 @@ struct StreamInfo {
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
-  bool has_audio = false;
+  bool has_audio = false;  ///< also one of which the file does not say what it is
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
@@ -64,8 +64,6 @@ struct DecodeOptions {
   bool keyframes_only = false;
   bool deinterlace = true;  ///< of interlaced frames one whole picture is made
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
-  /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
-  bool skip_loop_filter = false;
   FrameUse use = FrameUse::any;
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
   /// a time or, but for what hardware.h names, corrupt(). Null: software.

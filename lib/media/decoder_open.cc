@@ -163,9 +163,7 @@ void Decoder::State::open_codec() {
   watch.clean = careful || !fills_pictures(codec->codec_id);
   if (watch.memory || watch.clean) place_pictures(codec.get());
   if (options.keyframes_only) codec->skip_frame = AVDISCARD_NONKEY;
-  if (options.skip_loop_filter) codec->skip_loop_filter = AVDISCARD_ALL;
-  const bool may =
-      options.hardware && !careful && !options.keyframes_only && !options.skip_loop_filter;
+  const bool may = options.hardware && !careful && !options.keyframes_only;
   const bool counted = may && options.hardware->sessions();
   session_bytes = counted && !session ? options.hardware->session_bytes(*codec) : 0;
   on_hardware =

@@ -110,7 +110,6 @@ class Service {
         options.keyframes_only = request.keyframes_only != 0;
         options.deinterlace = request.deinterlace != 0;
         options.keep_hdr = request.keep_hdr != 0;
-        options.skip_loop_filter = request.skip_loop_filter != 0;
         // Of cells the few rows are copied: that costs less than pictures of which the parent has
         // several, as the codec then takes others, new to this process and to its caches.
         if (!cells_) options.memory = pictures_.get();

@@ -28,7 +28,6 @@ Request request_of(const DecodeOptions& options) {
   request.keyframes_only = options.keyframes_only;
   request.deinterlace = options.deinterlace;
   request.keep_hdr = options.keep_hdr;
-  request.skip_loop_filter = options.skip_loop_filter;
   if (!options.keep_hdr) request.use = options.use;
   return request;
 }

@@ -25,7 +25,7 @@ struct Request {
   std::uint64_t bytes = 0, shared = 0;  ///< sizes of these
   std::uint64_t max_pixels = 0, memory = 0;
   std::int32_t stream = -1, threads = 1;  ///< stream: also the `video` of sound
-  std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0, skip_loop_filter = 0;
+  std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
   FrameUse use = FrameUse::any;
   // of next and seek
   std::uint64_t done = 0;  ///< places of pictures (isolated_pictures.h), as bits

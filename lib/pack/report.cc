@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -49,7 +50,7 @@ class Report {
     page_.heading("Original above, decoded latent below");
     page_.gallery(figures_, 640);
     page_.svg(report::histogram(psnrs_, 20, "PSNR, dB"),
-              "what the tokenizer keeps: " + report::counted(psnrs_.size(), "sample"));
+              "what the tokenizer keeps: " + counted(psnrs_.size(), "sample"));
     page_.svg(lengths(), "lengths of all samples");
     if (info.contains("mean")) add_channels(info);
     page_.write(options_.path);
@@ -70,7 +71,7 @@ class Report {
     const data::LatentSet set(options_.directory, split);
     page_.heading("Split " + split);
     const auto number = [&](const char* what, const char* one) {
-      return report::counted(facts.at(what).get<std::uint64_t>(), one);
+      return counted(facts.at(what).get<std::uint64_t>(), one);
     };
     page_.paragraph(fmt::format("{} in {}, {}", number("samples", "sample"),
                                 number("shards", "shard"), number("tokens", "token")));

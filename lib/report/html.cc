@@ -145,11 +145,6 @@ std::string set_apart(std::string_view text) {
   return out.append(kApartEnds);
 }
 
-std::string counted(std::uint64_t count, std::string_view one, std::string_view several) {
-  if (count == 1) return fmt::format("1 {}", one);
-  return several.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, several);
-}
-
 std::string data_url(std::string_view mime_type, std::string_view bytes) {
   return fmt::format("data:{};base64,{}", mime_type, base64(bytes));
 }

@@ -37,8 +37,6 @@ std::string escape_html(std::string_view text);
 /// `text` of others, for a line of ours, which escape_html() is to see: the direction in which its
 /// letters are written ends with it (UAX #9: first strong isolate).
 std::string set_apart(std::string_view text);
-/// "1 shard", "2 shards"; `several` where that is more than an s.
-std::string counted(std::uint64_t count, std::string_view one, std::string_view several = "");
 /// "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);
 /// Inline SVG, axes with round ticks and unit labels.

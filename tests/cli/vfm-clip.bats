@@ -346,6 +346,13 @@ PY
   [ "$(facts one frames)" = "1 " ]
 }
 
+@test "a video of one short shot is a clip, also behind a fade out of black" {
+  ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=s=160x120:r=30:d=1,fade=in:18:10 -c:v libx264 late.mp4
+  run --separate-stderr vfm-clip late.mp4 -o out
+  [ "$status" -eq 0 ]
+  tar -xOf out/*.tar --wildcards '*.json' | jq -e '.frames <= 12 and .pts_begin > 0' >/dev/null
+}
+
 @test "stitching joins what looks the same" {
   quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mp4
   vfm-clip jump.mp4 -o apart --no-stitch

@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "base/counted.h"
 #include "report/cards.h"
 
 using namespace vfm::report;
+using vfm::counted;
 
 namespace {
 
