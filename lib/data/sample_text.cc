@@ -99,7 +99,7 @@ std::optional<SampleText> text_of_part(const shard::Sample& sample, const Json& 
   const Json counts = meta.value("text_windows", Json());
   std::vector<std::int64_t> begins = {0};
   for (const Json& count : counts.is_array() ? counts : Json::array())
-    begins.push_back(begins.back() + (count.is_number_unsigned() ? count.get<int>() : -1));
+    begins.push_back(begins.back() + (count.is_number_integer() ? count.get<int>() : -1));
   if (begins.size() != meta["caption_windows"].size() + 1 || begins.back() != all.tokens ||
       !std::ranges::is_sorted(begins))
     fail("its 'text_windows' does not fit its '{}' of {} tokens", kMember, all.tokens);

@@ -108,7 +108,7 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   world.in_channels = 17;
   CHECK_NOTHROW(world.check(clip));
   clip.frames = 9;
-  CHECK_THAT(refused(world, clip), Contains("leave nothing to make"));
+  CHECK_THAT(refused(world, clip), Contains("nothing to make"));
   clip.frames = 17, clip.height = 32;
   CHECK_THAT(refused(world, clip), Contains("13824 were expected"));
   given->frames = 8, clip.height = 16;
