@@ -105,7 +105,7 @@ isolates() {
 @test "a sample that took too long is tried again with another --timeout" {
   local tool name
   tar --format=ustar -chf shard.tar asleep.mp4 wide.mp4
-  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 32 --frames 5"; do
+  for tool in "vfm-caption --from builtin:measure" vfm-embed "vfm-pack --size 32 --frames 5 --windows middle"; do
     name=${tool%% *}
     bad $tool -j1 --timeout 1s -o "$name" shard.tar
     [ "$status" -eq 1 ]
@@ -257,7 +257,7 @@ END
   local how
   tar --format=ustar -chf late.tar late.mp4
   for how in "" --isolate; do
-    bad vfm-pack -j1 $how --timeout 1s --size 32 --frames 9 -o "out$how" late.tar
+    bad vfm-pack -j1 $how --timeout 1s --size 32 --frames 9 --windows middle -o "out$how" late.tar
     echo "$stderr"
     [ "$status" -eq 0 ]
   done

@@ -127,13 +127,13 @@ PY
   run --separate-stderr vfm-embed --index all --search "$MADE/queries.npy" --top 3
   only_records
   [ "$status" -eq 1 ]
-  [ "$(records <<<"$output" | jq -r .path | sort -u)" = ./000002.tar ]
-  [[ "$stderr" == *"000000.tar: './000000.tar' has changed since it was indexed; add it again"* ]]
-  [[ "$stderr" == *"000001.tar: './000001.tar' is not there any more"* ]]
+  [ "$(records <<<"$output" | jq -r .path | sort -u)" = 000002.tar ]
+  [[ "$stderr" == *"000000.tar: '000000.tar' has changed since it was indexed; add it again"* ]]
+  [[ "$stderr" == *"000001.tar: '000001.tar' is not there any more"* ]]
   run --separate-stderr vfm-embed --index all --search "$MADE/queries.npy" --top 3 --exact
   only_records
   [ "$status" -eq 1 ]
-  [ "$(records <<<"$output" | jq -r .path | sort -u)" = ./000002.tar ]
+  [ "$(records <<<"$output" | jq -r .path | sort -u)" = 000002.tar ]
   run --separate-stderr vfm-embed --index all ./000000.tar
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"it is taken out of the index"* ]]

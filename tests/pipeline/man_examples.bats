@@ -15,6 +15,7 @@ setup() {
   sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" \
     >siglip-base-patch16-224/preprocessor_config.json
   cp -r "$VFM_ROOT/tests/golden/sentences/bert" all-MiniLM-L6-v2
+  cp -r "$VFM_ROOT/tests/golden/sentences/bert" e5-small-v2
   cp -r siglip-base-patch16-224 clip-l14
   cp "$VFM_ROOT/tests/golden/aesthetic_heads/mlp.pth" l14.pth
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" dinov2-base

@@ -133,7 +133,7 @@ END
   run vfm-train common.yaml --data "$BATS_FILE_TMPDIR/codes" --out run
   [ "$status" -eq 2 ]
   [[ $output == *"these latents are discrete: set 'model.type' to autoregressive"* ]]
-  printf 'model:\n  type: autoregressive\n' >decoder.yaml
+  printf 'model:\n  type: autoregressive\n  num_layers: 16\n' >decoder.yaml
   run vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/latents" --out run
   [ "$status" -eq 2 ]
   [[ $output == *"for discrete latents"* ]]
