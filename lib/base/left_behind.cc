@@ -14,9 +14,10 @@ std::atomic<int> g_left{0};
 void count_left_behind() {
   if (++g_left <= kMostLeftBehind) return;
   end_run(
-      format("more than {} decodings hang, which this program can neither end nor carry on with; "
-             "with --isolate, in programs that have it, each ends alone",
-             kMostLeftBehind));
+      vfm::format("more than {} decodings hang, which this program can neither end nor carry on "
+                  "with; "
+                  "with --isolate, in programs that have it, each ends alone",
+                  kMostLeftBehind));
 }
 
 void count_returned() noexcept {

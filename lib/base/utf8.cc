@@ -51,7 +51,7 @@ std::string with_bytes_shown(std::string_view text) {
   while (!text.empty()) {
     const std::size_t bytes = utf8_character(text);
     if (bytes == 0)
-      shown += format("\\x{:02X}", byte_at(text, 0));
+      shown += vfm::format("\\x{:02X}", byte_at(text, 0));
     else
       shown += text.substr(0, bytes);
     text.remove_prefix(bytes == 0 ? 1 : bytes);

@@ -49,8 +49,8 @@ std::optional<int> number_of(std::string_view text) {
 std::string list_of(const FoundGpus& found) {
   std::string text;
   for (std::size_t i = 0; i < found.cards.size(); ++i)
-    text += format("{}{} ({}, {}, {})", i ? ", " : "", i, found.models[i], found.cards[i].name,
-                   format_bytes(static_cast<std::uint64_t>(found.cards[i].memory)));
+    text += vfm::format("{}{} ({}, {}, {})", i ? ", " : "", i, found.models[i], found.cards[i].name,
+                        format_bytes(static_cast<std::uint64_t>(found.cards[i].memory)));
   return text;
 }
 
@@ -80,7 +80,7 @@ std::vector<Card> processors(std::size_t count) {
   std::vector<Card> cards;
   for (std::size_t i = 0; i < count; ++i)
     cards.push_back(
-        {.index = -1 - static_cast<int>(i), .name = format("cpu {}", i), .memory = memory});
+        {.index = -1 - static_cast<int>(i), .name = vfm::format("cpu {}", i), .memory = memory});
   return cards;
 }
 

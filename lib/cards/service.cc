@@ -80,7 +80,8 @@ class Server {
         text = "out of memory";
       } catch (const std::exception& error) {
         reply = {.say = Say::error};
-        text = format("internal error: {}; please report it with the command line", error.what());
+        text =
+            vfm::format("internal error: {}; please report it with the command line", error.what());
       }
       if (!send_message(channel_, &reply, sizeof reply, text)) return;
     }
@@ -111,7 +112,7 @@ class Server {
                  static_cast<LogLevel>(need_integer(request.words, "log", kFirstWords)));
     const Device device = parse_device(need_string(request.words, "device", kFirstWords));
     if (device == Device::cuda && !why_no_gpu().empty())
-      throw GpuError(format("cannot use the GPU: {}", why_no_gpu()));
+      throw GpuError(vfm::format("cannot use the GPU: {}", why_no_gpu()));
     request.words = Json(request.words->at("open"));
     service_ = found->second(request, device);
     return {};

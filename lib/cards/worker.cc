@@ -55,10 +55,10 @@ void pass_on(const Descriptor& speech, const std::string& name) {
 
 /// How a process ended, for people: "of SIGKILL, as when memory is short".
 std::string end_words(int status) {
-  if (WIFEXITED(status)) return format("with status {}", WEXITSTATUS(status));
+  if (WIFEXITED(status)) return vfm::format("with status {}", WEXITSTATUS(status));
   const char* const name = ::sigabbrev_np(WTERMSIG(status));
   std::string words =
-      name ? std::string("of SIG") + name : format("of signal {}", WTERMSIG(status));
+      name ? std::string("of SIG") + name : vfm::format("of signal {}", WTERMSIG(status));
   if (WTERMSIG(status) == SIGKILL) words += ", as when memory is short";
   return words;
 }
@@ -85,7 +85,7 @@ Worker::Worker(const Card& card, const WorkerPlan& plan)
   OwnProgram program{
       .mode = kServeCard, .channel = theirs.get(), .speech = says.get(), .held = plan.life};
   if (!plan.sees_all) program.variables = {{"CUDA_VISIBLE_DEVICES", gpu ? card.name : ""}};
-  state_->pid = start_own_program(program, format("a worker on {}", card.name));
+  state_->pid = start_own_program(program, vfm::format("a worker on {}", card.name));
   state_->channel = std::move(ours);
   theirs = Descriptor();
   says = Descriptor();
@@ -93,8 +93,8 @@ Worker::Worker(const Card& card, const WorkerPlan& plan)
     state_->speech = std::thread([from = std::move(hears), name = name_] { pass_on(from, name); });
     Parcel first{plan.service,
                  Json{{"device", gpu ? "cuda" : "cpu"},
-                  {"log", static_cast<int>(log_level())},
-                  {"open", plan.open.words}},
+                      {"log", static_cast<int>(log_level())},
+                      {"open", plan.open.words}},
                  plan.open.tensors};
     exchange(first, true);
   } catch (...) {

@@ -94,7 +94,7 @@ KeptClips ClipFiles::begin(bool keep) {
     }
     // Announced: gone unless the next line says that it is whole.
     const bool next_says_whole = &line != &lines.back() && (&line + 1)->contains("end") &&
-                                 (&line + 1)->value("key", "") == line.at("key");
+                                 line.at("key") == (&line + 1)->value("key", "");
     if (!next_says_whole) remove(line);
   }
   if (io::file_exists(index_path())) {

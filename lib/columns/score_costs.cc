@@ -30,7 +30,7 @@ std::string ScoreCosts::words() const {
   const auto tera = [&](const char* name) {
     return told.at("flops").at(name).get<double>() / 1e12;
   };
-  return format(
+  return vfm::format(
       "a caption of the sample costs the captioner {:.3g} TFLOP with the video, which it need not "
       "see again for {} of {}, and {:.3g} without\n",
       tera("with_video"), told.at("written").get<std::int64_t>(),

@@ -207,8 +207,10 @@ std::vector<std::uint32_t> InvertedFile::search(std::span<const float> query,
   parts_->centres.search(1, query.data(), parts_->centres.ntotal, products.data(), order.data());
 
   const Taken taken(options.take);
+  // By its base, which has defaults for what later versions of FAISS add.
+  const faiss::IndexIVF& codes = parts_->codes;
   const std::unique_ptr<faiss::InvertedListScanner> scanner(
-      parts_->codes.get_InvertedListScanner(false, options.take ? &taken : nullptr));
+      codes.get_InvertedListScanner(false, options.take ? &taken : nullptr));
   scanner->set_query(query.data());
   std::vector<float> best(options.most);
   std::vector<Number> rows(options.most), numbers;

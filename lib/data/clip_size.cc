@@ -106,7 +106,7 @@ FrameCount count_frames(std::int64_t read, std::int64_t available, const WindowR
 }
 
 std::string window_key(const std::string& key, std::int64_t window, std::int64_t windows) {
-  return windows == 1 ? key : format("{}-w{:03}", key, window);
+  return windows == 1 ? key : vfm::format("{}-w{:03}", key, window);
 }
 
 std::optional<int> window_of_key(std::string_view key, std::string_view clip) {

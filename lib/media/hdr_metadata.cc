@@ -95,8 +95,8 @@ void set_hdr(AVStream& stream, const HdrMetadata& hdr) {
   if (hdr.has_screen()) {
     auto* screen = not_null(av_mastering_display_metadata_alloc());
     for (std::size_t i = 0; i < 8; ++i)
-      (i < 6 ? screen->display_primaries[i / 2][i % 2] : screen->white_point[i - 6]) = {
-          hdr.screen[i], kPlaces};
+      (i < 6 ? screen->display_primaries[i / 2][i % 2] : screen->white_point[i - 6]) =
+          av_make_q(hdr.screen[i], kPlaces);
     screen->max_luminance = av_make_q(static_cast<int>(hdr.max_luminance), kLuminances);
     screen->min_luminance = av_make_q(static_cast<int>(hdr.min_luminance), kLuminances);
     screen->has_primaries = screen->has_luminance = 1;

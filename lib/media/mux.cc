@@ -21,7 +21,13 @@ struct Cursor {
   std::size_t position = 0;
 };
 
-int write_bytes(void* opaque, std::uint8_t* data, int size) {
+#if LIBAVFORMAT_VERSION_MAJOR >= 61  // FFmpeg 7
+using Written = const std::uint8_t;
+#else
+using Written = std::uint8_t;
+#endif
+
+int write_bytes(void* opaque, Written* data, int size) {
   auto* cursor = static_cast<Cursor*>(opaque);
   const std::size_t end = cursor->position + static_cast<std::size_t>(size);
   if (end > cursor->file->size()) {

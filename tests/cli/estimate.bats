@@ -19,6 +19,7 @@ setup_file() {
 setup() {
   setup_tools
   cp -r "$BATS_FILE_TMPDIR"/. .
+  without_folder clips.jsonl
   export TMPDIR=$PWD/temporary
   mkdir temporary
 }

@@ -52,7 +52,7 @@ through() {
 @test "hostile shards through vfm-caption" { through vfm-caption -j1 --sidecars ..; }
 @test "hostile shards through vfm-embed" { through vfm-embed -j1; }
 @test "hostile shards through vfm-shard" { through vfm-shard -j1 --keep-duplicates; }
-@test "hostile shards through vfm-pack" { through vfm-pack -j1 --size 32 --frames 1; }
+@test "hostile shards through vfm-pack" { through vfm-pack -j1 --size 32 --frames 1 --windows middle; }
 
 @test "what stands behind the end of a tar is told, in every tool, and zeros are nothing" {
   tar -C shards -xf shards/twice.tar
@@ -77,7 +77,7 @@ through() {
 vfm-caption -j1
 vfm-embed -j1
 vfm-shard -j1
-vfm-pack -j1 --size 32 --frames 1
+vfm-pack -j1 --size 32 --frames 1 --windows middle
 END
 }
 

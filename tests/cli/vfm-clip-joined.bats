@@ -45,7 +45,9 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   # The others take what the manifest says.
   echo 'a caption of its own' >v3.txt
   cp -rL fresh mine
-  sed 's/"fresh/"mine/g' fresh.jsonl | vfm-caption | vfm-embed | vfm-shard -o dataset --keep-duplicates >dataset.jsonl
+  sed 's/"fresh/"mine/g' fresh.jsonl >mine.jsonl
+  without_folder mine.jsonl
+  vfm-caption mine.jsonl | vfm-embed | vfm-shard -o dataset --keep-duplicates >dataset.jsonl
   [ "$(records dataset.jsonl | jq -s 'map(.samples) | add')" -eq 11 ]
   find dataset -name '*.tar' -exec tar -xOf {} --wildcards '*.txt' \; | grep -q 'a caption of its own'
 }

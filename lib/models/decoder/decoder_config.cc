@@ -22,16 +22,16 @@ std::int64_t DecoderConfig::hidden() const {
 
 void DecoderConfig::validate() const {
   need_field(vocabulary > 0 && vocabulary <= 1 << 24, "vocabulary", vocabulary, "1 to 16777216");
-  need_field(
-      num_attention_heads > 0 && num_attention_heads <= kMostWidth &&
-          attention_head_dim <= kMostWidth / num_attention_heads,
-      "num_attention_heads", num_attention_heads,
-      format("positive, and times 'attention_head_dim', {}, at most 1048576", attention_head_dim));
+  need_field(num_attention_heads > 0 && num_attention_heads <= kMostWidth &&
+                 attention_head_dim <= kMostWidth / num_attention_heads,
+             "num_attention_heads", num_attention_heads,
+             vfm::format("positive, and times 'attention_head_dim', {}, at most 1048576",
+                         attention_head_dim));
   need_field(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
              attention_head_dim, "even and at least 12, so that it can be split over three axes");
   need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
              "num_key_value_heads", num_key_value_heads,
-             format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
+             vfm::format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
   need_field(stream_width >= 0 && stream_width <= kMostWidth && stream_width % 2 == 0, "width",
              stream_width, "even, and at most 1048576; 0: that of the heads");
   need_field(num_layers > 0 && num_layers <= kMostLayers, "num_layers", num_layers, "1 to 4096");
@@ -46,7 +46,7 @@ void DecoderConfig::validate() const {
   need_field(start_token || read_positions, "read_positions", read_positions,
              "true where 'start_token' is false: tokens are at the codes that they read");
   need_field(yarn_betas[1] > 0 && yarn_betas[0] > yarn_betas[1] && std::isfinite(yarn_betas[0]),
-             "yarn_betas", format("[{}, {}]", yarn_betas[0], yarn_betas[1]),
+             "yarn_betas", vfm::format("[{}, {}]", yarn_betas[0], yarn_betas[1]),
              "two positive numbers, the larger one first");
 }
 

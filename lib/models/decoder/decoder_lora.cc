@@ -18,7 +18,7 @@ std::vector<NetworkMatrix> decoder_matrices(const DecoderConfig& c) {
     all.push_back({name + "o_proj", d, heads});
   };
   for (int i = 0; i < c.num_layers; ++i) {
-    const std::string layer = format("layers.{}.", i);
+    const std::string layer = vfm::format("layers.{}.", i);
     attention(layer + "self_attn.", d);
     if (c.text_embed_dim > 0) attention(layer + "cross_attn.", c.text_embed_dim);
     for (const char* name : {"gate_proj", "up_proj"})

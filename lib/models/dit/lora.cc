@@ -76,7 +76,7 @@ std::vector<NetworkMatrix> network_matrices(const NetworkConfig& c) {
   const std::vector<NetworkMatrix> block = block_matrices(c);
   for (int i = 0; i < c.num_layers; ++i)
     for (const NetworkMatrix& m : block)
-      all.push_back({format("transformer_blocks.{}.{}", i, m.module), m.rows, m.columns});
+      all.push_back({vfm::format("transformer_blocks.{}.{}", i, m.module), m.rows, m.columns});
   return all;
 }
 

@@ -20,22 +20,22 @@ bool within(int value, int most) {
 void NetworkConfig::validate() const {
   need_field(within(in_channels, 1 << 16), "in_channels", in_channels, "1 to 65536");
   need_field(within(out_channels, 1 << 16), "out_channels", out_channels, "1 to 65536");
-  need_field(
-      within(num_attention_heads, kMostWidth) &&
-          attention_head_dim <= kMostWidth / num_attention_heads,
-      "num_attention_heads", num_attention_heads,
-      format("positive, and times 'attention_head_dim', {}, at most 1048576", attention_head_dim));
+  need_field(within(num_attention_heads, kMostWidth) &&
+                 attention_head_dim <= kMostWidth / num_attention_heads,
+             "num_attention_heads", num_attention_heads,
+             vfm::format("positive, and times 'attention_head_dim', {}, at most 1048576",
+                         attention_head_dim));
   if (type == NetworkType::moviegen)
     need_field(attention_head_dim > 0 && width() % 4 == 0, "attention_head_dim", attention_head_dim,
-               format("positive, and times 'num_attention_heads', {}, a multiple of 4",
-                      num_attention_heads));
+               vfm::format("positive, and times 'num_attention_heads', {}, a multiple of 4",
+                           num_attention_heads));
   else
     need_field(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
                attention_head_dim, "even and at least 12, so that it can be split over three axes");
   need_field(within(num_layers, kMostLayers), "num_layers", num_layers, "1 to 4096");
   need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
              "num_key_value_heads", num_key_value_heads,
-             format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
+             vfm::format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
   need_field(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio", mlp_ratio,
              "positive, and at most 64");
   need_field(within(text_embed_dim, kMostWidth), "text_embed_dim", text_embed_dim, "1 to 1048576");
@@ -45,7 +45,7 @@ void NetworkConfig::validate() const {
     need_field(within(patch_size[i], 256), "patch_size", patch_size[i], "1 to 256");
     need_field(max_size[i] >= patch_size[i] && max_size[i] <= kLongestTable, "max_size",
                max_size[i],
-               format("at least the {} of 'patch_size', at most 65536", patch_size[i]));
+               vfm::format("at least the {} of 'patch_size', at most 65536", patch_size[i]));
     need_field(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", rope_scale[i],
                "positive");
   }

@@ -22,8 +22,8 @@ Json published_transformer(const io::TensorSet& set) {
   const std::int64_t head = shapes.size(block + "attn1.norm_q.weight", 0);
   const std::int64_t channels = shapes.size("patch_embed.proj.weight", 1) / patch;
   if (width % head != 0)
-    shapes.refuse(format("a width of {} is not made of heads of {}", width, head));
-  if (channels < 2) shapes.refuse(format("{} channels go in", channels));
+    shapes.refuse(vfm::format("a width of {} is not made of heads of {}", width, head));
+  if (channels < 2) shapes.refuse(vfm::format("{} channels go in", channels));
   Json config = {{"_class_name", type},
                  {"in_channels", channels - 1},  // the padding mask is one more
                  {"out_channels", shapes.size("proj_out.weight", 0) / patch},
@@ -82,7 +82,7 @@ Json published_tokenizer(const io::TensorSet& set) {
   const std::int64_t pixels = shapes.size("encoder" + in, 1);
   const auto patch = std::llround(std::cbrt(static_cast<double>(pixels) / 3));
   if (3 * patch * patch * patch != pixels)
-    shapes.refuse(format("{} channels are not the colours of cubes of pixels", pixels));
+    shapes.refuse(vfm::format("{} channels are not the colours of cubes of pixels", pixels));
   std::int64_t space = patch, time = patch;
   for (int i = 0; i < shapes.count(down, first); ++i) {
     const std::string halving = down + std::to_string(i) + ".downsamplers.0.";
@@ -102,7 +102,7 @@ Json published_tokenizer(const io::TensorSet& set) {
   if (latent == z) return config;
   const std::vector<int> levels = {8, 8, 8, 5, 5, 5};
   if (latent != std::ssize(levels))
-    shapes.refuse(format("of {} channels with codes the levels are not known", latent));
+    shapes.refuse(vfm::format("of {} channels with codes the levels are not known", latent));
   config["_class_name"] = "CausalDiscreteVideoTokenizer";
   config["z_channels"] = z;
   config["levels"] = levels;

@@ -158,7 +158,7 @@ Json published_decoder_config(const io::TensorSet& set, const Json& settings) {
   const std::int64_t width = shapes.size(kOurTable, 1), vocabulary = shapes.size(kOurHead, 0);
   const std::int64_t hidden = shapes.size(first + "mlp.gate_proj.weight", 0);
   if (queries % head != 0 || keys % head != 0)
-    shapes.refuse(format("heads of {} in {} queries and {} keys", head, queries, keys));
+    shapes.refuse(vfm::format("heads of {} in {} queries and {} keys", head, queries, keys));
   Json config;
   config["_class_name"] = kDecoderClass;
   config["vocabulary"] = vocabulary;

@@ -63,7 +63,7 @@ QwenText::QwenText(const QwenTextConfig& config, const QwenMatrices& weights)
         "a head of {} numbers is too wide for the GPU; its kernels take {}: use --device cpu",
         config_.head_dim(), ops::kNewestHead);
   for (int i = 0; i < config_.layers; ++i) {
-    const std::string name = format("layers.{}.", i);
+    const std::string name = vfm::format("layers.{}.", i);
     const std::string attention = name + "self_attn.";
     layers_.push_back({weights.vector(name + "input_layernorm.weight"),
                        weights.vector(name + "post_attention_layernorm.weight"),

@@ -82,7 +82,7 @@ QwenVision::QwenVision(const QwenVisionConfig& config, const QwenMatrices& weigh
       merger1_(weights.linear("visual.merger.mlp.0")),
       merger2_(weights.linear("visual.merger.mlp.2")) {
   for (int i = 0; i < config_.depth; ++i) {
-    const std::string name = format("visual.blocks.{}.", i);
+    const std::string name = vfm::format("visual.blocks.{}.", i);
     blocks_.push_back({weights.vector(name + "norm1.weight"), weights.vector(name + "norm2.weight"),
                        weights.linear(name + "attn.qkv"), weights.linear(name + "attn.proj"),
                        QwenFeedForward::from(weights, name + "mlp."),

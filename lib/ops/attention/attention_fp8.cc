@@ -86,7 +86,7 @@ Tensor run_fp8(const Fp8Call& call, const AttentionPack& pack) {
 
 std::string why_no_fp8_attention(int head_dim) {
   if (head_dim == 64 || head_dim == 128) return "";
-  return format("attention in FP8 takes heads of 64 or 128, not {}", head_dim);
+  return vfm::format("attention in FP8 takes heads of 64 or 128, not {}", head_dim);
 }
 
 bool fp8_attention_pays(Device device) {

@@ -52,8 +52,8 @@ Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual, boo
   Work work{0, elements * static_cast<double>(dtype_size(dtype))};
   if (c.kernel_height * c.kernel_width > 1 && layout_device(device) == Device::cpu) {
     work.kept = conv2d_kept(c);
-    work.kernel = format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
-                         c.kernel_height * 10 + c.stride_y, residual);
+    work.kernel = vfm::format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
+                              c.kernel_height * 10 + c.stride_y, residual);
   }
   work.cudnn = !weights && by_cudnn(c, dtype);
   return Touching(device, work).kind(WorkKind::convolutions, dtype).products(pixels, out, depth);

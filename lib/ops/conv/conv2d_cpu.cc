@@ -39,20 +39,22 @@ class Convolution {
       attributes.set_post_ops(post);
     }
     const auto direct = dnnl::algorithm::convolution_direct;
-    return {bias ? Forward::desc(kind, direct, x_, w_any_, bias_, y_, strides_, before_, after_)
-                 : Forward::desc(kind, direct, x_, w_any_, y_, strides_, before_, after_),
-            attributes, cpu_engine()};
+    if (!bias)
+      return described<Forward>(attributes, kind, direct, x_, w_any_, y_, strides_, before_,
+                                after_);
+    return described<Forward>(attributes, kind, direct, x_, w_any_, bias_, y_, strides_, before_,
+                              after_);
   }
   Backward::primitive_desc backward_data() const {
-    return {Backward::desc(dnnl::algorithm::convolution_direct, x_, w_any_, y_, strides_, before_,
-                           after_),
-            cpu_engine(), forward(false, false, dnnl::prop_kind::forward_training)};
+    return described_gradient<Backward>(forward(false, false, dnnl::prop_kind::forward_training),
+                                        dnnl::algorithm::convolution_direct, x_, w_any_, y_,
+                                        strides_, before_, after_);
   }
   Weights::primitive_desc backward_weights() const {
     const memory::desc dw(w_shape_, memory::data_type::f32, memory::format_tag::any);
-    const auto direct = dnnl::algorithm::convolution_direct;
-    return {Weights::desc(direct, x_, dw, bias_, y_, strides_, before_, after_), cpu_engine(),
-            forward(true, false, dnnl::prop_kind::forward_training)};
+    return described_gradient<Weights>(forward(true, false, dnnl::prop_kind::forward_training),
+                                       dnnl::algorithm::convolution_direct, x_, dw, bias_, y_,
+                                       strides_, before_, after_);
   }
 
   memory::desc plain_weights(memory::data_type type) const {

@@ -12,4 +12,27 @@ inline dnnl::engine& cpu_engine() {
   return *engine;
 }
 
+/// What oneDNN takes to describe a primitive's work, by version 3 and by version 2, where a desc
+/// lies between. Throws dnnl::error.
+template <class Primitive, class... Parts>
+typename Primitive::primitive_desc described(const dnnl::primitive_attr& attributes,
+                                             const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu_engine(), parts..., attributes};
+#else
+  return {typename Primitive::desc(parts...), attributes, cpu_engine()};
+#endif
+}
+
+/// The same of a gradient, whose layouts follow those of its forward pass.
+template <class Primitive, class Forward, class... Parts>
+typename Primitive::primitive_desc described_gradient(const Forward& forward,
+                                                      const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu_engine(), parts..., forward};
+#else
+  return {typename Primitive::desc(parts...), cpu_engine(), forward};
+#endif
+}
+
 }  // namespace vfm::ops

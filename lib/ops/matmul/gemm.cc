@@ -45,7 +45,7 @@ Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, 
       .gpu_scratch([&] {
         // What is added to must stay while algorithms are timed.
         const bool timed =
-            add && !deterministic() && first_on_meta(format("product {} {} {}", m, n, k));
+            add && !deterministic() && first_on_meta(vfm::format("product {} {} {}", m, n, k));
         return timed ? bytes(m, c_stride, c_dtype) : 0;
       });
 }

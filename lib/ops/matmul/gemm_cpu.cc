@@ -45,7 +45,7 @@ std::optional<Product> compile(std::int64_t m, std::int64_t n, std::int64_t k, c
   const auto b_desc = describe(k, n, b.dtype, b.stride, b.transposed);
   const auto c_desc = describe(m, n, c_dtype, c_stride, false);
   try {
-    const dnnl::matmul::primitive_desc desc({a_desc, b_desc, c_desc}, attributes, cpu_engine());
+    const auto desc = described<dnnl::matmul>(attributes, a_desc, b_desc, c_desc);
     Product product;
     product.primitive = dnnl::matmul(desc);
     product.a = dnnl::memory(a_desc, cpu_engine(), nullptr);

@@ -11,8 +11,8 @@ namespace vfm::ops {
 std::string why_no_fp8_product(const Shape& weight) {
   for (const std::int64_t size : weight)
     if (size % kFp8Multiple != 0)
-      return format("a product in FP8 needs sizes that are multiples of {}, not {}", kFp8Multiple,
-                    to_string(weight));
+      return vfm::format("a product in FP8 needs sizes that are multiples of {}, not {}",
+                         kFp8Multiple, to_string(weight));
   return "";
 }
 

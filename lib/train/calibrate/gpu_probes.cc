@@ -185,12 +185,12 @@ std::vector<GpuProbe> gpu_probes(int part) {
   };
   constexpr std::int64_t kMega = 1 << 20;
   for (const int kernels : {1, 4, 16})
-    add(format("element-wise, {} kernels", kernels), &Gpu::bandwidth,
+    add(vfm::format("element-wise, {} kernels", kernels), &Gpu::bandwidth,
         [=](Device d) { return element_wise(256 * kMega / part, kernels, d); });
   const std::int64_t tokens = 8192 / part;
   for (const int of_model : {2048, 4096, 5120}) {
     const std::int64_t width = of_model / part;
-    add(format("products, width {}", width), &Gpu::products,
+    add(vfm::format("products, width {}", width), &Gpu::products,
         [=](Device d) { return layer_products(tokens, width, DType::bf16, d); });
   }
   add("products in f32", &Gpu::peak_f32,
@@ -198,7 +198,7 @@ std::vector<GpuProbe> gpu_probes(int part) {
   add("products in FP8", &Gpu::products_fp8,
       [=](Device d) { return fp8_product(tokens, 4096 / part, d); });
   for (const std::int64_t sample : {tokens, 2 * tokens}) {
-    const std::string of = format(" of {} tokens", sample);
+    const std::string of = vfm::format(" of {} tokens", sample);
     for (const bool back : {false, true})
       for (const bool own : {false, true}) {
         double Gpu::*const rate = own ? (back ? &Gpu::own_backward : &Gpu::own_forward)
@@ -211,7 +211,7 @@ std::vector<GpuProbe> gpu_probes(int part) {
   }
   for (const bool back : {false, true})
     for (const std::int64_t channels : {128, 256})
-      add(format("convolution of {} channels{}", channels, back ? ", and back" : ""),
+      add(vfm::format("convolution of {} channels{}", channels, back ? ", and back" : ""),
           back ? &Gpu::own_convolutions : &Gpu::convolutions,
           [=](Device d) { return convolution(128 / part, channels, back, d); });
   add("copies to the host and back", &Gpu::host_link,
