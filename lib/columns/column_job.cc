@@ -233,10 +233,12 @@ bool unanswered(const io::Fault& fault) {
 std::vector<std::string> tars_without(const io::Record& record,
                                       std::initializer_list<std::string_view> columns) {
   std::vector<std::string> tars;
-  for (const auto& [name, path] : record.json->at("columns").items())
+  for (const auto& [name, path] : record.json->at("columns").items()) {
+    auto tar = path.get<std::string>();
     if (std::find(columns.begin(), columns.end(), name) == columns.end() &&
-        std::find(tars.begin(), tars.end(), path) == tars.end())
-      tars.push_back(path.get<std::string>());
+        std::find(tars.begin(), tars.end(), tar) == tars.end())
+      tars.push_back(std::move(tar));
+  }
   if (tars.empty()) tars.push_back(record.path());
   return tars;
 }

@@ -108,7 +108,7 @@ bool ClipOutput::is_there(Json& record, const std::string& name) const {
   try {
     const Json known = parse_json(io::read_file(side), side);
     const auto address = get_string(known, "address"), hash = get_string(known, "xxh3");
-    if (!address || *address != record["address"] || !hash || io::hash_file(mp4) != *hash)
+    if (!address || record["address"] != *address || !hash || io::hash_file(mp4) != *hash)
       return false;
     record["bytes"] = need_integer(known, "bytes", side);
     record["xxh3"] = *hash;

@@ -148,7 +148,7 @@ TEST_CASE("headers of images that ffmpeg made") {
 TEST_CASE("headers of images written by hand, after the standards") {
   const auto mode = [](const std::string& bytes) {
     const auto header = read_image_header(bytes);
-    return header ? format("{}x{} {}", header->width, header->height, header->mode) : "none";
+    return header ? vfm::format("{}x{} {}", header->width, header->height, header->mode) : "none";
   };
   const auto png = [](char depth, char colour) {
     return std::string("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\1\2\0\0\0\3", 24) + depth + colour;
