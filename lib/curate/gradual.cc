@@ -309,6 +309,13 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std:
   return c;
 }
 
+/// Whether windows that end later read best_ no better.
+bool GradualDetector::best_is_over(std::int64_t b) const {
+  return best_ && b > best_->b + 8 + (best_->b - best_->a) / 8;
+}
+
+/// The first part of a long transition, or of a wipe, looks like a transition of its own: such a
+/// one waits for something better that begins where it does.
 void GradualDetector::search_dissolves(std::int64_t now) {
   const std::int64_t b = now - kAfter;
   for (const int length : kLengths) {
@@ -320,15 +327,17 @@ void GradualDetector::search_dissolves(std::int64_t now) {
     if (!c) c = judge_statistics(a, b);
     if (!c) c = judge_transition(a, b);
     if (!c) continue;
-    const bool behind = best_ && c->a >= best_->b;
+    // Two transitions with a plain ground between them are not one through that ground.
+    const bool other =
+        best_is_over(b) && !best_->closes && (c->through || c->a > best_->a + kAfter);
+    if (other && c->change.transition && c->a < best_->b) continue;
+    const bool behind = best_ && (other || c->a >= best_->b);
     if (best_ && !behind && c->quality <= best_->quality) continue;
     if (leaps(a, b) || (!c->no_camera && camera_passes(a, b))) continue;
     if (behind) keep_best();
     best_ = c;
   }
-  if (best_ && b > best_->b + 8 + (best_->b - best_->a) / 8 &&
-      (!best_->closes || b >= best_->a + kLongest))
-    keep_best();
+  if (best_is_over(b) && (!best_->change.transition || b >= best_->a + kLongest)) keep_best();
 }
 
 void GradualDetector::keep_best() {

@@ -64,12 +64,14 @@ class GradualDetector {
   };
   struct PartsFit {
     float misfit = 0, step = 0, mixed = 0;
+    float at_once = 0;  // 1: all parts have gone equally far, 0: each shows one of the pictures
   };
   struct Candidate {
     std::int64_t a = 0, b = 0;
     float quality = 0;
     GradualChange change;
     bool no_camera = false;  // though one shift may explain it
+    bool through = false;    // one colour, from which another picture opens
     bool closes = false;     // to black: what opens from it may belong to it
   };
   static constexpr int kRing = 128;      // power of two above kGradualLag
@@ -110,6 +112,7 @@ class GradualDetector {
   bool leaps(std::int64_t a, std::int64_t b) const;
   float between(std::int64_t a, std::int64_t middle, std::int64_t b, float alpha) const;
   bool ends_hold(std::int64_t a, std::int64_t b) const;
+  bool best_is_over(std::int64_t b) const;
   void search_dissolves(std::int64_t now);
   void keep_best();
   void follow_uniform_runs(std::int64_t now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "curate/gradual.h"
 #include "curate/moved_picture.h"
@@ -21,17 +22,27 @@ struct Pace {
   float start = 0, slope = 0;
   float bend = 0;  ///< the most that a share is off it
 };
-Pace pace_of(const std::array<float, kSixths>& frames, const std::array<float, kSixths>& shares) {
-  constexpr float kCount = kSixths - 1;
+Pace pace_of(std::span<const float> frames, std::span<const float> shares) {
+  const auto count = static_cast<float>(frames.size());
   float sx = 0, sy = 0, sxx = 0, sxy = 0;
-  for (int i = 1; i < kSixths; ++i)
+  for (std::size_t i = 0; i < frames.size(); ++i)
     sx += frames[i], sy += shares[i], sxx += frames[i] * frames[i], sxy += frames[i] * shares[i];
   Pace pace;
-  pace.slope = (kCount * sxy - sx * sy) / (kCount * sxx - sx * sx);
-  pace.start = (sy - pace.slope * sx) / kCount;
-  for (int i = 1; i < kSixths; ++i)
+  pace.slope = (count * sxy - sx * sy) / (count * sxx - sx * sx);
+  pace.start = (sy - pace.slope * sx) / count;
+  for (std::size_t i = 0; i < frames.size(); ++i)
     pace.bend = std::max(pace.bend, std::abs(pace.start + pace.slope * frames[i] - shares[i]));
   return pace;
+}
+
+/// The same without what rests: at an end of the window hardly anything may have begun yet, or be
+/// left, and there the nearest share is not 0 or 1 but that of a line or two.
+Pace pace_underway(std::span<const float> frames, std::span<const float> shares) {
+  constexpr float kRest = 2.5f / kChromaSide;
+  std::size_t first = 0, count = frames.size();
+  if (shares.front() < kRest) ++first, --count;
+  if (shares.back() > 1 - kRest) --count;
+  return pace_of(frames.subspan(first, count), shares.subspan(first, count));
 }
 
 /// Whether it is a transition and no camera. One that swings by a whole picture is told by what
@@ -113,12 +124,15 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_lines(std::int6
     shares[i] = seen[i][move].share;
     if (seen[i][move].way != way || shares[i] <= shares[i - 1]) return std::nullopt;
   }
-  const Pace pace = pace_of(frames, shares);
-  const int near = pace.bend < kExact ? 2 : 6;
+  const auto seen_frames = std::span<const float>(frames).subspan(1);
+  const auto seen_shares = std::span<const float>(shares).subspan(1);
+  const float bend = pace_of(seen_frames, seen_shares).bend;
+  const int near = bend < kExact ? 2 : 6;
   const float seam = move == kPush ? seam_of(first, last, way, near) : 1;
   const float misfit = misfits[move];
-  if (!fits(move, strictness_ * misfit, strictness_ * misfits[kPush], pace.bend, seam))
+  if (!fits(move, strictness_ * misfit, strictness_ * misfits[kPush], bend, seam))
     return std::nullopt;
+  const Pace pace = pace_underway(seen_frames, seen_shares);
   Candidate c{a + std::lround(-pace.start / pace.slope),
               a + std::lround((1 - pace.start) / pace.slope),
               0,
@@ -126,7 +140,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_lines(std::int6
   c.quality = quality_of(misfit, c.b - c.a);
   if (c.a < std::max<std::int64_t>(0, a - 2 * kAfter) || c.b > frames_ - 1) return std::nullopt;
   c.change.middle = (c.a + c.b + 1) / 2;
-  c.no_camera = move == kPush && pace.bend < kExact;
+  c.no_camera = move == kPush && bend < kExact;
   return c;
 }
 

@@ -61,19 +61,24 @@ std::optional<GradualDetector::PartsFit> GradualDetector::fit_parts(std::int64_t
     fit.misfit += seen[i].misfit / (kSamples - 1);
     if (seen[i].misfit > kAnyMisfit || strictness_ * fit.misfit > kMisfit) return std::nullopt;
   }
-  float before = 0, mixed = 0, all = 0, back = 0;
+  float before = 0, mixed = 0, all = 0, back = 0, between = 0, most_between = 0;
   for (int i = 1; i < kSamples; ++i) {
     const PartsBetween& now = seen[i];
     fit.step = std::max(fit.step, now.progress - before);
     before = now.progress;
     if (i > 1) back += parts_going_back(seen[i - 1], now);
+    float whole = 0;
     for (int k = 0; k < kParts; ++k) {
-      all += now.weight[k];
+      whole += now.weight[k];
+      between += now.weight[k] * now.share[k] * (1 - now.share[k]);
       if (now.share[k] > kPure && now.share[k] < 1 - kPure) mixed += now.weight[k];
     }
+    all += whole;
+    most_between += whole * now.progress * (1 - now.progress);
   }
   fit.step = std::max(fit.step, 1 - before);
   fit.mixed = mixed / std::max(all, 1.f);
+  fit.at_once = between / std::max(most_between, 1.f);
   fit.misfit += 0.5f * back;
   return strictness_ * fit.misfit <= kMisfit ? std::optional(fit) : std::nullopt;
 }
@@ -112,19 +117,23 @@ bool GradualDetector::ends_rest(std::int64_t a, std::int64_t b) const {
 
 /// Parts of the picture turn from the one to the other at their own times: most show one of them
 /// at any time, as where an edge of whatever form passes, or a soft one. In a scene that moves or
-/// turns they are mixed for longer.
+/// turns they are mixed for longer. A fade or dissolve has all of them turn at once, also where it
+/// takes but some frames of the window, and so parts are mixed in few.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_parts(std::int64_t a,
                                                                        std::int64_t b) const {
   constexpr float kChanged = 0.6f;  // of the cells: a title changes fewer
-  constexpr float kSoftMixed = 0.48f, kSoftStep = 0.45f, kSoftRelated = 0.3f;
+  constexpr float kSoftMixed = 0.55f, kSoftStep = 0.45f, kSoftRelated = 0.3f;
   constexpr float kHardMixed = 0.3f, kHardStep = 0.36f, kClear = 0.2f, kSure = 0.02f;
   constexpr float kMisfit = 0.035f, kUnrest = 1.5f;
+  constexpr float kAtOnce = 0.9f;  // of made fades and dissolves 0.93 or more
   std::optional<PartsFit> fit = fit_parts(a, b);
-  if (!fit || fit->mixed > kSoftMixed || fit->step > kSoftStep) return std::nullopt;
+  if (!fit || fit->mixed > kSoftMixed || fit->step > kSoftStep || fit->at_once > kAtOnce)
+    return std::nullopt;
   const auto [from, to] = trimmed(a, b);
   if (to - from < kShortest) return std::nullopt;
   fit = fit_parts(from, to);
-  if (!fit || wipe_frame(at(from).coarse, at(to).coarse, at(to).coarse).changed < kChanged)
+  if (!fit || fit->at_once > kAtOnce ||
+      wipe_frame(at(from).coarse, at(to).coarse, at(to).coarse).changed < kChanged)
     return std::nullopt;
   const float restless = unrest(from, to);
   const bool close = strictness_ * fit->misfit <= kMisfit;
@@ -164,6 +173,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_crop(std::int64
   if (!opening || !ends_hold(from, to)) return std::nullopt;
   Candidate c{from, to, quality_of(0, to - from), {}};
   c.change.middle = opens;
+  c.through = true;
   return c;
 }
 

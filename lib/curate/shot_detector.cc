@@ -309,12 +309,16 @@ void ShotDetector::merge(std::int64_t until) {
     const auto encloses = [&g](const GradualChange& other) {
       return g.transition && other.uniform && other.end >= g.end && other.begin <= g.begin;
     };
+    // The first part of a wipe looks like a transition of its own, of which a half is in the wipe.
+    const auto goes_on = [&g](const GradualChange& other) {
+      return g.transition && other.end - g.end < g.begin - other.end;
+    };
     if (!g.uniform &&
         std::any_of(changes_.begin(), changes_.end(), [&](const GradualChange& other) {
           return (other.uniform && !encloses(other) && other.end <= g.begin) ||
-                 (other.begin <= g.begin && other.score > g.score);
+                 ((other.begin <= g.begin || goes_on(other)) && other.score > g.score);
         }))
-      continue;  // a dim reading of the fade that follows, or of a shorter change within
+      continue;  // a dim reading of the fade that follows, or of a better change
     // What came between two runs of one ground, in one shot, interrupted it.
     if (g.resumes >= last_begin_) continue;
     const auto inside = [&](const ShotChange& c) {
