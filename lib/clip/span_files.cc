@@ -14,6 +14,7 @@
 #include "clip/spans.h"
 #include "io/file.h"
 #include "io/line_reader.h"
+#include "io/places.h"
 #include "io/streams.h"
 
 namespace vfm::clip {
@@ -73,7 +74,7 @@ class SpanFile {
   SpanTime csv_time(const std::vector<std::string>& cells, bool begin) const;
   void edl_line(const std::string& line);
   void end_event();
-  void add(const std::string& source, GivenSpan&& span);
+  void add(std::string source, GivenSpan&& span);
 
   std::string path_;
   io::LineReader lines_;
@@ -90,7 +91,9 @@ class SpanFile {
   io::InputStreams streams_;
 };
 
-void SpanFile::add(const std::string& source, GivenSpan&& span) {
+void SpanFile::add(std::string source, GivenSpan&& span) {
+  if (const std::string folder = streams_.folder(); !folder.empty() && !source.empty())
+    source = io::named_from(folder, source);
   if (const std::string wrong = no_order(span.begin, span.end); !wrong.empty()) fail("{}", wrong);
   span.where = lines_.where();
   spans_.add(source.empty() ? video_of(path_) : source, source.empty(), std::move(span));

@@ -44,10 +44,11 @@ class ClipService final : public cards::Service {
     use_threads();
     if (request.name == "report") return report(request);
     const Json& words = request.words;
-    PromptLine line =
-        read_prompt(std::string(cards::text_of(request.tensors.at(0))),
-                    get_bool(words, "as_is").value_or(false),
-                    std::string(cards::text_of(request.tensors.at(1))), job_.defaults);
+    PromptLine line = read_prompt({.where = std::string(cards::text_of(request.tensors.at(1))),
+                                   .text = std::string(cards::text_of(request.tensors.at(0))),
+                                   .as_is = get_bool(words, "as_is").value_or(false),
+                                   .folder = std::string(cards::text_of(request.tensors.at(2)))},
+                                  job_.defaults);
     if (!line.error.empty()) fail_as(Cause::line, "{}", line.error);
     line.prompt.seed += words.at("seeds").get<std::uint64_t>();
     if (const auto known = get_number(words, "output_error")) maker_->use_known(*known);
@@ -142,7 +143,8 @@ class Dealer {
     const PromptLine& line = prompt.line;
     cards::Parcel request{what,
                           Json{{"as_is", line.as_is}, {"seeds", prompt.seeds}},
-                          {cards::bytes_tensor(line.text), cards::bytes_tensor(line.where)}};
+                          {cards::bytes_tensor(line.text), cards::bytes_tensor(line.where),
+                           cards::bytes_tensor(line.folder)}};
     if (output_error_) request.words["output_error"] = *output_error_;
     return models_.ask(number_, std::move(request));
   }

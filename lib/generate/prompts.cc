@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/places.h"
 #include "text/unicode.h"
 
 namespace vfm::generate {
@@ -89,20 +90,22 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   json.erase("sampler");
 }
 
-void take_file(Json& json, const std::string& name, GivenFile& file) {
-  take(json, name.c_str(), get_string(json, name.c_str()), file.path);
+void take_file(Json& json, const std::string& name, const std::string& folder, GivenFile& file) {
+  auto path = get_string(json, name.c_str());
+  if (path && !path->empty() && !folder.empty()) path = io::named_from(folder, *path);
+  take(json, name.c_str(), path, file.path);
   const std::string hash = name + "_xxh3";
   take(json, hash.c_str(), get_string(json, hash.c_str()), file.xxh3);
 }
 
 // What a record says of the files that the clip was made from, and of the model that made it.
-void take_origin(Json& json, Prompt& prompt, std::string_view where) {
+void take_origin(Json& json, Prompt& prompt, std::string_view where, const std::string& folder) {
   GivenFiles& files = prompt.files;
-  take_file(json, "condition", files.condition);
+  take_file(json, "condition", folder, files.condition);
   take(json, "condition_frames", get_int(json, "condition_frames", where), files.condition_frames);
-  take_file(json, "noise", files.noise);
-  take_file(json, "embedding", files.embedding);
-  take_file(json, "negative_embedding", files.negative_embedding);
+  take_file(json, "noise", folder, files.noise);
+  take_file(json, "embedding", folder, files.embedding);
+  take_file(json, "negative_embedding", folder, files.negative_embedding);
   MadeBy& by = prompt.made_by;
   take(json, "weights", get_string(json, "weights"), by.weights);
   take(json, "model_hash", get_string(json, "model_hash"), by.model_hash);
@@ -185,7 +188,8 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps) {
   return request;
 }
 
-Prompt parse_prompt(std::string_view bytes, const Prompt& defaults, std::string_view where) {
+Prompt parse_prompt(std::string_view bytes, const Prompt& defaults, std::string_view where,
+                    const std::string& folder) {
   Prompt prompt = defaults;
   // What is written into the record is what the noise is made from.
   const std::string line = text::valid_utf8(bytes);
@@ -220,7 +224,7 @@ Prompt parse_prompt(std::string_view bytes, const Prompt& defaults, std::string_
   const auto quality = get_int(json, "quality", where);
   if (quality && *quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, *quality);
   take(json, "quality", quality, prompt.quality);
-  take_origin(json, prompt, where);
+  take_origin(json, prompt, where, folder);
   if (of_condition && prompt.files.condition.path.empty())
     fail("{} has '{}', which is for a 'condition', and has none", where, of_condition);
   if (!prompt.name.empty()) check_clip_name(prompt.name);
@@ -283,24 +287,33 @@ PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults)
       defaults_(std::move(defaults)),
       lines_(std::move(arguments)) {}
 
-PromptLine read_prompt(std::string text, bool as_is, std::string where, const Prompt& defaults) {
-  PromptLine out{defaults, std::move(where), "", std::move(text), as_is};
+PromptLine read_prompt(PromptLine line, const Prompt& defaults) {
+  line.prompt = defaults;
   try {
-    if (as_is)
-      out.prompt.text = text::valid_utf8(out.text);
+    if (line.as_is)
+      line.prompt.text = text::valid_utf8(line.text);
     else
-      out.prompt = parse_prompt(out.text, defaults, out.where);
+      line.prompt = parse_prompt(line.text, defaults, line.where, line.folder);
   } catch (const Error& error) {
-    out.error = error.what();
+    line.error = error.what();
   }
-  return out;
+  return line;
 }
 
 std::optional<PromptLine> PromptReader::next() {
   const auto line = lines_.next();
   if (!line) return std::nullopt;
-  if (!line->error.empty()) return PromptLine{defaults_, line->where, line->error, "", false};
-  return read_prompt(line->text, line->as_is, line->where, defaults_);
+  PromptLine out{
+      .where = line->where, .error = line->error, .text = line->text, .as_is = line->as_is};
+  if (!out.error.empty()) return out;
+  try {
+    if (!out.as_is) out.folder = lines_.streams().folder();
+  } catch (const Error& error) {
+    out.error = error.what();
+    return out;
+  }
+  if (out.folder == io::working_folder()) out.folder.clear();
+  return read_prompt(std::move(out), defaults_);
 }
 
 }  // namespace vfm::generate

@@ -63,8 +63,10 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 /// condition_frames, augment_sigma, noise, embedding, negative_embedding, encoder, quality,
 /// weights, model_hash, fp8, quantize, parallel, compute, lora. So a record of the manifest, given
 /// back, asks for the same clip. Without a prompt it is empty if there is an embedding. Other keys
-/// are kept in `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
-Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where);
+/// are kept in `extra`. The files that it names are named from `folder`; "": from the working
+/// directory. Throws Error naming the key. Malformed UTF-8 becomes U+FFFD.
+Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where,
+                    const std::string& folder = {});
 
 /// A negative prompt as the command line gives it: "@FILE" is what stands in FILE (UTF-8, without
 /// white space at its ends), anything else the text itself. Throws Error{usage} for a file that
@@ -85,9 +87,10 @@ struct PromptLine {
   std::string error;   ///< empty: there is one
   std::string text;    ///< as it stands there
   bool as_is = false;  ///< an argument: no JSON, whatever it looks like
+  std::string folder;  ///< from which it names files; empty: the working directory
 };
-/// What stands there, as PromptReader reads it.
-PromptLine read_prompt(std::string text, bool as_is, std::string where, const Prompt& defaults);
+/// What stands there, as PromptReader reads it: `line` has text, where, as_is and folder.
+PromptLine read_prompt(PromptLine line, const Prompt& defaults);
 
 /// The prompts of the command line (io/input_lines.h): each argument is one, or stands for lines on
 /// standard input. Thread-safety: one thread at a time.

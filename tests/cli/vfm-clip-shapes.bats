@@ -105,6 +105,12 @@ END
     [ "$(facts "out-$format" key)" = "$(facts out-json key)" ]
     [ "$(facts "out-$format" begin | wc -w)" -eq 9 ]
   done
+  # The list says in which folder its names are; nothing else of that name is taken.
+  mkdir elsewhere
+  cp list.json elsewhere/list.jsonl
+  run --separate-stderr bash -c 'cd elsewhere && vfm-clip ../shots.mp4 ../vfr.mkv ../late.ts -o ../out-there --spans list.jsonl'
+  [ "$status" -eq 0 ]
+  [ "$(facts out-there key)" = "$(facts out-json key)" ]
   # One video, no column for it, a line of timecodes first, milliseconds: frame 18 begins at 1.5015.
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24000/1001:duration=3 -c:v libx264 -preset ultrafast film.mp4
   printf 'Timecode List:,00:00:01.502\nScene Number,Start Frame,Start Timecode,Start Time (seconds),End Frame,End Timecode,End Time (seconds),Length (frames),Length (timecode),Length (seconds)\n1,1,00:00:00.000,0.000,36,00:00:01.502,1.502,36,00:00:01.502,1.502\n2,37,00:00:01.502,1.502,72,00:00:03.003,3.003,36,00:00:01.502,1.502\n' >film-Scenes.csv

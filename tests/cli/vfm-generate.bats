@@ -488,6 +488,11 @@ PY
   jq -e '.noise == "noise.npy" and (.noise_xxh3 | length == 32)' <(records manifest)
   vfm-generate --model "$model" -o again <manifest >again.jsonl
   cmp out/*.mp4 again/*.mp4
+  # The record, read in another folder, means the file of its own.
+  mkdir elsewhere
+  printf x >elsewhere/noise.npy
+  (cd elsewhere && vfm-generate "${fast[@]}" -o out <../manifest >again)
+  cmp "$(jq -r .path <(records manifest))" "elsewhere/$(jq -r .path <(records elsewhere/again))"
   vfm-generate "${fast[@]}" --noise noise.npy --seed 9 -o seed 'a red circle' >/dev/null
   cmp out/*.mp4 seed/*.mp4
   run vfm-generate "${fast[@]}" --noise noise.npy --frames 1 -o third 'a red circle'
