@@ -48,6 +48,7 @@ class GradualDetector {
 
  private:
   static constexpr int kCells = 256 + 64 + 64;
+  static constexpr float kPlain = 36.f * kCells;  // energy of a picture with little to see
   struct Relief {  // what is to be seen within an area; all else is zero, as the mean is
     alignas(32) std::array<float, kCells> cells;  // without the planes' means
     float energy = 0;                             // sum of squares

@@ -79,7 +79,11 @@ MotionVector GradualDetector::passes(std::int64_t a, std::int64_t b) const {
 std::optional<GradualDetector::Candidate> GradualDetector::judge_moved(std::int64_t a,
                                                                        std::int64_t b) const {
   const MotionVector way = passes(a, b);
-  if (way.x != 0 || way.y != 0) return judge_lines(a, b, std::abs(way.y) > std::abs(way.x), false);
+  if (way.x != 0 || way.y != 0) {
+    // To or from a plain sky a camera does just that.
+    if (std::min(at(a).energy, at(b).energy) < kPlain) return std::nullopt;
+    return judge_lines(a, b, std::abs(way.y) > std::abs(way.x), false);
+  }
   // What is squeezed goes to the middle from both sides, and nowhere on the whole.
   constexpr float kLeast = 0.005f, kMost = 0.2f, kHalf = 0.25f;
   const PartsBetween half = parts_between(at(a).coarse, at((a + b) / 2).coarse, at(b).coarse);
@@ -126,13 +130,14 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_lines(std::int6
   }
   const auto seen_frames = std::span<const float>(frames).subspan(1);
   const auto seen_shares = std::span<const float>(shares).subspan(1);
-  const float bend = pace_of(seen_frames, seen_shares).bend;
+  Pace pace = pace_of(seen_frames, seen_shares);
+  const float bend = pace.bend;
   const int near = bend < kExact ? 2 : 6;
   const float seam = move == kPush ? seam_of(first, last, way, near) : 1;
   const float misfit = misfits[move];
   if (!fits(move, strictness_ * misfit, strictness_ * misfits[kPush], bend, seam))
     return std::nullopt;
-  const Pace pace = pace_underway(seen_frames, seen_shares);
+  if (bend >= kExact) pace = pace_underway(seen_frames, seen_shares);
   Candidate c{a + std::lround(-pace.start / pace.slope),
               a + std::lround((1 - pace.start) / pace.slope),
               0,

@@ -108,7 +108,7 @@ float GradualDetector::unrest(std::int64_t a, std::int64_t b) const {
 
 /// Whether what is around [a, b] shows the pictures at its ends; a plain one by how little changes.
 bool GradualDetector::ends_rest(std::int64_t a, std::int64_t b) const {
-  constexpr float kPlain = 36.f * kCells, kLittle = 0.25f;
+  constexpr float kLittle = 0.25f;
   if (std::min(at(a).energy, at(b).energy) >= kPlain) return ends_hold(a, b);
   const float most = kLittle * change(at(a), at(b));
   return change(at(a - kAfter), at(a)) <= most &&

@@ -162,6 +162,25 @@ TEST_CASE("a camera that swings by a whole picture and rests is no transition") 
   }
 }
 
+TEST_CASE("a camera that tilts from a scene to a plain sky, or back, is no transition") {
+  const Texture view(4, 9);
+  for (const int length : {24, 48}) {
+    for (const bool down : {false, true}) {
+      Video video;
+      for (int i = 0; i < 130; ++i) {
+        const double share = std::clamp((i - 40) / double(length), 0.0, 1.0);
+        const double eased = (1 - std::cos(std::numbers::pi * share)) / 2;
+        const double top = kHeight * 1.2 * (down ? eased - 1 : -eased);
+        video.push_back(drawn([&](int x, int y) {
+          return y + top < 0 ? Yuv{170, 150, 110} : view.at(x, y + top);
+        }));
+      }
+      INFO(length << ", down " << down);
+      CHECK(text_of(detect(video)) == "");
+    }
+  }
+}
+
 TEST_CASE("a camera that nears, and a scene that is lit from one side, are no transition") {
   const Texture view(4, 9);
   Video nears, lit;
