@@ -48,8 +48,8 @@ std::vector<std::int32_t> places(const TokenShard& shard) {
 void check_share(std::int64_t count, const char* what, const NetworkLayout& layout) {
   if (count < layout.tp_size())
     throw dist::LayoutRefused(
-        fmt::format("{} of {} is not shared by {} ranks", what, count, layout.tp_size()),
-        fmt::format(": the nearest is parallel.tp={}", count));
+        vfm::format("{} of {} is not shared by {} ranks", what, count, layout.tp_size()),
+        vfm::format(": the nearest is parallel.tp={}", count));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "dist/mesh.h"
 #include "models/dit/network.h"
 
@@ -89,15 +90,15 @@ CpChoice find_cp_kind(std::string_view name, int heads, const NetworkConfig& con
     if (heads == 1) heads = most_ranks(ranks.cp, ranks.cp - 1, fits);
     if (heads == 1)
       throw dist::LayoutRefused(
-          fmt::format("parallel.cp={} is not split into ranks that share heads and a ring of these",
+          vfm::format("parallel.cp={} is not split into ranks that share heads and a ring of these",
                       ranks.cp),
-          fmt::format(": parallel.cp_kind={} can be",
+          vfm::format(": parallel.cp_kind={} can be",
                       heads_for(ranks.cp, config, ranks) ? "all_to_all" : "ring"));
   }
   if (ranks.cp % heads != 0)
     throw dist::LayoutRefused(
-        fmt::format("parallel.cp_heads={} does not divide parallel.cp={}", heads, ranks.cp),
-        fmt::format(": {} does", most_ranks(ranks.cp, std::min(heads, ranks.cp), fits)));
+        vfm::format("parallel.cp_heads={} does not divide parallel.cp={}", heads, ranks.cp),
+        vfm::format(": {} does", most_ranks(ranks.cp, std::min(heads, ranks.cp), fits)));
   return choice_of(heads, ranks.cp);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "dist/group.h"
 #include "dist/mesh.h"
 #include "models/dit/network.h"
@@ -120,13 +121,13 @@ void check_kind(const NetworkLayout& layout, int heads, const std::string& what)
   if (heads % all == 0) return;
   if (heads % tp == 0)
     throw dist::LayoutRefused(
-        fmt::format("{} {} not dealt out to {} ranks", what, is_or_are(heads), all),
+        vfm::format("{} {} not dealt out to {} ranks", what, is_or_are(heads), all),
         ": parallel.cp_kind=gather can be");
   int nearest = std::min(tp, heads);
   while (heads % nearest != 0)
     --nearest;
-  throw dist::LayoutRefused(fmt::format("{} {} not shared by {} ranks", what, is_or_are(heads), tp),
-                            fmt::format(": the nearest is parallel.tp={}", nearest));
+  throw dist::LayoutRefused(vfm::format("{} {} not shared by {} ranks", what, is_or_are(heads), tp),
+                            vfm::format(": the nearest is parallel.tp={}", nearest));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/counted.h"
+#include "base/format.h"
 #include "dist/mesh.h"
 #include "models/dit/staged_forward.h"
 #include "tensor/meta.h"
@@ -68,9 +69,9 @@ std::vector<int> balance_stages(const PartWork& work, int blocks, int pp, int vp
   const auto chunks = static_cast<std::size_t>(pp) * static_cast<std::size_t>(vpp);
   if (static_cast<std::size_t>(std::max(blocks, 0)) < chunks)
     throw dist::LayoutRefused(
-        fmt::format("{} {} not shared by {} stages of a pipeline with {} each",
+        vfm::format("{} {} not shared by {} stages of a pipeline with {} each",
                     counted(blocks, "block"), is_or_are(blocks), pp, counted(vpp, "chunk")),
-        fmt::format(": the nearest is parallel.pp={} parallel.vpp=1", std::min(blocks, pp)));
+        vfm::format(": the nearest is parallel.pp={} parallel.vpp=1", std::min(blocks, pp)));
   std::vector<int> stages(chunks, 1);
   const auto rank_of = [&](std::size_t chunk) { return chunk % static_cast<std::size_t>(pp); };
   std::vector<double> of_chunk(chunks, work.block), of_rank(static_cast<std::size_t>(pp), 0);
