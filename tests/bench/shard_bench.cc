@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/npy.h"
 #include "shard/reader.h"
 #include "shard/writer.h"

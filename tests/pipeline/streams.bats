@@ -232,7 +232,7 @@ YAML
   [ -n "$(find latents/train -name '*.tar')" ]
   [ ! -e latents/latents.json ]
   [ ! -e latents/train/index.jsonl ]
-  grep -q "Not complete: the output of vfm-clip broke off in standard input" page.html
+  grep -q "Not complete: .*the output of vfm-clip broke off in standard input" page.html
   [ "$(records manifest | wc -l)" -eq 1 ]
   printf 'raw/v%d.mp4\n' 0 1 2 | vfm-clip -o clips - | pack >manifest
   [ ! -e status ]
