@@ -203,7 +203,9 @@ std::string mux(const char* format, const std::vector<const MuxStream*>& streams
 
 bool mp4_can_hold(AVCodecID codec) {
   const AVOutputFormat* mp4 = av_guess_format("mp4", nullptr, nullptr);
-  return mp4 && avformat_query_codec(mp4, codec, FF_COMPLIANCE_NORMAL) == 1;
+  // FFmpeg 7 puts PCM into mp4 too, which few readers expect there.
+  const bool pcm = av_get_exact_bits_per_sample(codec) > 0;
+  return mp4 && !pcm && avformat_query_codec(mp4, codec, FF_COMPLIANCE_NORMAL) == 1;
 }
 
 bool mp4_takes(const MuxStream& sound) {

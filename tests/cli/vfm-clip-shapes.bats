@@ -9,7 +9,7 @@ setup_file() {
   media_folder
   quiet_ffmpeg -i shots.mp4 -vf "select='not(eq(mod(n,5),2))'" -fps_mode vfr "${x264[@]}" vfr.mkv
   quiet_ffmpeg -i shots.mp4 -f lavfi -i sine=duration=4.5 -map 0 -map 1 -c:v copy -c:a aac sound.mp4
-  quiet_ffmpeg -i shots.mp4 -c copy -metadata:s:v rotate=90 rotated.mp4
+  turn shots.mp4 rotated.mp4
   quiet_ffmpeg -f lavfi -i testsrc2=size=97x63:rate=12:duration=1 -vf setsar=4/3 -c:v libx264 -preset ultrafast \
     -pix_fmt yuv444p odd.mp4
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=12 -frames:v 1 "${x264[@]}" one.mp4
@@ -316,7 +316,7 @@ END
   vfm-clip bars.mp4 shots.mp4 -o out --crop auto --verify
   [ "$(facts out crop | tr ' ' '\n' | sort | xargs)" = "96x40+16+12 null null null" ]
   [ "$(facts out verified | grep -o true | wc -l)" -eq 4 ]
-  quiet_ffmpeg -i bars.mp4 -c copy -metadata:s:v rotate=90 turned.mp4
+  turn bars.mp4 turned.mp4
   vfm-clip turned.mp4 -o turned --crop auto --verify
   [ "$(facts turned crop)" = "40x96+12+16 " ]
   [ "$(facts turned width)" = "40 " ]

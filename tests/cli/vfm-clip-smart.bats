@@ -201,7 +201,7 @@ END
 @test "what cannot be copied is encoded in full, and says why" {
   quiet_ffmpeg -i b.mp4 -an -c:v libx264 -preset ultrafast -pix_fmt yuv444p yuv444.mp4
   quiet_ffmpeg -i b.mp4 -an -c:v mpeg4 -g 10 mpeg4.mp4
-  quiet_ffmpeg -i b.mp4 -an -c copy -metadata:s:v rotate=90 turned.mp4
+  turn b.mp4 turned.mp4 -an
   quiet_ffmpeg -i b.mp4 -an -c:v libx264 -preset ultrafast -flags +ildct+ilme -x264-params tff=1:keyint=10 fields.mp4
   quiet_ffmpeg -i b.mp4 -an -c:v libx264 -preset ultrafast -x264-params keyint=100:scenecut=0 rare.mp4
   quiet_ffmpeg -i b.mp4 -an -c copy timeless.avi

@@ -16,7 +16,7 @@ setup_file() {
   quiet_ffmpeg "${three[@]}" -filter_complex "$joined" "${x264[@]}" -g 6 short-gop.ts
   quiet_ffmpeg "${three[@]}" -filter_complex "${joined}[a];[a]select='not(eq(mod(n,5),2))'[o]" -map '[o]' \
     -fps_mode vfr "${x264[@]}" vfr.mkv
-  quiet_ffmpeg -i shots.mp4 -c copy -metadata:s:v rotate=90 rotated.mp4
+  turn shots.mp4 rotated.mp4
   quiet_ffmpeg "${three[@]}" -filter_complex "${joined},scale=97:63,setsar=1" -c:v libx264 -preset ultrafast -pix_fmt yuv444p odd.mp4
   quiet_ffmpeg "${three[@]}" -filter_complex "${joined},setsar=4/3" "${x264[@]}" wide.mp4
   quiet_ffmpeg "${three[@]}" -filter_complex "$joined" -c:v libx264 -preset ultrafast -pix_fmt yuv420p10le ten.mkv

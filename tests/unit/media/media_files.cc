@@ -58,7 +58,9 @@ ff -f lavfi -i testsrc2=s=64x48:r=10:d=1 \
   $x264 -pix_fmt yuv420p -disposition:v:1 default -disposition:v:0 0 two_streams.mkv
 ff -i plain.mp4 -i still.png -map 1 -map 0 -c copy -disposition:v:0 attached_pic cover.mp4
 ff -i audio.m4a -i still.png -map 0 -map 1 -c copy -disposition:v:0 attached_pic cover_only.m4a
-ff -i plain.mp4 -c copy -metadata:s:v rotate=90 rotated.mp4
+# FFmpeg 7 writes no rotation from metadata, and FFmpeg 5 does not know the option.
+ff -display_rotation 90 -i plain.mp4 -c copy rotated.mp4 2>/dev/null ||
+  ff -i plain.mp4 -c copy -metadata:s:v rotate=90 rotated.mp4
 ff -i plain.mp4 -c copy -movflags +faststart faststart.mp4
 ff -ss 10 -i plain.mp4 -an -c:v libx264 nothing.mp4
 ff -ss 0.5 -i plain.mp4 -c copy edited.mp4
