@@ -15,8 +15,7 @@ void count_left_behind() {
   if (++g_left <= kMostLeftBehind) return;
   end_run(
       vfm::format("more than {} decodings hang, which this program can neither end nor carry on "
-                  "with; "
-                  "with --isolate, in programs that have it, each ends alone",
+                  "with; with --isolate, in programs that have it, each ends alone",
                   kMostLeftBehind));
 }
 

@@ -93,8 +93,8 @@ Worker::Worker(const Card& card, const WorkerPlan& plan)
     state_->speech = std::thread([from = std::move(hears), name = name_] { pass_on(from, name); });
     Parcel first{plan.service,
                  Json{{"device", gpu ? "cuda" : "cpu"},
-                      {"log", static_cast<int>(log_level())},
-                      {"open", plan.open.words}},
+                  {"log", static_cast<int>(log_level())},
+                  {"open", plan.open.words}},
                  plan.open.tensors};
     exchange(first, true);
   } catch (...) {

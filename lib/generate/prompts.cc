@@ -312,7 +312,6 @@ std::optional<PromptLine> PromptReader::next() {
     out.error = error.what();
     return out;
   }
-  if (out.folder == io::working_folder()) out.folder.clear();
   return read_prompt(std::move(out), defaults_);
 }
 

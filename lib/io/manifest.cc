@@ -142,13 +142,11 @@ std::string refused_address(const Record& record) {
 }  // namespace
 
 ManifestReader::ManifestReader(std::vector<std::string> arguments, OnFault on_bad)
-    : lines_(std::move(arguments), is_manifest_file),
-      on_bad_(std::move(on_bad)),
-      here_(working_folder()) {}
+    : lines_(std::move(arguments), is_manifest_file), on_bad_(std::move(on_bad)) {}
 
 void ManifestReader::name_from_here(Record& record) const {
   const std::string folder = lines_.streams().folder();
-  if (folder.empty() || folder == here_) return;
+  if (folder.empty()) return;
   const auto set = [&](Json& name) {
     if (name.is_string() && !name.get_ref<const std::string&>().empty())
       name = named_from(folder, name.get<std::string>());

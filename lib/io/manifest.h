@@ -54,7 +54,6 @@ class ManifestReader {
 
   InputLines lines_;
   OnFault on_bad_;
-  std::string here_;  // the working directory
 };
 
 /// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it

@@ -95,7 +95,7 @@ std::string InputStreams::folder() const {
           "{} was started in '{}' and {} in '{}', and both write here at once: from which of them "
           "files are named cannot be told",
           stream.tool, stream.folder, open_.back().tool, open_.back().folder);
-  return open_.back().folder;
+  return open_.back().folder == here_ ? "" : open_.back().folder;
 }
 
 void InputStreams::end(const Json& record) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "io/places.h"
 
 namespace vfm::io {
 
@@ -58,6 +59,7 @@ class InputStreams {
   void end(const Json& record);
   void remark(std::string text);
 
+  std::string here_ = working_folder();
   std::vector<Stream> open_;          // the latest last
   std::vector<std::string> remarks_;  // for -v; the first ones
 };

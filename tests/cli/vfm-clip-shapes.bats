@@ -111,6 +111,9 @@ END
   run --separate-stderr bash -c 'cd elsewhere && vfm-clip ../shots.mp4 ../vfr.mkv ../late.ts -o ../out-there --spans list.jsonl'
   [ "$status" -eq 0 ]
   [ "$(facts out-there key)" = "$(facts out-json key)" ]
+  run --separate-stderr vfm-clip shots.mp4 vfr.mkv -o out-two --spans list.json
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"vfm-clip: late.ts: has spans, but is not in the input"* ]]
   # One video, no column for it, a line of timecodes first, milliseconds: frame 18 begins at 1.5015.
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24000/1001:duration=3 -c:v libx264 -preset ultrafast film.mp4
   printf 'Timecode List:,00:00:01.502\nScene Number,Start Frame,Start Timecode,Start Time (seconds),End Frame,End Timecode,End Time (seconds),Length (frames),Length (timecode),Length (seconds)\n1,1,00:00:00.000,0.000,36,00:00:01.502,1.502,36,00:00:01.502,1.502\n2,37,00:00:01.502,1.502,72,00:00:03.003,3.003,36,00:00:01.502,1.502\n' >film-Scenes.csv
