@@ -14,7 +14,8 @@
 
 class CaptionScoreOptions {
  public:
-  void add(CLI::App& app) {
+  void add(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     const std::string group = "Scores of captions";
     app.add_flag("--score", asked_, "add no captions; say how good those are that are there")
         ->group(group);

@@ -16,7 +16,8 @@
 
 class ClipShotOptions {
  public:
-  void add(CLI::App& app, vfm::clip::ClipRecipe& recipe) {
+  void add(vfm::cli::Options& options, vfm::clip::ClipRecipe& recipe) {
+    CLI::App& app = options.app();
     app.add_option("--detector", detector_, "how cuts are found; transnetv2: all changes of shot")
         ->type_name("content|adaptive|histogram|combined|transnetv2")
         ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined", "transnetv2"}))

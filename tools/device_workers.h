@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,13 +18,18 @@ namespace vfm::cli {
 /// --devices all|0,2|cpu: the cards on which models compute, each in a worker.
 struct DevicesOptions {
   std::vector<std::string> devices;
-  CLI::Option* option = nullptr;
   /// After --device, which it excludes.
-  void add(CLI::App& app) {
-    option = app.add_option("--devices", devices,
-                            "compute on several: all GPUs, some by number, or cpu once or more");
-    option->type_name("all|0,2|cpu")->delimiter(',')->allow_extra_args(false);
-    option->excludes(app.get_option("--device"));
+  void add(Options& options) {
+    options.add("--devices", devices, "all|0,2|cpu", "compute on several GPUs, each in a process")
+        .separated_by(',')
+        .excludes(options.row("--device"))
+        .manual(
+            "Compute models on several GPUs of this machine, each in a process of its own: *all* "
+            "of them, or some by "
+            "their numbers, *0,2*; or on the processor. The results are those of *--device* *cuda* "
+            "or *cpu*. As many "
+            "items more than *-j* are under way as there are GPUs: these wait for one. See SEVERAL "
+            "GPUS in *vfm*(7).");
   }
   /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
   /// there: so Tool::check() calls it, late, as listing GPUs takes a second.

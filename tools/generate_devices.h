@@ -77,10 +77,8 @@ inline int serve_clips(int channel,
                                 vfm::cards::stage_services({{vfm::generate::kClips, open}}));
 }
 
-/// Makes the job's clips by `workers`, as many at once as there are, or as -j allows. `arguments`:
-/// of the program.
+/// Makes the job's clips by `workers`, as many at once as there are, or as -j allows.
 inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageModels& workers,
-                          const std::vector<std::string>& arguments,
                           const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
   const std::string newest = vfm::models::checkpoint_at(job.model);
   if (!newest.empty()) job.model = newest;  // one for all workers
@@ -92,7 +90,7 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
       "", vfm::Json{{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
   for (const std::string& text : {context.cache, job.model})
     open.tensors.push_back(vfm::cards::bytes_tensor(text));
-  for (const std::string& argument : arguments)
+  for (const std::string& argument : context.arguments)
     open.tensors.push_back(vfm::cards::bytes_tensor(argument));
   const vfm::Json cost = vfm::generate::generation_cost(job);
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),

@@ -31,7 +31,7 @@ class CaptionTool : public vfm::cli::Tool {
   std::string description() const override {
     return "Adds captions to the samples of shards, as a column beside them.";
   }
-  std::string example() const override {
+  std::string examples() const override {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption > captioned.jsonl";
   }
 
@@ -39,8 +39,9 @@ class CaptionTool : public vfm::cli::Tool {
     return vfm::media::ffmpeg_version() + vfm::io::http_version();
   }
 
-  void add_options(CLI::App& app) override {
-    columns_.add(app);
+  void add_options(vfm::cli::Options& options) override {
+    CLI::App& app = options.app();
+    columns_.add(options);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
                    "existing:member|field|txt|json|srt, field:NAME, model:DIR, "
@@ -64,13 +65,13 @@ class CaptionTool : public vfm::cli::Tool {
         ->type_name("skip|keep")
         ->check(CLI::IsMember({"skip", "keep"}))
         ->capture_default_str();
-    report_.add(app, "write a page with clips and their captions");
-    vfm::cli::add_dry_run(app, dry_run_);
+    report_.add(options, "write a page with clips and their captions");
+    vfm::cli::add_dry_run(options, dry_run_);
     add_prompt_options(app);
-    add_model_options(app);
+    add_model_options(options);
     add_refine_options(app);
-    add_endpoint_options(app);
-    score_.add(app);
+    add_endpoint_options(options);
+    score_.add(options);
   }
 
   void check() override {
@@ -192,7 +193,8 @@ class CaptionTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
-  void add_model_options(CLI::App& app) {
+  void add_model_options(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     vfm::columns::ModelCaptionOptions& model = options_.model;
     const std::string group = "Captions by a model:DIR";
     const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
@@ -228,12 +230,12 @@ class CaptionTool : public vfm::cli::Tool {
         "of tokens that were there before; 1: none", "X")
         ->check(CLI::Range(0.01, 100.0))
         ->capture_default_str();
-    seed_.add(app);
-    of_model_.push_back(app.get_option("--seed")->group(group));
-    device_.add(app);
-    of_model_.push_back(app.get_option("--device")->group(group));
-    devices_.add(app);
-    of_model_.push_back(devices_.option->group(group));
+    options.group(group);
+    seed_.add(options);
+    device_.add(options);
+    devices_.add(options);
+    for (const char* name : {"--seed", "--device", "--devices"})
+      of_model_.push_back(app.get_option(name));
     add("--compute", compute_,
         "what the model's products are computed in; auto: f32, bf16 on a GPU", "auto|f32|bf16")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -327,12 +329,12 @@ class CaptionTool : public vfm::cli::Tool {
                         option->get_name());
   }
 
-  void add_endpoint_options(CLI::App& app) {
-    app_ = &app;
+  void add_endpoint_options(vfm::cli::Options& options) {
+    app_ = &options.app();
     const std::string group = "Captions from a server";
     vfm::columns::EndpointOptions& to = options_.endpoint;
     const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
-      return app.add_option(name, value, help)->type_name(type)->group(group);
+      return app_->add_option(name, value, help)->type_name(type)->group(group);
     };
     add("--endpoint", to.url, "ask this OpenAI-compatible server (http://host:8000/v1)", "URL");
     add("--endpoint-model", to.model, "the model's name there", "NAME");
@@ -356,19 +358,18 @@ class CaptionTool : public vfm::cli::Tool {
     add("--endpoint-temperature", to.temperature, "how freely the model chooses", "X")
         ->check(CLI::Range(0.0, 2.0))
         ->capture_default_str();
-    app.add_flag("--endpoint-schema", to.send_schema,
-                 "send schemas, so that the server writes what fits (response_format)")
+    app_->add_flag("--endpoint-schema", to.send_schema,
+                   "send schemas, so that the server writes what fits (response_format)")
         ->group(group);
     add("--endpoint-price", prices_, "price of a million tokens in and out, to count cost",
         "IN,OUT")
         ->delimiter(',')
         ->expected(2)
         ->check(vfm::cli::not_negative);
-    vfm::cli::add_seconds_option(app, "--endpoint-wait", to.wait,
-                                 "before the second try; doubled for each further one")
-        ->group(group);
-    vfm::cli::add_seconds_option(app, "--endpoint-timeout", to.seconds, "for one try")
-        ->group(group);
+    options.group(group);
+    vfm::cli::add_seconds_option(options, "--endpoint-wait", to.wait,
+                                 "before the second try; doubled for each further one");
+    vfm::cli::add_seconds_option(options, "--endpoint-timeout", to.seconds, "for one try");
   }
 
   vfm::cli::ColumnOptions columns_;
@@ -395,6 +396,5 @@ class CaptionTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CaptionTool tool;
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<CaptionTool>}});
 }

@@ -28,29 +28,30 @@ class ClipTool : public vfm::cli::Tool {
   std::string description() const override {
     return "Cuts videos at their changes of shot into shards of clips.";
   }
-  std::string example() const override { return "find raw -name '*.mp4' | vfm-clip -o clips"; }
+  std::string examples() const override { return "find raw -name '*.mp4' | vfm-clip -o clips"; }
 
   std::string version_details() const override {
     const std::string loudness = vfm::media::loudness_version();
     return vfm::media::ffmpeg_version() + (loudness.empty() ? "" : loudness + "\n");
   }
 
-  void add_options(CLI::App& app) override {
-    input_.add(app, "VIDEO",
+  void add_options(vfm::cli::Options& options) override {
+    CLI::App& app = options.app();
+    input_.add(options, "VIDEO",
                "videos, pictures, manifests, or '-' for lines on standard input (the default)");
-    output_.add(app, false, "folder for the shards");
-    jobs_.add(app);
-    vfm::cli::add_bytes_option(app, "--ahead", options_.ahead_bytes,
+    output_.add(options, false, "folder for the shards");
+    jobs_.add(options);
+    vfm::cli::add_bytes_option(options, "--ahead", options_.ahead_bytes,
                                "memory a slot for frames that wait for an encoder");
-    hwaccel_.add(app);
-    input_limits_.add(app);
-    input_limits_.add_isolation(app);
+    hwaccel_.add(options);
+    input_limits_.add(options);
+    input_limits_.add_isolation(options);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
-    shots_.add(app, options_.recipe);
+    shots_.add(options, options_.recipe);
     add_unique_options(app);
-    add_stitch_options(app);
-    add_clip_options(app);
-    add_place_options(app);
+    add_stitch_options(options);
+    add_clip_options(options);
+    add_place_options(options);
     app.add_option(
            "--format", format_,
            "of clips: shards (default) or files; of --shots-only: json (default), csv, edl, otio, "
@@ -62,9 +63,9 @@ class ClipTool : public vfm::cli::Tool {
         ->check(CLI::IsMember({"hash", "readable"}))
         ->capture_default_str();
     add_picture_options(app);
-    report_.add(app, "write a page with the shots and clips");
-    explain_.add(app, "with --shots-only: write a page with scores and decisions", "--explain");
-    vfm::cli::add_dry_run(app, dry_run_);
+    report_.add(options, "write a page with the shots and clips");
+    explain_.add(options, "with --shots-only: write a page with scores and decisions", "--explain");
+    vfm::cli::add_dry_run(options, dry_run_);
     for (const char* cutting : {"--shots-only", "--spans", "--stride", "--format", "--names",
                                 "--report", "--explain", "--prune", "--verify", "--dry-run"})
       app.get_option("--unique")->excludes(app.get_option(cutting));
@@ -176,7 +177,8 @@ class ClipTool : public vfm::cli::Tool {
                  ->capture_default_str();
   }
 
-  void add_stitch_options(CLI::App& app) {
+  void add_stitch_options(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     app.add_flag("--stitch,!--no-stitch", recipe.stitch,
                  "join neighbouring shots whose end and start look the same (default), or not");
@@ -190,14 +192,12 @@ class ClipTool : public vfm::cli::Tool {
             ->type_name("LIKENESS")
             ->check(CLI::Range(0.0, 1.0))
             ->check(vfm::cli::not_nan);
-    app.add_option("--stitch-sound", stitch_sound_,
-                   "sound that goes on, or breaks, moves that threshold, or not")
-        ->type_name("off|on")
-        ->check(CLI::IsMember({"off", "on"}))
-        ->capture_default_str();
-    device_.add(app);
+    options.add("--stitch-sound", stitch_sound_, "off|on",
+                "sound that goes on, or breaks, moves that threshold, or not")
+        .one_of({"off", "on"});
+    device_.add(options);
     app.get_option("--device")->needs(model);
-    devices_.add(app);
+    devices_.add(options);
     app.add_option("--compute", compute_, "of --stitch-model; auto: f32, bf16 on a GPU")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -210,8 +210,8 @@ class ClipTool : public vfm::cli::Tool {
     if (options_.recipe.stitch_sound && !options_.recipe.stitch)
       vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-sound on");
     if (stitch_model_.empty())
-      engines_.check_work("--stitch-model", hwaccel_, shots_only_ ? "" : options_.recipe.encoder);
-    if (stitch_model_.empty()) return;
+      return engines_.check_work("--stitch-model", hwaccel_,
+                                 shots_only_ ? "" : options_.recipe.encoder);
     if (shots_only_) vfm::fail_usage("--shots-only joins no shots; leave out --stitch-model");
     if (!options_.recipe.stitch)
       vfm::fail_usage("--no-stitch joins no shots; leave out --stitch-model");
@@ -237,13 +237,14 @@ class ClipTool : public vfm::cli::Tool {
     };
   }
 
-  void add_clip_options(CLI::App& app) {
+  void add_clip_options(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     min_length_ =
-        vfm::cli::add_seconds_option(app, "--min-length", recipe.min_seconds,
-                                     "leave out shorter clips, unless a video has just that one");
-    max_length_ = vfm::cli::add_seconds_option(app, "--max-length", recipe.max_seconds,
-                                               "split longer shots; 0: never");
+        &vfm::cli::add_seconds_option(options, "--min-length", recipe.min_seconds,
+                                      "leave out shorter clips, unless a video has just that one");
+    max_length_ = &vfm::cli::add_seconds_option(options, "--max-length", recipe.max_seconds,
+                                                "split longer shots; 0: never");
     app.add_option("--encode", encode_, "all frames of a clip, or only those that cannot be copied")
         ->type_name("full|smart")
         ->check(CLI::IsMember({"full", "smart"}))
@@ -266,7 +267,7 @@ class ClipTool : public vfm::cli::Tool {
         ->type_name("auto|off")
         ->check(CLI::IsMember({"auto", "off"}))
         ->capture_default_str();
-    vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes,
+    vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
                                "a shard ends before it would grow over this");
     app.add_option("--join", join_,
                    "small videos that share shards: those after the first 1000, all, or none")
@@ -302,13 +303,13 @@ class ClipTool : public vfm::cli::Tool {
   void check_cutting() {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.given = !options_.spans.empty();
-    if (stride_->count() > 0 && recipe.stride <= 0) vfm::fail_usage("--stride must be above 0");
+    if (stride_->given() && recipe.stride <= 0) vfm::fail_usage("--stride must be above 0");
     if (!recipe.given && recipe.stride <= 0) return;
     if (shots_only_)
       vfm::fail_usage("--shots-only looks for shots; leave out --spans and --stride");
     recipe.stitch = false;
-    if (max_length_->count() == 0) recipe.max_seconds = 0;
-    if (recipe.given && min_length_->count() == 0) recipe.min_seconds = 0;
+    if (!max_length_->given()) recipe.max_seconds = 0;
+    if (recipe.given && !min_length_->given()) recipe.min_seconds = 0;
   }
 
   void check_format() {
@@ -338,19 +339,18 @@ class ClipTool : public vfm::cli::Tool {
     options_.thresholds = shots_.thresholds();
   }
 
-  void add_place_options(CLI::App& app) {
-    vfm::clip::ClipRecipe& recipe = options_.recipe;
-    auto* spans = app.add_option("--spans", options_.spans,
-                                 "cut these spans instead of shots: lines of JSON, CSV or EDL");
-    spans->type_name("FILE")->check(vfm::cli::not_empty)->allow_extra_args(false);
-    stride_ = vfm::cli::add_seconds_option(app, "--stride", recipe.stride,
-                                           "cut clips of this length instead of shots");
-    stride_->excludes(spans)->excludes(max_length_);
+  void add_place_options(vfm::cli::Options& options) {
+    auto& spans = options.add("--spans", options_.spans, "FILE",
+                              "cut these spans instead of shots: lines of JSON, CSV or EDL");
+    spans.check(vfm::cli::not_empty).repeated();
+    stride_ = &vfm::cli::add_seconds_option(options, "--stride", options_.recipe.stride,
+                                            "cut clips of this length instead of shots");
+    stride_->excludes(spans).excludes(*max_length_);
     for (const char* detection :
          {"--detector", "--detector-model", "--threshold", "--gradual", "--strictness", "--stitch",
           "--stitch-threshold", "--stitch-model", "--stitch-sound"})
-      for (CLI::Option* given : {spans, stride_})
-        given->excludes(app.get_option(detection));
+      for (vfm::cli::OptionRow* given : {&spans, stride_})
+        given->excludes(options.row(detection));
   }
 
   void add_picture_options(CLI::App& app) {
@@ -377,7 +377,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_, explain_;
-  CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
+  vfm::cli::OptionRow *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   CLI::Option *stitch_threshold_ = nullptr, *share_ = nullptr;
   ClipShotOptions shots_;
   vfm::cli::DeviceOptions device_;
@@ -395,6 +395,5 @@ class ClipTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ClipTool tool;
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<ClipTool>}});
 }

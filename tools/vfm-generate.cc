@@ -29,12 +29,11 @@ namespace {
 
 class GenerateTool : public vfm::cli::Tool {
  public:
-  explicit GenerateTool(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
   std::string name() const override { return "vfm-generate"; }
   std::string description() const override {
     return "Makes video clips from text with a model that vfm-train trained.";
   }
-  std::string example() const override {
+  std::string examples() const override {
     return "echo 'a red circle moves left' | vfm-generate --model run -o videos";
   }
 
@@ -43,35 +42,36 @@ class GenerateTool : public vfm::cli::Tool {
            vfm::ops::gpu_versions();
   }
 
-  void add_options(CLI::App& app) override {
+  void add_options(vfm::cli::Options& options) override {
+    CLI::App& app = options.app();
     input_.add(
-        app, "PROMPT",
+        options, "PROMPT",
         "texts to make clips of; \"-\" (the default): lines of text or JSON on standard input");
     app.add_option("-m,--model", job_.model,
                    "run folder of vfm-train, one of its checkpoints, or a folder of diffusers")
         ->type_name("DIR")
         ->check(vfm::cli::not_empty);
-    output_.add(app, false, "folder for the clips, or - for Y4M on standard output");
-    device_.add(app);
-    devices_.add(app);
-    input_limits_.add(app);
-    compute_.add(app);
-    jobs_.add(app);
-    report_.add(app, "write a page with the clips, the training curve and the dataset");
+    output_.add(options, false, "folder for the clips, or - for Y4M on standard output");
+    device_.add(options);
+    devices_.add(options);
+    input_limits_.add(options);
+    compute_.add(options);
+    jobs_.add(options);
+    report_.add(options, "write a page with the clips, the training curve and the dataset");
     app.add_option("--dataset", job_.dataset, "with --report: show samples of these shards too")
         ->type_name("DIR")
         ->check(vfm::cli::not_empty);
-    add_prompt_options({app, "Prompts"});
-    add_network_options({app, "Network"});
-    add_quantize_options({app, "Network"});
-    add_size_options({app, "Size"});
-    add_sampling_options({app, "Sampling"});
-    add_condition_options({app, "Video to world"});
+    add_prompt_options({options, "Prompts"});
+    add_network_options({options, "Network"});
+    add_quantize_options({options, "Network"});
+    add_size_options({options, "Size"});
+    add_sampling_options({options, "Sampling"});
+    add_condition_options({options, "Video to world"});
     for (const CLI::Option* option : app.get_options())
       if (kOfLatents.contains(option->get_group()) && option->get_name() != "--compute")
         of_latents_.push_back(option);
-    add_decoding_options({app, "Decoding"});
-    add_running_options({app, "Running"});
+    add_decoding_options({options, "Decoding"});
+    add_running_options({options, "Running"});
   }
 
   void check() override {
@@ -130,7 +130,8 @@ class GenerateTool : public vfm::cli::Tool {
   int serve_card(int channel) override {
     return serve_clips(channel, [this](const DealtJob& dealt) {
       CLI::App app;
-      add_options(app);
+      vfm::cli::Options options(app);
+      add_options(options);
       read_again(app, dealt.arguments);
       read_options();
       input_limits_.apply();
@@ -154,7 +155,7 @@ class GenerateTool : public vfm::cli::Tool {
       const auto workers = workers_of(devices_, jobs_, name());
       job_.device = workers->device();
       settle(context.cache);
-      return deal_to_cards(job_, *workers, arguments_, jobs_, context);
+      return deal_to_cards(job_, *workers, jobs_, context);
     }
     job_.device = job_.gpu != nullptr
                       ? job_.gpu->device()
@@ -199,8 +200,9 @@ class GenerateTool : public vfm::cli::Tool {
 
   /// Options of one owner: what they decide, which is their heading in --help.
   struct Group {
-    CLI::App& app;
+    vfm::cli::Options& options;
     const char* owner;
+    CLI::App& app = options.app();
 
     template <class Value>
     CLI::Option* add(const char* name, Value& value, const char* type, const char* help) const {
@@ -294,8 +296,8 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_sampling_options(const Group& group) {
     vfm::generate::SampleChoice& choice = job_.defaults.choice;
-    seed_.add(group.app);
-    group.app.get_option("--seed")->group(group.owner);
+    group.options.group(group.owner);
+    seed_.add(group.options);
     group.add_choice("--sampler", sampler_, "NAME", {"euler", "edm-euler", "heun", "res", "lcm"},
                      "euler, edm-euler, heun, res or lcm (default: the model's)");
     group.add("--steps", choice.steps, "N", "steps from noise to clip (default: the model's)")
@@ -340,7 +342,8 @@ class GenerateTool : public vfm::cli::Tool {
   void add_decoding_options(const Group& group) {
     group.add_path("--tokenizer", job_.tokenizer, "DIR",
                    "folder of the tokenizer (default: where it was when latents were made)");
-    vfm::cli::add_tokenizer_memory(group.app, job_.tokenizer_memory)->group(group.owner);
+    group.options.group(group.owner);
+    vfm::cli::add_tokenizer_memory(group.options, job_.tokenizer_memory);
     group.add("--encoder", job_.encoder, "NAME", "encoder of the mp4, by FFmpeg's name");
     quality_ = group.add("--quality", job_.quality, "Q", "0 (best) to 51 (worst)")
                    ->check(CLI::Range(0, 51))
@@ -362,7 +365,6 @@ class GenerateTool : public vfm::cli::Tool {
                    "latents");
   }
 
-  std::vector<std::string> arguments_;
   vfm::generate::GenerateJob job_;
   bool decode_only_ = false, dry_run_ = false, shard_ = false;
   vfm::cli::InputOptions input_;
@@ -386,6 +388,5 @@ class GenerateTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  GenerateTool tool({argv + 1, argv + argc});
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<GenerateTool>}});
 }

@@ -67,29 +67,29 @@ class PackTool : public vfm::cli::Tool {
   std::string description() const override {
     return "Encodes the clips of shards as latents for training, and plans packs of them.";
   }
-  std::string example() const override { return "vfm-shard -o dataset | vfm-pack -o latents"; }
+  std::string examples() const override { return "vfm-shard -o dataset | vfm-pack -o latents"; }
   std::string version_details() const override {
     return vfm::media::ffmpeg_version() + vfm::ops::gpu_versions();
   }
 
-  void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD",
+  void add_options(vfm::cli::Options& options) override {
+    input_.add(options, "SHARD",
                "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
                "default); with --plan a folder of latents");
-    output_.add(app, false, "folder for the latents");
-    jobs_.add(app);
-    member_.add(app);
-    device_.add(app);
-    devices_.add(app);
-    hwaccel_.add(app);
-    input_limits_.add(app);
-    input_limits_.add_isolation(app);
-    seed_.add(app);
-    add_clip_options(app);
-    add_tokenizer_options(app);
-    add_plan_options(app);
-    report_.add(app, "write a page with originals and decoded latents");
-    vfm::cli::add_dry_run(app, dry_run_);
+    output_.add(options, false, "folder for the latents");
+    jobs_.add(options);
+    member_.add(options);
+    device_.add(options);
+    devices_.add(options);
+    hwaccel_.add(options);
+    input_limits_.add(options);
+    input_limits_.add_isolation(options);
+    seed_.add(options);
+    add_clip_options(options);
+    add_tokenizer_options(options);
+    add_plan_options(options);
+    report_.add(options, "write a page with originals and decoded latents");
+    vfm::cli::add_dry_run(options, dry_run_);
   }
 
   void check() override {
@@ -171,7 +171,8 @@ class PackTool : public vfm::cli::Tool {
   }
 
  private:
-  void add_clip_options(CLI::App& app) {
+  void add_clip_options(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     app.add_option("--size", options_.clip.size,
                    "area of the pictures: about N x N pixels, in the shape of the clip")
         ->type_name("N")
@@ -198,7 +199,8 @@ class PackTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
-  void add_tokenizer_options(CLI::App& app) {
+  void add_tokenizer_options(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     app.add_option("--tokenizer", tokenizer_, "what makes latents of pixels")
         ->type_name("builtin:wavelet|builtin:fsq|DIR")
         ->check(vfm::cli::not_empty)
@@ -216,10 +218,11 @@ class PackTool : public vfm::cli::Tool {
     app.add_option("--space-factor", space_factor_,
                    "pixels in a latent pixel, in x and in y (default 8; builtin:fsq 4)")
         ->type_name("N");
-    vfm::cli::add_tokenizer_memory(app, options_.tokenizer_memory);
+    vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory);
   }
 
-  void add_plan_options(CLI::App& app) {
+  void add_plan_options(vfm::cli::Options& options) {
+    CLI::App& app = options.app();
     CLI::Option* plan = app.add_flag("--plan", plan_, "print the packs that training would make");
     app.add_option("--tokens", plan_options_.packs.tokens, "with --plan: tokens in a pack")
         ->type_name("N")
@@ -268,6 +271,5 @@ class PackTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  PackTool tool;
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<PackTool>}});
 }

@@ -35,19 +35,20 @@ class ShardTool : public vfm::cli::Tool {
     return "Joins, filters, deduplicates, bins, splits and shuffles samples into a dataset of "
            "shards.";
   }
-  std::string example() const override {
+  std::string examples() const override {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset";
   }
   std::string version_details() const override { return vfm::shard::sql_version(); }
 
-  void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD",
+  void add_options(vfm::cli::Options& options) override {
+    CLI::App& app = options.app();
+    input_.add(options, "SHARD",
                "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
                "default)");
-    output_.add(app, false, "the dataset's folder; needed but for --report alone");
-    jobs_.add(app);
-    member_.add(app);
-    seed_.add(app);
+    output_.add(options, false, "the dataset's folder; needed but for --report alone");
+    jobs_.add(options);
+    member_.add(options);
+    seed_.add(options);
     where_ = app.add_option("--where", options_.where,
                             "keep samples for which this SQL expression over their JSON fields is "
                             "true")
@@ -87,18 +88,20 @@ class ShardTool : public vfm::cli::Tool {
         ->type_name("NAME=SHARE,...")
         ->check(vfm::cli::not_blank)
         ->default_str("train=1");
-    vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes, "most bytes in a shard");
+    vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
+                               "most bytes in a shard");
     add_edges(app, "--resolution-edges", resolution_, "256,480,720,1080,2160",
               "cut bins at these pixels of the shorter side, or none");
     add_edges(app, "--aspect-edges", aspect_, "0.65,0.88,1.16,1.55",
               "cut bins at these ratios of width to height, or none");
     add_edges(app, "--duration-edges", seconds_, "2,5,10,30", "cut bins at these seconds, or none");
-    report_.add(app, "write a page with histograms, samples by their scores, bins and duplicates");
+    report_.add(options,
+                "write a page with histograms, samples by their scores, bins and duplicates");
     scores_ = app.add_option("--report-scores", scores_text_,
                              "the numbers whose least and most the page shows")
                   ->type_name("FIELD,...")
                   ->default_str("those that may be scores");
-    vfm::cli::add_dry_run(app, dry_run_);
+    vfm::cli::add_dry_run(options, dry_run_);
   }
 
   void check() override {
@@ -216,6 +219,5 @@ class ShardTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ShardTool tool;
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<ShardTool>}});
 }

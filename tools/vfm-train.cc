@@ -40,7 +40,7 @@ class TrainTool : public cli::Tool {
     return "Train a video model on latents, or a video tokenizer on clips; or resume where it "
            "stopped.";
   }
-  std::string example() const override {
+  std::string examples() const override {
     return "vfm-train recipe.yaml train.steps=2000 --data latents --out run";
   }
   std::string version_details() const override {
@@ -51,7 +51,8 @@ class TrainTool : public cli::Tool {
            calibrate_.empty();
   }
   bool long_running() const override { return true; }
-  void add_options(CLI::App& app) override {
+  void add_options(cli::Options& options) override {
+    CLI::App& app = options.app();
     app.add_option("recipe", recipe_, "what to train and how, in YAML; with --export a run")
         ->type_name("RECIPE.yaml")
         ->check(cli::not_empty);
@@ -94,9 +95,9 @@ class TrainTool : public cli::Tool {
         ->excludes(init)
         ->excludes("--init-lora");
     add_export_options(app);
-    device_.add(app);
-    input_limits_.add(app);
-    compute_.add(app);
+    device_.add(options);
+    input_limits_.add(options);
+    compute_.add(options);
     app.add_option("--cuda-graph", cuda_graph_,
                    "on a GPU: repeat steps of a known shape as CUDA graphs, or launch every kernel")
         ->type_name("auto|on|off")
@@ -120,12 +121,12 @@ class TrainTool : public cli::Tool {
                    "measure this machine, and write FILE for --gpu; no recipe, train nothing")
         ->type_name("FILE.json")
         ->check(cli::not_empty);
-    cli::add_seconds_option(app, "--calibrate-time", calibrate_options_.seconds,
+    cli::add_seconds_option(options, "--calibrate-time", calibrate_options_.seconds,
                             "of --calibrate: about how long (default: 60s)");
     app.add_flag("--check-parallel", check_parallel_,
                  "compare a step on these ranks with one on one rank; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
-    report_.add(app, "write a page with the run's curves; of a tokenizer with what it decodes");
+    report_.add(options, "write a page with the run's curves; of a tokenizer with what it decodes");
     add_count("-j,--jobs", jobs_, 4096, "threads of each process (default: processors/processes)");
   }
 
@@ -394,6 +395,5 @@ class TrainTool : public cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  TrainTool tool;
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<TrainTool>}});
 }

@@ -2,40 +2,43 @@
 #include "cli/completion.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <vector>
 
 namespace vfm::cli {
 
-std::string bash_completion(const CLI::App& app, const std::string& program) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
-    for (const std::string& name : option->get_snames())
-      names.push_back("-" + name);
-    for (const std::string& name : option->get_lnames())
-      names.push_back("--" + name);
+std::string bash_completion(const std::vector<VerbWords>& verbs, const std::string& program) {
+  std::string names, cases, everyday;
+  for (const VerbWords& words : verbs) {
+    const std::string options = fmt::format("options='{}' ;;\n", fmt::join(words.options, " "));
+    if (words.verb.empty()) {
+      everyday = "    *) " + options;
+      continue;
+    }
+    cases += fmt::format("    {}) {}", words.verb, options);
+    names += (names.empty() ? "" : " ") + words.verb;
   }
-  std::sort(names.begin(), names.end());
-  std::string words;
-  for (const std::string& name : names)
-    words += (words.empty() ? "" : " ") + name;
+  cases += everyday;
   std::string function = "_" + program;
   std::replace(function.begin(), function.end(), '-', '_');
   return fmt::format(
       "# bash completion for {0}\n"
       "{1}() {{\n"
-      "  local word=${{COMP_WORDS[COMP_CWORD]}}\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} verbs='{2}' options=\n"
+      "  case ${{COMP_WORDS[1]}} in\n"
+      "{3}"
+      "  esac\n"
       "  if [[ $word == -* ]]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W '{2}' -- \"$word\")\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
       "  else\n"
       "    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+      "    ((COMP_CWORD > 1)) || mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <(compgen -W "
+      "\"$verbs\" -- \"$word\")\n"
       "  fi\n"
       "}}\n"
       "complete -o filenames -F {1} {0}\n",
-      program, function, words);
+      program, function, names, cases);
 }
 
 }  // namespace vfm::cli

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <string>
-
-namespace CLI {
-class App;
-}
+#include <vector>
 
 namespace vfm::cli {
 
-/// A bash completion script: the options of `app`, else file names.
-std::string bash_completion(const CLI::App& app, const std::string& program);
+/// What completion knows of a verb.
+struct VerbWords {
+  std::string verb;                  ///< "": the everyday work
+  std::vector<std::string> options;  ///< "--top", "-j"
+};
+
+/// A bash completion script: verbs as the first word, the options of the verb, else file names.
+std::string bash_completion(const std::vector<VerbWords>& verbs, const std::string& program);
 
 }  // namespace vfm::cli

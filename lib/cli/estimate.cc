@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "base/philox.h"
 #include "base/rounding.h"
 #include "base/units.h"
+#include "cli/option_table.h"
 #include "cli/runner.h"
 #include "cli/sample_progress.h"
 #include "io/atomic_file.h"
@@ -197,9 +197,13 @@ void tell_fault(const io::Fault& fault) {
   log_warning("{}: {}", fault.input, fault.message);
 }
 
-void add_dry_run(CLI::App& app, bool& dry_run) {
-  app.add_flag("--dry-run", dry_run,
-               "tell how long this would take, from ten seconds of a sample; keep nothing");
+void add_dry_run(Options& options, bool& dry_run) {
+  options.flag("--dry-run", dry_run, "tell how long this would take; keep nothing")
+      .everyday()
+      .manual(
+          "Tell how long all of the input would take, from ten seconds of work on sixteen of its "
+          "records. Nothing is "
+          "kept. See HOW LONG IT WOULD TAKE in *vfm*(7).");
 }
 
 long tell_estimate(const Estimate& estimate) {

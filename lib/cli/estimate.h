@@ -20,11 +20,9 @@
 #include "base/progress.h"
 #include "io/manifest.h"
 
-namespace CLI {
-class App;
-}
-
 namespace vfm::cli {
+
+class Options;
 
 /// Of each video of the sample, and of time for samples of shards.
 constexpr double kEstimateSeconds = 10;
@@ -72,7 +70,7 @@ struct Estimate {
 };
 
 /// --dry-run.
-void add_dry_run(CLI::App& app, bool& dry_run);
+void add_dry_run(Options& options, bool& dry_run);
 
 /// Prints the estimate: {"kind":"estimate",...} (vfm(7)) to standard output, words to standard
 /// error. Returns how many records of the sample could not be read. Throws Error if none could be

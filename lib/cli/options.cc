@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -23,25 +23,17 @@
 namespace vfm::cli {
 namespace {
 
-/// Turns a base/units.h parser into a CLI11 callback whose failure is a parse error (exit 2).
+constexpr const char* kTrust = "What inputs may do";
+
+/// A row whose value a parser of base/units.h takes.
 template <class Value, class Parse>
-CLI::Option* add_unit_option(CLI::App& app, const std::string& names, Value& value,
-                             const std::string& help, Parse parse, const std::string& type,
-                             const std::string& shown, const std::string& group = "Options") {
-  return app
-      .add_option_function<std::string>(
-          names,
-          [&value, parse, names](const std::string& text) {
-            try {
-              value = parse(text);
-            } catch (const Error& error) {
-              throw CLI::ValidationError(names, error.what());
-            }
-          },
-          help)
-      ->type_name(type)
-      ->default_str(shown)
-      ->group(group);
+OptionRow& add_unit(Options& options, const char* names, Value& value, std::string help,
+                    Parse parse, std::string type, std::string shown) {
+  return options
+      .parsed(
+          names, [&value, parse](const std::string& text) { value = parse(text); }, std::move(type),
+          std::move(help))
+      .shown(std::move(shown));
 }
 
 /// Whether something is there that no tool wrote as a page: a video, say, that was meant as an
@@ -55,24 +47,23 @@ bool holds_other_than_page(const std::string& file) {
   return stream.gcount() > 0 && begin != report::kPageBegin;
 }
 
-/// An option of a page to write.
-CLI::Option* add_page(CLI::App& app, const char* name, std::string& path, const std::string& help) {
-  return app.add_option(name, path, help)
-      ->check(not_empty)
-      ->type_name("FILE.html")
-      ->check([](const std::string& file) -> std::string {
-        std::error_code error;
-        if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
-        if (holds_other_than_page(file))
-          return "'" + file + "' is there, and no page; name another file, or remove it";
-        // Its folder may still be made, in the nearest one that is there.
-        auto folder = std::filesystem::absolute(file, error).parent_path();
-        while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
-          folder = folder.parent_path();
-        return ::access(folder.c_str(), W_OK | X_OK) == 0
-                   ? ""
-                   : "'" + folder.string() + "' is no folder that can be written to";
-      });
+/// What is wrong with the name of a page to write, "" if nothing is.
+std::string page_fault(const std::string& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+  if (holds_other_than_page(file))
+    return "'" + file + "' is there, and no page; name another file, or remove it";
+  // Its folder may still be made, in the nearest one that is there.
+  auto folder = std::filesystem::absolute(file, error).parent_path();
+  while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
+    folder = folder.parent_path();
+  return ::access(folder.c_str(), W_OK | X_OK) == 0
+             ? ""
+             : "'" + folder.string() + "' is no folder that can be written to";
+}
+
+OptionRow& add_page(Options& options, const char* name, std::string& path, std::string help) {
+  return options.add(name, path, "FILE.html", std::move(help)).check(not_empty).check(page_fault);
 }
 
 std::optional<double> finite_number(const std::string& text) {
@@ -114,11 +105,12 @@ std::string not_file(const std::string& name) {
                                                        : "";
 }
 
-void InputOptions::add(CLI::App& app, const std::string& name, const std::string& help) {
-  app.add_option(name, inputs, help);
-  app.add_flag(
-      "-0,--null", null,
-      "standard input: each item ends with NUL and is taken as it is, as from find -print0");
+void InputOptions::add(Options& options, const std::string& name, const std::string& help) {
+  options.add(name.c_str(), inputs, "", help).everyday();
+  options.flag("-0,--null", null, "read names that end with NUL, as find -print0 writes them")
+      .manual(
+          "On standard input each item ends with NUL, as *find -print0* writes them, and is always "
+          "a path.");
 }
 
 std::vector<std::string> InputOptions::resolved() const {
@@ -132,85 +124,93 @@ std::vector<std::string> InputOptions::resolved() const {
   return all;
 }
 
-void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
-  auto* option = app.add_option("-o,--output", directory, help)
-                     ->type_name("DIR")
-                     ->check(not_empty)
-                     ->check(not_file);
-  if (required) option->required();
-  app.add_flag("--force", force, "redo the work, replacing what an earlier run left");
+void OutputOptions::add(Options& options, bool required, const std::string& help) {
+  OptionRow& output = options.add("-o,--output", directory, "DIR", help);
+  output.shown("").check(not_empty).check(not_file).everyday();
+  if (required) output.required();
+  options.flag("--force", force, "redo the work, and replace what an earlier run left")
+      .everyday()
+      .manual("Redo what is there already and still fits.");
 }
 
-void JobOptions::add(CLI::App& app) {
-  app.add_option("-j,--jobs", jobs,
-                 "items worked on at once (default: VFM_SLOTS, or one per processor)")
-      ->type_name("N")
-      ->check(CLI::Range(1, PipeBoard::kMostSlots));
-  app.add_option("--share", share,
-                 "share VFM_SLOTS slots (default: one per processor) with all programs that name "
-                 "this file")
-      ->type_name("FILE")
-      ->check(not_empty);
-  add_page(app, "--share-report", share_report, "write a page of all programs that share")
-      ->needs("--share");
+void JobOptions::add(Options& options) {
+  options.add("-j,--jobs", jobs, "N", "work on N items at once")
+      .in(1, PipeBoard::kMostSlots)
+      .shown("VFM_SLOTS, or one per processor")
+      .everyday()
+      .manual(
+          "Work on _N_ items at once. Under *make -j* the jobserver decides. The output does not "
+          "depend on it.");
+  OptionRow& row = options.add("--share", share, "FILE",
+                               "share slots and GPUs with all programs that name FILE");
+  row.shown("").check(not_empty).manual(
+      "Share the slots of *VFM_SLOTS*, and the GPUs of *--devices*, with all programs that name "
+      "this file. "
+      "See SLOTS OF A PIPE and CARDS OF A PIPE in *vfm*(7).");
+  add_page(options, "--share-report", share_report, "write a page of all programs that share")
+      .needs(row)
+      .manual(
+          "Write a page of all programs that share _FILE_: what each did, its slots, what waited, "
+          "and the bottleneck.");
 }
 
-void SeedOptions::add(CLI::App& app) {
-  // CLI11 2.1 wraps negative and too large numbers around.
-  const auto parse = [this](const std::string& text) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (error != std::errc{} || end != text.data() + text.size() || text.empty())
-      throw CLI::ValidationError("--seed",
-                                 "'" + text + "' is not a whole number from 0 to 2^64 - 1");
-  };
-  app.add_option_function<std::string>("--seed", parse, "seed of every random choice")
-      ->type_name("N")
-      ->default_str(std::to_string(seed));
+void SeedOptions::add(Options& options) {
+  options.add("--seed", seed, "N", "seed of every random choice");
 }
 
-void DeviceOptions::add(CLI::App& app) {
-  app.add_option("--device", device, "where to compute; auto: on a GPU if there is one")
-      ->type_name("auto|cpu|cuda")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
-      ->capture_default_str();
+void DeviceOptions::add(Options& options) {
+  options
+      .add("--device", device, "auto|cpu|cuda", "where to compute; auto: on a GPU if there is one")
+      .one_of({"auto", "cpu", "cuda"})
+      .manual("Compute models on a GPU or on the processor. *auto*: on a GPU if there is one.");
 }
 
-void ComputeOptions::add(CLI::App& app) {
-  app.add_flag("--deterministic", deterministic,
+void ComputeOptions::add(Options& options) {
+  options.flag("--deterministic", deterministic,
                "on a GPU: the same bits at every run, at some cost of speed");
-  app.add_option("--attention", attention, "on a GPU: own kernels, cuDNN, or the faster that works")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "own", "cudnn"}))
-      ->capture_default_str();
+  options
+      .add("--attention", attention, "auto|own|cudnn",
+           "on a GPU: own kernels, cuDNN, or the faster that works")
+      .one_of({"auto", "own", "cudnn"});
 }
 
-void HwaccelOptions::add(CLI::App& app) {
-  app.add_option("--hwaccel", hwaccel,
-                 "decode video in software, on a GPU if there is one, or on a GPU (NVDEC)")
-      ->type_name("none|auto|cuda")
-      ->check(CLI::IsMember({"none", "auto", "cuda"}))
-      ->capture_default_str();
+void HwaccelOptions::add(Options& options) {
+  options
+      .add("--hwaccel", hwaccel, "none|auto|cuda", "decode video in software, or on a GPU (NVDEC)")
+      .one_of({"none", "auto", "cuda"})
+      .manual(
+          "Decode video in software, or on a GPU where it decodes to the bit (NVDEC). *auto*: on a "
+          "GPU if there "
+          "is one. *cuda*: without one it is an error. The output is the same. See GRAPHICS "
+          "PROCESSORS in *vfm*(7).");
 }
 
-void InputLimitOptions::add(CLI::App& app) {
-  const std::string group = "What inputs may do";
-  add_unit_option(app, "--max-pixels", limits.max_pixels, "refuse larger pictures, width x height",
-                  parse_pixels, "N|WxH", "64M", group);
-  add_unit_option(app, "--timeout", limits.timeout,
-                  "give up an input of which nothing comes for this long; 0: never", parse_seconds,
-                  "TIME", format_seconds(limits.timeout), group);
-  add_unit_option(app, "--max-work", work,
-                  "of each MiB of a file: decode no more pixels in all, and no longer on a "
-                  "processor; 0: any",
-                  parse_work, "N,TIME", "32G,64s", group);
-  app.add_option(
-         "--protocols", limits.protocols,
-         "playlists and protocols that may be opened beside the files and http(s) addresses "
-         "given")
-      ->type_name("NAME,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check([](const std::string& name) -> std::string {
+void InputLimitOptions::add(Options& options) {
+  options.group(kTrust);
+  add_unit(options, "--max-pixels", limits.max_pixels, "refuse larger pictures", parse_pixels,
+           "N|WxH", "64M")
+      .manual(
+          "Refuse videos and pictures with more pixels than this, by their headers, before memory "
+          "is used. _64M_ "
+          "is 8192x8192. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
+  add_unit(options, "--timeout", limits.timeout,
+           "give up an input from which nothing comes for TIME; 0: never", parse_seconds, "TIME",
+           format_seconds(limits.timeout))
+      .manual(
+          "Give up an input from which nothing comes for this long: a server sends nothing, or "
+          "decoding gets no "
+          "further. 0: never. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
+  add_unit(options, "--max-work", work,
+           "decode at most N pixels, for TIME, a MiB of a file; 0: any", parse_work, "N,TIME",
+           "32G,64s")
+      .manual(
+          "For each MiB of a file, to which 128 KiB are added: decode at most _N_ pixels in all "
+          "its pictures, and "
+          "take a processor for at most _TIME_. 0: any. See INPUTS THAT ARE NOT TRUSTED in "
+          "*vfm*(7).");
+  options.add("--protocols", limits.protocols, "NAME,...", "allow these playlists and protocols")
+      .separated_by(',')
+      .check([](const std::string& name) -> std::string {
         try {
           check_protocol(name);
         } catch (const Error& error) {
@@ -218,14 +218,24 @@ void InputLimitOptions::add(CLI::App& app) {
         }
         return "";
       })
-      ->group(group);
+      .shown("")
+      .manual(
+          "Open playlists and protocols of these names beside the files and http(s) addresses that "
+          "you give. "
+          "Default: none. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
 }
 
-void InputLimitOptions::add_isolation(CLI::App& app) {
-  const std::string group = "What inputs may do";
-  auto* isolate = app.add_flag("--isolate", limits.isolate,
-                               "decode each file in a process without network and files");
-  isolate->group(group)->excludes(app.get_option("--protocols"));
+void InputLimitOptions::add_isolation(Options& options) {
+  options.group(kTrust);
+  OptionRow& isolate = options.flag("--isolate", limits.isolate,
+                                    "decode each file in a process without network and files");
+  isolate.excludes(options.row("--protocols"))
+      .manual(
+          "Decode each file in a process of its own, which has no network, opens no file and "
+          "starts nothing: what a "
+          "hostile file does to a decoder ends that file alone. The output is the same. Addresses "
+          "are refused. Not "
+          "with *--protocols* and *--hwaccel*. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
   const auto parse = [](const std::string& text) {
     const std::uint64_t value = parse_bytes(text);
     if (value > 0 && value < kLeastIsolateMemory)
@@ -233,10 +243,14 @@ void InputLimitOptions::add_isolation(CLI::App& app) {
            format_bytes(static_cast<double>(kLeastIsolateMemory)));
     return value;
   };
-  add_unit_option(app, "--isolate-memory", limits.isolate_memory,
-                  "of --isolate: memory that such a process may take; 0: any", parse, "SIZE",
-                  format_bytes(static_cast<double>(limits.isolate_memory)), group)
-      ->needs(isolate);
+  add_unit(options, "--isolate-memory", limits.isolate_memory,
+           "memory that such a process may take; 0: any", parse, "SIZE",
+           format_bytes(static_cast<double>(limits.isolate_memory)))
+      .needs(isolate)
+      .manual(
+          "The memory that a process of *--isolate* may take, beside the file and the pictures "
+          "that it shares with "
+          "this program: one of *--max-pixels*, and 192 MiB of them. From 16 MiB on; 0: any.");
 }
 
 void InputLimitOptions::check_isolation(const HwaccelOptions& hardware) const {
@@ -244,56 +258,63 @@ void InputLimitOptions::check_isolation(const HwaccelOptions& hardware) const {
     fail_usage("--isolate decodes in software alone; leave out --hwaccel {}", hardware.hwaccel);
 }
 
-void MemberOptions::add(CLI::App& app) {
+void MemberOptions::add(Options& options) {
   constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;  // no shard holds a larger member
   const auto parse = [](const std::string& text) {
     const std::uint64_t value = parse_bytes(text);
     if (value < 1 || value > kMost) fail("must be from 1 byte to under 2GiB");
     return value;
   };
-  add_unit_option(app, "--max-member", bytes,
-                  "skip samples with more bytes than this, also when unpacked", parse, "SIZE",
+  add_unit(options, "--max-member", bytes,
+           "skip samples with more bytes than this, also when unpacked", parse, "SIZE",
+           format_bytes(static_cast<double>(bytes)))
+      .manual(
+          "Skip samples with more bytes than this, in one member or all together; in compressed "
+          "tars the unpacked "
+          "bytes count. This is checked before memory is used, so this times *-j* bounds the "
+          "memory for samples. "
+          "Each skipped sample is recorded as an error. From 1 byte to under 2 GiB.");
+}
+
+void ColumnOptions::add(Options& options) {
+  input.add(
+      options, "SHARD",
+      "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the default)");
+  output.add(options, false, "put the columns here (default: beside each shard)");
+  jobs.add(options);
+  member.add(options);
+  hwaccel.add(options);
+  input_limits.add(options);
+  input_limits.add_isolation(options);
+  options.group("Options");
+}
+
+void ReportOptions::add(Options& options, const std::string& help, const char* name) {
+  add_page(options, name, path, help).everyday();
+}
+
+OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,
+                            std::string help) {
+  return add_unit(options, names, bytes, std::move(help), parse_bytes, "SIZE",
                   format_bytes(static_cast<double>(bytes)));
 }
 
-void ColumnOptions::add(CLI::App& app) {
-  input.add(app, "SHARD",
-            "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-            "default)");
-  output.add(app, false, "put the columns here (default: beside each shard)");
-  jobs.add(app);
-  member.add(app);
-  hwaccel.add(app);
-  input_limits.add(app);
-  input_limits.add_isolation(app);
-}
-
-void ReportOptions::add(CLI::App& app, const std::string& help, const char* name) {
-  add_page(app, name, path, help);
-}
-
-void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,
-                      const std::string& help) {
-  add_unit_option(app, names, bytes, help, parse_bytes, "SIZE",
-                  format_bytes(static_cast<double>(bytes)));
-}
-
-CLI::Option* add_tokenizer_memory(CLI::App& app, std::uint64_t& bytes) {
+OptionRow& add_tokenizer_memory(Options& options, std::uint64_t& bytes) {
   const auto parse = [](const std::string& text) {
     const std::uint64_t value = parse_bytes(text);
     if (value < 1) fail("must be at least 1 byte");
     return value;
   };
-  return add_unit_option(app, "--tokenizer-memory", bytes,
-                         "most memory for the activations of a tokenizer from a folder, at one "
-                         "clip (default: no limit)",
-                         parse, "SIZE", "");
+  return add_unit(options, "--tokenizer-memory", bytes,
+                  "most memory for the activations of a tokenizer from a folder, at one clip "
+                  "(default: no limit)",
+                  parse, "SIZE", "");
 }
 
-CLI::Option* add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
-                                const std::string& help) {
-  return add_unit_option(app, names, seconds, help, parse_seconds, "TIME",
-                         fmt::format("{}s", seconds));
+OptionRow& add_seconds_option(Options& options, const char* names, double& seconds,
+                              std::string help) {
+  return add_unit(options, names, seconds, std::move(help), parse_seconds, "TIME",
+                  fmt::format("{}s", seconds));
 }
 
 }  // namespace vfm::cli

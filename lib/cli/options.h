@@ -8,11 +8,7 @@
 
 #include "base/input_limits.h"
 #include "base/work_limit.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "cli/option_table.h"
 
 namespace vfm::cli {
 
@@ -21,40 +17,40 @@ namespace vfm::cli {
 struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
-  void add(CLI::App& app, const std::string& name, const std::string& help);
+  void add(Options& options, const std::string& name, const std::string& help);
   /// The inputs, "-" if none; each "-" is io::kNames with -0. Throws Error{usage} with a hint when
   /// standard input is a terminal, or with -0 not read.
   std::vector<std::string> resolved() const;
 };
 
-/// A CLI11 check that refuses NaN, which passes every CLI::Range.
+/// A check that refuses NaN, which passes every CLI::Range.
 std::string not_nan(const std::string& text);
 
-/// CLI11 checks of finite numbers. Its own tell a bound of 309 digits.
+/// Checks of finite numbers. Its own tell a bound of 309 digits.
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// A CLI11 check that refuses a value without a word where it would count as the default: mostly an
+/// A check that refuses a value without a word where it would count as the default: mostly an
 /// unset shell variable.
 std::string not_blank(const std::string& text);
-/// A CLI11 check that refuses an empty file or folder name: mostly an unset shell
+/// A check that refuses an empty file or folder name: mostly an unset shell
 /// variable.
 std::string not_empty(const std::string& name);
-/// A CLI11 check of a folder to write to, which may not be there yet, but is no file.
+/// A check of a folder to write to, which may not be there yet, but is no file.
 std::string not_file(const std::string& name);
 
 /// -o/--output DIR and --force (rewrite what is already there).
 struct OutputOptions {
   std::string directory;
   bool force = false;
-  void add(CLI::App& app, bool required, const std::string& help);
+  void add(Options& options, bool required, const std::string& help);
 };
 
 /// -j/--jobs N, and --share FILE: what Context::slots() makes slots of.
 struct JobOptions {
   int jobs = 0;  ///< 0: not given
   std::string share, share_report;
-  void add(CLI::App& app);
+  void add(Options& options);
   /// Throws Error{usage} for a VFM_SLOTS that is no number of slots.
   static void check_slots(const std::string& vfm_slots);
 };
@@ -62,14 +58,14 @@ struct JobOptions {
 /// --seed N (default 0).
 struct SeedOptions {
   std::uint64_t seed = 0;
-  void add(CLI::App& app);
+  void add(Options& options);
 };
 
 /// --device auto|cpu|cuda: where to compute. Pass it to choose_device (tensor/device.h) at the
 /// start of run().
 struct DeviceOptions {
   std::string device = "auto";
-  void add(CLI::App& app);
+  void add(Options& options);
 };
 
 /// --deterministic and --attention auto|own|cudnn: how a GPU computes (ops/determinism.h,
@@ -77,14 +73,14 @@ struct DeviceOptions {
 struct ComputeOptions {
   bool deterministic = false;
   std::string attention = "auto";
-  void add(CLI::App& app);
+  void add(Options& options);
 };
 
 /// --hwaccel none|auto|cuda: what decodes video. Pass it to media::choose_hardware
 /// (media/hardware.h) at the start of run().
 struct HwaccelOptions {
   std::string hwaccel = "none";
-  void add(CLI::App& app);
+  void add(Options& options);
 };
 
 /// --max-pixels, --timeout, --max-work, --protocols: what videos and pictures may ask of this
@@ -92,10 +88,10 @@ struct HwaccelOptions {
 struct InputLimitOptions {
   InputLimits limits;
   DecodingWork work = kUsualWork;
-  void add(CLI::App& app);
+  void add(Options& options);
   /// --isolate, --isolate-memory: of tools whose Tool::serve_isolated() decodes, which then call
   /// check_isolation() in check(), and media::begin_isolation() after apply().
-  void add_isolation(CLI::App& app);
+  void add_isolation(Options& options);
   void check_isolation(const HwaccelOptions& hardware) const;
   /// For the whole program (base/input_limits.h, base/work_limit.h), at the start of run().
   void apply() const {
@@ -107,7 +103,7 @@ struct InputLimitOptions {
 /// --max-member SIZE: the most bytes of one sample that are read into memory.
 struct MemberOptions {
   std::uint64_t bytes = std::uint64_t{1} << 30;
-  void add(CLI::App& app);
+  void add(Options& options);
 };
 
 /// What tools have that add columns to shards: the shards, -o, -j, --max-member, --hwaccel and the
@@ -119,21 +115,21 @@ struct ColumnOptions {
   MemberOptions member;
   HwaccelOptions hwaccel;
   InputLimitOptions input_limits;
-  void add(CLI::App& app);
+  void add(Options& options);
 };
 
 /// --report FILE.html
 struct ReportOptions {
   std::string path;
-  void add(CLI::App& app, const std::string& help, const char* name = "--report");
+  void add(Options& options, const std::string& help, const char* name = "--report");
 };
 
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
-void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,
-                      const std::string& help);
+OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,
+                            std::string help);
 /// --tokenizer-memory SIZE: at least 1 byte; 0 if it is not given.
-CLI::Option* add_tokenizer_memory(CLI::App& app, std::uint64_t& bytes);
-CLI::Option* add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
-                                const std::string& help);
+OptionRow& add_tokenizer_memory(Options& options, std::uint64_t& bytes);
+OptionRow& add_seconds_option(Options& options, const char* names, double& seconds,
+                              std::string help);
 
 }  // namespace vfm::cli

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,12 @@
 #include "base/progress.h"
 #include "base/run_end.h"
 #include "base/stop.h"
-#include "cli/completion.h"
 #include "cli/harmless.h"
 #include "cli/meter.h"
 #include "cli/named_files.h"
 #include "cli/options.h"
 #include "cli/signals.h"
+#include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/waiting.h"
 #include "io/held_begin.h"
@@ -39,16 +40,6 @@
 
 namespace vfm::cli {
 namespace {
-
-constexpr const char* kCommonGroup = "Common options";
-
-struct CommonOptions {
-  int verbose = 0;
-  bool quiet = false;
-  bool progress = false, no_progress = false;
-  bool version = false;
-  std::string completion;
-};
 
 std::string g_program;     // set once, before threads
 Meter* g_meter = nullptr;  // so that messages do not land in the middle of the progress line
@@ -81,11 +72,11 @@ bool ranks_are_one(const Tool& tool) {
   return tool.long_running();
 }
 
-/// `says`: of ranks that refuse alike one.
-int refuse_arguments(const std::exception& error, bool says) {
+/// `command`: "vfm-embed search". `says`: of ranks that refuse alike one.
+int refuse_arguments(const std::exception& error, const std::string& command, bool says) {
   if (!says) return 2;
   log_error("{}", error.what());
-  write_words(fmt::format("Try '{} --help'.\n", g_program));
+  write_words(fmt::format("Try '{} --help'.\n", command));
   return 2;
 }
 
@@ -119,22 +110,6 @@ Launch read_launch() {
   return launch;
 }
 
-void add_common_options(CLI::App& app, CommonOptions& common) {
-  const std::string group = kCommonGroup;
-  app.set_help_flag("-h,--help", "show this help and exit")->group(group);
-  app.add_flag("--version", common.version, "show version, features and libraries, and exit")
-      ->group(group);
-  app.add_flag("-v,--verbose", common.verbose, "print more messages; twice for still more")
-      ->group(group);
-  app.add_flag("-q,--quiet", common.quiet, "say only what went wrong")->group(group);
-  auto* on = app.add_flag("--progress", common.progress, "show progress even without a terminal");
-  auto* off = app.add_flag("--no-progress", common.no_progress, "never show progress");
-  on->group(group)->excludes(off);
-  off->group(group);
-  app.add_option("--generate-completion", common.completion)
-      ->group("");  // hidden: used by the build
-}
-
 LogLevel level_of(const CommonOptions& common) {
   if (common.quiet) return LogLevel::error;
   return common.verbose == 0   ? LogLevel::warning
@@ -153,7 +128,7 @@ int finish(int status) {
 
 /// Names the output of a command by the tool and its task: by all options but those that change no
 /// record.
-std::string stream_id(const Tool& tool, const CLI::App& app) {
+std::string stream_id(const std::string& command, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
@@ -165,13 +140,12 @@ std::string stream_id(const Tool& tool, const CLI::App& app) {
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
     if (counts(*option)) given.push_back({option->get_name(), option->results()});
-  return hash_hex(dump_json({tool.name(), given})).substr(0, 16);
+  return hash_hex(dump_json({command, given})).substr(0, 16);
 }
 
 /// A list of commas alone has no item, so CLI11 would take the next argument for the list. Throws
 /// Error{usage}.
-void check_lists(const CLI::App& app, int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+void check_lists(const CLI::App& app, const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     if (!arguments[i].starts_with("--")) continue;
     const std::size_t sign = arguments[i].find('=');
@@ -233,8 +207,8 @@ bool says_progress(const Tool& tool, const CommonOptions& common) {
 }
 
 /// `makeflags`: Slots::given_jobserver(). `shares`: it has slots.
-int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
-             const std::string& makeflags, bool shares) {
+int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::string>& arguments,
+             const std::string& id, const std::string& makeflags, bool shares) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
   const Launch launch = read_launch();
@@ -246,8 +220,8 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
               terminal);
   g_meter = &meter;
   io::ManifestWriter manifest;
-  Context context{meter,          meter,  tool.name(), makeflags, environment("VFM_SLOTS"),
-                  cache_folder(), launch, manifest};
+  Context context{meter,     meter,          tool.name(), makeflags, environment("VFM_SLOTS"),
+                  arguments, cache_folder(), launch,      manifest};
   const auto end_meter = [&] {
     meter.finish();
     g_meter = nullptr;
@@ -290,53 +264,38 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
   }
 }
 
-}  // namespace
-
-int run(int argc, char** argv, Tool& tool) {
-  hold_standard_descriptors();
-  g_program = tool.name();
-  take_lost_files(g_program.c_str());
-  hear_of_children();
-  const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
-  if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
-    leave_signals();
-    return tool.serve_isolated(std::atoi(argv[2]));
-  }
-  if (argc == 3 && std::string_view(argv[1]) == "--serve-card") {
-    leave_signals();
-    wait_politely();
-    return tool.serve_card(std::atoi(argv[2]));
-  }
-  set_log_sink(print_message, LogLevel::warning);
-  CLI::App app(tool.description(), tool.name());
-  app.footer(
-      fmt::format("Example:\n  {}\nSee {}(1) for the whole manual.", tool.example(), tool.name()));
-  app.get_formatter()->column_width(34);
+/// `command`: "vfm-embed search". `says`: whether this rank tells why arguments are refused.
+int run_command(Tool& tool, const std::string& command, std::vector<std::string> arguments,
+                std::span<const Verb> verbs, const std::string& makeflags, bool says) {
+  CLI::App app(tool.description(), command);
+  Options options(app);
   CommonOptions common;
-  const bool says = !ranks_are_one(tool) || read_launch().rank == 0;
   try {
-    tool.add_options(app);
-    add_common_options(app, common);
-    check_lists(app, argc, argv);
-    app.parse(argc, argv);
+    tool.add_options(options);
+    common.add(options);
+    if (arguments.size() == 2 && arguments[0] == "--generate-manual") {
+      std::fputs(manual_page(arguments[1], options).c_str(), stdout);
+      return finish(0);
+    }
+    check_lists(app, arguments);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+    if (command == g_program) check_verbs(options, arguments, g_program, verbs);
     check_named_files(app);
   } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
+    std::fputs(help_text(tool, command, verbs, options, false).c_str(), stdout);
+    return finish(0);
+  } catch (const CLI::CallForAllHelp&) {
+    std::fputs(help_text(tool, command, verbs, options, true).c_str(), stdout);
     return finish(0);
   } catch (const CLI::ParseError& error) {
-    // --version and --generate-completion need no positionals.
-    if (!common.version && common.completion.empty()) {
-      return refuse_arguments(error, says);
-    }
+    // --version needs no positionals.
+    if (!common.version) return refuse_arguments(error, command, says);
   } catch (const Error& error) {
-    return refuse_arguments(error, says);
+    return refuse_arguments(error, command, says);
   }
   if (common.version) {
     std::fputs(version_text(g_program, tool.version_details()).c_str(), stdout);
-    return finish(0);
-  }
-  if (!common.completion.empty()) {
-    std::fputs(bash_completion(app, g_program).c_str(), stdout);
     return finish(0);
   }
   set_log_sink(print_message, level_of(common));
@@ -346,16 +305,59 @@ int run(int argc, char** argv, Tool& tool) {
   }
   take_signals(tool.long_running());
   wait_politely();
-  const int status = run_tool(tool, common, stream_id(tool, app), makeflags,
-                              app.get_option_no_throw("--share") != nullptr);
+  const int status =
+      run_tool(tool, common, arguments, stream_id(command, app), makeflags, options.has("--share"));
   if (const int left = left_behind(); left > 0) {
-    const bool isolates = app.get_option_no_throw("--isolate") != nullptr;
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,
-                isolates ? "; --isolate ends each alone" : "");
+                options.has("--isolate") ? "; --isolate ends each alone" : "");
     std::fflush(stdout);
     ::_exit(status);  // what they still use must stay
   }
   return status;
+}
+
+}  // namespace
+
+int run(int argc, char** argv, std::initializer_list<Verb> all) {
+  const std::span<const Verb> verbs(all.begin(), all.size());
+  hold_standard_descriptors();
+  const std::unique_ptr<Tool> everyday = verbs.front().make();
+  g_program = everyday->name();
+  take_lost_files(g_program.c_str());
+  hear_of_children();
+  const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (arguments.size() == 2 && arguments[0] == "--serve-isolated") {
+    leave_signals();
+    return everyday->serve_isolated(std::atoi(argv[2]));
+  }
+  if (arguments.size() == 2 && arguments[0] == "--serve-card") {
+    leave_signals();
+    wait_politely();
+    return everyday->serve_card(std::atoi(argv[2]));
+  }
+  set_log_sink(print_message, LogLevel::warning);
+  if (arguments.size() == 2 && arguments[0] == "--generate-completion") {
+    std::fputs(completion_of(verbs).c_str(), stdout);
+    return finish(0);
+  }
+  std::string command = g_program;
+  const bool says = !ranks_are_one(*everyday) || read_launch().rank == 0;
+  try {
+    if (arguments.size() > 1 && arguments[0] == "help" && find_verb(verbs, arguments[1]))
+      arguments = {arguments[1], "--help"};
+    const Verb* verb = arguments.empty() ? nullptr : find_verb(verbs, arguments[0]);
+    if (verb) {
+      refuse_file_of_verb(arguments[0]);
+      command += " " + arguments[0];
+      arguments.erase(arguments.begin());
+      const std::unique_ptr<Tool> tool = verb->make();
+      return run_command(*tool, command, arguments, verbs, makeflags, says);
+    }
+    return run_command(*everyday, command, arguments, verbs, makeflags, says);
+  } catch (const Error& error) {
+    return refuse_arguments(error, command, says);
+  }
 }
 
 void print(std::string_view text) {

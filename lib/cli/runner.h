@@ -1,22 +1,22 @@
 // The one place that parses arguments, prints, takes signals (signals.h), reads the environment and
 // chooses the exit status.
 //
-// A tool is a class with options, checks and run(); its main is `return vfm::cli::run(argc, argv,
-// tool);`. Parsing opens nothing; run() does the work and throws.
-// Folders and files that options name have names in UTF-8 (base/utf8.h), as records name them.
-// Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option, recipe
-// or model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
+// A program has an everyday work and other works, called by a verb in first place: `vfm-embed
+// search QUERY`. Each is a Tool: a class with options, checks and run(). A program's main is
+// `return vfm::cli::run(argc, argv, verbs);`. Parsing opens nothing; run() does the work and
+// throws. Folders and files that options name have names in UTF-8 (base/utf8.h), as records name
+// them. Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option,
+// recipe or model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/slots.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vfm {
 class Progress;
@@ -38,15 +38,17 @@ struct Launch {
 };
 
 struct JobOptions;
+class Options;
 
 /// What the runner gives to a running tool.
 struct Context {
-  Progress& progress;     ///< drawn on stderr if it is a terminal or --progress asks
-  Meter& meter;           ///< the same
-  std::string program;    ///< "vfm-clip"
-  std::string makeflags;  ///< MAKEFLAGS, for base/slots.h; "": it names nothing of use
-  std::string vfm_slots;  ///< VFM_SLOTS
-  std::string cache;      ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
+  Progress& progress;                  ///< drawn on stderr if it is a terminal or --progress asks
+  Meter& meter;                        ///< the same
+  std::string program;                 ///< "vfm-clip"
+  std::string makeflags;               ///< MAKEFLAGS, for base/slots.h; "": it names nothing of use
+  std::string vfm_slots;               ///< VFM_SLOTS
+  std::vector<std::string> arguments;  ///< those behind the verb
+  std::string cache;  ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;
   /// Standard output for records. The runner writes the record before the first, and, when run()
   /// has returned, the one after the last.
@@ -62,12 +64,12 @@ class Tool {
   virtual ~Tool() = default;
   virtual std::string name() const = 0;         ///< "vfm-clip"
   virtual std::string description() const = 0;  ///< one sentence
-  virtual std::string example() const = 0;      ///< one command line, shown by --help
+  virtual std::string examples() const = 0;     ///< one to three command lines for --help
   /// More lines for --version: versions of the libraries this tool stands on.
   virtual std::string version_details() const { return {}; }
   /// Declares options and positionals, in groups. Common ones (-h, -v, -q, --progress, --version)
   /// are the runner's.
-  virtual void add_options(CLI::App& app) = 0;
+  virtual void add_options(Options& options) = 0;
   /// Checks that need more than CLI11's validators; throws Error{usage}. Opens nothing.
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
@@ -89,8 +91,22 @@ class Tool {
   virtual bool long_running() const { return false; }
 };
 
-/// Parses, runs, reports. Never throws.
-int run(int argc, char** argv, Tool& tool);
+/// A work of a program.
+struct Verb {
+  const char* name;  ///< "": the everyday work, which is first
+  std::unique_ptr<Tool> (*make)();
+};
+
+/// Verb::make for a class.
+template <class Type>
+std::unique_ptr<Tool> make() {
+  return std::make_unique<Type>();
+}
+
+/// Parses, runs, reports. Never throws. The first argument may be a verb; where a file of that name
+/// is there too, or a verb comes later, it is refused with the way out. `PROGRAM help VERB` is
+/// `PROGRAM VERB --help`. What the program starts itself as (serve_card()) is the everyday Tool's.
+int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws
 /// Error when it cannot be written.

@@ -1,4 +1,4 @@
-// vfm-embed --index: makes an index over the vectors of shards, or adds shards to one.
+// vfm-embed index: makes an index over the vectors of shards, or adds shards to one.
 //
 // Each vector is read once, in pieces of a shard, in parallel; what it becomes depends on the
 // vectors and their order alone, so the file has the same bytes at any -j. Centres and codes are

@@ -100,7 +100,7 @@ void IndexSearch::look_for_changes() {
     if (why.empty()) continue;
     gone_[i] = 1;
     any_gone_ = true;
-    lost(i, why + fmt::format(" since it was indexed; add it again: vfm-embed --index {}",
+    lost(i, why + fmt::format(" since it was indexed; add it again: vfm-embed index {}",
                               options_.index));
   }
 }

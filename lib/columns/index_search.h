@@ -1,4 +1,4 @@
-// vfm-embed --search with --index: the samples nearest to a text, a video, a picture, or to many
+// vfm-embed search --index: the samples nearest to a text, a video, a picture, or to many
 // vectors, without reading all of them.
 //
 // Of the lists whose centres are nearest the codes are compared, at least a sixteenth of them all,

@@ -1,4 +1,4 @@
-// vfm-embed --search: the samples of embedded shards that are nearest to a text, a video or a
+// vfm-embed search: the samples of embedded shards that are nearest to a text, a video or a
 // picture.
 //
 // A video or picture file is compared with video.npy by whatever made that: cosine. A text, where

@@ -1,4 +1,4 @@
-// The file that vfm-embed --index writes: which vectors of many shards may be near to a query.
+// The file that vfm-embed index writes: which vectors of many shards may be near to a query.
 //
 // It holds no vectors. It is an inverted file (curate/inverted_file.h) of unit vectors: lists, and
 // codes in them; and it has where the halves of each stand in their tar: what the codes find is

@@ -30,7 +30,7 @@ refused() {
 
 # options TOOL: its options that name files or folders, one a line, as option, TAB, word.
 options() {
-  "$1" --help | sed -nE 's/^ +(-[^ ]*) +([^ ]*(DIR|FILE|PATH|RUN|SOURCE)[^ ]*).*/\1\t\2/p'
+  "$1" --help-all | sed -nE 's/^ +(-., )?(-[^ ]*) +([^ ]*(DIR|FILE|PATH|RUN|SOURCE)[^ ]*).*/\2\t\3/p'
 }
 
 @test "the address of a bucket is no folder and no file, in whatever option: refused before any work" {

@@ -204,7 +204,7 @@ begin_embed() {
   refused "leave out the others" embed --devices all,0 -o out a.tar
   refused "--device" embed --devices cpu --device cpu -o out a.tar
   refused "name its folder with --video DIR" vfm-embed --devices cpu -o out a.tar
-  refused "--devices" vfm-embed --devices cpu --search red a.tar
+  refused "--devices" vfm-embed search red --devices cpu a.tar
   refused "names none" vfm-caption --devices cpu -o out a.tar
   refused "name one by --score-model" vfm-caption --score --devices cpu -o out a.tar
   refused "--stitch-model" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"

@@ -103,8 +103,6 @@ estimated() {
 @test "a reader that goes away leaves no temporary files, and other work is refused" {
   bash -c 'vfm-clip --dry-run --shots-only 1.mp4 2>/dev/null | true' || true
   [ -z "$(ls temporary)" ]
-  run -2 --separate-stderr vfm-embed --search red --dry-run clips.jsonl
-  [[ $stderr == *"leave out --search"* ]]
   run -2 --separate-stderr vfm-pack --plan --dry-run latents
   [[ $stderr == *"leave out --plan"* ]]
 }

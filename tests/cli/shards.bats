@@ -222,7 +222,7 @@ day/c" ]
   [ "$(jq -r '.split // empty' caption.jsonl | sort -u | tr '\n' ' ')" = "train val " ]
   vfm-embed set >embed.jsonl
   [ "$(jq -r '.columns // {} | keys[]' embed.jsonl | sort -u | tr '\n' ' ')" = "caption clip embed " ]
-  vfm-embed --search 'caption 3' --top 1 set | grep -q '"caption":"caption 3"'
+  vfm-embed search 'caption 3' --top 1 set | grep -q '"caption":"caption 3"'
   vfm-shard -o again set >again.jsonl
   [ "$(jq -s 'map(.samples) | add' again.jsonl)" = 5 ]
   vfm-pack --size 32 -o lat set >lat.jsonl

@@ -112,7 +112,7 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   # Other settings, other columns.
   vfm-embed --video none --text t5/umt5 --compute bf16 a.tar
   [[ "$(tar -xOf a.embed.tar k1.json)" == '{"text_encoder":{"name":"umt5","path":"'*'"max_tokens":512,"compute":"bf16"}}' ]]
-  run --separate-stderr vfm-embed --search 'a red fox' --top 1 a.tar
+  run --separate-stderr vfm-embed search 'a red fox' --top 1 a.tar
   [ "$status" -eq 0 ]
   [[ "$output" == *'"key":"k1"'* ]]
 }
@@ -136,8 +136,8 @@ assert abs(length - 1) < 1e-3, length'
   vfm-embed --video model --device cpu -j4 -o again a.tar b.tar
   cmp a.embed.tar again/a.embed.tar
   # A copy is found, and by what it was embedded with.
-  [ "$(vfm-embed --search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | keys)" = "at bt " ]
-  vfm-embed --search "$CLIPS/test.mp4" --top 1 embedded.jsonl | records | jq -e '.score > 0.999'
+  [ "$(vfm-embed search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | keys)" = "at bt " ]
+  vfm-embed search "$CLIPS/test.mp4" --top 1 embedded.jsonl | records | jq -e '.score > 0.999'
   # Other settings, other columns.
   vfm-embed --video model --video-frames 2 --compute bf16 --device cpu a.tar
   [[ "$(tar -xOf a.embed.tar ar.json)" == *'"compute":"bf16","input":'*'"frames":2,"pool":"mean"}'* ]]
@@ -156,7 +156,7 @@ assert abs(length - 1) < 1e-3, length'
   vfm-embed --video model --text none --device cpu -j4 -o again a.tar b.tar >embedded.jsonl
   cmp a.embed.tar again/a.embed.tar
   cmp b.embed.tar again/b.embed.tar
-  vfm-embed --search "$CLIPS/test.mp4" --top 1 embedded.jsonl | records | jq -e '.key == "at" and .score > 0.999'
+  vfm-embed search "$CLIPS/test.mp4" --top 1 embedded.jsonl | records | jq -e '.key == "at" and .score > 0.999'
   # Its tower for texts is that of one of a fixed resolution.
   cp -r "$VFM_ROOT/tests/golden/sentences/siglip2" text
   vfm-embed --video none --text text --device cpu -o fixed a.tar
@@ -212,10 +212,10 @@ near = [sum(x * y for x, y in zip(rows[i:i + 12], part, strict=True)) for i in (
 assert near[1] > 0.9999 and max(near[0], near[2]) < near[1], near
 END
   # A search names the window that is nearest: the middle one for its own frames, the last one's end is not told.
-  vfm-embed --search p/part.mp4 one/w.embed.tar w.tar >found.jsonl 2>/dev/null || [ $? -eq 1 ]
+  vfm-embed search p/part.mp4 one/w.embed.tar w.tar >found.jsonl 2>/dev/null || [ $? -eq 1 ]
   jq -se 'map(select(.key == "b")) | .[0].window | .number == 1 and .begin == 1.625 and .end == 3.25 and .score > 0.999' found.jsonl
   jq -se 'map(select(.key == "a")) | .[0].window.number == 0' found.jsonl
-  for bad in '--windows 2' '--windows 2 --video none' '--windows 0 --video model' '--windows 2 --video model --search x'; do
+  for bad in '--windows 2' '--windows 2 --video none' '--windows 0 --video model'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-embed $bad w.tar
     [ "$status" -eq 2 ]
@@ -229,16 +229,16 @@ END
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" model
   vfm-embed a.tar >embedded.jsonl
   vfm-embed --video model --device cpu b.tar >>embedded.jsonl
-  run --separate-stderr vfm-embed --search "$CLIPS/red.mp4" embedded.jsonl
+  run --separate-stderr vfm-embed search "$CLIPS/red.mp4" embedded.jsonl
   only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 3 ]
   [[ "$stderr" == *"b.tar: 3 samples were embedded by"*"search them apart"* ]]
-  [ "$(vfm-embed --search "$CLIPS/red.mp4" --top 1 b.tar | records | keys)" = "br " ]
+  [ "$(vfm-embed search "$CLIPS/red.mp4" --top 1 b.tar | records | keys)" = "br " ]
   # The folder holds another model now.
   rm -r model
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2_own" model
-  run --separate-stderr vfm-embed --search "$CLIPS/red.mp4" b.tar
+  run --separate-stderr vfm-embed search "$CLIPS/red.mp4" b.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"br was embedded by"*"which is not what"* ]]
 }
@@ -250,7 +250,7 @@ END
   clip_model model
   vfm-embed --video model --device cpu a.tar >embedded.jsonl
   vfm-embed --video model --text model --device cpu b.tar
-  run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
+  run --separate-stderr vfm-embed search 'a red fox' embedded.jsonl
   only_records
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
@@ -267,11 +267,11 @@ assert abs(scores["ar"] - expected) < 2e-3, (scores, expected)
 assert len(set(scores.values())) == 3
 END
   rm model/tokenizer.json
-  run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
+  run --separate-stderr vfm-embed search 'a red fox' embedded.jsonl
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"tokenizer"* ]]
   cp "$VFM_ROOT"/tests/golden/picture_encoders/clip/*.{json,safetensors} model
-  run --separate-stderr vfm-embed --search 'a red fox' embedded.jsonl
+  run --separate-stderr vfm-embed search 'a red fox' embedded.jsonl
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"holds another model now"* ]]
 }
@@ -354,7 +354,6 @@ END
   refused "scores vectors of 12 numbers, and the encoder's have 10" --video "$VFM_ROOT/tests/golden/picture_encoders/clip_vision" \
     --aesthetic "$heads/mlp.pth"
   refused "no-head.pth" --video model --aesthetic no-head.pth
-  refused "--search" --video model --text-image --search fox
   head -c 2000 "$heads/mlp.pth" >truncated.pth
   refused "truncated.pth" --video model --aesthetic truncated.pth
   # No caption, no clip.
@@ -397,7 +396,7 @@ END
   clip_model model
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan text_model.final_layer_norm.weight
   vfm-embed --video model --text none --device cpu a.tar >/dev/null
-  run --separate-stderr vfm-embed --search 'a red square' a.tar
+  run --separate-stderr vfm-embed search 'a red square' a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"the query's vector by '$PWD/model' has values that are not finite"* ]]
   [[ "$output" != *'"kind":"match"'* ]]
@@ -474,7 +473,7 @@ END
   vfm-embed --video none --text sentences/siglip --device cpu -j2 -o again a.tar b.tar
   cmp a.embed.tar again/a.embed.tar
   # The whole text counts, and the same one is all alike.
-  run --separate-stderr vfm-embed --search 'a red fox' --top 2 a.tar
+  run --separate-stderr vfm-embed search 'a red fox' --top 2 a.tar
   only_records
   [ "$status" -eq 0 ]
   [[ "${lines[0]}" == *'"score":'[01]*'"key":"k1"'* ]]
@@ -502,17 +501,17 @@ END
   tar -xOf b.embed.tar k1.json | jq -e '.text_encoder | has("prompt") or has("query_prompt") | not'
   for key in k1 k2; do cmp <(tar -xOf a.embed.tar $key.text.npy) <(tar -xOf b.embed.tar $key.text.npy); done
   scores() { records | jq -c '[.key, .score]'; }
-  vfm-embed --search 'query: a red fox' b.tar | scores >expected
-  vfm-embed --search 'a red fox' a.tar | scores | cmp expected
-  vfm-embed --index captions --vectors text a.tar
-  vfm-embed --index captions --search 'a red fox' | scores | cmp expected
-  vfm-embed --index captions --search 'a red fox' --query-prompt 'passage: ' | records | jq -se '.[0].key == "k1" and .[0].score > 0.999'
-  vfm-embed --search 'a red fox' --query-prompt 'passage: ' a.tar | records | jq -se '.[0].score > 0.999'
+  vfm-embed search 'query: a red fox' b.tar | scores >expected
+  vfm-embed search 'a red fox' a.tar | scores | cmp expected
+  vfm-embed index captions --vectors text a.tar
+  vfm-embed search 'a red fox' --index captions | scores | cmp expected
+  vfm-embed search 'a red fox' --index captions --query-prompt 'passage: ' | records | jq -se '.[0].key == "k1" and .[0].score > 0.999'
+  vfm-embed search 'a red fox' --query-prompt 'passage: ' a.tar | records | jq -se '.[0].score > 0.999'
   # What a folder does not say an option does, and it is kept.
   vfm-embed $in --text "$plain" --text-prompt 'passage: ' --query-prompt 'query: ' a.tar
-  vfm-embed --search 'a red fox' a.tar | scores | cmp expected
+  vfm-embed search 'a red fox' a.tar | scores | cmp expected
   vfm-embed $in --text e5 --text-prompt '' --query-prompt '' a.tar
-  vfm-embed --search 'a red fox' a.tar | records | jq -se '.[0].score > 0.999'
+  vfm-embed search 'a red fox' a.tar | records | jq -se '.[0].score > 0.999'
   refused() {
     run --separate-stderr vfm-embed "${@:2}"
     [ "$status" -eq 2 ]
@@ -521,12 +520,12 @@ END
   refused "are about a model" --text-prompt x a.tar
   refused "are about a model" --text builtin:hash --query-prompt x a.tar
   refused "is no sentence encoder" --text "$VFM_ROOT/tests/golden/t5/v1_1" --text-prompt x a.tar
-  refused "excludes" --search x --text-prompt x a.tar
-  refused "goes before a text" --search "$CLIPS/red.mp4" --query-prompt x a.tar
-  refused "leave out --query-prompt" --index more --query-prompt x a.tar
+  refused "not expected" search x --text-prompt x a.tar
+  refused "goes before a text" search "$CLIPS/red.mp4" --query-prompt x a.tar
+  refused "not expected" index more --query-prompt x a.tar
   # Words of a query are compared one by one.
   vfm-embed --force a.tar
-  run --separate-stderr vfm-embed --search 'a red fox' --query-prompt 'query: ' a.tar
+  run --separate-stderr vfm-embed search 'a red fox' --query-prompt 'query: ' a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"word by word by builtin:hash"*"leave out --query-prompt"* ]]
 }
@@ -596,16 +595,16 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   three a
   make_shard b "b1=test=a red fox crosses a snowy road" "b2=test=рыжая лиса" "b3=blue="
   vfm-embed a.tar b.tar >embedded.jsonl
-  run --separate-stderr vfm-embed --search 'red square' --top 2 embedded.jsonl
+  run --separate-stderr vfm-embed search 'red square' --top 2 embedded.jsonl
   only_records
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   [ "${#lines[@]}" -eq 2 ]
   [[ "${lines[0]}" == '{"kind":"match","rank":1,"score":'*',"key":"ar","path":"a.tar","caption":"a red square"'* ]]
-  [ "$(vfm-embed --search 'snowi raod' --top 1 embedded.jsonl | records | keys)" = "b1 " ]
-  [ "$(vfm-embed --search 'ЛИСА' --top 1 ./*.tar | records | keys)" = "b2 " ]
-  [ "$(vfm-embed --search 'blue' --top 1 embedded.jsonl | records | keys)" = "as " ]
-  [ "$(vfm-embed --search 'square' embedded.jsonl | records | wc -l)" -eq 6 ]
+  [ "$(vfm-embed search 'snowi raod' --top 1 embedded.jsonl | records | keys)" = "b1 " ]
+  [ "$(vfm-embed search 'ЛИСА' --top 1 ./*.tar | records | keys)" = "b2 " ]
+  [ "$(vfm-embed search 'blue' --top 1 embedded.jsonl | records | keys)" = "as " ]
+  [ "$(vfm-embed search 'square' embedded.jsonl | records | wc -l)" -eq 6 ]
 }
 
 @test "search by text: shards of another encoder are not weighed with the first ones" {
@@ -613,12 +612,12 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   three b
   vfm-embed a.tar >embedded.jsonl
   vfm-embed --text "$VFM_ROOT/tests/golden/t5/v1_1" --device cpu b.tar >>embedded.jsonl
-  run --separate-stderr vfm-embed --search 'red square' embedded.jsonl
+  run --separate-stderr vfm-embed search 'red square' embedded.jsonl
   only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 3 ]
   [[ "$stderr" == *"b.tar: 3 samples were embedded by"*"search them apart"* ]]
-  vfm-embed --search 'red square' --top 1 b.tar | records | jq -e '.score > 0'
+  vfm-embed search 'red square' --top 1 b.tar | records | jq -e '.score > 0'
 }
 
 @test "search by text: one encoder in two folders is one" {
@@ -628,7 +627,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
     cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5-$shard
     vfm-embed --text t5-$shard --device cpu $shard.tar >>embedded.jsonl
   done
-  run --separate-stderr vfm-embed --search 'red square' embedded.jsonl
+  run --separate-stderr vfm-embed search 'red square' embedded.jsonl
   only_records
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
@@ -640,13 +639,13 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   three a
   make_shard b bt=smaller=
   vfm-embed a.tar b.tar >embedded.jsonl
-  [ "$(vfm-embed --search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | keys)" = "at bt " ]
-  score=$(vfm-embed --search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | sed -n '2s/.*"score":\([0-9.]*\).*/\1/p')
+  [ "$(vfm-embed search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | keys)" = "at bt " ]
+  score=$(vfm-embed search "$CLIPS/test.mp4" --top 2 embedded.jsonl | records | sed -n '2s/.*"score":\([0-9.]*\).*/\1/p')
   awk -v s="$score" 'BEGIN { exit !(s > 0.98) }'
-  score=$(vfm-embed --search "$CLIPS/red.mp4" --top 2 embedded.jsonl | records | sed -n '2s/.*"score":\([0-9.]*\).*/\1/p')
+  score=$(vfm-embed search "$CLIPS/red.mp4" --top 2 embedded.jsonl | records | sed -n '2s/.*"score":\([0-9.]*\).*/\1/p')
   awk -v s="$score" 'BEGIN { exit !(s < 0.9) }'
   quiet_ffmpeg -i "$CLIPS/blue.mp4" -frames:v 1 picture.png
-  [ "$(vfm-embed --search picture.png --top 1 embedded.jsonl | records | keys)" = "as " ]
+  [ "$(vfm-embed search picture.png --top 1 embedded.jsonl | records | keys)" = "as " ]
 }
 
 @test "search in one joined shard, with text and vectors inside" {
@@ -658,7 +657,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   tar -xf a.embed.tar -C j
   mkdir dataset
   tar --format=ustar --sort=name -C j -cf dataset/000000.tar .
-  run --separate-stderr vfm-embed --search 'test picture' --top 1 dataset/000000.tar
+  run --separate-stderr vfm-embed search 'test picture' --top 1 dataset/000000.tar
   only_records
   [ "$status" -eq 0 ]
   [[ "$output" == *'"key":"at","path":"dataset/000000.tar","caption":"a test picture"}' ]]
@@ -666,19 +665,19 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
 
 @test "search says what is missing" {
   three a
-  run --separate-stderr vfm-embed --search red a.tar
+  run --separate-stderr vfm-embed search red a.tar
   [ "$status" -eq 1 ]
   only_records
   [ -z "$output" ]
   [[ "$stderr" == *"a.tar: has no text embeddings; run vfm-caption, then vfm-embed on it first"* ]]
-  run --separate-stderr vfm-embed --search nothere.mp4 a.tar
+  run --separate-stderr vfm-embed search nothere.mp4 a.tar
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"cannot open 'nothere.mp4'"* ]]
   for text in '' ' ... '; do
-    run --separate-stderr vfm-embed --search "$text" a.tar
+    run --separate-stderr vfm-embed search "$text" a.tar
     [ "$status" -eq 2 ]
   done
-  run --separate-stderr vfm-embed --search red - </dev/null
+  run --separate-stderr vfm-embed search red - </dev/null
   [ "$status" -eq 1 ]
 }
 
@@ -751,7 +750,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
 @test "exit status 2 before any work" {
   three a
   export CUDA_VISIBLE_DEVICES=
-  for bad in '--video clip' '--video-frames 0' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' '--top 0 --search x' '-j x' '--hwaccel vaapi' '--hwaccel cuda'; do
+  for bad in '--video clip' '--video-frames 0' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' 'search x --top 0' 'search x --top 1.5' '-j x' '--hwaccel vaapi' '--hwaccel cuda'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-embed $bad a.tar
     [ "$status" -eq 2 ]
@@ -799,8 +798,8 @@ EOF
   run vfm-embed s.tar -o ''
   [ "$status" -eq 2 ]
   vfm-embed s.tar -o out >m
-  [ "$(vfm-embed --search "$CLIPS/red.mp4" m | records | jq .score)" != 1.0001 ]
-  vfm-embed --search "$CLIPS/red.mp4" m | records | jq -e '.score <= 1 and .score > 0.999'
+  [ "$(vfm-embed search "$CLIPS/red.mp4" m | records | jq .score)" != 1.0001 ]
+  vfm-embed search "$CLIPS/red.mp4" m | records | jq -e '.score <= 1 and .score > 0.999'
 }
 
 @test "headers and tokenizers of very many names are read in a moment" {

@@ -865,7 +865,7 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [[ "$stderr" == *"--decode-only reads latents, which are decided already: leave out --lora (Network), --size (Size), --steps (Sampling)"* ]]
   local option
   # All that --help shows under these headings.
-  for option in $(vfm-generate --help | awk '/^[A-Z].*:$/ { of = $0 ~ /^(Prompts|Network|Size|Sampling|Video to world):$/ }
+  for option in $(vfm-generate --help-all | awk '/^[A-Z].*:$/ { of = $0 ~ /^(Prompts|Network|Size|Sampling|Video to world):$/ }
     of && /^  --/ { split($1, name, ","); print name[1] }'); do
     [[ $option != --*-tolerance && $option != --compute ]] || continue # wants --fp8; is of decoding too
     case $option in

@@ -60,9 +60,19 @@ setup() {
   [ "$status" -eq 0 ]
 }
 
-@test "--help and the manual name the same options" {
-  for tool in "${tools[@]}"; do
-    run tests/lint/help-matches-man "$tool" "$VFM_BIN/$tool" "man/$tool.1.scd"
+@test "--help-all and the manual name the same options" {
+  for page in man/*.1.scd; do
+    name=$(basename "$page" .1.scd)
+    # vfm-embed-search is the page of vfm-embed search.
+    read -r -a command <<<"$(sed -E 's/^(vfm-[a-z]+)-/\1 /' <<<"$name")"
+    command[0]=$VFM_BIN/${command[0]}
+    if grep -qx '@OPTIONS@' "$page"; then
+      "${command[@]}" --generate-manual "$page" >"$BATS_TEST_TMPDIR/$name.scd"
+      page=$BATS_TEST_TMPDIR/$name.scd
+      run scdoc <"$page"
+      [ "$status" -eq 0 ]
+    fi
+    run tests/lint/help-matches-man "$page" "${command[@]}"
     echo "$output"
     [ "$status" -eq 0 ]
   done

@@ -25,6 +25,8 @@ setup() {
   cp -r "$VFM_ROOT/tests/golden/qwen_text/untied" Qwen2.5-7B-Instruct
 }
 
+has_faiss() { vfm-embed --version | grep -q FAISS; }
+
 # examples PAGE: the indented lines of its EXAMPLES section, scdoc escapes undone.
 examples() {
   sed -n '/^# EXAMPLES/,/^# SEE ALSO/p' "$VFM_ROOT/man/$1.scd" | sed -nE 's/^\t//p' | sed -E 's/\\(.)/\1/g'
@@ -48,6 +50,14 @@ prepare() {
 @test "vfm-clip(1)" { run_page vfm-clip.1; }
 @test "vfm-caption(1)" { run_page vfm-caption.1; }
 @test "vfm-embed(1)" { run_page vfm-embed.1; }
+@test "vfm-embed-search(1)" {
+  has_faiss || skip "built without FAISS"
+  run_page vfm-embed-search.1
+}
+@test "vfm-embed-index(1)" {
+  has_faiss || skip "built without FAISS"
+  run_page vfm-embed-index.1
+}
 @test "vfm-shard(1)" { run_page vfm-shard.1; }
 @test "vfm-pack(1)" {
   mkdir Cosmos-1.0-Diffusion-7B-Text2World

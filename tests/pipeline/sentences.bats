@@ -21,7 +21,7 @@ load ../cli/helpers
   tar --format=ustar --sort=name -C clips -cf a.tar .
   vfm-embed --video none --text "$folder" --device cpu a.tar >embedded.jsonl
   "$python" "$BATS_TEST_DIRNAME/../../scripts/golden/minilm.py" "$folder" a.tar a.embed.tar >&3
-  run vfm-embed --search 'an animal in winter' --top 2 embedded.jsonl
+  run vfm-embed search 'an animal in winter' --top 2 embedded.jsonl
   only_records
   [ "$status" -eq 0 ]
   [[ "${lines[0]}" == *'"key":"k'[01]'"'* && "${lines[1]}" == *'"key":"k'[01]'"'* ]]

@@ -121,7 +121,7 @@ train: {steps: 1}
 YAML
   vfm-train tiny.yaml --device cpu --data latents --out run >/dev/null
   for new in new ""; do
-    for tool in "vfm-clip -o ${new}clips" vfm-caption vfm-embed "vfm-embed --search x" "vfm-shard -o ${new}dataset" \
+    for tool in "vfm-clip -o ${new}clips" vfm-caption vfm-embed "vfm-embed search x" "vfm-shard -o ${new}dataset" \
       "vfm-pack --size 64 --frames 17 --channels 16 -o ${new}latents" \
       "vfm-generate --model run --device cpu -o ${new}videos" \
       "vfm-generate --decode-only --device cpu -o ${new}videos"; do
@@ -156,7 +156,7 @@ YAML
   refused vfm-caption --from model:nowhere --also x a.tar
   refused vfm-caption --from model:nowhere --also 'A B=x' a.tar
   refused vfm-caption --from model:nowhere --schema x=y a.tar
-  refused vfm-embed --search '' a.tar
+  refused vfm-embed search '' a.tar
   refused vfm-shard -o out --where 'a >' a.tar
   refused vfm-shard -o out --where 'nosuch(a)' a.tar
   refused vfm-train r.yaml --data nowhere --out out train.steps
@@ -200,7 +200,7 @@ YAML
   exec 8<>fifo
   local tool golden=$VFM_ROOT/tests/golden
   for tool in "vfm-clip -o out -" "vfm-clip --shots-only -" "vfm-clip --unique -o out -" vfm-caption vfm-embed \
-    "vfm-embed --search red" "vfm-embed --index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --decode-only -o out" \
+    "vfm-embed search red" "vfm-embed index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --decode-only -o out" \
     "vfm-caption --from model:$golden/smolvlm/smolvlm" "vfm-embed --text $golden/t5/v1_0 --device cpu"; do
     : >begun
     # shellcheck disable=SC2086
@@ -351,7 +351,7 @@ checked() {
   cp one captions.jsonl
   checked vfm-embed captions.jsonl
   cp one embedded.jsonl
-  checked vfm-embed --search caption embedded.jsonl
+  checked vfm-embed search caption embedded.jsonl
   checked vfm-shard embedded.jsonl -o dataset
   cp one dataset.jsonl
   checked vfm-pack dataset.jsonl --size 64 --frames 17 --channels 16 -o latents

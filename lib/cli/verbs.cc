@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "cli/completion.h"
+
+namespace vfm::cli {
+
+void CommonOptions::add(Options& options) {
+  CLI::App& app = options.app();
+  app.set_help_flag("-h,--help", "show everyday options and examples")->group(kCommonGroup);
+  app.set_help_all_flag("--help-all", "show all options")->group(kCommonGroup);
+  options.group(kCommonGroup);
+  options.flag("--version", version, "show version, features and libraries");
+  options.row("--help").everyday();
+  options.count("-v,--verbose", verbose, "print more messages; twice for still more");
+  options.flag("-q,--quiet", quiet, "print errors only");
+  OptionRow& on = options.flag("--progress", progress, "show progress without a terminal too");
+  options.flag("--no-progress", no_progress, "never show progress").excludes(on);
+}
+
+const Verb* find_verb(std::span<const Verb> verbs, const std::string& word) {
+  const auto verb = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& each) {
+    return !word.empty() && word == each.name;
+  });
+  return verb == verbs.end() ? nullptr : &*verb;
+}
+
+void refuse_file_of_verb(const std::string& verb) {
+  std::error_code error;
+  if (std::filesystem::exists(verb, error))
+    fail_usage("'{0}' is a verb, and a file of that name is here; './{0}' is the file", verb);
+}
+
+void check_verbs(Options& options, const std::vector<std::string>& arguments,
+                 const std::string& program, std::span<const Verb> verbs) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  for (const CLI::Option* option : options.app().get_options()) {
+    if (!option->get_positional()) continue;
+    for (const std::string& value : option->results()) {
+      if (!find_verb(verbs, value) || std::find(arguments.begin(), end, value) == end) continue;
+      refuse_file_of_verb(value);
+      fail_usage("the verb '{0}' goes first: {1} {0} ...", value, program);
+    }
+  }
+}
+
+std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
+                      Options& options, bool all) {
+  std::string usage = "usage: " + command + " [OPTION...]";
+  for (const CLI::Option* option : options.app().get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name = option->get_name() + (option->get_expected_max() > 1 ? "..." : "");
+    usage += option->get_required() ? " " + name : " [" + name + "]";
+  }
+  std::string text =
+      fmt::format("{}\n{}\n\n{}\nExamples:\n", usage, tool.description(), options.help(all));
+  const std::string examples = tool.examples();
+  for (std::size_t begin = 0, end = 0; begin < examples.size(); begin = end + 1) {
+    end = std::min(examples.find('\n', begin), examples.size());
+    text += "  " + examples.substr(begin, end - begin) + "\n";
+  }
+  std::string others;
+  for (const Verb& verb : verbs) {
+    const std::string name = *verb.name == '\0' ? tool.name() : tool.name() + " " + verb.name;
+    if (name != command) others += help_lines(name, verb.make()->description());
+  }
+  if (!others.empty()) text += "\nSee also:\n" + others;
+  std::string page = command;
+  std::replace(page.begin(), page.end(), ' ', '-');
+  return text +
+         fmt::format("\n{}The manual: man {}\n", all ? "" : "All options: --help-all. ", page);
+}
+
+std::string manual_page(const std::string& file, Options& options) {
+  std::ifstream stream(file);
+  if (!stream) fail_usage("cannot open '{}': {}", file, errno_text(errno));
+  std::string page, line;
+  while (std::getline(stream, line))
+    page += line == "@OPTIONS@" ? options.manual() : line + "\n";
+  return page;
+}
+
+std::string completion_of(std::span<const Verb> verbs) {
+  std::vector<VerbWords> words;
+  for (const Verb& verb : verbs) {
+    const std::unique_ptr<Tool> tool = verb.make();
+    CLI::App app;
+    Options options(app);
+    CommonOptions common;
+    tool->add_options(options);
+    common.add(options);
+    words.push_back({verb.name, {}});
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_snames())
+        words.back().options.push_back("-" + name);
+      for (const std::string& name : option->get_lnames())
+        words.back().options.push_back("--" + name);
+    }
+    std::sort(words.back().options.begin(), words.back().options.end());
+  }
+  return bash_completion(words, verbs.front().make()->name());
+}
+
+}  // namespace vfm::cli

@@ -1,0 +1,43 @@
+// The verbs of a program: which one a command line names, their help, manual pages and completion.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/option_table.h"
+#include "cli/runner.h"
+
+namespace vfm::cli {
+
+inline constexpr const char* kCommonGroup = "Common options";
+
+/// The options that all verbs have.
+struct CommonOptions {
+  int verbose = 0;
+  bool quiet = false;
+  bool progress = false, no_progress = false;
+  bool version = false;
+  void add(Options& options);
+};
+
+/// Null if the word is no verb.
+const Verb* find_verb(std::span<const Verb> verbs, const std::string& word);
+/// Throws Error{usage} where a file of the verb's name is here too.
+void refuse_file_of_verb(const std::string& verb);
+/// Throws Error{usage} for a verb behind other arguments of the everyday work. Behind "--" it is an
+/// argument.
+void check_verbs(Options& options, const std::vector<std::string>& arguments,
+                 const std::string& program, std::span<const Verb> verbs);
+
+/// --help, or --help-all if `all`. `command`: "vfm-embed search".
+std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
+                      Options& options, bool all);
+/// The source of a manual page in `file`, with the options in place of the line "@OPTIONS@". Throws
+/// Error{usage} if it cannot be read.
+std::string manual_page(const std::string& file, Options& options);
+/// A bash completion script: verbs as the first word, the options of the verb, else file names.
+std::string completion_of(std::span<const Verb> verbs);
+
+}  // namespace vfm::cli

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# A verb as the first argument: what is one, what is refused, help, completion.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # stderr is of run --separate-stderr
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  load helpers
+  setup_tools
+}
+
+# refused TEXT COMMAND...: exit 2, nothing on standard output, TEXT on standard error.
+refused() {
+  local text=$1
+  shift
+  run --separate-stderr "$@" </dev/null
+  echo "$*: $status $stderr"
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  [[ "$stderr" = *"$text"* ]]
+}
+
+@test "help VERB, VERB --help and the verbs of each other's help agree" {
+  vfm-embed help search >one
+  vfm-embed search --help >two
+  cmp one two
+  grep -qx 'usage: vfm-embed search \[OPTION...\] QUERY \[SHARD...\]' one
+  grep -q '^  vfm-embed index ' one
+  vfm-embed --help | grep -q '^  vfm-embed search '
+  grep -qF 'man vfm-embed-search' one
+}
+
+@test "an option that a verb does not have is unknown there" {
+  refused '--top' vfm-embed --top 3 a.tar
+  refused '--video' vfm-embed search x --video none a.tar
+  refused "Try 'vfm-embed index --help'" vfm-embed index i --hwaccel none a.tar
+}
+
+@test "a verb goes first, and a file of its name is named with its folder" {
+  refused 'the verb '"'search'"' goes first: vfm-embed search' vfm-embed --text none search x
+  touch search
+  refused "'./search' is the file" vfm-embed search x
+  refused "'./search' is the file" vfm-embed --text none search
+  # Behind -- and with a folder it is a file; this one is no shard.
+  run --separate-stderr vfm-embed --text none -- search
+  [ "$status" -eq 1 ]
+  [[ "$output" = *'"path":"search"'* ]]
+  run --separate-stderr vfm-embed ./search
+  [ "$status" -eq 1 ]
+}
+
+@test "--help is of everyday options, on two screens, and --help-all of all" {
+  local verb
+  for verb in '' search index; do
+    # shellcheck disable=SC2086
+    vfm-embed $verb --help >help
+    # shellcheck disable=SC2086
+    vfm-embed $verb --help-all >all
+    [ "$(wc -l <help)" -le 50 ]
+    [ "$(awk 'length > 80' help | grep -cvE '^  (vfm-|find |ls )')" -eq 0 ]
+    [ "$(grep -cE '^  -' help)" -le 25 ]
+    [ "$(grep -cE '^  -' all)" -le 45 ]
+    # All that --help lists is in --help-all.
+    [ "$(grep -E '^  -' help | grep -cvxFf all)" -eq 0 ]
+  done
+}
+
+@test "completion offers verbs first, and then the options of the verb" {
+  vfm-embed --generate-completion bash >completion
+  run bash -c '. ./completion
+    complete_words() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _vfm_embed; echo "${COMPREPLY[*]}"; }
+    complete_words vfm-embed sea
+    complete_words vfm-embed search --to
+    complete_words vfm-embed --to
+    complete_words vfm-embed index x --vec'
+  [ "$output" = "search
+--top
+
+--vectors" ]
+}

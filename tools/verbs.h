@@ -1,0 +1,11 @@
+// The works of the programs that a verb calls, one source file each: embed-search.cc has
+// `vfm-embed search`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "cli/runner.h"
+
+std::unique_ptr<vfm::cli::Tool> make_embed_search();
+std::unique_ptr<vfm::cli::Tool> make_embed_index();
