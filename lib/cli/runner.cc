@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -75,15 +77,19 @@ void hold_standard_descriptors() {
       ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Ranks that train run one command together: what is wrong with its arguments the first says for
-/// all.
-bool ranks_are_one(const Tool& tool) {
-  return tool.long_running();
+/// Of ranks that refuse alike, one that leaves it to the first to say so: waits until that has, as
+/// a launcher ends all ranks when one has ended.
+void leave_to_first() {
+  for (int tries = 0; tries < 100 && stop_signal() == 0; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 /// `says`: of ranks that refuse alike one.
 int refuse_arguments(const std::exception& error, bool says) {
-  if (!says) return 2;
+  if (!says) {
+    leave_to_first();
+    return 2;
+  }
   log_error("{}", error.what());
   write_words(fmt::format("Try '{} --help'.\n", g_program));
   return 2;
@@ -272,8 +278,11 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::string& id,
     end_meter();
     std::fflush(stdout);  // what came before the error comes out before its message
     // Without words: another rank has said why.
-    const bool other = ranks_are_one(tool) && launch.rank > 0 && !checked;
-    if (error.what()[0] != '\0' && !other) log_error("{}", error.what());
+    const bool other = tool.ranks_are_one() && launch.rank > 0 && !checked;
+    if (other)
+      leave_to_first();
+    else if (error.what()[0] != '\0')
+      log_error("{}", error.what());
     return error.kind() == ErrorKind::usage ? 2 : 1;
   } catch (const std::filesystem::filesystem_error& error) {
     end_meter();
@@ -313,7 +322,7 @@ int run(int argc, char** argv, Tool& tool) {
       fmt::format("Example:\n  {}\nSee {}(1) for the whole manual.", tool.example(), tool.name()));
   app.get_formatter()->column_width(34);
   CommonOptions common;
-  const bool says = !ranks_are_one(tool) || read_launch().rank == 0;
+  const bool says = !tool.ranks_are_one() || read_launch().rank == 0;
   try {
     tool.add_options(app);
     add_common_options(app, common);
