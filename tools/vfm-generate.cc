@@ -16,6 +16,7 @@
 #include "device_engines.h"
 #include "device_workers.h"
 #include "dist/launch.h"
+#include "dist/together.h"
 #include "generate/decode_latents.h"
 #include "generate/generate.h"
 #include "generate/generate_cost.h"
@@ -23,6 +24,7 @@
 #include "generate_parse.h"
 #include "media/version.h"
 #include "ops/gpu_options.h"
+#include "option_group.h"
 #include "tensor/device.h"
 
 namespace {
@@ -142,50 +144,73 @@ class GenerateTool : public vfm::cli::Tool {
     });
   }
 
+  bool ranks_are_one() const override { return true; }
+
   long run(vfm::cli::Context& context) override {
-    input_limits_.apply();  // FFmpeg takes them when it is first used
-    if (!dry_run_ && !job_.latents_only && output_.directory != "-") check_encoder(job_.encoder);
     const vfm::cli::Launch& launch = context.launch;
-    // What mpirun gives its ranks is a terminal, too, and what it makes of that another matter.
-    if (output_.directory == "-" && launch.ranks == 1 && vfm::cli::stdout_is_terminal())
-      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
-    if (dry_run_ && launch.rank > 0) return 0;
-    if (!devices_.devices.empty()) {
-      refuse_ranks(launch);
+    if (dry_run_) return launch.rank > 0 ? 0 : tell_cost(context);
+    if (!devices_.devices.empty() && launch.ranks == 1) {
+      check_files(launch);
       const auto workers = workers_of(devices_, jobs_, name());
       job_.device = workers->device();
       settle(context.cache);
       return deal_to_cards(job_, *workers, jobs_, context);
     }
-    job_.device = job_.gpu != nullptr
-                      ? job_.gpu->device()
-                      : vfm::dist::rank_device(device_.device, launch.local_rank,
-                                               launch.local_ranks, launch.shown_gpu);
-    settle(context.cache);
-    if (launch.ranks == 1 && !dry_run_ && !job_.latents_only) engines_.encode(job_.encoder);
-    if (dry_run_) {
-      const vfm::Json cost = vfm::generate::generation_cost(job_);
-      vfm::cli::print(vfm::dump_json(cost) + "\n");
-      vfm::cli::say(vfm::generate::generation_words(cost));
-      return 0;
-    }
-    const int threads =
-        launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
-                         : 0;
-    vfm::Slots slots = context.slots(jobs_, threads);
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
+      std::unique_ptr<vfm::Slots> slots;
+      on_all_ranks(world, [&] { slots = prepare(context); });  // what all refuse is said once
       if (decode_only_)
         return vfm::generate::decode_latents(
             {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force,
              job_.encoder, quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt,
              job_.device, job_.compute, job_.tokenizer_memory},
-            world, slots, context.progress, context.manifest);
+            world, *slots, context.progress, context.manifest);
       world.use_device(job_.device, compute_.deterministic);
-      return vfm::generate::generate_clips(job_, world, slots, context.progress, context.manifest);
+      return vfm::generate::generate_clips(job_, world, *slots, context.progress, context.manifest);
     });
   }
 
  private:
+  long tell_cost(const vfm::cli::Context& context) {
+    input_limits_.apply();
+    choose_device(context.launch);
+    settle(context.cache);
+    const vfm::Json cost = vfm::generate::generation_cost(job_);
+    vfm::cli::print(vfm::dump_json(cost) + "\n");
+    vfm::cli::say(vfm::generate::generation_words(cost));
+    return 0;
+  }
+
+  /// Of one rank, before any work.
+  std::unique_ptr<vfm::Slots> prepare(const vfm::cli::Context& context) {
+    const vfm::cli::Launch& launch = context.launch;
+    check_files(launch);
+    if (!devices_.devices.empty()) refuse_ranks(launch);
+    choose_device(launch);
+    settle(context.cache);
+    if (launch.ranks == 1 && !job_.latents_only) engines_.encode(job_.encoder);
+    const int threads =
+        launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
+                         : 0;
+    return std::unique_ptr<vfm::Slots>(new vfm::Slots(context.slots(jobs_, threads)));
+  }
+
+  /// That FFmpeg can write what is asked for, and where to.
+  void check_files(const vfm::cli::Launch& launch) {
+    input_limits_.apply();  // FFmpeg takes them when it is first used
+    if (!job_.latents_only && output_.directory != "-") check_encoder(job_.encoder);
+    // What mpirun gives its ranks is a terminal, too, and what it makes of that another matter.
+    if (output_.directory == "-" && launch.ranks == 1 && vfm::cli::stdout_is_terminal())
+      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
+  }
+
+  void choose_device(const vfm::cli::Launch& launch) {
+    job_.device = job_.gpu != nullptr
+                      ? job_.gpu->device()
+                      : vfm::dist::rank_device(device_.device, launch.local_rank,
+                                               launch.local_ranks, launch.shown_gpu);
+  }
+
   /// What the options say of a job on job_.device.
   void settle(const std::string& cache) {
     job_.defaults.negative = vfm::generate::negative_text(negative_);
@@ -198,34 +223,12 @@ class GenerateTool : public vfm::cli::Tool {
     job_.defaults.seed = seed_.seed;
   }
 
-  /// Options of one owner: what they decide, which is their heading in --help.
-  struct Group {
-    vfm::cli::Options& options;
-    const char* owner;
-    CLI::App& app = options.app();
-
-    template <class Value>
-    CLI::Option* add(const char* name, Value& value, const char* type, const char* help) const {
-      return app.add_option(name, value, help)->type_name(type)->group(owner);
-    }
-    template <class Value>
-    void add_path(const char* name, Value& value, const char* type, const char* help) const {
-      add(name, value, type, help)->check(vfm::cli::not_empty);
-    }
-    CLI::Option* add_choice(const char* name, std::string& value, const char* type,
-                            const std::vector<std::string>& choices, const char* help) const {
-      return add(name, value, type, help)->check(CLI::IsMember(choices));
-    }
-    void add_flag(const char* name, bool& value, const char* help) const {
-      app.add_flag(name, value, help)->group(owner);
-    }
-  };
   /// The owners whose options decide a latent. Of one that is made --decode-only takes none but
   /// --compute, which is of its tokenizer too.
   inline static const std::set<std::string> kOfLatents = {"Prompts", "Network", "Size", "Sampling",
                                                           "Video to world"};
 
-  void add_prompt_options(const Group& group) {
+  void add_prompt_options(const OptionGroup& group) {
     group.add_path("--text-encoder", job_.text_encoder, "DIR",
                    "folder of the model's text encoder, if it has moved");
     group.add("--negative", negative_, "TEXT|@FILE",
@@ -236,7 +239,7 @@ class GenerateTool : public vfm::cli::Tool {
                    "the same of the negative prompt");
   }
 
-  void add_network_options(const Group& group) {
+  void add_network_options(const OptionGroup& group) {
     group
         .add_choice("--weights", weights_, "NAME", {"ema", "model"},
                     "ema: averaged weights; model: those of the last step")
@@ -269,7 +272,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
-  void add_quantize_options(const Group& group) {
+  void add_quantize_options(const OptionGroup& group) {
     CLI::Option* const quantize =
         group
             .add_choice("--quantize", quantize_, "FORM", {"off", "int8", "e4m3"},
@@ -284,7 +287,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
-  void add_size_options(const Group& group) {
+  void add_size_options(const OptionGroup& group) {
     vfm::generate::Prompt& prompt = job_.defaults;
     group.add("--size", size_, "WxH", "WIDTHxHEIGHT in pixels (default: as trained)");
     group.add("--frames", prompt.frames, "N", "number of frames (default: as trained)")
@@ -294,7 +297,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->check(vfm::cli::not_nan);
   }
 
-  void add_sampling_options(const Group& group) {
+  void add_sampling_options(const OptionGroup& group) {
     vfm::generate::SampleChoice& choice = job_.defaults.choice;
     group.options.group(group.owner);
     seed_.add(group.options);
@@ -328,7 +331,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
-  void add_condition_options(const Group& group) {
+  void add_condition_options(const OptionGroup& group) {
     group.add_path("--condition", job_.defaults.files.condition.path, "FILE",
                    "image or video that the clip begins with");
     group
@@ -339,7 +342,7 @@ class GenerateTool : public vfm::cli::Tool {
               "noise on these frames (default: 0.001)");
   }
 
-  void add_decoding_options(const Group& group) {
+  void add_decoding_options(const OptionGroup& group) {
     group.add_path("--tokenizer", job_.tokenizer, "DIR",
                    "folder of the tokenizer (default: where it was when latents were made)");
     group.options.group(group.owner);
@@ -350,7 +353,7 @@ class GenerateTool : public vfm::cli::Tool {
                    ->capture_default_str();
   }
 
-  void add_running_options(const Group& group) {
+  void add_running_options(const OptionGroup& group) {
     group.add("--parallel", parallel_, "AXIS=N,...",
               "of mpirun's ranks so many share each clip: cfg=2, cp=N, tp=N, "
               "cp_kind=NAME, hybrid; or auto");

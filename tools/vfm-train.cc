@@ -51,6 +51,7 @@ class TrainTool : public cli::Tool {
            calibrate_.empty();
   }
   bool long_running() const override { return true; }
+  bool ranks_are_one() const override { return true; }
   void add_options(cli::Options& options) override {
     CLI::App& app = options.app();
     app.add_option("recipe", recipe_, "what to train and how, in YAML; with --export a run")

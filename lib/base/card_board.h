@@ -98,11 +98,11 @@ class CardBoard {
   CardBoard(const CardBoard&) = delete;
   CardBoard& operator=(const CardBoard&) = delete;
 
-  /// Waits for a card for one item; items that wait for memory for five seconds are told of, once,
-  /// by a warning that names who has it. The thread should have no slot meanwhile (base/slots.h,
-  /// Slots::Away). Models are loaded for stages that wait here, and for no others:
-  /// as many threads should wait as there are cards, or more. Empty where `over` becomes true
-  /// first. Throws Stopped; Error{device} when no card is left, with the reasons.
+  /// Waits for a card for one item, in the order of the calls; items that wait for memory for five
+  /// seconds are told of, once, by a warning that names who has it. The thread should have no slot
+  /// meanwhile (base/slots.h, Slots::Away). Models are loaded for stages that wait here, and for no
+  /// others: as many threads should wait as there are cards, or more. Empty where `over` becomes
+  /// true first. Throws Stopped; Error{device} when no card is left, with the reasons.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
   /// So many sessions of the card that has most of them free. Empty where none has so many: now,
   /// or, with `wait`, for as long as the models stay that are loaded (most_sessions()). Throws what

@@ -10,6 +10,7 @@
 
 #include "base/card_board.h"
 #include "base/card_map.h"
+#include "base/waiting_line.h"
 
 namespace vfm {
 
@@ -41,6 +42,7 @@ struct CardBoard::State {
   const Actions actions;
   const std::vector<Card> cards;
   CardMap map;
+  WaitingLine line;  // of items that wait for a card
   // Under the file's lock, as the own record:
   bool leaving = false;
   std::map<std::size_t, std::thread> acting;  // by card

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <optional>
 #include <vector>
 
 #include "base/card_board_state.h"
 #include "base/error.h"
+#include "base/shared_file.h"
+#include "base/stop.h"
 
 namespace vfm {
 
@@ -24,6 +27,9 @@ void CardBoard::State::count_waiting(int by) {
 }
 
 /// False where `over` becomes true; `never` becomes that where no card will have the sessions.
+/// Items of a model have their turn in the order in which they came: whoever has just given a card
+/// back, and is awake, would else have it again and again, while results that are handed on in
+/// order wait for an item that is asleep.
 bool CardBoard::State::await(Lease& lease, const std::atomic<bool>* over,
                              std::atomic<bool>* never) {
   const auto count = [&](int by) {
@@ -37,7 +43,24 @@ bool CardBoard::State::await(Lease& lease, const std::atomic<bool>* over,
     if (never && taken != Taken::yes) *never = most_sessions() < lease.sessions;
     return taken;
   };
-  return take_in_turn(own().call_items, takes(), over, count, try_one);
+  count(1);
+  std::optional<WaitingLine::Place> place;
+  try {
+    if (computes()) place.emplace(line);
+    while (place && !place->await_first(std::chrono::nanoseconds(kSharedTurn))) {
+      check_stop();
+      if (!over || !*over) continue;
+      count(-1);
+      return false;
+    }
+  } catch (...) {
+    count(-1);
+    throw;
+  }
+  const auto count_end = [&](int by) {  // it is counted already
+    if (by < 0) count(by);
+  };
+  return take_in_turn(own().call_items, takes(), over, count_end, try_one);
 }
 
 std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -66,15 +68,19 @@ void hold_standard_descriptors() {
       ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Ranks that train run one command together: what is wrong with its arguments the first says for
-/// all.
-bool ranks_are_one(const Tool& tool) {
-  return tool.long_running();
+/// Of ranks that refuse alike, one that leaves it to the first to say so: waits until that has, as
+/// a launcher ends all ranks when one has ended.
+void leave_to_first() {
+  for (int tries = 0; tries < 100 && stop_signal() == 0; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 /// `command`: "vfm-embed search". `says`: of ranks that refuse alike one.
 int refuse_arguments(const std::exception& error, const std::string& command, bool says) {
-  if (!says) return 2;
+  if (!says) {
+    leave_to_first();
+    return 2;
+  }
   log_error("{}", error.what());
   write_words(fmt::format("Try '{} --help'.\n", command));
   return 2;
@@ -246,8 +252,11 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
     end_meter();
     std::fflush(stdout);  // what came before the error comes out before its message
     // Without words: another rank has said why.
-    const bool other = ranks_are_one(tool) && launch.rank > 0 && !checked;
-    if (error.what()[0] != '\0' && !other) log_error("{}", error.what());
+    const bool other = tool.ranks_are_one() && launch.rank > 0 && !checked;
+    if (other)
+      leave_to_first();
+    else if (error.what()[0] != '\0')
+      log_error("{}", error.what());
     return error.kind() == ErrorKind::usage ? 2 : 1;
   } catch (const std::filesystem::filesystem_error& error) {
     end_meter();
@@ -342,7 +351,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
     return finish(0);
   }
   std::string command = g_program;
-  const bool says = !ranks_are_one(*everyday) || read_launch().rank == 0;
+  const bool says = !everyday->ranks_are_one() || read_launch().rank == 0;
   try {
     if (arguments.size() > 1 && arguments[0] == "help" && find_verb(verbs, arguments[1]))
       arguments = {arguments[1], "--help"};

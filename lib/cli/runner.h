@@ -89,6 +89,9 @@ class Tool {
   /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and an output whose
   /// reader has gone is an error. Else that ends the tool by SIGPIPE, as pipelines expect.
   virtual bool long_running() const { return false; }
+  /// True: the ranks of a launch run one command together. What is wrong with its arguments the
+  /// first says for all.
+  virtual bool ranks_are_one() const { return false; }
 };
 
 /// A work of a program.

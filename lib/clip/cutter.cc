@@ -186,7 +186,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   Ended ended{std::move(clip_), std::move(lane_), begin_, end, given_};
   again_.reset();
   const Span span = ended.clip->span();
-  const bool only_shot = (begin_.type == "start" || begin_.opens) && end.type == "end";
+  const bool only_shot = first_shot() && (end.type == "end" || end.closes);
   const bool is_short = span.seconds() < options_.recipe.min_seconds && !only_shot;
   if (is_short || (given_ && !cut_.emplace(span.begin, span.end).second)) {
     if (ended.lane) lanes_.cancel(*ended.lane);

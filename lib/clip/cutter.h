@@ -69,7 +69,8 @@ class ClipCutter {
   struct Boundary {
     std::string type = "start";
     double score = 0;
-    bool opens = false;  // a fade in before the first shot
+    bool opens = false;   // a fade in before the first shot
+    bool closes = false;  // a fade out after the last one
   };
 
   double in_seconds(std::int64_t pts) const {
@@ -85,6 +86,8 @@ class ClipCutter {
   /// The frame may be one whose pixels were freed, where may_read_again().
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
+  /// Whether no shot comes before the clip that is open.
+  bool first_shot() const { return begin_.type == "start" || begin_.opens; }
   void leave_out(const Span& span, const std::string& reason);
   /// The frame as it is shown: upright, in square pixels and SDR, without bars.
   media::RgbImage shown(const media::Frame& frame);

@@ -40,7 +40,10 @@ void ShotCutter::cut() {
   finder_.finish();
   take_changes();
   place_settled();
-  turn({"end", 0}, nullptr);
+  if (after_short_)
+    turn({gap_type_, 1, false, true}, &*after_short_);
+  else
+    turn({"end", 0}, nullptr);
   end_gap(end_pts_);
 }
 
@@ -107,7 +110,8 @@ const ShotCutter::Seen* ShotCutter::seen_at(std::int64_t index) const {
 /// How the first of the changes is stitched, or nothing. `end`: the pts of its first frame.
 std::optional<Join> ShotCutter::stitches(const curate::ShotChange& change, std::int64_t end) {
   const ClipRecipe& recipe = options_.recipe;
-  if (!recipe.stitch || !clip_ || change.begin - change.end > curate::kLongestBridge)
+  if (!recipe.stitch || !clip_ || after_short_ ||
+      change.begin - change.end > curate::kLongestBridge)
     return std::nullopt;
   if (options_.stitch_vectors) fetch_until(change.begin);
   const Seen* before = seen_at(change.end - 1);
@@ -160,8 +164,7 @@ void ShotCutter::place(const Seen& seen) {
   if (frame.index <= shot_) shot_begin_ = frame.pts;
   // The end of a long fade or transition is not known yet, but its frames belong to no shot.
   const std::optional<ShotFinder::OpenChange> open = finder_.open_change();
-  if (open && frame.index >= open->begin && frame.index >= gap_end_)
-    change_shot({curate::name_of(open->type), 1}, INT64_MAX, frame);
+  if (open && frame.index >= open->begin && frame.index >= gap_end_) open_gap(*open, frame);
   if (frame.index < gap_end_) {
     if (!gap_begin_) gap_begin_ = frame.pts;
     return;
@@ -170,10 +173,21 @@ void ShotCutter::place(const Seen& seen) {
   add_to_clip(seen);
 }
 
+/// Ends the open clip before `frame`, of which it is not known whether a shot comes after it.
+void ShotCutter::open_gap(const ShotFinder::OpenChange& change, const media::Frame& frame) {
+  const std::string type = curate::name_of(change.type);
+  if (!clip_ || !first_shot() || clip_->span().seconds() >= options_.recipe.min_seconds)
+    return change_shot({type, 1}, INT64_MAX, frame);
+  after_short_ = frame;
+  gap_end_ = INT64_MAX;
+  gap_type_ = type;
+}
+
 /// Ends the open clip before `frame`; the next one begins at frame number `begin`.
 void ShotCutter::change_shot(const Boundary& boundary, std::int64_t begin,
                              const media::Frame& frame) {
   turn(boundary, &frame);
+  after_short_.reset();
   gap_end_ = begin;
   gap_type_ = boundary.type;
 }

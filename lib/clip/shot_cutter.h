@@ -36,6 +36,7 @@ class ShotCutter final : public ClipCutter {
   double model_likeness(const Seen& before, const Seen& after);
   const Seen* seen_at(std::int64_t index) const;
   void fetch_until(std::int64_t index);
+  void open_gap(const ShotFinder::OpenChange& change, const media::Frame& frame);
   void change_shot(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
   void end_gap(std::int64_t pts);
 
@@ -50,6 +51,9 @@ class ShotCutter final : public ClipCutter {
   std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
   std::optional<std::int64_t> gap_begin_;   // pts, while in a gap
   std::string gap_type_;
+  // The first frame of a gap whose end is not known, while the clip before it is open: one that is
+  // too short unless it turns out to be the only shot.
+  std::optional<media::Frame> after_short_;
 };
 
 }  // namespace vfm::clip

@@ -352,6 +352,28 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   [ "$(grep -c 'writes a stream (-o -) by one process' <<<"$stderr")" -eq 1 ]
 }
 
+@test "what all ranks refuse one says: options, files that they name, the model" {
+  refused() {
+    run --separate-stderr mpirun -np 4 vfm-generate "${@:2}" 'a red circle'
+    echo "$stderr"
+    [ "$status" -eq 2 ] && [ ! -e out ]
+    [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *"$1"* && $stderr != *MPI_ABORT* && $stderr != *"on host"* ]]
+  }
+  refused 'was not expected: --frobnicate' --model "$model" --frobnicate -o out
+  refused '--output is required' --model "$model"
+  refused "unknown encoder 'none'" --model "$model" --encoder none -o out
+  refused 'cannot open' --model "$model" --negative @none.txt -o out
+  refused '--devices starts a worker for each card by itself' --model "$model" --devices cpu,cpu -o out
+  refused "no such model folder: 'none'" --model none -o out
+  # Each is a start of ranks.
+  at_night || return 0
+  refused 'not in range' --model "$model" -j 0 -o out
+  refused 'for --share' --model "$model" --share none/slots -o out
+  refused "no such model folder: 'none'" --model none --dry-run
+  VFM_SLOTS=x refused "VFM_SLOTS is 'x'" --model "$model" -o out
+}
+
 @test "a dry run tells what one of the ranks holds and computes" {
   tell() { vfm-generate "${fast[@]}" --dry-run -q "$@"; }
   tell >one.json

@@ -353,6 +353,25 @@ PY
   tar -xOf out/*.tar --wildcards '*.json' | jq -e '.frames <= 12 and .pts_begin > 0' >/dev/null
 }
 
+@test "a video of one short shot is a clip before a fade out, however long, and none if another shot comes" {
+  local source=testsrc2=s=160x120:r=30 name
+  make_video early.mp4 1 "$source:d=1,fade=out:2:10"
+  make_video long.mp4 8 "$source:d=8,fade=out:10:8"
+  make_video both.mp4 1 "$source:d=1,fade=in:2:8,fade=out:18:6"
+  quiet_ffmpeg -i long.mp4 -i shots.mp4 -filter_complex '[1]scale=160:120,setsar=1,fps=30[b];[0][b]concat' "${x264[@]}" two.mp4
+  for name in early long both; do
+    vfm-clip $name.mp4 -o $name --min-length 5s --verify -j1
+    [ "$(facts $name end_type)" = "fade " ]
+    vfm-clip $name.mp4 -o $name-4 --min-length 5s --verify -j4
+    [ "$(tree_hash $name)" = "$(tree_hash $name-4)" ]
+  done
+  [ "$(facts early start_type)$(facts both start_type)" = "start fade " ]
+  # Before a change it is as before.
+  vfm-clip two.mp4 -o two --min-length 1s --no-stitch
+  [ "$(facts two start_type)" = "fade cut cut " ]
+  [ "$(jq -c 'select(.left_out) | [.left_out[].reason]' two/*.json)" = '["short","fade"]' ]
+}
+
 @test "stitching joins what looks the same" {
   quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mp4
   vfm-clip jump.mp4 -o apart --no-stitch

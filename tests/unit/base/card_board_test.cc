@@ -214,6 +214,31 @@ TEST_CASE("the cards of one program: an item a card, and a model stays until no 
   CHECK(machine.kept());
 }
 
+TEST_CASE("items of one program get cards in the order in which they came") {
+  MadeMachine machine(10);
+  auto board = join_cards(machine, "", 1, 10, need_of("stage", 6));
+  board->give(*board->take());
+  constexpr int kThreads = 8, kItems = 25;
+  std::atomic<int> taken = 0, most = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kItems; ++i) {
+        const int before = taken;
+        const auto lease = board->take();
+        const int others = taken++ - before;
+        for (int seen = most; others > seen && !most.compare_exchange_weak(seen, others);) {
+        }
+        std::this_thread::sleep_for(milliseconds(2));
+        board->give(*lease);
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  // One each that came before, but for a thread that is held up between its count and its turn.
+  CHECK(most <= 3 * kThreads);
+}
+
 TEST_CASE("models of several stages are on one card where its memory allows, an item at a time") {
   const TemporaryFolder folder;
   MadeMachine machine(10);
