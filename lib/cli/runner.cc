@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
@@ -297,6 +298,8 @@ int run(int argc, char** argv, Tool& tool) {
   g_program = tool.name();
   take_lost_files(g_program.c_str());
   hear_of_children();
+  const std::string cpu = environment("VFM_CPU");
+  const bool knows_cpu = cpu.empty() || limit_cpu_level(cpu);
   const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
   if (argc == 3 && std::string_view(argv[1]) == "--serve-isolated") {
     leave_signals();
@@ -315,6 +318,7 @@ int run(int argc, char** argv, Tool& tool) {
   CommonOptions common;
   const bool says = !ranks_are_one(tool) || read_launch().rank == 0;
   try {
+    if (!knows_cpu) fail_usage("VFM_CPU is '{}'; set it to base, avx2 or avx512, or unset it", cpu);
     tool.add_options(app);
     add_common_options(app, common);
     check_lists(app, argc, argv);
