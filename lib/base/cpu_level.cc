@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cpu_level.h"
 
+#include <algorithm>
+#include <atomic>
+
 namespace vfm {
 namespace {
+
+std::atomic<CpuLevel> g_limit = CpuLevel::avx512;
 
 CpuLevel find_level() noexcept {
 #if defined(VFM_HAVE_X86_LEVELS)
@@ -23,7 +28,19 @@ CpuLevel find_level() noexcept {
 
 CpuLevel cpu_level() noexcept {
   static const CpuLevel level = find_level();
-  return level;
+  return std::min(level, g_limit.load(std::memory_order_relaxed));
+}
+
+bool limit_cpu_level(std::string_view name) noexcept {
+  if (name == "base")
+    g_limit = CpuLevel::base;
+  else if (name == "avx2")
+    g_limit = CpuLevel::avx2;
+  else if (name == "avx512")
+    g_limit = CpuLevel::avx512;
+  else
+    return false;
+  return true;
 }
 
 }  // namespace vfm

@@ -3,11 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 namespace vfm {
 
 enum class CpuLevel { base, avx2, avx512 };  ///< x86-64-v2 (or another architecture), v3 and v4
 
 CpuLevel cpu_level() noexcept;
+/// No wider than that of this name from now on; what was chosen already stays. Returns whether
+/// there is one.
+bool limit_cpu_level(std::string_view name) noexcept;
 
 /// Of a function that is compiled for each of these, or of anything else that there is of each, the
 /// one for cpu_level().

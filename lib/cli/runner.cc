@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/hash.h"
@@ -334,6 +335,8 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
   g_program = everyday->name();
   take_lost_files(g_program.c_str());
   hear_of_children();
+  const std::string cpu = environment("VFM_CPU");
+  const bool knows_cpu = cpu.empty() || limit_cpu_level(cpu);
   const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (arguments.size() == 2 && arguments[0] == "--serve-isolated") {
@@ -353,6 +356,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
   std::string command = g_program;
   const bool says = !everyday->ranks_are_one() || read_launch().rank == 0;
   try {
+    if (!knows_cpu) fail_usage("VFM_CPU is '{}'; set it to base, avx2 or avx512, or unset it", cpu);
     if (arguments.size() > 1 && arguments[0] == "help" && find_verb(verbs, arguments[1]))
       arguments = {arguments[1], "--help"};
     const Verb* verb = arguments.empty() ? nullptr : find_verb(verbs, arguments[0]);

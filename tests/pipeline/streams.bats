@@ -192,6 +192,8 @@ YAML
   for tool in "vfm-clip -o out" vfm-caption vfm-embed "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --model x -o out"; do
     # shellcheck disable=SC2086
     VFM_SLOTS=x refused $tool -
+    # shellcheck disable=SC2086
+    VFM_CPU=x refused $tool -
   done
 }
 
