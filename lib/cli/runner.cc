@@ -360,14 +360,11 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
     if (arguments.size() > 1 && arguments[0] == "help" && find_verb(verbs, arguments[1]))
       arguments = {arguments[1], "--help"};
     const Verb* verb = arguments.empty() ? nullptr : find_verb(verbs, arguments[0]);
-    if (verb) {
-      refuse_file_of_verb(arguments[0]);
-      command += " " + arguments[0];
-      arguments.erase(arguments.begin());
-      const std::unique_ptr<Tool> tool = verb->make();
-      return run_command(*tool, command, arguments, verbs, makeflags, says);
-    }
-    return run_command(*everyday, command, arguments, verbs, makeflags, says);
+    if (!verb) return run_command(*everyday, command, arguments, verbs, makeflags, says);
+    refuse_file_of_verb(arguments[0]);
+    command += " " + arguments[0];
+    arguments.erase(arguments.begin());
+    return run_command(*verb->make(), command, arguments, verbs, makeflags, says);
   } catch (const Error& error) {
     return refuse_arguments(error, command, says);
   }
