@@ -18,9 +18,8 @@ struct CroppedPicture {
   media::Frame of(const media::Frame& frame) const;
 };
 
-/// Looks at the key frames of the whole video, at all its frames where key frames are few. Nothing
-/// if there are no bars. The answer depends on the video alone. Throws Error if nothing decodes;
-/// Stopped.
+/// Looks at the video's key frames, or at all frames if key frames are few. Nothing without bars.
+/// The answer depends on the video alone. Throws Error if nothing decodes; Stopped.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 
