@@ -69,7 +69,7 @@ class ClipEncoder {
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
   bool known() const { return known_; }
-  /// The next shot was stitched to it.
+  /// Notes that the next shot was stitched to it.
   void joined(const JoinPlace& place) {
     ++shots_;
     if (recipe_.stitch_sound) joins_.push_back(place);

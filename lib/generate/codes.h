@@ -25,10 +25,10 @@ struct CodeOptions {
 /// are not numbers.
 std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options, double u);
 
-/// The codes (T, H, W) of a video. Code i is drawn by element i of `random`. `given` are the first
-/// codes of it, which are taken as they are: the beginning that the video continues. `text` is f32
-/// (tokens, E), or undefined for a model without text. `how_far` is called for each code. Throws
-/// Error{usage} for more codes given than there are, Stopped when asked to stop.
+/// The codes (T, H, W) of a video. Code i is drawn by element i of `random`. `given` are its first
+/// codes, taken unchanged: the beginning that the video continues. `text` is f32 (tokens, E), or
+/// undefined for a model without text. `how_far` is called for each code. Throws Error{usage} for
+/// more codes given than there are, Stopped when asked to stop.
 std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,
                                       std::span<const std::int32_t> given,
