@@ -17,7 +17,8 @@ namespace vfm::generate {
 /// How a code is drawn from its probabilities. SampleOptions::validate() has the limits.
 struct CodeOptions {
   double temperature = 1;  ///< divides the logits; 0: the most likely code, always
-  double top_p = 0.9;      ///< of the fewest codes that together have this probability; 1: of all
+  double top_p = 0.9;      ///< draws from the fewest codes that together have this probability; 1:
+                           ///< from all
 };
 
 /// The code that `u` in [0, 1) draws: the codes in falling order of probability (equal ones in
