@@ -53,8 +53,8 @@ enum class FrameUse {
   /// Each is read briefly, by code that takes bytes as mere numbers, even if they change while it
   /// reads: Scaler. Ignored with keep_hdr.
   glance,
-  /// The same, at the rows of cells alone (cell_rows.h): curate::sample_picture(). All others may
-  /// hold anything.
+  /// The same, but only the rows of cells are read (cell_rows.h): curate::sample_picture(). Other
+  /// rows may hold anything.
   cells,
 };
 

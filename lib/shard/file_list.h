@@ -1,4 +1,4 @@
-// Samples that lie as plain files in a folder, KEY.mp4 beside KEY.json, read as if they were a tar.
+// Samples that lie as plain files in a folder, KEY.mp4 beside KEY.json, read like a tar.
 //
 // The list, NAME.files, is a JSON object whose "samples" is an array of {"key":K, "files":
 // [{"extension":E, "bytes":N, "xxh3":H}, ...]}; the files are K.E in the list's folder, so a list
