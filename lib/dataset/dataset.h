@@ -52,8 +52,8 @@ struct ShardOptions {
   std::string compared_member() const { return near_member.empty() ? kDefaultVector : near_member; }
   DuplicateMethod duplicate_method = DuplicateMethod::automatic;
   /// Memory for comparing embeddings, by near_bytes() of dataset/item_store.h; all else takes less
-  /// than a quarter of 2 GiB. All pairs of 1,000,000 samples of 768 numbers; 30 million in
-  /// clusters.
+  /// than a quarter of 2 GiB. The default is enough for all pairs of 1,000,000 samples of 768
+  /// numbers, or 30 million in clusters.
   std::uint64_t near_bytes = std::uint64_t{7} << 29;
   bool rekey = false;  ///< new keys from contents, for foreign shards whose keys repeat
   curate::BinEdges edges;

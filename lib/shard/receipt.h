@@ -63,7 +63,7 @@ std::vector<std::string> shard_files(const std::string& tar);
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
 /// For Receipt::Check: throws Error if samples were refused under another limit: "max_member" of
-/// the receipt, null or absent where none was.
+/// the receipt, null or absent if none was.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
 /// A receipt's "error_limits": if some errors may pass (base/error.h), the options of
