@@ -56,7 +56,7 @@ struct Card {
   std::int64_t kept = 0;
 };
 
-/// What a stage needs.
+/// The needs of a stage.
 struct CardNeed {
   std::string stage;  ///< "vfm-embed"
   CardKind kind = CardKind::compute;

@@ -54,8 +54,7 @@ class EngineSessions {
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
   /// Whether this thread has no session that forbids it to wait for these.
   bool thread_may_wait() const;
-  /// Leaves a failed card out, as CardBoard::fail() does. Without a board there are no sessions
-  /// from then on.
+  /// Leaves a failed card out, as CardBoard::fail() does. Without a board no sessions remain.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
   /// Bytes of such a card that this program's sessions keep from models.

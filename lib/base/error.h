@@ -15,7 +15,7 @@ namespace vfm {
 
 /// Decides the exit status of a program: `usage` is 2 (a bad option, recipe or model folder, found
 /// before any work), the others are 1. `device`: the device has failed, not its input: code that
-/// records bad inputs and goes on rethrows this one (tensor/device.h, GpuError).
+/// records bad inputs rethrows it (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
 /// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl. The names

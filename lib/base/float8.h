@@ -1,6 +1,6 @@
 // 8-bit floats of the type E4M3: sign, 4 bits of exponent (bias 7), 3 of mantissa.
 //
-// Values reach 448; there is no infinity, and one NaN for each sign. From 2^-6 on they are normal,
+// Values reach 448; E4M3 has no infinity, and one NaN for each sign. From 2^-6 on they are normal,
 // and rounding changes a value by at most 2^-4 of itself; below, steps of 2^-9. Rounding is to
 // nearest, ties to even; values beyond 448, infinity too, become 448; NaN stays NaN. A GPU's
 // cvt.rn.satfinite does the same. Source: Micikevicius et al., "FP8 formats for deep learning"

@@ -28,8 +28,8 @@ class Members {
   std::unordered_map<std::string, std::size_t> places_;  // empty as long as there are few
 };
 
-/// Adds the members of the object `more` to the object `into`, in their order. Of members that
-/// exist, put_ replaces the value; add_ keeps it.
+/// Adds the members of the object `more` to the object `into`, in their order. If a member exists,
+/// put_ replaces its value; add_ keeps it.
 void put_members(Json& into, const Json& more);
 void add_members(Json& into, const Json& more);
 

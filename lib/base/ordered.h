@@ -25,12 +25,12 @@ namespace vfm {
 /// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
 /// on any worker; a free slot goes to the first item not begun.
 ///
-/// `weight`, called on the same thread, returns the bytes that a result holds, with all that it
-/// points to; more if it holds something scarcer, such as open files. Without it at most
-/// kOrderedFew * threads items exist at a time, as results or under way. With it, more are taken
-/// while all together weigh less than kOrderedBytes: so the waiting results weigh less than that
-/// and the results then under way, one for each thread. Only so do items of very different length
-/// keep all slots busy; give it wherever results are small.
+/// `weight`, called on the same thread, returns a result's bytes, with all that it points to; more
+/// for scarcer things, such as open files. Without it at most kOrderedFew * threads items exist at
+/// a time, as results or under way. With it, more are taken while all together weigh less than
+/// kOrderedBytes: so the waiting results weigh less than that and the results then under way, one
+/// for each thread. Only so do items of very different length keep all slots busy; give it wherever
+/// results are small.
 ///
 /// The first exception from any of these stops the rest and is rethrown after every thread has
 /// joined; results before it have been handed over. After one from `next`, `work` or `weight` no

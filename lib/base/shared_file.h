@@ -33,9 +33,9 @@ void call(std::atomic<std::uint32_t>& call, int most);
 enum class Taken { yes, no, left };
 /// Tries until one is taken: at once, after each call, and every kSharedTurn. False where `over`
 /// becomes true before. `takes`: a word that each program of the file changes as it takes one.
-/// `out_of_turn`: one was left to another program, and nobody took any through a whole wait.
-/// `count`: adds to the number of waiters; a successful `take` subtracts its own. Throws Stopped,
-/// and what `take` throws.
+/// `out_of_turn`: an earlier one was left to another program, and none was taken during a whole
+/// wait. `count`: adds to the number of waiters; a successful `take` subtracts its own. Throws
+/// Stopped, and what `take` throws.
 bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
                   const std::atomic<bool>* over, const std::function<void(int by)>& count,
                   const std::function<Taken(bool out_of_turn)>& take);
@@ -60,17 +60,17 @@ class SharedFile {
 
   void* memory() const { return memory_; }
 
-  /// The file's lock, for a scope: of one thread of all programs. `mutex` stands before it, as
-  /// threads of one program share the file's description. Who waits for another program, which is
-  /// stopped, say, tells so after two seconds (base/pipe_lock.h). The scope goes on without the
-  /// lock, and may see what another program has half changed, where the kernel refuses it, which it
-  /// does only when it has no memory; and where waiting ended because this program is to stop:
-  /// then it is to change nothing but what is of this program, whose end all others see anyway.
+  /// Holds the file's lock for a scope: one thread of all programs at a time. It takes `mutex`
+  /// first, since threads of one program share the file's description. A thread that waits for
+  /// another program, perhaps a stopped one, logs that after two seconds (base/pipe_lock.h). The
+  /// scope goes on without the lock, and may see half-made changes, in two cases: if the kernel
+  /// refuses the lock, only for lack of memory; and if this program is to stop, which ends the
+  /// wait. Then it may change only this program's own data, whose end all others see anyway.
   class Locked {
    public:
     explicit Locked(SharedFile& file);
     ~Locked();
-    /// Whether a stop ended the wait.
+    /// True if a stop ended the wait.
     bool stops() const { return stops_; }
     /// Throws Stopped if it did.
     void need() const;

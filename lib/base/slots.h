@@ -56,7 +56,7 @@ class Slots {
   /// Waits for a slot; for help, until no item waits. False, without a slot, where `over` becomes
   /// true first. Throws Stopped when a stop is asked for while waiting.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
-  /// Whether an item waits for a slot: then helping threads give up theirs.
+  /// True if an item waits for a slot: then helping threads give up theirs.
   bool wanted() const;
   void release() noexcept;
 

@@ -29,7 +29,7 @@ std::string card_text(const CardLook& look);
 
 /// True if items waited for a card most of the time.
 bool waits_for_cards(const CardLook& look);
-/// Whether more cards would speed the program up: its items wait while it keeps its cards busy.
+/// True if more cards would speed the program up: its items wait while it keeps its cards busy.
 bool is_short_of_cards(const CardLook& look);
 /// True if `busy` counts as all of `cards`.
 bool all_cards_busy(double busy, int cards);

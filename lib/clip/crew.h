@@ -5,9 +5,9 @@
 // crew's threads, each with its own slot (base/slots.h), empty the lanes. The steps of a lane run
 // one at a time, in order: an encoder gets the same calls as in one thread, and writes the same
 // bytes. Several clips of one video are encoded at once, since the video's thread runs ahead of the
-// encoders while there is room for waiting frames of all videos, and then until each slot has a
-// lane with some frames, and one more. Then it encodes, too. Frames without room may lose their
-// pixels: such a frame hardly takes memory, and the encoding thread decodes it again
+// encoders. It does so while there is room for waiting frames of all videos, and then until each
+// slot, and one more, has a lane with some frames. Then it encodes, too. Frames without room may
+// lose their pixels: such a frame hardly takes memory, and the encoding thread decodes it again
 // (clip/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's thread encodes
 // each frame at once. A thread of the crew gives up its slot when a video waits for one.
 //

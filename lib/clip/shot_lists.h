@@ -34,8 +34,8 @@ struct ShotsOfVideo {
   std::int64_t lead = 0;     ///< ticks from the container's begin to the first frame
 };
 
-/// The columns of PySceneDetect's list of scenes, and Source. As there, frames count from 1, and a
-/// shot includes its last frame.
+/// The columns of PySceneDetect's list of scenes, and Source. Frames count from 1, and a shot
+/// includes its last frame.
 std::string shots_csv_header();
 std::string shots_csv(const ShotsOfVideo& video);
 

@@ -9,7 +9,7 @@
 //   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
 //   existing:srt      x.srt: the cues that belong to the clip's span, joined
 //   field:NAME        any other member of KEY.json or of the record, "a.b.0" one inside of others
-// model:DIR the text of a model that sees the clip (columns/model_caption.h), with
+//   model:DIR         the text of a model that sees the clip (columns/model_caption.h), with
 //                     "caption_model" in KEY.json; of several windows "caption_windows",
 //                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one

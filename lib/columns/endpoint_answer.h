@@ -15,8 +15,8 @@ constexpr std::size_t kShortestKey = 8;
 struct EndpointAnswer {
   std::string text;  ///< one line, without the model's thinking
   std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< as the server counts, or 0
-  bool cut = false;            ///< "finish_reason" is "length"
-  std::string why_empty = {};  ///< why the text is empty, if known
+  bool cut = false;                                       ///< "finish_reason" is "length"
+  std::string why_empty = {};                             ///< why the text is empty, if known
 };
 
 /// The text of choices[0].message, which is a string or a list of parts. Throws Error if the body

@@ -14,7 +14,7 @@
 
 namespace vfm::columns {
 
-/// Whether an index of this model takes the vector. If so, scales it to length 1.
+/// True if an index of this model takes the vector. If so, scales it to length 1.
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {

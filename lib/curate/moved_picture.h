@@ -36,9 +36,9 @@ struct MovedFit {
 /// For each Move the share, and way, that fits best.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// How much the lines that meet in a push differ, by what lines that have nothing in common do: 1;
-/// or by thrice what neighbouring ones do, if that is more. Of one view it is little, also where up
-/// to `near` lines are skipped or shown twice.
+/// The difference of the lines that meet in a push, relative to that of unrelated lines, or to
+/// thrice that of neighbouring lines, if that is more. It is small within one view, also if up to
+/// `near` lines are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

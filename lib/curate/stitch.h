@@ -35,8 +35,8 @@ inline constexpr double kStitchThreshold = 0.6;
 inline constexpr std::int64_t kLongestBridge = 12;  // frames
 
 /// The least likeness to join two shots when the continuity of their sound is known
-/// (curate/sound_continuity.h). As a share of 1 - `threshold`, it falls by up to kSoundLowers if
-/// sound continues (`continuity` 1), rises by up to kSoundRaises if it breaks (0), and is
+/// (curate/sound_continuity.h). It falls by up to kSoundLowers of 1 - `threshold` if sound
+/// continues (`continuity` 1), rises by up to kSoundRaises of it if sound breaks (0), and is
 /// `threshold` at 0.5; linear between.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;

@@ -38,7 +38,7 @@ inline constexpr std::uint64_t kMostExact = 1'000'000;
 
 struct ShardOptions {
   std::vector<std::string> inputs;  ///< as shard/shard_input.h takes them
-  std::string output;  ///< folder of the dataset; empty: only the report is written
+  std::string output;               ///< folder of the dataset; empty: only the report is written
   bool force = false;
   shard::ReadLimits limits;
   std::string where;    ///< shard/where.h; empty: keep all

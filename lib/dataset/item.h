@@ -46,7 +46,7 @@ struct Item {
   std::string notes;             ///< data for --balance (dataset/balance.h)
 
   double pixels() const { return width * height; }
-  /// Whether the key stands for a missing source.
+  /// True if the key stands for a missing source.
   bool named_by_key() const { return source == key; }
 };
 

@@ -42,7 +42,7 @@ struct EmbeddingPlace {
 };
 
 /// Bytes of memory a sample for comparing all pairs, by the length of its embedding; and the least
-/// for comparing within neighbouring clusters. Of these kPlaceInClusters are beside the sketch: the
+/// for comparing within neighbouring clusters. kPlaceInClusters of these are beside the sketch: the
 /// embedding's place, and its place in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);

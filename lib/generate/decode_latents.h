@@ -20,7 +20,7 @@ struct DecodeJob {
   /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
   /// them, or these .latents.json; "-": lines on standard input.
   std::vector<std::string> inputs;
-  std::string model;  ///< folder of the model with the tokenizer; empty: the record's
+  std::string model;      ///< folder of the model with the tokenizer; empty: the record's
   std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
   std::string output;     ///< folder, or "-": Y4M on standard output
   bool force = false;

@@ -39,7 +39,7 @@ class AtomicFile {
   /// Syncs and renames the file, also one filled through fd() or by another library. Throws Error;
   /// then the target is unchanged.
   void commit();
-  /// Whether the target's contents differ, or it does not exist. Throws Error; Stopped.
+  /// True if the target differs or does not exist. Throws Error; Stopped.
   bool differs() const;
   /// commit(), if it differs; else the file there is left untouched, and the temporary one
   /// abandoned.

@@ -19,7 +19,7 @@ class TextWriter {
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  /// Whether the file at `path` differs, or does not exist. Nothing may be added afterwards.
+  /// True if the file at `path` differs or does not exist. Nothing may be added afterwards.
   bool differs();
   /// Makes it appear, durably. Without this, no file appears.
   void commit();

@@ -33,7 +33,7 @@ Units parameter_sets(const AVCodecParameters& parameters);
 int unit_type(AVCodecID codec, Unit unit);
 /// VPS, SPS, PPS.
 bool is_parameter_set(AVCodecID codec, int type);
-/// Whether the unit only serves the container: a delimiter, filling, an end of sequence.
+/// True if the unit only serves the container: a delimiter, filling, an end of sequence.
 bool is_framing(AVCodecID codec, int type);
 /// HEVC: whether a picture of this type is shown before the key frame that it follows.
 bool is_leading(int type);

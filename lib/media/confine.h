@@ -6,7 +6,7 @@
 
 namespace vfm::media {
 
-/// Whether this build supports confine().
+/// True if this build supports confine().
 bool can_confine();
 
 /// From now on this process, which must have one thread, can only use its open and mapped files,

@@ -42,7 +42,7 @@ struct StreamInfo {
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
-  bool has_audio = false;  ///< also if the file does not name its codec
+  bool has_audio = false;   ///< also if the file does not name its codec
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
@@ -81,9 +81,9 @@ struct DecodeOptions {
 /// laid over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's colours in SDR become
 /// BT.709's.
 ///
-/// Time: pts is the container's, edit lists honoured. A frame without one, or not after the frame
-/// before it, follows that frame by its duration. duration is the gap to the next frame; for the
-/// last one by the container, else the gap before it, else 1/frame_rate.
+/// Time: pts is the container's, edit lists honoured. A frame without pts, or with one that does
+/// not rise, follows the frame before by that frame's duration. duration is the gap to the next
+/// frame; for the last one by the container, else the gap before it, else 1/frame_rate.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
 /// Honours base/stop.h: any call may throw Stopped. A call without progress for

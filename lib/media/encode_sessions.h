@@ -16,7 +16,7 @@ namespace vfm::media {
 
 struct EncoderKind;
 
-/// Whether the encoder of this name works on a GPU.
+/// True if the encoder of this name works on a GPU.
 bool encodes_on_gpu(const std::string& name);
 
 /// Encoders on a GPU at once, of all programs that share it: as many as one NVENC engine can serve.

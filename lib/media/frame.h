@@ -33,7 +33,7 @@ struct Color {
 inline bool is_hdr(int transfer) {
   return transfer == 16 || transfer == 18;
 }
-/// Whether these mean SDR in BT.2020's wide colours.
+/// True for SDR in BT.2020's wide colours.
 inline bool is_wide_sdr(int transfer, int primaries) {
   return primaries == 9 && (transfer == 1 || transfer == 6 || transfer == 14 || transfer == 15);
 }

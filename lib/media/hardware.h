@@ -24,8 +24,8 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Empty if this machine can decode on a GPU, else why it cannot ("there is no NVIDIA driver
-/// (libcuda.so.1)", ...): `gpu`: in the driver's count within CUDA_VISIBLE_DEVICES. Asks the driver
+/// Empty if this machine can decode on GPU number `gpu`, else why it cannot ("there is no NVIDIA
+/// driver (libcuda.so.1)", ...). The driver counts GPUs within CUDA_VISIBLE_DEVICES. Asks the driver
 /// once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 

@@ -51,7 +51,7 @@ void init_libav();
 /// FFmpeg's text for a negative return value, with the last error it logged on this thread since
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
-/// Whether it means out of memory; FFmpeg also returns that for sizes that it does not allow.
+/// True if it means out of memory; FFmpeg also returns that for sizes that it does not allow.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
@@ -88,7 +88,7 @@ inline Rational from_av(AVRational r) {
 /// Throws Error when a part does not fit FFmpeg's 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
-/// Whether planes of FFmpeg's format fit one of Frame's 8-bit layouts without conversion.
+/// True if planes of FFmpeg's format fit one of Frame's 8-bit layouts without conversion.
 bool lies_as_frame(int format, PixelLayout& layout);
 /// Flags for every swscale context of the project: the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;

@@ -56,7 +56,7 @@ std::unique_ptr<ClipEncoder> make_clip_encoder(const models::VideoTokenizer& tok
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<cards::Service> open_clips(const cards::Parcel& open, Device device);
 
-/// Whether workers with service `number`, a kClips, decode by video engines.
+/// True if workers with service `number`, a kClips, decode by video engines.
 bool workers_decode(cards::StageModels& models, std::size_t number);
 /// Decodes in such workers.
 std::unique_ptr<ClipEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,

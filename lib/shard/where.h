@@ -2,10 +2,9 @@
 //
 // "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON; a field that a sample
 // does not have is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
-// -> and ->>. What SQLite offers inside an expression works (LIKE, IN,
-// BETWEEN, CASE, subqueries), and an allow list of functions that are deterministic and reach only
-// their arguments. An evaluation ends after about a second, or at a signal. Thread-safety: one
-// Where a thread.
+// -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Its functions work
+// if they are on an allow list of those that are deterministic and reach only their arguments. An
+// evaluation ends after about a second, or at a signal. Thread-safety: one Where a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -27,7 +27,7 @@ struct EncoderConfig {
   /// among these.
   std::optional<std::string> prompt = {}, query_prompt = {};
   std::optional<std::int64_t> version = {};  ///< only of a built-in encoder
-  std::string unknown = {};  ///< an unknown key, which make_encoder() refuses
+  std::string unknown = {};                  ///< an unknown key, which make_encoder() refuses
 
   /// Throws Error{usage}. For another program's encoder, whose embeddings are used unchanged, it
   /// reads only name, path, hash and dim.

@@ -6,7 +6,7 @@
 //   word     30 %  the whole word, case folded: equal words agree
 //   letters  55 %  its character 2-, 3- and 4-grams: misspellings and inflections stay near
 //                  (Bojanowski et al., "Enriching word vectors with subword information", 2017)
-// pair 15 % the word with the previous word: shows word order
+//   pair     15 %  the word with the previous word: shows word order
 // Vectors of unrelated words are orthogonal, except for noise of 1/sqrt(dim).
 // It is not a language model: synonyms are as far apart as any two words.
 // Same vectors on every machine: signs, sums in a fixed order, one square root.

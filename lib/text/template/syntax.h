@@ -47,7 +47,7 @@ struct Statement {
   enum class Kind { text, print, branch, loop, set, set_block, macro, group, leave, next };
   Kind kind = Kind::text;
   int line = 1;
-  std::string text;  ///< what is written; a macro's name
+  std::string text;  ///< text to write; a macro's name
   /// Names that get the value, or its parts if several; or a macro's parameters.
   std::vector<std::string> names;
   std::string attribute;                ///< set: of the namespace names[0]; empty: of no namespace
