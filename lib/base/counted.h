@@ -1,4 +1,4 @@
-// Numbers with what they count, for messages.
+// Numbers with their nouns, for messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

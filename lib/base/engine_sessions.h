@@ -63,7 +63,7 @@ class EngineSessions {
  private:
   class Taken;
   struct State;
-  std::shared_ptr<State> state_;  // also of what was taken
+  std::shared_ptr<State> state_;  // shared with taken sessions
 };
 
 /// Sessions of a process that decodes or encodes on its model's GPU: enough for two videos of

@@ -6,8 +6,8 @@
 //   {:4} {:04} {:x} {:016x}  integers: width, zeros before them, base 16
 //   {:.2f} {:.3g}            floats: digits after the point, significant digits
 //   {{ }}                    braces
-// A pattern that is none of these, or has not as many fields as there are values, does not compile.
-// Thread-safety: free functions, any thread.
+// Other patterns, or a wrong number of fields, do not compile. Thread-safety: free functions, any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -14,7 +14,7 @@ struct CroppedPicture {
   media::Rectangle picture;   ///< of frames as they are stored
   int width = 0, height = 0;  ///< of the frames that have these bars
 
-  /// The frame without bars; a frame of another size as it is.
+  /// The frame without bars; a frame of another size unchanged.
   media::Frame of(const media::Frame& frame) const;
 };
 

@@ -44,7 +44,7 @@ class ClipParts {
   void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
   /// Null if it has not ended. Valid as long as this is.
   const Part* find(const std::string& hash) const;
-  /// Throws Error if it is not what was written.
+  /// Throws Error if the clip has changed since it was written.
   shard::Sample read(const Place& place) const;
   void remove();
 

@@ -36,7 +36,7 @@ struct ClipItem {
   std::vector<ClipSource> sources;
   std::string input, message;  ///< of duplicate and bad: the input, and what to report
   Cause cause = Cause::other;  ///< of bad
-  bool unread = false;         ///< of duplicate: what is in it is not known
+  bool unread = false;         ///< for duplicate: its contents are unknown
 };
 
 /// The prefix of the outputs' names for a video or batch of pictures: 16 digits of a hash of the

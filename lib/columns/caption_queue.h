@@ -27,7 +27,7 @@ struct Caption {
   std::string text;
   std::string source;
   HeldJson facts = HeldJson::object();  ///< measured on the way, where the sample's json lacks them
-  HeldJson by_model = HeldJson::object();  ///< "caption_model" and what goes with it
+  HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields
   /// Requests still to be sent, by Endpoint::requests(); empty: none.
   std::vector<std::string> requests = {};
 };

@@ -1,5 +1,5 @@
-// The vectors of samples where they stand in a tar: one for each sample's clip, or for its caption.
-// Thread-safety: any thread.
+// The vectors of samples in a tar: one for each sample's clip, or for its caption. Thread-safety:
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

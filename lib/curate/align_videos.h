@@ -31,7 +31,7 @@ struct AlignmentStart {
 
 /// The conditions of a match. Times are in pictures, kSignatureRate a second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< its length: 5 s, less what is lost at the ends
+  std::size_t least_pictures = 18;  ///< its length: 5 s, less the loss at the ends
   /// Correlation of changes around each of its moments, 0 to 1.
   double least_change = 0.4;
   /// Mean correlation of pictures, 0 to 1.

@@ -14,7 +14,7 @@ namespace vfm::curate {
 
 struct MotionSplit {
   float camera = 0;  ///< mean length of the field over all blocks, in frame diagonals
-  float object = 0;  ///< mean length of what is left of the vectors, 0 where it is within the error
+  float object = 0;  ///< mean length of the remaining vectors, 0 if within the error
 };
 
 /// `picture`: the frame that the motion leads to; blocks without detail follow the camera.

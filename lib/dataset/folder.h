@@ -21,7 +21,7 @@ struct EarlierDataset {
   std::string hash;                                         ///< of its plan
   std::vector<std::pair<std::string, std::string>> shards;  ///< path below the folder, plan
   /// On temporary files, which exist once the folder does.
-  KnownSources sources;  ///< empty with options.force: all are split anew
+  KnownSources sources;  ///< empty with options.force: all sources are split again
 };
 
 /// Reads it, before any work. Throws Error{usage} for a dataset of other options, or other

@@ -28,7 +28,7 @@ struct PlannedShard {
   std::string path;  ///< relative to the dataset's folder
   std::uint64_t samples = 0;
   double seconds = 0;  ///< of all samples
-  std::string plan;    ///< hash of what will stand in it
+  std::string plan;    ///< hash of its planned contents
   Shape shape;         ///< of the first sample; all have the same members
 };
 

@@ -14,7 +14,7 @@ namespace vfm::generate {
 /// The progress of one phase of a clip. Thread-safety: one thread; the Progress may be shared.
 class ClipProgress {
  public:
-  /// `unit` is what is counted: "step".
+  /// `unit`: the counted unit, "step".
   ClipProgress(Progress& progress, std::string name, const char* unit)
       : progress_(progress), name_(std::move(name)), unit_(unit) {}
   ~ClipProgress() { progress_.place(""); }

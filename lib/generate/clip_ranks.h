@@ -86,7 +86,7 @@ class ClipRanks {
 
   dist::Mesh mesh_;
   std::unique_ptr<dist::Group> all_, clip_, halves_, clips_;
-  /// Ranks of the clip that have the same of all matrices, and of those that are cut along tp.
+  /// Ranks of the clip with the same part of all matrices, and of matrices that are cut along tp.
   std::unique_ptr<dist::Group> whole_, cut_;
   std::unique_ptr<nn::BlockShards> blocks_;
   models::NetworkLayout network_;

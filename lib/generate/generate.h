@@ -41,7 +41,7 @@ struct GenerateJob {
   const models::Gpu* gpu = nullptr;  ///< for generation_cost(): to predict for, with Device::cuda
   /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
   std::optional<DType> compute;
-  models::Fp8Parts fp8;  ///< what is computed in FP8
+  models::Fp8Parts fp8;  ///< the parts computed in FP8
   /// The most that FP8 may change the network's first output, as a fraction of its size.
   double fp8_tolerance = 0.15;
   /// The form of the blocks' matrices, and the most that it may change that output.

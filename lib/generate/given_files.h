@@ -1,5 +1,5 @@
-// The files that a clip may be made from: what it begins with, its first noise, and embeddings of
-// its text.
+// The files that a clip may be made from: its beginning, its first noise, and embeddings of its
+// text.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -26,8 +26,8 @@ bool has_nal_units(AVCodecID codec);
 int unit_length_size(const AVCodecParameters& parameters);
 /// The NAL units of a packet. Leaves out empty units. Throws Error for a length beyond the end.
 Units split_units(std::string_view packet, int length_size);
-/// The parameter sets that stand beside a stream's packets: of avcC, hvcC or start codes. Throws
-/// Error where they are cut short.
+/// The parameter sets of a stream outside its packets, from avcC, hvcC or start codes. Throws Error
+/// if they are truncated.
 Units parameter_sets(const AVCodecParameters& parameters);
 
 int unit_type(AVCodecID codec, Unit unit);
@@ -37,7 +37,7 @@ bool is_parameter_set(AVCodecID codec, int type);
 bool is_framing(AVCodecID codec, int type);
 /// HEVC: whether a picture of this type is shown before the key frame that it follows.
 bool is_leading(int type);
-/// HEVC: whether pictures that lead to one of this type may need what comes before it.
+/// HEVC: whether pictures that lead to one of this type may need earlier pictures.
 bool is_open_start(int type);
 /// Units with start codes.
 std::string join_units(const Units& units);

@@ -25,8 +25,8 @@ namespace vfm::media {
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
 /// Empty if this machine can decode on GPU number `gpu`, else why it cannot ("there is no NVIDIA
-/// driver (libcuda.so.1)", ...). The driver counts GPUs within CUDA_VISIBLE_DEVICES. Asks the driver
-/// once. Thread-safe.
+/// driver (libcuda.so.1)", ...). The driver counts GPUs within CUDA_VISIBLE_DEVICES. Asks it once.
+/// Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
 /// Decoders on such a GPU at once, of all programs that share it: 4 for each NVDEC engine, so that

@@ -47,7 +47,7 @@ struct Reply {
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< of what lies in the room that is not a picture
+  std::uint64_t bytes = 0;  ///< of the data in the room that are not a picture
   std::int64_t begin = 0;   ///< SoundSamples::Heard::begin
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;

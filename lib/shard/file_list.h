@@ -24,10 +24,10 @@ bool is_file_list(std::string_view path);
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:
-  /// Throws Error if the list cannot be read or is none.
+  /// Throws Error if the list cannot be read or is invalid.
   explicit FileListTar(const std::string& path);
-  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file is not as it was written:
-  /// by its size before it is read, by its hash before its last bytes are given.
+  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file has changed since it was
+  /// written: by size before it is read, by hash before its last bytes are returned.
   std::size_t read(char* out, std::size_t size);
 
  private:

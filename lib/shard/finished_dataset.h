@@ -19,7 +19,7 @@ struct PlannedShard {
 };
 
 /// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} if it
-/// is none, or not finished.
+/// is not such a folder, or not finished.
 std::vector<PlannedShard> planned_shards(const std::string& directory);
 
 /// The same as manifest records.

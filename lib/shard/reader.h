@@ -32,7 +32,8 @@ struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
   static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
   std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of a compressed tar, unpacked,
-  static constexpr std::uint64_t kRatio = 200;  ///< beside so many times its own (text: 20 to 50)
+  static constexpr std::uint64_t kRatio = 200;  ///< beside this many times its own size (text: 20
+                                                ///< to 50)
 };
 
 /// A sample that was skipped.
@@ -83,7 +84,7 @@ class ReadBuffer {
 
 /// The places of the samples of an uncompressed tar.
 struct TarOffsets {
-  std::vector<std::uint64_t> at;  ///< of each sample, and of what follows the last whole one
+  std::vector<std::uint64_t> at;  ///< of each sample, and of the end of the last whole one
   std::string damage;             ///< why the tar ends there; empty: it is whole
 
   /// Walks over the headers of a tar; `name` stands in messages. Throws Error if no sample is

@@ -25,7 +25,7 @@ struct TextChecks {
   /// The script of most letters, by Unicode's name ("Latin"); Han, kana, bopomofo and hangul count
   /// as one, named after the most frequent. "" without letters.
   std::string script;
-  /// Whether it ends with a sentence's end ('.', '!', a Chinese full stop ...), ignoring quotes or
+  /// True if it ends with a sentence's end ('.', '!', a Chinese full stop ...), ignoring quotes or
   /// brackets behind it.
   bool ended = false;
 };
