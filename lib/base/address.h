@@ -2,9 +2,9 @@
 //
 // The rule of the house: outputs, and all inputs but videos and pictures, are files and folders of
 // this machine. The system would take "s3://bucket/x" for a path, and make the folder "s3:".
-// So options and arguments are asked at the door (cli/named_files.h), records where they are read
-// (io/manifest.h), recipes in train/recipe_file.h, and what comes in otherwise where it is opened
-// or made (io/file.h). "./s3://bucket/x" is a path.
+// The options and arguments are checked first (cli/named_files.h), records where they are read
+// (io/manifest.h), recipes in train/recipe_file.h, and all other names where the file is opened or
+// made (io/file.h). "./s3://bucket/x" is a path.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,15 +18,15 @@ namespace vfm {
 /// "https" of "https://...", in lower case; "" for a path ("concat:a|b" is one too).
 std::string url_scheme(std::string_view name);
 
-/// Of an address, also one that has lost a slash ("s3:/bucket"), why it names no file or folder of
+/// Says why an address, also one that has lost a slash ("s3:/bucket"), names no file or folder of
 /// this machine, and what to do; "" for a path.
 std::string no_file_message(std::string_view name);
 
-/// Of an address that no video or picture is read from, why, and what to do; "" for a path, for
-/// http, https and file, and for those of `protocols` (InputLimits::protocols).
+/// Says why no video or picture is read from an address, and what to do; "" for a path, for http,
+/// https and file, and for the schemes in `protocols` (InputLimits::protocols).
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
-/// Throws Error, of cause refused, for an address: whatever opens or makes files asks this.
+/// Throws Error{refused} for an address. All code that opens or makes files calls this.
 void refuse_address(std::string_view name);
 
 }  // namespace vfm

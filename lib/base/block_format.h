@@ -1,5 +1,5 @@
-// Numbers that are stored in blocks with scales of their own, as GGML has them, and so GGUF files
-// (io/gguf.h): what a block holds. ops/matmul/block_rows.h computes with them.
+// The blocks in which GGML, and so GGUF files (io/gguf.h), store numbers, each block with its own
+// scales. ops/matmul/block_rows.h computes with them.
 //
 //   Q8_0   32 numbers, 34 bytes: f16 d; 32 signed q
 //          x = d q
@@ -8,8 +8,8 @@
 //   Q6_K   256 numbers, 210 bytes: 128 bytes of the lower 4 bits of two q; 64 bytes of the upper 2
 //          bits of four; 16 signed scales s; f16 d. Of each 16 numbers, x = d s (q - 32)
 //
-// All products are whole in f32, and only the difference of Q4_K is rounded: so there is one f32
-// that a block stands for, however it is computed.
+// All products are exact in f32, and only the difference of Q4_K is rounded: so a block stands for
+// one f32 value, however it is computed.
 // Source: ggml's block_q8_0, block_q4_K, block_q6_K and their dequantize_row functions.
 // Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -39,7 +39,7 @@ constexpr BlockLayout block_layout(BlockFormat format) {
   }
 }
 
-/// The format of that name; nothing for another one.
+/// The format of that name; nothing if there is none.
 constexpr std::optional<BlockFormat> block_format(std::string_view name) {
   for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k})
     if (block_layout(format).name == name) return format;

@@ -1,4 +1,4 @@
-// Inside card_board.cc and card_taking.cc only: what a CardBoard is made of.
+// The state of a CardBoard; for card_board.cc and card_taking.cc only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

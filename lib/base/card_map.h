@@ -1,7 +1,7 @@
 // The mapped file of base/card_board.h: joined, cleared of programs that died, and planned.
 //
-// Of base/card_board.cc and base/card_states.cc alone. All is done under the file's lock (Locked),
-// but join() and leave(), which take it; a view only looks, and does not join. Thread-safety: as
+// For base/card_board.cc and base/card_states.cc only. All is done under the file's lock (Locked),
+// except join() and leave(), which take it; a view only looks, and does not join. Thread-safety: as
 // base/shared_file.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,11 +27,11 @@ class CardMap {
   /// Where the file is for a `share`.
   static std::string file_of(const std::string& share);
 
-  /// Takes a record, with those of `cards`. Throws Error{usage}. places() has what the file calls
-  /// them.
+  /// Takes a record, and the file's entries of `cards`, whose numbers places() then has. Throws
+  /// Error{usage}.
   void join(std::span<const Card> cards, const CardNeed& need);
   void leave();
-  /// For a worker.
+  /// A descriptor for workers: CardBoard::life().
   int life() const { return shared_.life(); }
 
   class Locked : public SharedFile::Locked {
@@ -43,33 +43,33 @@ class CardMap {
   CardRecord& own() const { return file().records[own_index_]; }
   std::size_t own_index() const { return own_index_; }
   std::size_t cards() const;
-  /// Of the cards that this program gave: which in the file each is.
+  /// The number in the file of each card that this program gave.
   const std::vector<int>& places() const { return places_; }
 
-  /// Records of programs that ended count no more.
+  /// Marks the records of programs that ended.
   void end_dead();
-  /// Whether the record's program has joined, is not known to have ended, and has done what it has
-  /// to do every 50 ms within the last second.
+  /// Whether the record's program has joined, is not known to have ended, and has, within the last
+  /// second, done its work of every 50 ms.
   bool answers(const CardRecord& record) const;
 
-  /// The cards on which no item of a model is.
+  /// The cards without an item of a model.
   CardSet free() const;
-  /// Bytes of a card that models may have beside sessions, and those that models have.
+  /// Bytes of a card for models, beside sessions; and bytes that models have.
   std::int64_t model_memory(int card) const;
   std::int64_t loaded_memory(int card) const;
-  /// Bytes that sessions have, those in use, and programs with sessions themselves.
+  /// Bytes of the sessions in use, and of the programs with sessions themselves.
   std::int64_t session_memory(int card) const;
-  /// Sessions of a kind that are free on a card. Models that were loaded before a program with
-  /// sessions came may leave memory for some alone.
+  /// Sessions of a kind that are free on a card. Models loaded before a program with sessions came
+  /// may leave memory for only some.
   int free_sessions(int card, CardKind kind) const;
-  /// Those that will be, as long as the models stay that are loaded: as if none was in use but one
-  /// of each model that has some beside it, which has an item again and again.
+  /// Most sessions that can become free while loaded models stay: all but one for each model that
+  /// uses some beside it, whether or not it has an item now.
   int most_sessions(int card, CardKind kind) const;
-  /// Whose models these are: "vfm-embed (process 4711)".
+  /// The programs whose models are on the card: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int card) const;
-  /// With items that are under way.
+  /// The record's counts, with the items under way.
   CardCounts counts_now(const CardRecord& record, double now) const;
-  /// What the rule for items knows of each record; of those of another kind nothing.
+  /// The input of the rule for items, by record; empty for records of another kind.
   std::vector<CardClaim> claims(CardKind kind) const;
   std::vector<CardPlace> card_places() const;
 

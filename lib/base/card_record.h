@@ -1,10 +1,10 @@
-// The file of base/card_board.h as it is mapped into memory: the cards of the machine, and a record
-// a program.
+// The file of base/card_board.h as it is mapped into memory: the machine's cards, and one record
+// for each program.
 //
 // Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
-// words that say so stand at its beginning. All of it is read and written under the file's lock,
-// but the words on which threads wait, and `takes`. Others write of a record what says so; a kill
-// in between leaves each number as it was or as it should be.
+// words that say so stand at its beginning. The file's lock guards all reads and writes, except of
+// the words on which threads wait, and of `takes`. Fields that other programs write are marked. A
+// kill in between leaves each number old or new.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -55,7 +55,7 @@ struct alignas(4096) CardRecord {
   CardAverages averages;                       // others write it
 };
 
-/// Of one card.
+/// The entry of one card.
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
@@ -65,7 +65,8 @@ struct CardEntry {
 struct CardFile {
   struct alignas(4096) Head : SharedHead {
     std::int32_t cards;  // that are known
-    /// Of cards for items, by all programs; of each CardKind, as nobody waits for other kinds.
+    /// How often any program took a card for an item, by CardKind: a thread waits for one kind
+    /// only.
     std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
     double looked, changed;  // when was planned last, and a model was last loaded
     std::array<CardEntry, kMostCards> card;

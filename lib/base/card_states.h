@@ -1,6 +1,6 @@
-// What a view of a pipe shows of the cards that its programs share (base/card_board.h).
+// The state of the cards that a pipe's programs share (base/card_board.h), for a view of the pipe.
 //
-// Looking changes nothing but what is known of programs that have died.
+// Looking changes only the records of programs that have died.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,28 +12,28 @@
 
 namespace vfm {
 
-/// One card.
+/// The state of one card.
 struct CardState {
   std::string name;
   std::int64_t memory = 0;  ///< bytes, for models and sessions
-  std::int64_t used = 0;    ///< by these
+  std::int64_t used = 0;    ///< bytes that these use
 };
 
-/// What one program has of them: a record of the board, of which a program may have several.
+/// The state of one record of the board; a program may have several.
 struct CardStageState {
   std::string stage, kind;  ///< "vfm-embed"; "compute"
   std::int64_t pid = 0;
   bool alive = false;
-  int held = 0;                       ///< cards or sessions with an item
-  int waiting = 0;                    ///< items without one
-  bool lacks_memory = false;          ///< they wait for that: no card has, or gets, its model
+  int held = 0;                       ///< cards or sessions that have an item
+  int waiting = 0;                    ///< items that wait for a card or session
+  bool lacks_memory = false;          ///< items wait for memory: no card has or loads the model
   std::vector<std::string> loaded;    ///< names of cards with its model
-  std::vector<std::string> loading;   ///< and those where it is being loaded or unloaded
-  std::vector<std::string> left_out;  ///< that failed
-  int cards = 0;                      ///< that it may use, those that failed included
-  double busy_seconds = 0;            ///< of all cards together, with an item
-  double short_seconds = 0;           ///< in which an item had none
-  std::int64_t items = 0;             ///< that ended
+  std::vector<std::string> loading;   ///< names of cards that load or unload its model
+  std::vector<std::string> left_out;  ///< names of cards that failed
+  int cards = 0;                      ///< how many it may use, failed ones included
+  double busy_seconds = 0;            ///< in which cards had an item, summed over cards
+  double short_seconds = 0;           ///< in which an item waited for a card
+  std::int64_t items = 0;             ///< how many ended
 };
 
 struct CardStates {
@@ -47,8 +47,8 @@ class CardWatch {
  public:
   explicit CardWatch(std::string share);
   ~CardWatch();
-  /// Of all programs; empty as long as no program of that --share has cards, and where the file
-  /// cannot be read, which a program that has cards tells.
+  /// The state of all programs; empty as long as no program of that --share has cards, and where
+  /// the file cannot be read (a program that has cards reports that).
   CardStates look();
 
  private:

@@ -1,10 +1,10 @@
-// Two processes of one program that talk: a socket that keeps messages apart and carries
-// descriptors, and memory that both map.
+// How two processes of one program talk: by a socket that keeps messages apart and carries
+// descriptors, and by memory that both map.
 //
-// Not here: how the program starts itself once more (base/own_program.h), and what is said
+// Elsewhere: how the program starts itself again (base/own_program.h), and the messages themselves
 // (media/isolated_wire.h, cards/wire.h). Structs travel as they are, since
-// both ends are one program; whoever receives checks what they say. Thread-safety: free functions
-// from any thread; objects, one thread at a time.
+// both ends are one program; the receiver checks their values. Thread-safety: free functions from
+// any thread; objects, one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace vfm {
 
-/// A descriptor that is closed. Movable.
+/// A file descriptor that its destructor closes. Movable.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -33,11 +33,11 @@ class Descriptor {
   int fd_;
 };
 
-/// Memory that is mapped from a descriptor.
+/// Memory mapped from a descriptor.
 class Mapping {
  public:
   Mapping() = default;
-  /// All who map it see what is written. Throws Error.
+  /// Every process that maps it sees the writes of the others. Throws Error.
   Mapping(int fd, std::size_t size, bool writable);
   ~Mapping();
   Mapping(Mapping&& other) noexcept;
@@ -50,20 +50,20 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-/// Both ends of a new channel. `to`: who has the other one, for the message. Throws Error.
+/// Both ends of a new channel. `to` names the other end's owner in the error. Throws Error.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Of a message, at most; what is more is cut. Below what a socket's buffer takes.
+/// Bytes of a message's text at most; the rest is cut. Fits into a socket's buffer.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
-/// One message, with up to two descriptors. False when the other end is gone.
+/// Sends one message, with up to two descriptors. False when the other end is gone.
 bool send_message(int channel, const void* head, std::size_t size, std::string_view text,
                   const std::vector<int>& descriptors = {});
-/// Waits for one. False at the end, and for a message that is no such one.
+/// Waits for one. False at the end, and for a malformed message.
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
 
-/// A cause that the other end names; `otherwise` where there is no such one.
+/// The cause that the other end named; `otherwise` if it is not a known one.
 Cause checked_cause(Cause said, Cause otherwise);
 
 }  // namespace vfm

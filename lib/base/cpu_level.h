@@ -1,5 +1,5 @@
-// The widest of the instruction sets that hot loops are compiled for (isa_args of lib/meson.build),
-// which this machine has. Not those for products alone: ops/cpu/isa.h. Thread-safety: any thread.
+// The widest instruction set of this machine among those that hot loops are compiled for (isa_args
+// of lib/meson.build). ops/cpu/isa.h has those for matrix products only. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,8 +14,7 @@ CpuLevel cpu_level() noexcept;
 /// there is one.
 bool limit_cpu_level(std::string_view name) noexcept;
 
-/// Of a function that is compiled for each of these, or of anything else that there is of each, the
-/// one for cpu_level().
+/// The one for cpu_level() of three functions, or other objects, one for each level.
 template <class T>
 T* best_of(T* base, T* avx2, T* avx512) noexcept {
   switch (cpu_level()) {

@@ -1,4 +1,4 @@
-// Who made vectors: an encoder's configuration, as it stands beside what it made.
+// The identity of the encoder that made vectors, from the configuration stored beside them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace vfm {
 
-/// What the encoder of a configuration is, wherever its folder lies: equal for two if they make the
-/// same embeddings. Without a hash, its path decides. As it came: another program's may have keys
-/// that are not known here. Pure.
+/// The identity of a configuration's encoder, wherever its folder lies: equal for two encoders that
+/// make the same embeddings. Without a hash, the path decides. `config` may have unknown keys of
+/// other programs. Pure.
 Json encoder_identity(Json config);
 
 }  // namespace vfm

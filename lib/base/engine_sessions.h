@@ -1,17 +1,17 @@
-// Sessions of the video engines of GPUs (NVDEC, NVENC): how many decoders or encoders work on a
-// card at once, of all programs that share it (base/card_board.h).
+// Sessions of the video engines of GPUs (NVDEC, NVENC): they limit how many decoders and encoders
+// of all programs that share a GPU work on it at once (base/card_board.h).
 //
 // A session is counted with kSessionBytes of the card's memory, which are enough for pictures of
-// 1920x1080; what needs more takes several (media/hardware_decoder.h and media/encode_sessions.h
-// have the formulas). So the sessions of all programs have no more memory than is kept for them.
+// 1920x1080; larger ones take several (media/hardware_decoder.h and media/encode_sessions.h have
+// the formulas). So sessions use no more memory than is kept for them.
 //
-// Nobody waits in a circle, as all wait in one order: for sessions of decoding, for those of
-// encoding, for a card for a model, for a slot (base/slots.h). A thread waits for sessions without
-// its slot (Slots::Away). One that has some asks for more of that kind, or of one before, and gets
-// what is free at once, or nothing, which is for it to make good: a decoder decodes in software, an
-// encoder is an error. So does one that works for a thread which may have some. And who has a card
-// for a model has sessions of his own there, in that model's memory, and waits for none. Nor does
-// anybody wait for those sessions: they count as taken as long as the model stays.
+// No deadlock is possible, since all threads wait in one order: for decoding sessions, encoding
+// sessions, a card for a model, a slot (base/slots.h). A thread waits for sessions without its slot
+// (Slots::Away). A thread that has sessions and asks for more of that kind, or of an earlier one,
+// gets those free at once, or none: then a decoder decodes in software, and an encoder fails. The
+// same holds for a thread that works for one that may have sessions. A thread that has a card for a
+// model has its own sessions there, in that model's memory, and waits for none. No thread waits for
+// those sessions: they count as taken as long as the model stays.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,47 +29,45 @@ class EngineSessions {
  public:
   /// Whether take() waits until there are sessions.
   enum class Wait { yes, no };
-  /// Of a program, `stage`. Each of the `cards` says how many it has. `share`: the file of --share,
-  /// or empty. Throws what CardBoard's constructor throws.
+  /// For the program `stage`. Each of the `cards` says how many sessions it has. `share`: the file
+  /// of --share, or empty. Throws what CardBoard's constructor throws.
   EngineSessions(const std::string& share, std::vector<Card> cards, const std::string& stage,
                  CardKind kind, Wait wait);
-  /// So many that one process has for itself on the first GPU that it sees, whatever others have;
-  /// their memory is in what its model needs. take() does not wait.
+  /// For a process with `own` sessions on the first GPU that it sees, whatever others have; the
+  /// memory is in its model's need. take() does not wait.
   explicit EngineSessions(int own);
   ~EngineSessions();
   EngineSessions(const EngineSessions&) = delete;
   EngineSessions& operator=(const EngineSessions&) = delete;
 
-  /// What take() gives, until it is gone, which may be after the EngineSessions.
+  /// Sessions from take(), held until destroyed; may outlive the EngineSessions.
   class Session {
    public:
     virtual ~Session() = default;
     int gpu = 0;  ///< Card::index
   };
-  /// As many sessions of one card as need so many bytes; of encoding, which nothing else can do, at
-  /// most those that a card will have (CardBoard::most_sessions()): what is needed beyond that is
-  /// not counted. Null: there are none, now or for as long as the models stay that are there, or
-  /// `wait` or what the thread has says that this one does not wait either. Heeds a stop, as
-  /// CardBoard::take() does, and throws what that throws; without a board Error{device} after
-  /// fail().
+  /// Takes as many sessions of one card as `bytes` need. For encoding, which has no alternative,
+  /// takes at most as many as a card can have free (CardBoard::most_sessions()); the rest of the
+  /// need is not counted. Null: there are none now, or none while loaded models stay, or `wait` or
+  /// the thread's sessions forbid waiting. Heeds a stop, as CardBoard::take() does, and throws what
+  /// that throws; without a board Error{device} after fail().
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
-  /// Whether this thread has no session for which it would not wait for more of these.
+  /// Whether this thread has no session that forbids it to wait for these.
   bool thread_may_wait() const;
-  /// The card cannot do it: it is left out, as CardBoard::fail() says. Without a board there are
-  /// none from then on.
+  /// Leaves a failed card out, as CardBoard::fail() does. Without a board no sessions remain.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
-  /// Bytes of such a card that models cannot have beside the sessions of this program.
+  /// Bytes of such a card that this program's sessions keep from models.
   std::int64_t kept_bytes(const Card& card) const;
 
  private:
   class Taken;
   struct State;
-  std::shared_ptr<State> state_;  // also of what was taken
+  std::shared_ptr<State> state_;  // shared with taken sessions
 };
 
-/// Sessions that a process has for itself where it decodes or encodes for a model that it has on
-/// the same GPU: two videos of 3840x2160.
+/// Sessions of a process that decodes or encodes on its model's GPU: enough for two videos of
+/// 3840x2160.
 inline constexpr int kOwnSessions = 8;
 
 }  // namespace vfm

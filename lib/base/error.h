@@ -14,41 +14,41 @@
 namespace vfm {
 
 /// Decides the exit status of a program: `usage` is 2 (a bad option, recipe or model folder, found
-/// before any work), the others are 1. `device`: what computes has failed, not what it was given:
-/// who records a bad input and goes on lets this one pass (tensor/device.h, GpuError).
+/// before any work), the others are 1. `device`: the device has failed, not its input: code that
+/// records bad inputs rethrows it (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
-/// What sort of thing is wrong with an input, for scripts: the "code" of a record in errors.jsonl.
-/// The names are in vfm-manifest(5) and stay as they are; new ones may come.
+/// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl. The names
+/// are in vfm-manifest(5) and stay as they are; new ones may come.
 enum class Cause {
   other,
-  open,       ///< it is not there, or the system or a server does not let it be read
-  refused,    ///< it would have something read that was not given
-  format,     ///< it is not what is read here, or damaged beyond use
+  open,       ///< it does not exist, or may not be read
+  refused,    ///< it asks to read something that was not given
+  format,     ///< its format is not supported, or it is damaged beyond use
   decode,     ///< nothing in it can be decoded
   limit,      ///< it is larger than a limit allows
-  timeout,    ///< nothing came, or nothing was decoded, for too long
-  crash,      ///< what decoded or computed it in a process of its own died
-  memory,     ///< it needs more memory than there is, or than is allowed
-  line,       ///< of a list: no record and no path
-  missing,    ///< something that it must have is not there
-  empty,      ///< nothing comes of it
-  duplicate,  ///< its name is there already
-  server,     ///< a server that was asked about it gave no answer
-  rejected,   ///< a server will not answer about it
-  answer,     ///< what a server answered about it is of no use
+  timeout,    ///< no data, or no decoded picture, for too long
+  crash,      ///< the process that decoded or computed it died
+  memory,     ///< it needs more memory than exists or is allowed
+  line,       ///< a line of a list is neither a record nor a path
+  missing,    ///< something that it needs is missing
+  empty,      ///< it gives no result
+  duplicate,  ///< its name exists already
+  server,     ///< the server gave no answer
+  rejected,   ///< the server refuses to answer
+  answer,     ///< the server's answer is unusable
 };
 inline constexpr Cause kLastCause = Cause::answer;
 
-/// Whether the same input may do better another time. What such an error leaves undone must not be
-/// kept as what comes of the input.
+/// Whether the same input may succeed another time. An output that such an error left incomplete
+/// must not be kept as the input's result.
 inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
 }
 
 /// "open", "limit", ...
 std::string_view to_string(Cause cause);
-/// Cause::other for a name that is none.
+/// Cause::other for an unknown name.
 Cause parse_cause(std::string_view name);
 
 class Error : public std::runtime_error {
@@ -65,13 +65,13 @@ class Error : public std::runtime_error {
 };
 
 /// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h), or where the run is to
-/// end (base/run_end.h). Not an error of the input, nor of anything else: no Error and no
-/// std::exception, so that code that records or replaces errors lets it pass. Only cli/, and
-/// callbacks of C libraries, which no exception may leave, catch it.
+/// end (base/run_end.h). It is no Error and no std::exception, so code that records or replaces
+/// errors lets it pass. Only cli/ catches it, and callbacks of C libraries, which no exception may
+/// leave.
 class Stopped {};
 
-/// Each throws an Error with the formatted message: what the functions below are made of, so that
-/// little is compiled where one is called.
+/// Each throws an Error with the formatted message. The templates below call these, so that each
+/// call compiles to little code.
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind);
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, Cause cause);
 [[noreturn]] void throw_errno(int err, std::string_view pattern, FormatValues values);
@@ -82,20 +82,20 @@ template <class... Args>
   throw_error(text_of(pattern), format_values(args...), ErrorKind::runtime);
 }
 
-/// The same, of a cause that is known.
+/// The same, with a known cause.
 template <class... Args>
 [[noreturn]] void fail_as(Cause cause, FormatString<Args...> pattern, Args&&... args) {
   throw_error(text_of(pattern), format_values(args...), cause);
 }
 
-/// Throws Error{usage}: the caller asked for something that cannot be.
+/// Throws Error{usage}: the caller asked for something impossible.
 template <class... Args>
 [[noreturn]] void fail_usage(FormatString<Args...> pattern, Args&&... args) {
   throw_error(text_of(pattern), format_values(args...), ErrorKind::usage);
 }
 
-/// What `act` returns. An Error that it throws becomes Error{usage}: what it looks at was the
-/// caller's choice, whatever is wrong in it.
+/// Returns what `act` returns. An Error that it throws becomes Error{usage}: its input was the
+/// caller's choice.
 template <class Act>
 auto as_usage(Act act) {
   try {
@@ -108,7 +108,7 @@ auto as_usage(Act act) {
 /// The system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
 
-/// Throws Error{runtime}: "<message>: <text of err>". Its cause is open.
+/// Throws Error{runtime}: "<message>: <text of err>". The cause is Cause::open.
 template <class... Args>
 [[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
   throw_errno(err, text_of(pattern), format_values(args...));

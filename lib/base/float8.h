@@ -1,10 +1,10 @@
 // 8-bit floats of the type E4M3: sign, 4 bits of exponent (bias 7), 3 of mantissa.
 //
-// Values up to 448; there is no infinity, and one NaN for each sign. Normal from 2^-6 on, where a
-// value is rounded by at most 2^-4 of itself; below, steps of 2^-9. Rounding is to nearest, ties to
-// even; what is beyond 448, infinity too, becomes 448; NaN stays NaN. That is what a GPU's
-// cvt.rn.satfinite does. Source: Micikevicius et al., "FP8 formats for deep learning" (2022).
-// Thread-safety: pure functions.
+// Values reach 448; E4M3 has no infinity, and one NaN for each sign. From 2^-6 on they are normal,
+// and rounding changes a value by at most 2^-4 of itself; below, steps of 2^-9. Rounding is to
+// nearest, ties to even; values beyond 448, infinity too, become 448; NaN stays NaN. A GPU's
+// cvt.rn.satfinite does the same. Source: Micikevicius et al., "FP8 formats for deep learning"
+// (2022). Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

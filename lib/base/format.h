@@ -21,8 +21,8 @@
 
 namespace vfm {
 
-// FormatString: a pattern that was checked when the call was compiled. FormatValues: what is
-// written into it, whatever its types: what takes these need not be compiled for each call.
+// FormatString: a pattern that was checked when the call was compiled. FormatValues: the values to
+// write, of any type, so functions that take them are not templates.
 #if VFM_HAVE_FMT
 template <class... Args>
 using FormatString = fmt::format_string<Args...>;

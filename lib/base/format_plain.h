@@ -1,13 +1,13 @@
 // The part of {fmt} that the compute core uses, for machines without that library (base/format.h
-// chooses): the same patterns, the same text. A unit test holds it to {fmt}.
+// chooses). Patterns and text are the same; a unit test compares with {fmt}.
 //
 //   {}                       anything: integers, floats (shortest that reads back the same), bool,
 //                            char, and what converts to std::string_view
 //   {:4} {:04} {:x} {:016x}  integers: width, zeros before them, base 16
 //   {:.2f} {:.3g}            floats: digits after the point, significant digits
 //   {{ }}                    braces
-// A pattern that is none of these, or has not as many fields as there are values, does not compile.
-// Thread-safety: free functions, any thread.
+// Other patterns, or a wrong number of fields, do not compile. Thread-safety: free functions, any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -55,15 +55,15 @@ Argument argument(const T& value) {
   }
 }
 
-/// What stands between the braces.
+/// The content of a pair of braces.
 struct Field {
   bool zeros = false;
   int width = 0, precision = -1;
   char type = 0;  ///< 'd', 'x', 'f', 'g', or 0: none was named
 };
 
-/// Reads a field from behind its '{' to behind its '}'. Throws (and so does not compile) if it is
-/// none.
+/// Reads a field from behind its '{' to behind its '}'. Throws (and so does not compile) for
+/// anything else.
 constexpr Field parse_field(std::string_view& rest) {
   Field field;
   const auto next = [&]() -> char { return rest.empty() ? '\0' : rest.front(); };

@@ -1,5 +1,5 @@
-// A disk without room: the one failure of an output that every output after it shares. It is no
-// item's fault, so it ends the run (base/run_end.h). Thread-safe.
+// A full disk: every later output would fail, too, so it ends the run (base/run_end.h) instead of
+// one item. Thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 namespace vfm {
 
 /// Throws for an output that could not be written, made, or renamed: Error "<message>: <text of
-/// err>"; but where there is no space or quota left, or the file system is read-only, Stopped,
-/// after end_run(); and where a reader has gone, which may be a stop (note_closed_pipe()), Stopped.
+/// err>". If space or quota has run out, or the file system is read-only: Stopped, after end_run().
+/// If the reader has gone, which may be a stop (note_closed_pipe()): Stopped.
 [[noreturn]] void throw_output_error(int err, const std::string& message);
 
 template <class... Args>

@@ -1,6 +1,5 @@
-// What values hold beside their own size, in bytes: the weight of results that wait
-// (base/ordered.h). Near enough for bounds of memory; what an allocator adds is not in it.
-// Thread-safety: any thread.
+// Bytes that values own beyond their own size: the weight of waiting results (base/ordered.h).
+// Exact enough to bound memory; an allocator's overhead is not included. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +16,7 @@ inline std::size_t held_bytes(const std::string& text) {
   return text.size();
 }
 std::size_t held_bytes(const Json& value);
-/// Of a type that owns memory beside its size there must be a held_bytes() in its own namespace, or
-/// above.
+/// A type that owns such memory needs a held_bytes() in its own namespace or an enclosing one.
 template <class T>
 std::size_t held_bytes(const std::vector<T>& list) {
   std::size_t bytes = list.size() * sizeof(T);

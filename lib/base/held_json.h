@@ -12,12 +12,12 @@
 
 namespace vfm {
 
-/// Owns one Json, null at first, and is copied with it. It passes for a Json where one is taken;
-/// what a Json can do beyond this is reached by * and ->. Thread-safety: as of a Json.
+/// Owns one Json, null at first, and is copied with it. It converts to Json; * and -> reach the
+/// members of Json that are not here. Thread-safety: as Json.
 class HeldJson {
  public:
   HeldJson() noexcept = default;
-  /// Of a Json alone: what else makes one, braces above all, would here mean something else.
+  /// Takes a Json only: other initialisers, braces above all, would mean something else here.
   template <class T>
   requires std::same_as<std::remove_cvref_t<T>, Json> HeldJson(T&& value)
       : value_(made_of(std::forward<T>(value))) {}

@@ -7,9 +7,9 @@
 
 #include "base/json_fwd.h"
 
-// The library's other type, with sorted names, is not used here. Its header has functions that do,
-// the literals "..."_json, for which each file would compile a parser: a third of its time. They
-// get this stand-in, which nothing can be made with.
+// nlohmann's other type, with sorted names, is not used here. Its header has functions that use it,
+// the literals "..."_json, for which each file would compile a parser: a third of its time. This
+// stand-in, which nothing can construct, avoids that.
 template <>
 class nlohmann::basic_json<> {
  public:
@@ -21,5 +21,5 @@ class nlohmann::basic_json<> {
 
 #include <nlohmann/json.hpp>
 
-// Instantiated once, in json.cc: it is half the compile time of a file that reads JSON.
+// Instantiated once, in json.cc: else it is half the compile time of a file that reads JSON.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -13,9 +13,9 @@ namespace vfm {
 
 using Json = nlohmann::ordered_json;
 
-/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). What is nested
-/// deeper than 100 levels, or an object of more than a million names, is refused: hostile input
-/// exhausts neither stack nor time. Of a name that comes twice the last value counts. Throws Error.
+/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). Refuses more
+/// than 100 levels of nesting and objects of more than a million names, so hostile input exhausts
+/// neither stack nor time. The last value of a repeated name counts. Throws Error.
 Json parse_json(std::string_view text, std::string_view what);
 
 /// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.

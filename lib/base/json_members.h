@@ -1,5 +1,5 @@
-// Objects of JSON that may have very many names: a Json keeps their order, and to find one or to
-// add one compares it with all before it, minutes for those that fit into one line.
+// Fast access to JSON objects with very many names. A Json keeps their order, so to find or add a
+// name compares it with all before it: minutes for an object that fits into one line.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,8 +14,8 @@
 
 namespace vfm {
 
-/// The members of an object, each found at once however many they are. The object must not change
-/// in another way as long as this is used.
+/// The members of an object; finds each at once, however many there are. Nothing else may change
+/// the object meanwhile.
 class Members {
  public:
   explicit Members(Json& object) : object_(object) {}
@@ -28,8 +28,8 @@ class Members {
   std::unordered_map<std::string, std::size_t> places_;  // empty as long as there are few
 };
 
-/// Adds the members of the object `more` to the object `into`, in their order. put_: what is there
-/// already gets their value; add_: it stays.
+/// Adds the members of the object `more` to the object `into`, in their order. If a member exists,
+/// put_ replaces its value; add_ keeps it.
 void put_members(Json& into, const Json& more);
 void add_members(Json& into, const Json& more);
 

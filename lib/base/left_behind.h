@@ -1,20 +1,20 @@
-// How many threads were left behind: each is in a foreign library's call that does not return, and
-// cannot be ended. Whoever leaves one behind counts it here; a program that has some must end
-// without waiting for them, and without running what they may still use (cli/runner.cc).
+// The count of threads left behind: each hangs in a foreign library's call and cannot be ended.
+// Code that leaves one behind counts it here. A program that has some must end without waiting for
+// them and without freeing what they may still use (cli/runner.cc).
 //
-// Each keeps its memory, and perhaps a processor, for as long as the program runs. So a program
-// carries kMostLeftBehind of them at a time. With one more, the run ends (base/run_end.h).
+// Each keeps its memory, and perhaps a processor, until the program ends. So a program may have
+// kMostLeftBehind at a time. With one more, the run ends (base/run_end.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm {
 
-/// What else waits at that moment for a call that hangs may come on top: at most one a slot.
+/// Calls that hang at the moment of the limit may exceed it, by at most one a slot.
 constexpr int kMostLeftBehind = 16;
 
-/// Thread-safe. One more was left behind.
+/// Thread-safe. Counts one more.
 void count_left_behind();
-/// One of them has come back after all.
+/// Counts one that has returned after all.
 void count_returned() noexcept;
 int left_behind() noexcept;
 

@@ -1,6 +1,6 @@
-// Names in the order in which they came, each once, with its number from 0: for as many as fit into
-// memory, where a std::map of strings takes several times what they are. A name takes its length
-// and 16 bytes (twice that just after a growth).
+// A table of distinct names in order of arrival, numbered from 0. It is compact, for as many as fit
+// into memory; a std::map of strings takes several times their size. A name takes its length and 16
+// bytes (twice that just after a growth).
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,9 +1,9 @@
-// Normal numbers from the words of a Philox stream, many at a time: what Random::fill_normal calls.
+// Normal numbers from the words of a Philox stream, many at a time, for Random::fill_normal.
 //
-// Box-Muller in f32, by polynomials, in additions, products, quotients and roots alone: these are
+// Box-Muller in f32, by polynomials, with additions, products, quotients and roots only: these are
 // rounded correctly everywhere, and normals_cpu.cc is compiled without fused ones. So every
-// instruction set gives the same bits, and an element does not depend on which others are drawn
-// with it. They stand within 4 units in the last place of Box-Muller in exact arithmetic, tails
+// instruction set gives the same bits, and an element does not depend on the others drawn with it.
+// The results are within 4 units in the last place of Box-Muller in exact arithmetic, tails
 // included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -6,8 +6,8 @@
 
 namespace vfm {
 
-/// One OpenMP thread for the parallel regions that the calling thread opens, until the end of a
-/// scope. So what is computed does not depend on how many threads there are.
+/// Limits the parallel regions that the calling thread opens in a scope to one OpenMP thread. So
+/// results do not depend on the number of threads.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

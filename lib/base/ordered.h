@@ -20,17 +20,17 @@ namespace vfm {
 
 /// Takes items from `next` (one caller at a time, in order, until it returns nothing), runs `work`
 /// on each with up to slots.items_at_once() threads, and hands the results to `done` on the calling
-/// thread *in the order of the items*. So results, files and manifests do not depend on -j.
+/// thread *in the order of the items*. Results, files and manifests do not depend on -j.
 ///
-/// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with one, on
-/// any of them, and of the items that have none the first is begun.
+/// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
+/// on any worker; a free slot goes to the first item not begun.
 ///
-/// `weight`, which runs there, too, says how many bytes a result holds, with all that it points to;
-/// more where it holds what is scarcer, as open files. Without it kOrderedFew * threads items are
-/// there at a time, as results or under way. With it, while all that are there weigh less than
-/// kOrderedBytes, more are taken: so what waits is less than that and the results of the items that
-/// were under way then, as many as threads. Items of which some take much longer than others keep
-/// all slots busy only so; give it wherever results are small.
+/// `weight`, called on the same thread, returns a result's bytes, with all that it points to; more
+/// for scarcer things, such as open files. Without it at most kOrderedFew * threads items exist at
+/// a time, as results or under way. With it, more are taken while all together weigh less than
+/// kOrderedBytes: so the waiting results weigh less than that and the results then under way, one
+/// for each thread. Only so do items of very different length keep all slots busy; give it wherever
+/// results are small.
 ///
 /// The first exception from any of these stops the rest and is rethrown after every thread has
 /// joined; results before it have been handed over. After one from `next`, `work` or `weight` no

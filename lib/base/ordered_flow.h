@@ -1,8 +1,8 @@
-// How many results of a program are ready to be handed on in their order, and how many were.
+// Counts of a program's results that were ready to be handed on in order, and that were handed on.
 //
-// base/ordered.h counts them where its Slots say so. Far fewer handed on than ready tell that
-// whoever reads them is slower: what the program does is done ahead, and is no bottleneck
-// (base/card_rule.h). A result that waits for one before it is not ready.
+// base/ordered.h counts them if its Slots have one. Far fewer handed on than ready shows that the
+// reader is slower: the program works ahead, and is no bottleneck (base/card_rule.h). A result that
+// waits for an earlier one is not ready.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,8 +1,8 @@
-// The items under way and the results that wait for those before them: of base/ordered.h alone.
+// The items under way and the results that wait for earlier ones; for base/ordered.h only.
 //
-// How much waits is bounded by what it weighs. Were only a few results let wait, an item that takes
-// long would soon hold up all threads: with one item of twenty that takes twenty times as long, two
-// a thread keep a quarter to a half of the slots busy (tests/support/simulated_pipe.h shows it).
+// The weight of the waiting results is bounded, not their number. With few results allowed, a long
+// item would soon hold up all threads: if one item of twenty takes twenty times as long, two a
+// thread keep a quarter to a half of the slots busy (tests/support/simulated_pipe.h shows it).
 // Thread-safety: any thread; take() calls `next` one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,7 +31,7 @@ class OrderedWindow {
   struct Entry {
     std::optional<In> in;  ///< until it is worked on
     std::optional<Out> out;
-    std::exception_ptr error;  ///< in the place of a result
+    std::exception_ptr error;  ///< instead of a result
     std::size_t weight = sizeof(Entry);
     bool ready = false;
   };
@@ -43,8 +43,8 @@ class OrderedWindow {
         flow_(flow),
         threads_(threads) {}
 
-  /// Waits for room, and takes the next item, or the error of `next`. False: there is no item, or
-  /// none is to be begun any more.
+  /// Waits for room, and takes the next item, or the error of `next`. False: no item is left, or
+  /// none may begin any more.
   bool take(const std::function<std::optional<In>()>& next) {
     const std::lock_guard one(next_mutex_);
     {
@@ -72,8 +72,8 @@ class OrderedWindow {
     return taken;
   }
 
-  /// For one who has taken an item, and then got a slot: the first that nobody works on, which need
-  /// not be his. So the one that all others wait for is never long without a slot.
+  /// The first item that nobody works on, for a thread that took an item and then got a slot; it
+  /// may be another item. So the item that all others wait for is never long without a slot.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();
@@ -81,7 +81,7 @@ class OrderedWindow {
     return *entry;
   }
 
-  /// It is done: `out`, or `error`.
+  /// Ends an item, with `out` or `error`.
   void end(Entry& entry, std::optional<Out> out, std::exception_ptr error, std::size_t weight) {
     entry.in.reset();
     const std::lock_guard lock(mutex_);
@@ -95,7 +95,7 @@ class OrderedWindow {
     changed_.notify_all();
   }
 
-  /// A thread takes no more.
+  /// Says that this thread takes no more items.
   void leave() {
     const std::lock_guard lock(mutex_);
     --threads_;
@@ -115,7 +115,7 @@ class OrderedWindow {
     return entry;
   }
 
-  /// Nobody wants what comes.
+  /// Says that nobody wants further results.
   void fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
@@ -123,7 +123,7 @@ class OrderedWindow {
   }
 
  private:
-  /// Those for which no other one waits.
+  /// Counts the results that no earlier one holds up.
   void count_ready() {
     for (; ready_ < entries_.size() && entries_[ready_].ready; ++ready_)
       if (flow_) ++flow_->ready;

@@ -1,7 +1,7 @@
-// This program, started once more: as a process that does a part of its work.
+// Starts this program again, as a process that does a part of its work.
 //
-// The program learns by argv[1] what it is then, and has a channel (base/channel.h) to whoever
-// started it. Thread-safety: any thread.
+// argv[1] tells the new process its work; a channel (base/channel.h) connects it with this one.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,16 +21,17 @@ inline constexpr int kChannelNumber = 3;
 struct OwnProgram {
   std::string mode;  ///< argv[1]; argv[2] is kChannelNumber
   int channel = -1;  ///< the other process's end
-  /// Variables of its environment that are other than here: name and value.
+  /// Environment variables that differ from this process's: name and value.
   std::vector<std::pair<std::string, std::string>> variables = {};
-  /// What it has as its standard output and error, with nothing as its input, and no other
-  /// descriptor of this process; -1: all three, and those that survive an exec, as they are here.
+  /// The descriptor for its standard output and error; it then has no input and no other descriptor
+  /// of this process. -1: it inherits all three, and those that survive an exec.
   int speech = -1;
-  /// With `speech`: a descriptor that it holds, as kChannelNumber + 1, until it ends; -1: none.
+  /// With `speech`: a descriptor that it keeps open, as kChannelNumber + 1, until it ends; -1:
+  /// none.
   int held = -1;
 };
-/// Returns its process number. It is the caller's to wait for. Throws Error{what could not be
-/// started}: `what` completes "cannot start ...".
+/// Returns its process number; the caller must wait for it. Throws Error if it could not be
+/// started: `what` completes "cannot start ...".
 pid_t start_own_program(const OwnProgram& program, std::string_view what);
 
 }  // namespace vfm

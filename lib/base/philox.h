@@ -2,7 +2,7 @@
 // 1, 2, 3", SC 2011).
 //
 // Every random number of vfm is a pure function of (seed, purpose, step or epoch, sample key,
-// element index). There is no state to save, nothing depends on rank, thread or arrival order, and
+// element index). No state is to be saved, nothing depends on rank, thread or arrival order, and
 // element i can be had without drawing elements 0..i-1.
 // Thread-safety: values, free to copy and share.
 // SPDX-License-Identifier: Apache-2.0
@@ -65,8 +65,8 @@ class Random {
   /// A uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
-  /// What philox4x32 is called with for block i of this stream: key, and counter {low half of i,
-  /// high half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same.
+  /// The arguments of philox4x32 for block i of this stream: key, and counter {low half of i, high
+  /// half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 

@@ -1,9 +1,9 @@
-// How a picture of 4:2:0 and 8 bits becomes RGB of another size, as plain numbers: media/
-// scale_rule.h makes them, so that they say what media/scaler.h does, and ops/picture/ computes by
-// them, also on a GPU, to the same bytes.
+// The plain numbers by which an 8-bit 4:2:0 picture becomes RGB of another size. media/scale_rule.h
+// makes them to match media/scaler.h, and ops/picture/ computes by them, also on a GPU, the same
+// bytes.
 //
-// All is in whole numbers of 32 bits, as swscale has it (libswscale/output.c and
-// swscale.c; its names in parentheses):
+// All numbers are 32-bit integers, as in swscale (libswscale/output.c and swscale.c; its names in
+// parentheses):
 //
 //   rows      line[x] = min(sum of weights * samples >> 7, 32767), a sample's 8 bits in 15
 //   columns   y, u, v = sums of weights * lines, in 17 bits, u and v around 0; how they round
@@ -20,8 +20,8 @@
 
 namespace vfm {
 
-/// In one direction: result i of n is the sum over k < size of weights[k * n + i] * input[first[i]
-/// + k], all of which are there.
+/// The weights in one direction: result i of n is the sum over k < size of weights[k * n + i] *
+/// input[first[i] + k]. All these inputs exist.
 struct PictureTaps {
   int size = 0;
   std::vector<std::int32_t> first, weights;

@@ -1,26 +1,26 @@
-// What the programs of one pipe, on one machine, know of one another: the slots that they share,
-// and the counts that one view of the pipe shows. It lies in a file that the user names (--share).
+// The board that the programs of one pipe share on one machine: their slots, and the counts that a
+// view of the pipe shows. It lies in a file that the user names (--share).
 //
 // A record of the file belongs to one program, which holds a lock on one byte of the file as long
-// as it lives. The kernel frees that lock however the program ends; then the record counts no more,
-// and neither do the slots in it: a program that is killed takes none with it. What others would
-// wait for is looked at again every 50 ms, so they have its slots by then; what a living program
-// gives back wakes the next one at once. Who is next: base/slot_rule.h.
+// as it lives. The kernel frees that lock however the program ends; then the record and its slots
+// count no more, so a killed program takes no slots with it. Waiting programs look again every 50
+// ms, and so have its slots by then; a slot that a living program gives back wakes the next one at
+// once. base/slot_rule.h decides who is next.
 //
-// A slot is a word of the file with the number of the program that has it, taken and given by one
-// atomic exchange: no lock, so no program can hold the others up, and a kill in between leaves
-// nothing half done. Where a program is in the pipe follows from the pipes that it reads and
-// writes. A program that is stopped (SIGSTOP) loses slots that it could have to the others after
-// 50 ms, and those that it has when others have waited for two seconds, which say so. When it goes
-// on, its threads take slots anew, in turn with the others, at their next safe point
-// (base/safe_point.h), which is a frame away: as long, and no longer, more threads compute than
-// there are slots. A program has the file's lock while it joins, for microseconds. Stopped then, it
-// holds up those that join later, which say for whom they wait (base/pipe_lock.h).
+// A slot is a word of the file with the number of the program that has it. One atomic exchange
+// takes or gives it: there is no lock by which a program could hold up others, and a kill leaves
+// nothing half done. The pipes that a program reads and writes give its place. A program that is
+// stopped (SIGSTOP) loses its turn for slots after 50 ms, and its slots once others have waited for
+// two seconds, which log it. When it goes on, its threads take slots again, in turn with the
+// others, at their next safe point (base/safe_point.h), a frame away: only until then more threads
+// compute than there are slots. A program holds the file's lock while it joins, for microseconds.
+// If it is stopped then, later programs wait and log the program that they wait for
+// (base/pipe_lock.h).
 //
-// The file is 80 KiB, for up to 63 programs at a time, and stays when they have gone; the next ones
-// use it again. A file with anything else in it is refused. Locks are those of open file
-// descriptions (fcntl(2)), waits are futexes in the mapped file, so it must lie on a file system of
-// this machine. It must not be removed or changed by others meanwhile.
+// The file is 80 KiB, for up to 63 programs at a time, and stays for later ones. A file with other
+// content is refused. Locks are those of open file descriptions (fcntl(2)), waits are futexes in
+// the mapped file, so it must lie on a file system of this machine. It must not be removed or
+// changed by others meanwhile.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,23 +36,23 @@
 
 namespace vfm {
 
-/// What one program's record says. Seconds are of all its threads together for `slot` and `busy`,
-/// of one thread at a time for `input` and `output`; waits that go on are in them.
+/// The state of one program. `slot` and `busy` seconds are summed over its threads; `input` and
+/// `output` seconds are of one thread at a time. Waits that go on are included.
 struct StageState {
-  std::string name, unit;  ///< of what it does: "vfm-clip", "videos"
+  std::string name, unit;  ///< the program and its unit of work: "vfm-clip", "videos"
   std::int64_t pid = 0;
-  bool alive = false;            ///< false: it has ended
+  bool alive = false;            ///< whether it still runs
   bool stopped = false;          ///< by SIGSTOP or Ctrl-Z, as far as this program can see
-  bool draws = false;            ///< it would show the view
-  bool self = false;             ///< it is the caller's
+  bool draws = false;            ///< it wants to draw the view
+  bool self = false;             ///< it is this program
   int held = 0;                  ///< slots
   int most = 0;                  ///< slots that it may have
   int waiting = 0;               ///< items read, but not begun
   std::int64_t input_bytes = 0;  ///< in the pipe that it reads
   std::uint64_t done = 0;        ///< units
   double input_seconds = 0;      ///< waited for input
-  double output_seconds = 0;     ///< for whoever reads its output
-  double slot_seconds = 0;       ///< for slots
+  double output_seconds = 0;     ///< waited for its reader
+  double slot_seconds = 0;       ///< waited for slots
   double busy_seconds = 0;       ///< with a slot
   double age = 0;                ///< since it joined; until it left
 };
@@ -62,7 +62,7 @@ enum class Taken;
 
 class PipeBoard {
  public:
-  /// Who joins: the name that the view shows, and the descriptors of its input and output.
+  /// A program that joins: its name in the view, and the descriptors of its input and output.
   struct Stage {
     std::string name;
     int input = 0, output = 1;
@@ -70,10 +70,9 @@ class PipeBoard {
   using Use = SlotUse;
   enum class Wait { input, output };
 
-  /// Opens `path`, or makes it, and joins. `slots`: how many the programs share; 0: as many as
-  /// those say that are there already, else `otherwise`; kNone: they share none, and the board only
-  /// shows. Throws Error{usage} where `path` cannot be used, or living programs say otherwise;
-  /// Stopped.
+  /// Opens or makes `path`, and joins. `slots`: how many the programs share; 0: as many as the
+  /// programs there say, else `otherwise`; kNone: none, the board only shows. Throws Error{usage}
+  /// where `path` cannot be used, or living programs give another number; Stopped.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
   /// Leaves.
   ~PipeBoard();
@@ -82,9 +81,9 @@ class PipeBoard {
 
   static constexpr int kNone = -1;
   static constexpr int kMostSlots = 4096;
-  /// kNone: it only shows.
+  /// kNone: the board only shows.
   int slots() const;
-  /// Slots that this program takes at most; one before it is said.
+  /// Sets the most slots that this program takes; one before this call.
   void set_most(int most);
 
   /// Waits for a slot; for help, until no item of any program waits. False where `over` becomes
@@ -93,26 +92,25 @@ class PipeBoard {
   void release() noexcept;
   /// Whether threads of this program hold slots that others took while it was stopped.
   bool owes() const;
-  /// Whether an item of any program waits for a slot.
+  /// True while an item of any program waits for a slot.
   bool wanted() const;
-  /// Of a board without slots: that a thread waits for one elsewhere (+1, -1), has one, or has no
-  /// more.
+  /// For a board without slots: a thread begins (+1) or ends (-1) to wait for a slot elsewhere, or
+  /// to have one.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
-  /// This program has so many more of make's tokens. Called right after one is read and right
-  /// before one is written, so a kill in between loses it.
+  /// Changes this program's count of make's tokens. Called right after one is read and right before
+  /// one is written, so a kill in between loses it.
   void show_tokens(int by) noexcept;
-  /// Tokens that programs had which were killed: the caller gives them back. At most once a turn.
+  /// Tokens of killed programs; the caller gives them back. Looks at most once a turn.
   int take_lost_tokens() noexcept;
 
-  /// The view's counts of this program: from 0, in so many units.
+  /// Starts this program's counts in the view, from 0, in `unit`.
   void start(std::string_view unit);
   void set_draws(bool draws) noexcept;
   void add_done(std::uint64_t done) noexcept;
   void begin_wait(Wait wait) noexcept;
   void end_wait(Wait wait) noexcept;
-  /// All programs, in the order of the pipe; those that have ended, too, until their records are
-  /// taken by others.
+  /// All programs, in the order of the pipe; ended ones, too, until others take their records.
   std::vector<StageState> stages() const;
 
  private:

@@ -1,9 +1,10 @@
-// Locks of single bytes of a file that programs of one machine share, and words for who holds them.
+// Locks of single bytes of a file that programs of one machine share, and the names of their
+// holders.
 //
 // They are those of open file descriptions (fcntl(2)): the kernel frees one however its program
-// ends. Nothing frees that of a program which is stopped (SIGSTOP, or Ctrl-Z of one program of a
-// pipe). So who waits here heeds a stop of its own, and says after two seconds for whom it waits.
-// What is done often should need no lock that others wait for.
+// ends. Nothing frees the lock of a stopped program (SIGSTOP, or Ctrl-Z of one program of a pipe).
+// So a waiting thread heeds a stop of its own program, and logs the holder after two seconds.
+// Frequent work should need no such lock.
 //
 // Threads of one program that share a descriptor do not exclude one another.
 // Thread-safety: any thread.
@@ -21,15 +22,15 @@ namespace vfm {
 /// `found`: what F_OFD_GETLK says.
 int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr);
 
-/// Waits for the lock of a byte: 0, or an errno value. After two seconds it says by log_warning
-/// who holds up this program: `path`, and the process whose number (8 bytes, 0: not known) stands
-/// in the file at `holder`. ECANCELED: a stop was asked for, and that process is stopped, or has
-/// not freed the lock for half a second since; who only has it, frees it in microseconds.
+/// Waits for the lock of a byte: 0, or an errno value. After two seconds it logs as a warning who
+/// holds up this program: `path`, and the process whose number (8 bytes, 0: unknown) stands in the
+/// file at `holder`. ECANCELED: a stop was asked for, and that process is stopped, or has kept the
+/// lock for half a second since; a running holder frees it in microseconds.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
-/// Whether that process is stopped; false also where nobody can say.
+/// Whether that process is stopped; false also if unknown.
 bool is_stopped(std::int64_t pid);
-/// "vfm-clip (process 4711)", as the system calls it; "another program" where it is not to be seen.
+/// "vfm-clip (process 4711)", the system's name for it; "another program" where it is not visible.
 std::string name_process(std::int64_t pid);
 
 }  // namespace vfm

@@ -1,8 +1,8 @@
 // The mapped file of base/pipe_board.h: opened, joined, cleared of programs that died, and its
 // slots, which are taken and given without a lock.
 //
-// Of base/pipe_board.cc alone. Who joins has the lock of the file (base/shared_file.h), and so has
-// who collects the tokens of the dead; nothing else waits for it. Thread-safety: as said of each.
+// For base/pipe_board.cc only. A thread that joins, or collects the tokens of the dead, holds the
+// file's lock (base/shared_file.h); nothing else waits for it. Thread-safety: stated at each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +36,7 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// For a scope in which the own record's times change, which others read without this. Under the
+  /// A scope in which the own record's times change; others read them without the mutex. Needs the
   /// mutex.
   class Changing {
    public:
@@ -48,30 +48,29 @@ class PipeMap {
    private:
     std::atomic<std::uint32_t>& version_;
   };
-  /// Before the lock, of this program's threads.
+  /// Excludes this program's threads; taken before the file's lock.
   std::mutex& mutex() { return shared_.mutex; }
 
-  /// One slot for this program, or one of it back. Under the mutex.
+  /// Takes one slot for this program, or gives one back. Under the mutex.
   bool take_slot();
   void give_slot();
-  /// Slots that a program has by the file. Its threads hold more (PipeRecord::held) where others
-  /// have taken some of it. Any thread.
+  /// Slots of a program according to the file. Its threads hold more (PipeRecord::held) if others
+  /// have taken some. Any thread.
   int slots_of(const PipeRecord& record) const;
-  /// Frees the slots of a program that is stopped, and tells it so. Any thread.
+  /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);
-  /// make's tokens of programs that were killed go to the file's `lost`, unless another program has
-  /// the file's lock: then the next call does it. Under the mutex.
+  /// Moves make's tokens of killed programs to the file's `lost`, unless another program has the
+  /// file's lock: then the next call does it. Under the mutex.
   void collect_tokens();
 
   // Any thread.
-  /// Records of programs that were killed count no more, nor do their slots. Whether other programs
-  /// live.
+  /// Marks the records of killed programs and frees their slots. True if other programs live.
   bool end_dead();
   /// The record that the next slot is for; -1: none.
   int next() const;
-  /// Slots that nobody has.
+  /// The number of free slots.
   int free() const;
-  /// Wakes a thread of that program.
+  /// Wakes a thread of the program that is next.
   void call_next();
 
  private:

@@ -1,4 +1,4 @@
-// Where programs are in a pipe, as far as the pipes that they read and write tell.
+// The order of programs in a pipe, as far as their input and output pipes tell.
 //
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -11,21 +11,22 @@
 
 namespace vfm {
 
-/// Names the pipe behind a descriptor; 0: it is none.
+/// Names the pipe behind a descriptor; 0: it is not a pipe.
 std::uint64_t pipe_name(int fd);
 
-/// One program, by its pipes.
+/// One program and its pipes.
 struct PipeEnds {
-  bool used = false;  ///< false: there is none
+  bool used = false;  ///< false: no program
   std::int64_t pid = 0;
-  std::uint64_t input = 0, output = 0;  ///< names
+  std::uint64_t input = 0, output = 0;  ///< pipe names
 };
 
-/// The place of each program that is used, from 0: those of one pipe one after the other; of
-/// several, or where another program stands between two, in the order that a shell starts them in.
+/// The place of each program that is used, from 0: programs of one pipe one after the other;
+/// several pipes, or parts with another program between them, in the order that a shell starts
+/// them.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
-/// Sets `place` of all records of a board that are used, by what else PipeEnds names of them.
+/// Sets `place` of all records of a board that are used, from their other fields in PipeEnds.
 template <class Record, std::size_t N>
 void set_places(Record (&records)[N]) {
   std::vector<PipeEnds> programs;

@@ -1,4 +1,5 @@
-// The file of base/pipe_board.h as it is mapped into memory: its header and a record a program.
+// The file of base/pipe_board.h as it is mapped into memory: its header and one record for each
+// program.
 //
 // Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
 // words that say so stand at its beginning. Thread-safety: atomic fields, any thread.
@@ -21,8 +22,8 @@ namespace vfm {
 inline constexpr std::size_t kPipeRecords = 63;
 inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
 
-/// How long things have lasted together: count() of them go on, since moments that are in the sum.
-/// At `now` nanoseconds that is sum + count * now.
+/// Total time of several things: `count` of them still go on, and `sum` includes their start times.
+/// At `now` nanoseconds the total is sum + count * now.
 struct PipeTime {
   std::atomic<std::uint64_t> count, sum;
   void add(int by, std::uint64_t now) {
@@ -35,10 +36,10 @@ struct PipeTime {
 
 using PipeName = std::atomic<char>[32];
 
-/// Of one program, which alone writes it. Others write that it has ended, where it stands in the
-/// pipe, that it is called, or passed by; and take its tokens when it was killed. No lock is needed
-/// for any of it: a record is made ready before `used` is set, and what others write names the
-/// program that they mean, so it is nothing to the next one that has the record.
+/// The record of one program, which writes it. Others write only that it has ended, its place in
+/// the pipe, calls and `passed_by`, and take its tokens after a kill. No field needs a lock: a
+/// record is ready before `used` is set, and other programs' writes name the program meant, so they
+/// do not affect the record's next owner.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
@@ -60,7 +61,7 @@ struct alignas(1024) PipeRecord {
 static_assert(sizeof(PipeRecord) == 1024);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// As much of it as there is room for.
+/// Sets as much of the name as fits.
 inline void set_pipe_name(PipeName& to, std::string_view name) {
   const std::size_t size = std::min(name.size(), std::size(to) - 1);
   for (std::size_t i = 0; i < std::size(to); ++i)
@@ -81,7 +82,7 @@ struct PipeFile {
     std::atomic<std::int32_t> lost;    // make's tokens of programs that were killed
   } head;
   PipeRecord records[kPipeRecords];
-  /// Of each slot the number of the program that has it; 0: nobody.
+  /// The number of the program that has each slot; 0: none.
   std::atomic<std::uint32_t> owners[PipeBoard::kMostSlots];
 };
 static_assert(sizeof(PipeFile) == 80 * 1024);

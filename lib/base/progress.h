@@ -1,4 +1,5 @@
-// How long work reports its progress. cli/ draws it on a terminal; the default does nothing.
+// The interface by which long work reports progress. cli/ draws it on a terminal; the default does
+// nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,15 +21,15 @@ class Progress {
   virtual void add(std::uint64_t /*done*/ = 1) {}
   /// A short remark after the numbers ("loss 0.231").
   virtual void note(std::string_view /*text*/) {}
-  /// Where the work is inside of one long item ("fox: step 12 of 36"); empty: nowhere.
+  /// The position inside one long item ("fox: step 12 of 36"); empty: none.
   virtual void place(std::string_view /*text*/) {}
-  /// How much of an unfinished item is done, 0 to 1: counts for the time that is left. `item` is
+  /// The part of an unfinished item that is done, 0 to 1: it counts for the time left. `item` is
   /// any address that identifies it; `done` below 0: forget the item.
   virtual void part(const void* /*item*/, double /*done*/) {}
 };
 
-/// The place inside of one long item: "film.mp4: 12m31s of 1h58m". Thread-safety: one thread; the
-/// Progress may be shared.
+/// Reports the position inside one long item: "film.mp4: 12m31s of 1h58m". Thread-safety: one
+/// thread; the Progress may be shared.
 class ItemProgress {
  public:
   ItemProgress(Progress& progress, std::string name)

@@ -1,4 +1,4 @@
-// What threads do where they would heed a stop (base/stop.h), beside that.
+// An action that threads do wherever they check for a stop (base/stop.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,10 +1,10 @@
-// A file of fixed size that the programs of a pipe map into memory and lock, byte by byte: what the
-// boards that they share (base/pipe_board.h, base/card_board.h) have in common.
+// A file of fixed size that the programs of a pipe map into memory and lock, byte by byte; the base
+// of the shared boards (base/pipe_board.h, base/card_board.h).
 //
-// Byte 0 is locked by who reads or changes what is mapped; byte 1 + i by the program whose record
-// is the i-th, as long as it lives. The kernel frees both however a program ends. Locks are those
-// of open file descriptions (fcntl(2)), so the file must lie on a file system of this machine.
-// Thread-safety: as said of each.
+// A reader or writer of the mapped data locks byte 0; the program with record i locks byte 1 + i as
+// long as it lives. The kernel frees both however a program ends. Locks are those of open file
+// descriptions (fcntl(2)), so the file must lie on a file system of this machine. Thread-safety:
+// stated at each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,26 +21,26 @@ namespace vfm {
 /// Nanoseconds of the monotonic clock, which all programs of a machine share.
 std::uint64_t pipe_clock();
 
-/// Nanoseconds, 50 ms: until what one waits for is looked at again.
+/// Nanoseconds (50 ms) between two looks at a thing waited for.
 inline constexpr std::uint64_t kSharedTurn = 50'000'000;
 
-/// Waits until a word of a shared file is no longer `seen`, at most kSharedTurn. False: that long.
+/// Waits until a word of a shared file differs from `seen`, at most kSharedTurn. False: it did not.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
-/// Changes the word, and wakes so many who wait for it.
+/// Changes the word, and wakes up to `most` threads that wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
 
-/// What became of a try to take a slot or a card; left: there is one, for another program.
+/// The result of an attempt to take a slot or a card; left: one is free, but for another program.
 enum class Taken { yes, no, left };
 /// Tries until one is taken: at once, after each call, and every kSharedTurn. False where `over`
 /// becomes true before. `takes`: a word that each program of the file changes as it takes one.
-/// `out_of_turn`: one was left to another program, and through a whole wait nobody took any.
-/// `count`: adds to those that wait; a try that takes one subtracts its own. Throws Stopped, and
-/// what `take` throws.
+/// `out_of_turn`: an earlier one was left to another program, and none was taken during a whole
+/// wait. `count`: adds to the number of waiters; a successful `take` subtracts its own. Throws
+/// Stopped, and what `take` throws.
 bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
                   const std::atomic<bool>* over, const std::function<void(int by)>& count,
                   const std::function<Taken(bool out_of_turn)>& take);
 
-/// The beginning of what is mapped.
+/// The beginning of the mapped file.
 struct SharedHead {
   char words[24];
   std::atomic<std::int64_t> locker;  ///< the process that has the file's lock; 0: not known
@@ -48,9 +48,9 @@ struct SharedHead {
 
 class SharedFile {
  public:
-  /// Opens `path`, or makes it, of `size` bytes that begin with a SharedHead of these `words`. "":
-  /// memory of this program alone, which works alike. Throws Stopped; Error{usage} where it cannot
-  /// be used or holds something else; `option` is what named it.
+  /// Opens or makes `path`, of `size` bytes that begin with a SharedHead of these `words`. "":
+  /// memory of this program only, which works alike. Throws Stopped; Error{usage} where the file
+  /// cannot be used or holds something else; `option` names it in the message.
   SharedFile(const std::string& path, std::size_t size, std::string_view words,
              std::string_view option);
   /// Frees the locks, too.
@@ -60,17 +60,17 @@ class SharedFile {
 
   void* memory() const { return memory_; }
 
-  /// The file's lock, for a scope: of one thread of all programs. `mutex` stands before it, as
-  /// threads of one program share the file's description. Who waits for another program, which is
-  /// stopped, say, tells so after two seconds (base/pipe_lock.h). The scope goes on without the
-  /// lock, and may see what another program has half changed, where the kernel refuses it, which it
-  /// does only when it has no memory; and where waiting ended because this program is to stop:
-  /// then it is to change nothing but what is of this program, whose end all others see anyway.
+  /// Holds the file's lock for a scope: one thread of all programs at a time. It takes `mutex`
+  /// first, since threads of one program share the file's description. A thread that waits for
+  /// another program, perhaps a stopped one, logs that after two seconds (base/pipe_lock.h). The
+  /// scope goes on without the lock, and may see half-made changes, in two cases: if the kernel
+  /// refuses the lock, only for lack of memory; and if this program is to stop, which ends the
+  /// wait. Then it may change only this program's own data, whose end all others see anyway.
   class Locked {
    public:
     explicit Locked(SharedFile& file);
     ~Locked();
-    /// Whether waiting ended so.
+    /// True if a stop ended the wait.
     bool stops() const { return stops_; }
     /// Throws Stopped if it did.
     void need() const;
@@ -87,12 +87,12 @@ class SharedFile {
   bool try_lock();
   void unlock();
 
-  /// Whether another program holds that record's lock, or nobody can say. Any thread.
+  /// True if another program holds that record's lock, or if that is unknown. Any thread.
   bool lives(std::size_t record) const;
-  /// Takes a record's lock; false where another program has it. `apart`: by a description of its
-  /// own, life(), which other processes may inherit: then they hold the lock, too.
+  /// Takes a record's lock; false where another program has it. `apart`: uses a separate open file
+  /// description, life(); processes that inherit it hold the lock, too.
   bool live(std::size_t record, bool apart = false);
-  /// -1: none.
+  /// The descriptor of live(apart); -1: none.
   int life() const { return life_fd_; }
 
  private:

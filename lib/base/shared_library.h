@@ -1,5 +1,5 @@
-// A library that is opened when it is first needed, so that programs start without it.
-// Thread-safety: one thread opens; what was found may be used from any.
+// A library that is opened when first needed, so that programs start without it. Thread-safety: one
+// thread opens it; any may use the functions found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// The stop flag: how SIGINT and SIGTERM reach loops without a handler doing work.
+// The stop flag, by which SIGINT and SIGTERM reach loops although the handler does no work.
 //
 // cli/ sets it from the signal handler; long loops call check_stop() between items, clean up by
 // ordinary unwinding, and the runner re-raises the signal at the end.
@@ -11,15 +11,16 @@ namespace vfm {
 void request_stop(int signal_number) noexcept;
 /// The signal that asked to stop, or 0.
 int stop_signal() noexcept;
-/// Whether work is to end: a signal asked for it, or the run ends by itself (run_end.h).
+/// Whether work is to end: by a signal, or because the run ends itself (run_end.h).
 bool stop_requested() noexcept;
 /// Throws Stopped if so.
 void check_stop();
 
-/// From now on an output whose reader has gone is a stop by SIGPIPE, which itself is ignored: it
-/// would end the program with whatever it has borrowed from others (base/slots.h).
+/// From now on an output whose reader has gone counts as a stop by SIGPIPE. The signal itself is
+/// ignored: it would end the program before it gives back slots (base/slots.h).
 void stop_at_closed_pipes() noexcept;
-/// Says that the reader of an output has gone. Without the above nothing happens.
+/// Says that the reader of an output has gone. Does nothing unless stop_at_closed_pipes() was
+/// called.
 void note_closed_pipe() noexcept;
 
 /// The gentle form, for SIGUSR1 (Slurm's warning before the time limit): finish the step, save, and

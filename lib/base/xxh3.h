@@ -1,8 +1,9 @@
 // XXH3 of short text: the 64-bit names of parameters, samples and words.
 //
-// Our own, from the published algorithm, so that names (and the random numbers that hang on them)
-// are the same in every build, the compute core's without libxxhash too. A unit test holds it to
-// that library at every length. One lane at a time: files and streams are for base/hash.h.
+// This is our own code, from the published algorithm, so that names (and the random numbers that
+// depend on them) are the same in every build, also in the compute core's without libxxhash. A unit
+// test compares it with that library at every length. One lane at a time: files and streams are for
+// base/hash.h.
 // Source: Collet, "XXH3 specification" (xxHash's doc/xxhash_spec.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
-// Inside lib/cards only: answers of models that write (models/vlm/caption_model.h) as parcels.
-// Texts are bytes, as nobody says that they are UTF-8; numbers keep all their bits.
+// Inside lib/cards only: answers of captioning models (models/vlm/caption_model.h) as parcels.
+// Texts are bytes, since they may not be UTF-8; numbers keep all their bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,16 +16,16 @@
 namespace vfm::cards {
 
 Json to_json(const models::AnswerRule& rule);
-/// Throws Error for what is none.
+/// Throws Error for other JSON.
 models::AnswerRule rule_of(const Json& json);
 
-/// Adds one: words to the list, and three tensors. Throws what went wrong with it where that is the
-/// GPU's fault, and so no answer.
+/// Adds an answer: words to the list, and three tensors. Throws the answer's error if the GPU is at
+/// fault.
 void put_answer(Parcel& to, const models::Answer& answer);
-/// The `i`-th that was added. Throws Error for what is none.
+/// The `i`-th answer added. Throws Error if there is none.
 models::Answer answer_at(const Parcel& from, std::size_t i);
 
-/// Numbers as bytes, and back. Throws Error for bytes that are no such numbers.
+/// Numbers as bytes, and back. Throws Error for a wrong number of bytes.
 template <class T>
 Tensor number_bytes(std::span<const T> numbers) {
   return bytes_tensor({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});

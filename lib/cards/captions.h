@@ -1,8 +1,8 @@
-// Models that write captions, and that write texts anew, in workers: with the interfaces that they
-// have here, and the same texts as on one device of their kind.
+// Captioning and rewriting models in workers. They have the interfaces of models in this process,
+// and write the same texts as on one such device.
 //
-// Frames are prepared here, and prompts are checked. What several threads ask at the same time goes
-// to one worker together, as far as it answers together (models/vlm/answer_batch.h).
+// Frames are prepared and prompts checked here. Questions that several threads ask at the same time
+// go to one worker together, as far as it can batch them (models/vlm/answer_batch.h).
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,8 +29,8 @@ std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& mo
                                                                  const std::string& folder,
                                                                  DType compute, bool int8);
 
-/// The services of a worker, "captions" and "rewriting". On a GPU products are neither timed nor
-/// taken as is faster: a text must not depend on the run.
+/// The services of a worker, "captions" and "rewriting". On a GPU matrix products are not chosen by
+/// timing: a text must not depend on the run.
 inline constexpr const char* kCaptions = "captions";
 std::unique_ptr<Service> open_captions(const Parcel& open, Device device);
 inline constexpr const char* kRewriting = "rewriting";

@@ -1,10 +1,10 @@
-// Inside lib/cards only: what several threads ask at the same time goes to a worker together.
+// Inside lib/cards only: gathers requests of several threads for one worker.
 //
-// There is no thread of its own. As many of those that ask as there are cards wait for a worker
-// each; whoever gets one takes what waits by then, in the order in which it came, and asks for all
-// of it. The others wait until their own is done. What workers have died of (Error{crash}) is asked
-// once more, each call alone, so that only the one at fault fails. None of them has a slot of the
-// processor meanwhile (Slots::Away). Thread-safety: any thread.
+// It has no thread of its own. As many asking threads as there are cards each wait for a worker; a
+// thread that gets one takes the calls waiting by then, in order of arrival, and asks for all. The
+// others wait until theirs are done. Calls that killed workers (Error{crash}) are asked once more,
+// each alone, so that only the one at fault fails. No thread has a slot of the processor meanwhile
+// (Slots::Away). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,8 +28,9 @@ class Gathered {
   /// `leaders` threads wait for workers at most; calls are taken together up to a weight of `most`.
   Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
 
-  /// Waits until `call` is done. `lead` gets a function that takes calls, to be called when there
-  /// is a worker, and does these; it throws, or all that it took are done. Throws what it threw.
+  /// Waits until `call` is done. `lead` gets a function that takes calls, calls it when it has a
+  /// worker, and does these calls; it throws, or all calls taken are done. Throws what `lead`
+  /// throws.
   using Take = std::function<std::vector<Call*>()>;
   void run(Call& call, std::size_t weight, const std::function<void(const Take&)>& lead) {
     Entry own{&call, weight};
@@ -94,7 +95,7 @@ class Gathered {
     return calls;
   }
 
-  /// Under the lock. They come first again, each so heavy that it goes alone.
+  /// Puts them first in the queue again, each so heavy that it goes alone. Needs the lock.
   void return_apart(std::vector<Entry*>& took) {
     for (; !took.empty(); took.pop_back()) {
       took.back()->taken = false;

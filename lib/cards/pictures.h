@@ -1,5 +1,5 @@
-// An encoder of pictures whose packs are computed in workers: with the interface that it has here,
-// and the same vectors as on one device of their kind.
+// A picture encoder that computes its packs in workers. It has the interface of an encoder in this
+// process, and gives the same vectors as on one such device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace vfm::cards {
 
-/// Pictures are prepared here; of the model nothing else is. `models` must outlive it. Throws what
+/// Pictures are prepared here; nothing else of the model is. `models` must outlive it. Throws what
 /// models::make_picture_encoder() throws.
 std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,

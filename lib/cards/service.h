@@ -1,4 +1,4 @@
-// The other end of cards/worker.h: what a worker process does.
+// The other end of cards/worker.h: the work of a worker process.
 //
 // A program that has workers names its services in Tool::serve_card() (cli/runner.h):
 //
@@ -22,10 +22,10 @@ namespace vfm::cards {
 class Service {
  public:
   virtual ~Service() = default;
-  /// The answer. The request's tensors are views that are good until it returns; the answer's may
-  /// be views of those. An Error is told to whoever asks, and the next request may come; an Error
+  /// Answers a request. The request's tensors are views, valid until it returns; the answer's may
+  /// be views of those. An Error goes to the asking thread, and the next request may come; an Error
   /// of kind device (GpuError) ends the use of this worker. Stopped, after end_run()
-  /// (base/run_end.h), ends the run of the program, for the same reason.
+  /// (base/run_end.h), ends the program's run for the same reason.
   virtual Parcel answer(const Parcel& request) = 0;
 };
 
@@ -37,8 +37,8 @@ using Services = std::map<std::string, OpenService>;
 /// The argument by which a program is a worker: argv[1], followed by the number of a descriptor.
 constexpr const char* kServeCard = "--serve-card";
 
-/// Opens the service that is asked for and serves until the other end of `channel` is closed: then
-/// the process ends at once, whatever it computes. Returns an exit status.
+/// Opens the requested service and serves until the other end of `channel` closes: then the process
+/// ends at once, even while it computes. Returns an exit status.
 int serve_card(int channel, const Services& services);
 
 }  // namespace vfm::cards

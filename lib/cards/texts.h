@@ -1,5 +1,5 @@
-// An encoder of texts that computes in workers: with the interface that it has here, and the same
-// embeddings as on one device of their kind.
+// A text encoder that computes in workers. It has the interface of an encoder in this process, and
+// gives the same embeddings as on one such device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace vfm::cards {
 
-/// What models::make_text_encoder() makes of the configuration; one that has no weights computes
-/// here. `models` must outlive it. Throws what that throws.
+/// The encoder of the configuration, as by models::make_text_encoder(), which says what it throws;
+/// an encoder without weights computes here. `models` must outlive it.
 std::unique_ptr<text::Encoder> texts_in_workers(StageModels& models,
                                                 const text::EncoderConfig& config);
 

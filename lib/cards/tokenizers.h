@@ -1,5 +1,5 @@
-// A video tokenizer that computes in workers, with the interface that it has here: several clips at
-// a time, one on each card, to the results of one device of their kind.
+// A video tokenizer that computes in workers, several clips at a time, one on each card. It has the
+// interface of a tokenizer in this process, and gives the results of one such device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,23 +17,23 @@ namespace vfm::cards {
 struct TokenizerPlan {
   models::TokenizerConfig config = {};
   std::uint64_t memory = 0;
-  /// Latents that are to be made with it, at most: by that the memory of its work is predicted.
+  /// The largest latents to be made; they decide the predicted memory of its work.
   int frames = 1, height = 1, width = 1;
 };
 
-/// The words and the memory with which StageModels::add() gets it; another service may add to them
-/// what it wants (TokenizerService). Throws Error{usage} where its folder cannot be used.
+/// The parcel and memory for StageModels::add(); another service may add words of its own
+/// (TokenizerService). Throws Error{usage} if its folder cannot be used.
 Parcel tokenizer_parcel(const TokenizerPlan& plan);
 std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device);
 
-/// Of the service of `number`, which TokenizerService answers: the last that was added, as a worker
-/// is started and asked what it has. No weights are read here. `models` must outlive it. Throws
-/// what StageModels::open() and ask() throw.
+/// The tokenizer behind service `number`, a TokenizerService. It must be the last service added,
+/// since a worker is started and asked for its properties. No weights are read here. `models` must
+/// outlive it. Throws what StageModels::open() and ask() throw.
 std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models,
                                                              std::size_t number);
 
-/// What a worker answers: each request computes on one thread of its own processor, as each clip
-/// does here.
+/// The worker's side: each request computes on one thread of the processor, as each clip does in
+/// this process.
 class TokenizerService : public Service {
  public:
   /// Opens what tokenizer_parcel() describes.

@@ -1,5 +1,6 @@
 // Inside lib/cards only: the messages between a program and its worker, and the memory that they
-// share. A message says what lies in that memory; parcels (cards/parcel.h) are never in messages.
+// share. A message describes the content of that memory; parcels (cards/parcel.h) are never in
+// messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,37 +21,37 @@ namespace vfm::cards {
 /// run is to end (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
-/// Behind it: the text of an error or of a line of the log, or why the run is to end. With open:
-/// two descriptors, of the memory of requests and of answers.
+/// The head of a message. Its text is that of an error or log line, or the reason to end the run.
+/// With open it carries two descriptors, of the memory of requests and of answers.
 struct Word {
   Say say = Say::log;
   ErrorKind kind = ErrorKind::runtime;  ///< of error
   Cause cause = Cause::other;
   LogLevel level = LogLevel::warning;  ///< of log
   std::uint64_t bytes = 0;             ///< of the parcel, with open, ask and answer
-  std::uint64_t most = 0;              ///< with open: what either memory may have
+  std::uint64_t most = 0;              ///< with open: most bytes of either memory
 };
 
-/// Whether a worker may say that at all.
+/// Whether a worker may send that.
 bool is_sound(const Word& word);
-/// The Error that it tells. A worker's kind and cause are taken where there are such.
+/// The Error that it describes, with the worker's kind and cause if they are valid.
 Error told_error(const Word& word, const std::string& text);
 
-/// Memory in one direction: who writes makes it as large as a parcel needs, up to a limit; it never
-/// becomes smaller, so nobody who reads it is left without. One thread at a time.
+/// Memory for one direction. The writer grows it to a parcel's size, up to a limit; it never
+/// shrinks, so readers stay valid. Thread-safety: one thread at a time.
 class Room {
  public:
-  /// New. Throws Error.
+  /// Makes new memory. Throws Error.
   explicit Room(std::uint64_t most);
-  /// Another process's.
+  /// Takes another process's memory.
   Room(Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
 
   int descriptor() const { return memory_.get(); }
-  /// Writes; returns the bytes. Throws Error{limit} for more than the limit, {memory} where there
-  /// is not so much.
+  /// Writes a parcel; returns its bytes. Throws Error{limit} beyond the limit, {memory} if memory
+  /// lacks.
   std::uint64_t put(const Parcel& parcel);
-  /// What the other side has written. `views`: the tensors lie in the room, and are good until the
-  /// next parcel comes. Throws Error for what cannot be there.
+  /// Reads the other side's parcel. `views`: the tensors lie in the room, valid until the next
+  /// parcel. Throws Error for invalid contents.
   Parcel take(std::uint64_t bytes, bool views);
 
  private:

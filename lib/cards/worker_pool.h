@@ -1,12 +1,12 @@
-// The workers of one stage: on each card that a CardBoard gives one worker, which is started when
-// the card comes and ended when it goes.
+// The workers of one stage: one on each card that a CardBoard gives, from when the stage gets the
+// card until it loses it.
 //
-// ask() takes a card for one request, asks its worker, and gives the card back. A worker that dies,
-// or whose GPU fails, costs its card, which is left out with a warning that names it; what it was
-// asked is asked of another one. Where that dies of it, too, the request is at fault: it is given
-// up, and the second worker is started again. So is one that dies on the last card. So one request
-// costs no more than a card, and never the last one. And a service must answer a request the same
-// whoever it is that answers, and whatever else was asked before.
+// ask() takes a card for one request, asks its worker, and gives the card back. If a worker dies,
+// or its GPU fails, its card is left out with a warning that names it, and the request goes to
+// another worker. If that dies, too, the request is at fault: it is given up, and the second worker
+// starts again. A worker that dies on the last card also starts again. So one request costs at most
+// one card, and never the last. So a service's answer must not depend on the worker or on earlier
+// requests.
 //
 // A thread that asks gives its slot of the processor back (base/slots.h): while it waits for a
 // card, and while a GPU computes. A worker on the processor computes with that slot.
@@ -27,25 +27,25 @@ namespace vfm::cards {
 
 class WorkerPool {
  public:
-  /// `share`: the file of --share, or empty. `cards`: find_cards(). `need`: its memory is what is
-  /// predicted of the service, model and work. Throws what CardBoard's constructor throws. Workers
-  /// start later, when there are requests.
+  /// `share`: the file of --share, or empty. `cards`: find_cards(). `need`: its memory is that
+  /// predicted for the service's model and work. Throws what CardBoard's constructor throws.
+  /// Workers start later, when there are requests.
   WorkerPool(const std::string& share, std::vector<Card> cards, CardNeed need, WorkerPlan plan);
   /// Ends all workers, and waits for their ends. No request may be under way.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Waits until there is a worker, before the first request. Where none can be started throws, if
-  /// that is the user's fault, the Error{usage} of opening; else what ask() throws.
+  /// Waits for a worker, before the first request. If none can be started, throws the Error{usage}
+  /// of opening if the user is at fault; else what ask() throws.
   void open();
-  /// Throws the Error that the service throws of this request; Error{crash} when two workers have
-  /// died at it; Error{device} when no card is left, with the reasons; Stopped.
+  /// Throws the service's Error for this request; Error{crash} when two workers have died of it;
+  /// Error{device} when no card is left, with the reasons; Stopped.
   Parcel ask(const Parcel& request);
-  /// The same of a request that `make` makes once there is a worker for it; nothing, where it has
-  /// none to make any more. Called once.
+  /// The same for a request that `make` makes, called once, when a worker is ready; nothing if
+  /// `make` returns none.
   std::optional<Parcel> ask_late(const std::function<std::optional<Parcel>()>& make);
-  /// No more requests come: others may have the cards.
+  /// Says that no more requests come, so others may have the cards.
   void finished() noexcept;
 
  private:

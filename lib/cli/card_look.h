@@ -1,5 +1,4 @@
-// What a view of a pipe says of the cards that its programs share: between two looks at them
-// (base/card_states.h).
+// The use of shared cards between two looks at them (base/card_states.h), for a view of a pipe.
 //
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,14 +12,14 @@
 
 namespace vfm::cli {
 
-/// What a program did with one kind of cards between two looks.
+/// A program's use of one kind of cards between two looks.
 struct CardLook {
   CardStageState state;  ///< at the second one
-  double busy = 0;       ///< cards or sessions with an item of it, on average
-  double short_of = 0;   ///< share of the time in which an item of it had none, 0 to 1
+  double busy = 0;       ///< average number of cards or sessions with its items
+  double short_of = 0;   ///< share of the time in which an item of it had no card, 0 to 1
 };
 
-/// Those of the program `pid`. Of one that is new since `before` all that it did counts.
+/// The looks of the program `pid`. If it is new since `before`, all its work counts.
 std::vector<CardLook> cards_between(const CardStates& before, const CardStates& after,
                                     double seconds, std::int64_t pid);
 
@@ -28,14 +27,14 @@ std::vector<CardLook> cards_between(const CardStates& before, const CardStates& 
 /// characters.
 std::string card_text(const CardLook& look);
 
-/// Whether items waited for a card most of the time.
+/// True if items waited for a card most of the time.
 bool waits_for_cards(const CardLook& look);
-/// Whether more cards would let the program do more: its items wait while it keeps its cards busy.
+/// True if more cards would speed the program up: its items wait while it keeps its cards busy.
 bool is_short_of_cards(const CardLook& look);
-/// Whether that counts as all of so many cards.
+/// True if `busy` counts as all of `cards`.
 bool all_cards_busy(double busy, int cards);
 
-/// Rows of tables of a page, and their heads: of the cards, and of the programs by `name`.
+/// Rows of tables of a page, and their heads: for the cards, and for the programs by `name`.
 std::vector<std::string> card_columns();
 std::vector<std::vector<std::string>> card_rows(const CardStates& states);
 std::vector<std::string> card_stage_columns();

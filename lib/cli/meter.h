@@ -1,6 +1,6 @@
-// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". Of programs that
-// share slots (--share) the last one that draws shows all of them, a line each, and the others none
-// (cli/pipe_look.h).
+// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". Among programs
+// that share slots (--share) the last one that draws shows a line for each, and the others show
+// none (cli/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,8 +34,8 @@ class Meter : public Progress {
   void place(std::string_view text) override;
   void part(const void* item, double done) override;
 
-  /// From now on counts on the board, too, and draws all of its programs where the style is line.
-  /// `share`: the board's file. `page`: a page to write of them, or "". Once, before start().
+  /// From now on also counts on the board, and with style line draws all its programs. `share`: the
+  /// board's file. `page`: a page to write about them, or "". Call it once, before start().
   void watch(std::shared_ptr<PipeBoard> board, const std::string& share, const std::string& page);
   /// Ends watching, and writes the page. Throws Error.
   void end_watch();

@@ -1,8 +1,8 @@
-// Looks at the programs that share slots while this one runs, and keeps what it saw: for the
-// block that --progress draws, and for the page of --share-report.
+// Looks at the programs that share slots while this one runs, and keeps the looks for the block
+// that --progress draws, and for the page of --share-report.
 //
-// A thread of its own, as the others go on while this program waits. Memory is bounded: of a long
-// run fewer looks are kept, at even distances.
+// It has its own thread, since the others go on while this program waits. Memory is bounded: a long
+// run keeps fewer looks, evenly spaced.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,7 +29,7 @@ namespace vfm::cli {
 
 class PipeView {
  public:
-  /// `share`: where its file is. `show`: called with each look, in the view's thread; may be empty.
+  /// `share`: the board's file. `show`: called with each look, in the view's thread; may be empty.
   /// `page`: a file to write, every few seconds and at the end; "": none.
   PipeView(std::shared_ptr<PipeBoard> board, const std::string& share,
            std::function<void(const PipeLook&)> show, std::string page);
@@ -44,7 +44,7 @@ class PipeView {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// What is kept of a look.
+  /// A look and its time.
   struct Kept {
     double seconds;  // since the begin
     PipeLook look;
@@ -63,7 +63,7 @@ class PipeView {
   std::condition_variable end_;
   bool ending_ = false;  // guarded by mutex_
 
-  // Of the view's thread, then of finish().
+  // Used by the view's thread, then by finish().
   Clock::time_point last_ = begin_;
   std::vector<StageState> before_;
   CardWatch watch_;

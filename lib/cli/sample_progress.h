@@ -1,4 +1,4 @@
-// How long work on a sample took, and how much of it was done: what --dry-run scales.
+// Measures the time of work on a sample, and how much was done, for --dry-run to scale.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace vfm::cli {
 
-/// What add() throws, so that work ends that has had its time.
+/// Thrown by add() to end work whose time is over.
 struct Enough {};
 
 /// Thread-safety: any thread, as Progress.
 class SampleProgress : public Progress {
  public:
-  /// `most_seconds` from the first start(): then add() throws Enough. 0: never.
+  /// After `most_seconds` from the first start(), add() throws Enough. 0: never.
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
   /// Work may have several phases, each with a start(). The clock runs on; only what the first one
@@ -28,16 +28,16 @@ class SampleProgress : public Progress {
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;
-  /// The work has come to its end, after what it does behind the last add().
+  /// Says that the work has ended, including its part after the last add().
   void end();
 
-  /// Seconds that the work would take on so many, if they take as long each as those that were
-  /// counted; at least what it took. 0: nothing was done.
+  /// Predicted seconds for `count` items at the measured time for each, and at least the time so
+  /// far. 0: nothing was done.
   double seconds_for(double count) const;
-  /// Seconds for so many videos: of each that told by part() how far it came, its time scaled to
-  /// its whole length; the others are taken to be like these. If none told, as seconds_for().
+  /// Predicted seconds for `count` videos, from the videos that reported their progress by part(),
+  /// with times scaled to their whole lengths. Without any, the same as seconds_for().
   double seconds_for_videos(double count) const;
-  /// How many videos told how far they came.
+  /// The number of videos that reported their progress.
   std::size_t timed() const;
 
  private:

@@ -1,4 +1,4 @@
-// A secret from the environment: not from an argument, which every process can see.
+// Reads a secret from the environment, not from an argument, which every process can see.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,8 @@
 namespace vfm::cli {
 
 /// The value of the environment variable, or "" if it is not set and not `needed`. Throws
-/// Error{usage}, without the value, if it is needed and not set, or has characters that no key has.
+/// Error{usage}, without the value, if it is needed and not set, or has characters that keys cannot
+/// have.
 std::string secret_from_environment(const std::string& variable, bool needed);
 
 }  // namespace vfm::cli

@@ -3,32 +3,32 @@
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in every thread that computes, the main one too:
 // oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and the frame of
 // a signal would land wherever it points. A thread inherits the mask of the thread that starts it,
-// so this holds for the threads of OpenMP, FFmpeg, MPI and CUDA. What blocks in a read or an open
-// looks at base/stop.h itself (io/file.h does), since no signal interrupts it.
+// so this holds for the threads of OpenMP, FFmpeg, MPI and CUDA. Code that blocks in a read or an
+// open must check base/stop.h itself (io/file.h does), since no signal interrupts it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::cli {
 
-/// Call first. Whoever started this process may have left it without a word of how its children end
-/// (an ignored SIGCHLD); here these are waited for, also by the processes that it starts.
+/// Call first. Undoes an inherited ignored SIGCHLD, which would hide how children end: this
+/// process, and those that it starts, wait for their children.
 void hear_of_children();
 
 /// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP
-/// asks to stop (base/stop.h), and a second one of its kind kills the process; those that were
-/// ignored, as by nohup, stay ignored. `long_running`: SIGUSR1 asks to wind up; else
-/// it ends the process, and an output whose reader has gone is a stop by SIGPIPE. Children of this
-/// process begin with the mask it began with. Throws std::system_error when no thread can be made.
+/// asks to stop (base/stop.h), and a second one of its kind kills the process; ignored signals, as
+/// by nohup, stay ignored. `long_running`: SIGUSR1 asks to wind up; else it ends the process, and
+/// an output whose reader has gone is a stop by SIGPIPE. Children get the original signal mask.
+/// Throws std::system_error when no thread can be made.
 void take_signals(bool long_running);
 
 /// From then on a mapped file that cannot be read (SIGBUS) ends the process with status 1 and a
-/// message that names the file and begins with `program`, which must stay.
+/// message that names the file and begins with `program`, which must stay valid.
 void take_lost_files(const char* program);
 
-/// Ignores what a terminal or a pipe sends: for a process that its parent ends.
+/// Ignores the signals of terminals and pipes: for a process that its parent ends.
 void leave_signals();
 
-/// Ends the process by this signal, as if nobody had taken it, so that the shell sees 128+n.
+/// Ends the process by this signal's default action, so that the shell sees 128+n.
 void end_by_signal(int signal_number);
 
 }  // namespace vfm::cli

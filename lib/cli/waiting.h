@@ -1,15 +1,14 @@
 // How OpenMP threads wait for work when other programs need the processors too.
 //
 // Between two parallel regions a thread of libgomp looks for work for milliseconds before it
-// sleeps. Where every thread has a processor nothing is faster. Where threads share one, a thread
-// that only looks takes time from the thread that works: beside one busy program two threads were 5
-// to 15 times slower than one. So a thread of this file asks the kernel how long this process's
-// threads stood ready without a processor, and while they do, all look for some microseconds only
-// and then sleep.
+// sleeps. If every thread has a processor, that is fastest. If threads share one, a waiting thread
+// takes time from a working one: beside one busy program two threads were 5 to 15 times slower than
+// one. So a thread here asks the kernel how long this process's threads were ready without a
+// processor; while they are, all wait only some microseconds before they sleep.
 //
-// This needs libgomp linked into the program, where one variable of it can be set at run time
-// (lib/cli/meson.build); without that, or where the user has set OMP_WAIT_POLICY or
-// GOMP_SPINCOUNT, waiting stays as it is.
+// This needs libgomp linked into the program, where one of its variables can be set at run time
+// (lib/cli/meson.build). Without that, or if the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT,
+// waiting is unchanged.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

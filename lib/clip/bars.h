@@ -14,13 +14,12 @@ struct CroppedPicture {
   media::Rectangle picture;   ///< of frames as they are stored
   int width = 0, height = 0;  ///< of the frames that have these bars
 
-  /// The frame without bars; a frame of another size as it is.
+  /// The frame without bars; a frame of another size unchanged.
   media::Frame of(const media::Frame& frame) const;
 };
 
-/// Looks at the key frames of the whole video, at all its frames where key frames are few. Nothing
-/// if there are no bars. The answer depends on the video alone. Throws Error if nothing decodes;
-/// Stopped.
+/// Looks at the video's key frames, or at all frames if key frames are few. Nothing without bars.
+/// The answer depends on the video alone. Throws Error if nothing decodes; Stopped.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 

@@ -1,5 +1,5 @@
-// Where the clips of one video go: into its store, under their keys. Clips that a killed run
-// finished are not made a second time.
+// The output of one video's clips: its store, under their keys. Clips that a killed run finished
+// are not made again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,10 +16,10 @@
 
 namespace vfm::clip {
 
-/// Adds those fields of `from` that `to` lacks: what came with a video goes on with its clips.
+/// Adds the fields of `from` that `to` lacks: a video's extra fields go on with its clips.
 void pass_on(const Json& from, Json& to);
 
-/// What is wrong with a video without clips and errors.
+/// The error of a video without clips or other errors.
 inline constexpr const char* kNoClip = "no clip: every shot is too short";
 
 /// A clip that has ended.
@@ -27,7 +27,7 @@ struct Clip {
   Span span;
   std::string mp4;
   HeldJson facts;                    ///< KEY.json from "stream" on: no key, no source
-  const GivenSpan* given = nullptr;  ///< that it was cut by
+  const GivenSpan* given = nullptr;  ///< by which it was cut
   bool hdr = false;                  ///< 10 bits, in the source's colours
   bool known = false;                ///< a killed run finished it: no mp4, no facts
 };
@@ -38,19 +38,19 @@ class ClipOutput {
   /// All three must outlive this.
   ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store);
 
-  /// As ClipSink::begin() says.
+  /// The same as ClipSink::begin().
   void begin(bool keep) { kept_ = store_.begin(keep); }
-  /// Whether a killed run finished the clip that begins here: then it need not be encoded.
+  /// True if a killed run finished the clip that begins here: it need not be encoded.
   bool has(std::int64_t pts) const { return !kept_.empty() && kept_.front().begin == pts; }
   /// Whether a killed run finished a clip that was not added yet.
   bool has_more() const { return !kept_.empty(); }
-  /// The next clip. `info`: of the video. Throws Error.
+  /// Adds the next clip. `info`: the video's. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);
-  /// False: the clips that a killed run left are not those that the video gives. What is added then
-  /// is dropped, and finish() gives nothing.
+  /// False: the clips of a killed run differ from this video's. Then added clips are dropped, and
+  /// finish() returns null.
   bool fits() const { return fits_; }
-  /// Ends the store with `summary` of the video. Null: what a killed run left does not fit, and all
-  /// is to be cut again without it.
+  /// Ends the store with the video's `summary`. Null: a killed run's clips do not fit, and the
+  /// video must be cut again without them.
   Json finish(const Json& summary);
 
  private:

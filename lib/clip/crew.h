@@ -1,25 +1,22 @@
-// The encoding of clips, done by whichever thread is free: so one video keeps all slots busy.
+// Encodes clips on any free thread, so that one video keeps all slots busy.
 //
 // A video has one thread of its own, which decodes it, finds its shots and decides where clips
-// begin and end. What is to be done for a clip, frame by frame, goes into the clip's lane, and the
-// crew's threads, each with a slot of its own (base/slots.h), empty the lanes. Of a lane one step
-// runs at a time, in the order that they came in: an encoder sees what it would see in one thread,
-// and writes the same bytes. Several clips of one video are encoded at once, as the video's thread
-// runs ahead of the encoders: while there is room for what waits, of all videos together, and then
-// until there is a lane for each slot and one to spare, each with some frames, so that no thread is
-// soon without. Then it encodes, too. The pixels of frames for which there is no room may be freed:
-// a frame without them hardly counts, and who encodes decodes it once more (clip/late_frames.h).
-// With no crew at hand (-j1, or as many videos as slots) it encodes each frame as it comes, and
-// none waits. A thread of the crew gives up its slot when a video waits for one.
+// begin and end. The work for a clip, frame by frame, goes into the clip's lane as steps, and the
+// crew's threads, each with its own slot (base/slots.h), empty the lanes. The steps of a lane run
+// one at a time, in order: an encoder gets the same calls as in one thread, and writes the same
+// bytes. Several clips of one video are encoded at once, since the video's thread runs ahead of the
+// encoders. It does so while there is room for waiting frames of all videos, and then until each
+// slot, and one more, has a lane with some frames. Then it encodes, too. Frames without room may
+// lose their pixels: such a frame hardly takes memory, and the encoding thread decodes it again
+// (clip/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's thread encodes
+// each frame at once. A thread of the crew gives up its slot when a video waits for one.
 //
-// What lasts longest is begun first: a free thread takes the lane that has most steps. Few encoders
-// are open at a time, since they have memory of their own, forty frames and more: two for each
-// slot, one where much waits, and more only where a video's thread has to encode and has none that
-// is open.
+// The longest work begins first: a free thread takes the lane with most steps. Few encoders are
+// open at a time, since each takes the memory of forty frames or more: two for each slot, one if
+// much waits, and more only if a video's thread must encode and has none open.
 //
-// A step that throws ends its lane; the video's thread asks for that (VideoLanes::check), when it
-// comes to the clip in the order of the video. So which error is reported does not depend on the
-// threads.
+// A step that throws ends its lane; the video's thread checks for that (VideoLanes::check) when it
+// reaches the clip in the order of the video. So the reported error does not depend on the threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,7 +38,7 @@ namespace vfm::clip {
 
 class VideoLanes;
 
-/// What is to be done for one clip, step by step. Made by VideoLanes::open().
+/// The work for one clip, step by step. Made by VideoLanes::open().
 class Lane {
  public:
   using Step = std::function<void()>;
@@ -65,8 +62,8 @@ class Lane {
 /// The threads. Thread-safety: all of it may be called from any thread.
 class Crew {
  public:
-  /// As many threads as `slots` has beside one; none where `most_bytes`, of the steps that wait, is
-  /// 0. `slots` must outlive this.
+  /// Starts one thread fewer than `slots` has; none if `most_bytes`, the limit for waiting steps,
+  /// is 0. `slots` must outlive this.
   Crew(Slots& slots, std::uint64_t most_bytes);
   /// Ends the threads. All VideoLanes must have gone before.
   ~Crew();
@@ -104,33 +101,33 @@ class Crew {
 class VideoLanes {
  public:
   explicit VideoLanes(Crew& crew);
-  /// Drops what has not begun, and waits for what has.
+  /// Drops steps that have not begun, and waits for the others.
   ~VideoLanes();
   VideoLanes(const VideoLanes&) = delete;
   VideoLanes& operator=(const VideoLanes&) = delete;
 
   std::shared_ptr<Lane> open();
-  /// Whether other threads help, or are to: there are fewer videos than slots. Frames wait for
-  /// them.
+  /// True if other threads help or shall help, since there are fewer videos than slots. Frames wait
+  /// for them.
   bool is_helped() const;
-  /// Whether a frame of so many bytes may wait, with a fifth left for notes of frames without
-  /// pixels; true where none has to.
+  /// Whether a frame of `bytes` may wait, with a fifth kept for frames without pixels; true if no
+  /// frame has to wait.
   bool has_room(std::uint64_t bytes) const;
-  /// So many bytes of this video more, or less, wait elsewhere: they take room, but no lane that
-  /// encodes would free it.
+  /// Adds to this video's bytes that wait elsewhere: they take room that encoding lanes do not
+  /// free.
   void note_waiting(std::int64_t bytes);
-  /// The next step of a lane, and the memory that waits with it. Works, too, where the crew is
-  /// behind. Dropped if an earlier step has thrown.
+  /// Adds the next step of a lane, and the bytes that wait with it. Also works itself if the crew
+  /// is behind. Drops the step if an earlier one has thrown.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
-  /// No step comes after those that there are.
+  /// Says that no more steps come.
   void seal(Lane& lane);
-  /// Drops the steps that have not begun: nobody wants what they would make.
+  /// Drops the steps that have not begun, since their results are not wanted.
   void cancel(Lane& lane);
   /// Whether all steps of a sealed lane have ended.
   bool is_over(const Lane& lane) const;
-  /// Works until they have.
+  /// Works until they have ended.
   void finish(Lane& lane);
-  /// Throws what the first step that threw has thrown.
+  /// Rethrows the lane's first exception, if any.
   void check(const Lane& lane) const;
 
  private:

@@ -1,6 +1,6 @@
-// One video to clips in one pass. ClipCutter is what all ways of cutting share: the clip that is
-// open. Where clips begin and end is what its kinds know: changes of shot (clip/shot_cutter.h),
-// strides and given spans (clip/given_cutter.h).
+// Cuts one video to clips in one pass. ClipCutter is the common part, with the open clip. Its
+// subclasses decide where clips begin and end: by changes of shot (clip/shot_cutter.h), strides or
+// given spans (clip/given_cutter.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,36 +36,37 @@
 
 namespace vfm::clip {
 
-/// To where `seconds` of the video lie in its middle; to its begin if it is no longer, and for 0.
+/// Seeks so that the next `seconds` are centred in the video; stays at the start if the video is
+/// shorter or `seconds` is 0.
 void go_to_middle(media::Decoder& decoder, double seconds);
 
 /// Thread-safety: one thread at a time.
 class ClipCutter {
  public:
-  /// Opens the video. `progress` shows the position. All but the number of threads must outlive
+  /// Opens the video. `progress` shows the position. All arguments except `threads` must outlive
   /// this. Throws Error.
   ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
              Progress& progress, ClipOutput& output);
   virtual ~ClipCutter() = default;
 
-  /// Decodes the video, once, and gives each clip to the output when it and those before it are
-  /// encoded; stops early when that says that its clips do not fit. Throws Error when nothing
-  /// decodes; Stopped.
+  /// Decodes the video, once, and gives each clip to the output when it and all earlier ones are
+  /// encoded; stops early if ClipOutput::fits() is false. Throws Error when nothing decodes;
+  /// Stopped.
   virtual void cut() = 0;
-  /// Gives the output what cut() left to be encoded. To be called also when that has thrown an
-  /// Error: throws one that is of an earlier place in the video.
+  /// Gives the output the clips that cut() left. To be called also after an Error of cut(); throws
+  /// an Error that belongs to an earlier place in the video.
   void settle();
   /// After settle(): frames, corrupt, seconds, cuts, left_out, and errors that cost single clips.
   Json summary() const;
 
  protected:
-  /// A frame, and what is known of it.
+  /// A frame and its features.
   struct Seen {
     media::Frame frame;
     curate::SmallPicture picture;
     curate::FrameMeasures measures;
   };
-  /// Where a clip begins or ends, and why.
+  /// The reason for a clip's begin or end.
   struct Boundary {
     std::string type = "start";
     double score = 0;
@@ -76,14 +77,14 @@ class ClipCutter {
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
-  /// The next frame of the video, or of the part of it that is asked for; false at the end.
+  /// The next frame of the video or its requested part; false at the end.
   bool next(media::Frame& frame);
   /// Counts a frame that was decoded, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// Whether who encodes may decode frames once more, at less than all that is before them.
+  /// Whether the encoding thread may decode frames again without decoding all before them.
   bool may_read_again() const;
-  /// The frame may be one whose pixels were freed, where may_read_again().
+  /// If may_read_again(), the frame's pixels may have been freed.
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
   /// Whether no shot comes before the clip that is open.
@@ -91,7 +92,7 @@ class ClipCutter {
   void leave_out(const Span& span, const std::string& reason);
   /// The frame as it is shown: upright, in square pixels and SDR, without bars.
   media::RgbImage shown(const media::Frame& frame);
-  /// An error that costs no clip, once however often it comes.
+  /// Records, once, an error that costs no clip.
   void note_once(const std::string& error);
   std::int64_t corrupt() const;
 
@@ -115,7 +116,7 @@ class ClipCutter {
   std::vector<std::string> errors_;
 
  private:
-  /// A clip whose frames all are in its lane.
+  /// A clip with all its frames in its lane.
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
     std::shared_ptr<Lane> lane;  // null: it is known

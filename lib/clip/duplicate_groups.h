@@ -1,11 +1,11 @@
-// Of sources that show the same, which one stays.
+// Chooses which of several sources with the same content stays.
 //
-// A source is left out if another one that stays has the same bytes, or shows at least a given
-// share of it. The better stays: the longer one; of those that are equally long the one with the
-// larger picture, then that with more bytes, then the name that is first, byte by byte. Equally
-// long are those of one group that are shorter than its longest, or the first of the next such run,
-// by at most 1 % or half a second: copies lose a frame at their ends.
-// Whoever is left out leaves nobody out. What only has a part in common with others stays.
+// A source is left out if another source that stays has the same bytes, or shows at least a given
+// share of it. The longer source stays; among equally long ones that with the larger picture, then
+// with more bytes, then with the first name, byte by byte. In a group, sorted by length, sources
+// are equally long if they are shorter than the longest of their run by at most 1 % or half a
+// second: copies lose a frame at their ends. A source that is left out does not exclude others.
+// Sources that only share a part stay.
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace vfm::clip {
 
-/// What the choice goes by.
+/// The facts for the choice.
 struct ComparedSource {
   std::string path, hash;
   double seconds = 0;
@@ -28,8 +28,8 @@ struct ComparedSource {
   std::uint64_t bytes = 0;
 };
 
-/// A stretch in which two sources, which do not have the same bytes, show the same. Of several with
-/// the same bytes it names the first.
+/// A stretch in which two sources with different bytes show the same. Among sources with the same
+/// bytes it names the first.
 struct CommonStretch {
   std::size_t first = 0, second = 0;  ///< places in the list of sources; first < second
   double first_begin = 0, first_end = 0, second_begin = 0, second_end = 0;  ///< seconds
@@ -39,8 +39,8 @@ struct CommonStretch {
 
 /// The stretch as seen from the other one: `a` and `b` exchanged.
 CommonStretch exchanged(const CommonStretch& stretch);
-/// In order of sources and time, and of those that say the same, as they overlap by half at one
-/// offset, the one with the highest score.
+/// Sorts by source and time. Among stretches that overlap by half at one offset it keeps the one
+/// with the highest score.
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {

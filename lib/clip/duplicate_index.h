@@ -1,13 +1,12 @@
-// Which sources may show the same as another one, and where: an inverted index of the codes of
+// Finds sources, and places in them, that may show the same, by an inverted index of the codes of
 // their changes (curate/change_codes.h).
 //
-// Codes that two have in common by chance are many, so what counts is that several moments have
-// them at one offset in time and for one way of cropping. What is found are places to look at
-// (curate/align_videos.h), not duplicates.
+// Sources share many codes by chance, so several moments must share them at one offset in time and
+// for one crop. The results are places to compare (curate/align_videos.h), not duplicates.
 //
-// Memory: 12 bytes for each moment in which something changes, at most 48 for each second of video;
-// beside that, for each search at a time, 16 bytes for each code in common of 16 seconds: at most
-// 127 MiB, were each code in common with kMostOfCode others.
+// Memory: 12 bytes for each moment with a change, at most 48 for each second of video; and for each
+// search under way 16 bytes for each shared code in 16 seconds, at most 127 MiB, if kMostOfCode
+// others share each code.
 // Thread-safety: find() from any thread, once finish() is done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,7 +29,7 @@ struct IndexedMoment {
 std::vector<IndexedMoment> indexed_moments(std::uint32_t source,
                                            std::span<const curate::SignaturePicture> pictures);
 
-/// A place where a source may show what another one shows.
+/// A place in a source that another source may show.
 struct LikelyPlace {
   std::uint32_t source = 0;
   curate::AlignmentStart start;  ///< `source` is the first of the two
@@ -42,9 +41,9 @@ class DuplicateIndex {
   /// In any order; before finish().
   void add(const std::vector<IndexedMoment>& moments);
   void finish();
-  /// Places of other sources in which these pictures, of `source`, may be: by source and offset,
-  /// each once. Of a code that more than kMostOfCode moments share those of the first sources
-  /// count. Throws Stopped.
+  /// Places of other sources that these pictures, of `source`, may show: by source and offset, each
+  /// once. If more than kMostOfCode moments share a code, those of the first sources count. Throws
+  /// Stopped.
   std::vector<LikelyPlace> find(std::uint32_t source,
                                 std::span<const curate::SignaturePicture> pictures) const;
 

@@ -1,9 +1,9 @@
-// Clips that stand in the folder already, complete, but among other videos than they are to be
-// among now: so they are copied, and not made again.
+// Finds complete clips in the folder that now belong into another batch, so that they are copied
+// and not made again.
 //
 // A batch of joined videos (clip/joined.h) changes when one of its videos comes or goes, or when a
-// video that had shards of its own is to be joined. What is taken was made with the same settings,
-// but for the size of shards, and from a shard whose bytes were compared with their hash.
+// video that had shards of its own is to be joined. Copied clips were made with the same settings,
+// except the size of shards, and their shard's hash was checked.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,8 +25,8 @@
 
 namespace vfm::clip {
 
-/// What an index says of one of its videos: "source", "source_hash", "clips", "spans" where they
-/// were given, and what the cutter says (ClipCutter::summary()).
+/// Looks up a video's clips and its entry in an index: "source", "source_hash", "clips", given
+/// "spans", and ClipCutter::summary().
 ///
 /// Thread-safety: any thread.
 class EarlierClips {
@@ -35,9 +35,9 @@ class EarlierClips {
   EarlierClips(std::string directory, const Json& settings);
 
   using Take = std::function<void(const shard::Sample& sample)>;
-  /// Gives `take` the clips of this video, in their order, and then says what is known of it. Null
-  /// if they are not there as they were written: then some may have been given. `spans`: a hash of
-  /// those that are given, empty for none. Throws what `take` throws; Stopped.
+  /// Gives `take` the clips of this video, in order, and returns its entry. Null if clips are
+  /// missing or changed: then `take` may have got some. `spans`: a hash of the given spans, empty
+  /// for none. Throws what `take` throws; Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 
  private:

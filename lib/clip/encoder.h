@@ -1,7 +1,7 @@
 // One clip in the making: measures and encodes its frames, and keeps those that --verify needs.
 //
-// Two threads may share it (clip/crew.h): one cuts the video, and knows where the clip begins and
-// ends; another one encodes what it was given, frame by frame. What each of them calls is said.
+// Two threads may share it (clip/crew.h): one cuts the video and decides the clip's begin and end;
+// the other encodes the frames. Comments name the thread of each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,16 +28,16 @@
 
 namespace vfm::clip {
 
-/// The source's frames around the ends of a clip, upright, and the times of all its frames: what a
-/// clip is compared with. Frames that do not exist have no planes.
+/// The source's frames around the ends of a clip, upright, and the times of all its frames, to
+/// verify the clip. Frames that do not exist have no planes.
 struct ClipEvidence {
   media::Frame before, first, second;
   media::Frame second_last, last, after;
   std::vector<std::int64_t> pts;
   std::int64_t end = 0;
   Rational time_base;
-  /// Of --encode smart, by frame: picture_hash() of one that was copied, "" of one that was
-  /// encoded. May be empty: all were encoded.
+  /// With --encode smart, for each frame: picture_hash() if it was copied, "" if it was encoded.
+  /// Empty: all were encoded.
   std::vector<std::string> copied;
 };
 
@@ -57,10 +57,10 @@ class ClipEncoder {
   ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known,
               SmartStart smart);
 
-  // Of the thread that cuts.
-  /// The clip has one more frame: before it is encoded.
+  // For the cutting thread.
+  /// Counts one more frame, before it is encoded.
   void count(const media::Frame& frame);
-  /// Whether a frame is HDR that is kept; whether the clip's are.
+  /// Whether a frame stays HDR; hdr(): whether the clip's frames do.
   static bool keeps(const media::Frame& frame) {
     return frame.layout == media::PixelLayout::yuv420p10;
   }
@@ -69,21 +69,21 @@ class ClipEncoder {
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
   bool known() const { return known_; }
-  /// The next shot was stitched to it.
+  /// Notes that the next shot was stitched to it.
   void joined(const JoinPlace& place) {
     ++shots_;
     if (recipe_.stitch_sound) joins_.push_back(place);
   }
-  /// When it has ended: what of it can be copied from `packets`. For finish().
+  /// The frames that can be copied from `packets`, for finish(). Call it when the clip has ended.
   media::CopiedVideo copied_from(media::SourcePackets* packets) const;
 
-  // Of the thread that encodes.
+  // For the encoding thread.
   /// The next frame. `before`: the frame before in the source, if any.
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
-  /// Makes the mp4. `after`: the frame after in the source, for proof. What goes wrong here costs
-  /// this clip alone: failure(). Where not even a part can be copied, all is encoded. Throws what
-  /// may_pass(): else a clip would be other, or missing, for good.
+  /// Makes the mp4. `after`: the frame after in the source, for proof. An error costs only this
+  /// clip: failure(). If no part can be copied, all is encoded. Throws errors that may_pass(): else
+  /// the clip would be different, or missing, for good.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
 
@@ -92,7 +92,7 @@ class ClipEncoder {
   std::string take_mp4() { return std::move(mp4_); }
   /// Measured facts, in the order of KEY.json.
   Json facts(const std::string& audio_codec) const;
-  /// What its pictures have that facts() does not say: boxes.
+  /// Measures of its pictures that facts() lacks: boxes.
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:

@@ -1,5 +1,5 @@
-// vfm-clip --explain: why the shots of a video begin where they do. The detector's score over time,
-// and the pictures before and after what was found, and what nearly was.
+// vfm-clip --explain: explains where a video's shots begin: the detector's score over time, and the
+// pictures around changes found and nearly found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,10 +35,10 @@ class Peaks {
   std::size_t in_last_ = 0;
 };
 
-/// What was decided at one frame, as the page shows it.
+/// The decision at one frame, for the page.
 struct Decision {
   std::int64_t frame = 0;
-  double rank = 0;  ///< of those found the least stay, of the others the greatest
+  double rank = 0;  ///< found changes with the least rank stay, others with the greatest
   std::string caption;
   std::string jpeg;  ///< the frames before and after, side by side
 };
@@ -49,9 +49,9 @@ struct ExplainedVideo {
   std::vector<report::Figure> found, near;
 };
 
-/// Of one video. With ClipRecipe::stitch_sound it also says of what was found whether it would be
-/// stitched. Memory: small pictures of the last 192 frames, and of the decisions that stay.
-/// Thread-safety: one thread at a time.
+/// The explanation of one video. With ClipRecipe::stitch_sound it also says whether found changes
+/// would be stitched. Memory: small pictures of the last 192 frames, and of the decisions that
+/// stay. Thread-safety: one thread at a time.
 class Explanation {
  public:
   static constexpr std::size_t kFound = 40, kNear = 12, kDots = 2000;
@@ -60,9 +60,9 @@ class Explanation {
               const ClipRecipe& recipe);
   /// After `finder` was given the frame, and before its changes are taken.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
-  /// Each change that was taken.
+  /// Adds a change that was taken.
   void found(const curate::ShotChange& change);
-  /// What can be said when the changes up to here are taken. Call it after each frame, and after
+  /// Adds decisions once the changes so far are taken. Call it after each frame, and after
   /// ShotFinder::finish().
   void settle(ShotFinder& finder);
   ExplainedVideo explained() const;

@@ -1,8 +1,8 @@
 // The clips of one source as plain files: DIR/KEY.mp4 with DIR/KEY.json beside it.
 //
 // DIR/NAME.files lists them (shard/file_list.h) and is written when all are there. Until then
-// DIR/.NAME.journal says, a line each, the settings, the files that are about to be written, and
-// the clips whose files are: so the next run knows every file that a killed one left.
+// DIR/.NAME.journal has a line for the settings, for files about to be written, and for finished
+// clips: so the next run knows every file of a killed one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

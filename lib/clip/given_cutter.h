@@ -12,7 +12,7 @@
 
 namespace vfm::clip {
 
-/// What the two share: frames that do not wait.
+/// The common part of both: frames do not wait.
 class GivenCutter : public ClipCutter {
  public:
   using ClipCutter::ClipCutter;
@@ -31,7 +31,7 @@ class StrideCutter final : public GivenCutter {
   void cut() override;
 };
 
-/// The spans of the source, in order; one that overlaps an earlier one is cut in a later pass.
+/// The spans of the source, in order; a span that overlaps an earlier one is cut in a later pass.
 /// Spans without frames, or that end after the video, are errors of the summary.
 class SpanCutter final : public GivenCutter {
  public:

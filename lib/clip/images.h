@@ -15,10 +15,10 @@ class ImageError : public Error {
   using Error::Error;
 };
 
-/// A name of the picture's own, in whatever batch it is. `readable`: of clip/names.h.
+/// The picture's key, independent of its batch. `readable`: as in clip/names.h.
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// Members: the file under image_extension(path), and json. `readable`: its key is of
+/// Members: the file under image_extension(path), and json. `readable`: its key is as in
 /// clip/names.h. Throws ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 

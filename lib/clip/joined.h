@@ -4,14 +4,14 @@
 // Which videos go together follows from the input (clip/source.h). Each is cut by itself, on any
 // thread; its clips wait in a file of parts (clip/parts.h). When the last one has ended the shards
 // are written, in the order of the videos: so bytes do not depend on threads, nor on where a killed
-// run stopped, and of that what was cut stays. Clips that stand complete in the folder, in another
-// batch or shards of their own, are copied (clip/earlier_clips.h).
+// run stopped, whose finished clips stay. Clips that are complete in the folder, in another batch
+// or shards of their own, are copied (clip/earlier_clips.h).
 //
-// The json has, beside what all have, "sources": of each video "source", "source_hash", "clips",
-// and what the json of one that has shards of its own says. One that could not be used has
-// "failed", why, and the next run tries it again; unless it goes better then, nothing is written.
-// One that was left out as another video's clip has its key, which is in "equal_key", would be left
-// out again: with nothing else to try it is not cut until it has another name.
+// The json also has "sources": for each video "source", "source_hash", "clips", and the fields that
+// the json of a single video has. A video that could not be used has the reason in "failed". The
+// next run tries it again, and writes only if it succeeds. A video left out because another video's
+// clip has its key, in "equal_key", would fail again: if nothing else is to be tried, it is not cut
+// until it has another name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,7 +35,7 @@
 
 namespace vfm::clip {
 
-/// Where the clips of one of its videos go.
+/// The sink of one video's clips in the batch.
 class ClipPart : public ClipSink {
  public:
   explicit ClipPart(ClipParts& parts) : parts_(parts) {}
@@ -43,8 +43,7 @@ class ClipPart : public ClipSink {
   void add_kept() override {}  // there are none: a video that did not end begins anew
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// The video has ended; `entry`: what the json is to say of it, instead of what finish() was
-  /// given.
+  /// Ends the video. `entry`: its entry in the json, instead of the summary of finish().
   void end(const ClipSource& video);
   void end(const ClipSource& video, const Json& entry);
 
@@ -59,21 +58,21 @@ class ClipPart : public ClipSink {
 /// videos.
 class Joined {
  public:
-  /// `batch`: of kind joined. `settings`: of the clips, without their spans. `earlier` must outlive
-  /// this.
+  /// `batch`: its kind is joined. `settings`: the clips', without their spans. `earlier` must
+  /// outlive this.
   Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
          EarlierClips& earlier);
 
-  /// Looks what is there, and keeps other programs from it. Gives the places of the videos that
-  /// make() is to be called for. Throws Error; Stopped.
+  /// Looks for finished work, and locks it. Returns the places of the videos that make() must be
+  /// called for. Throws Error; Stopped.
   std::vector<std::size_t> begin();
   const ClipSource& source(std::size_t place) const { return sources_[place]; }
   const std::vector<ClipSource>& sources() const { return sources_; }
   std::size_t size() const { return sources_.size(); }
   const std::string& name() const { return name_; }
 
-  /// Has `cut` make the clips of a video, unless they can be copied; then true. What `cut` throws
-  /// is kept, if it is an Error of the video.
+  /// Copies the clips of a video if possible, and returns true; else calls `cut` to make them. An
+  /// Error of the video from `cut` is kept.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
   /// Writes the shards, when all are made, and gives the json. Throws Error; Stopped.
@@ -101,20 +100,20 @@ class Joined {
   std::map<std::size_t, std::string> equal_keys_;  // of those that failed for that
 };
 
-/// Takes the items of an input, and of a batch that is not finished its videos one by one.
-/// Thread-safety: one thread at a time.
+/// Takes the items of an input, and the videos of an unfinished batch one by one. Thread-safety:
+/// one thread at a time.
 class JoinedItems {
  public:
   struct Work {
     ClipItem item;
-    std::shared_ptr<Joined> batch;  ///< of which `item` is a video; or, of kind joined, all
+    std::shared_ptr<Joined> batch;  ///< the batch of video `item`; or `item` itself, of kind joined
     std::size_t place = 0;          ///< of the video in the batch
-    bool last = false;              ///< the batch is to be finished behind it
-    std::size_t there = 0;          ///< of `last`: videos that had not to be made
+    bool last = false;              ///< the batch must be finished after it
+    std::size_t there = 0;          ///< for `last`: videos that were there already
   };
   using See = std::function<void(const ClipItem& item)>;
 
-  /// `see` is called with each item as it is in the input, a batch as one. All must outlive this.
+  /// `see` is called with each input item; a batch is one item. All must outlive this.
   JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see);
   std::optional<Work> next();
 
@@ -132,7 +131,7 @@ class JoinedItems {
   std::size_t at_ = 0;               // in places_
 };
 
-/// A hash of the spans that a video is to be cut into; empty where none are given.
+/// A hash of a video's given spans; empty without any.
 std::string hash_of_spans(const ClipSource& source);
 
 }  // namespace vfm::clip

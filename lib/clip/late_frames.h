@@ -1,9 +1,9 @@
-// Frames for which there is no room in memory while they wait.
+// Frees the pixels of waiting frames that do not fit into memory.
 //
 // A frame waits for about a hundred others (curate::kShotLag) until its place is known: of 4K video
 // that would take more than a gigabyte. Then it waits for its clip's encoder, which may be a minute
-// of video behind. So the pixels of frames are freed, and decoded a second time when they are
-// needed. Decoding gives the same frames each time, so nothing else changes.
+// of video behind. So pixels are freed, and decoded again when needed. Decoding gives the same
+// frames each time, so nothing else changes.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace vfm::clip {
 
-/// What the planes of a frame take.
+/// The bytes of a frame's planes.
 std::int64_t frame_bytes(const media::Frame& frame);
 /// Frees them.
 void free_pixels(media::Frame& frame);
@@ -46,10 +46,10 @@ class LateFrames {
   std::int64_t begin_ = 0, next_ = 0;      // the frame that it began with, and its next one
 };
 
-/// The frames of one clip, for whoever encodes it: a decoder that begins at a key frame before it.
+/// The frames of one clip, for the encoding thread: a decoder that begins at a key frame before it.
 class ClipFrames {
  public:
-  /// `picture`: what bars leave of a frame, where there are some.
+  /// `picture`: the part of a frame without bars, if there are bars.
   ClipFrames(std::string path, const media::DecodeOptions& decode,
              std::optional<CroppedPicture> picture);
   /// The frame with its pixels. Times must rise from call to call. Throws Error when the file has

@@ -1,5 +1,5 @@
-// What stands in a folder of clips and is of no source of this run: sources that were taken away,
-// or have other contents now. Told, or removed.
+// Reports or removes files in a folder of clips that belong to no source of this run, since the
+// source was taken away or has other contents now.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,20 +17,18 @@ class Leftovers {
  public:
   /// Temporary files are in `directory`, the folder of the clips.
   /// `readable`: the names of this run's samples are (clip/names.h).
-  /// `ledger`: of the folder; it remembers what was told.
+  /// `ledger`: the folder's; it remembers reports.
   Leftovers(std::string directory, bool readable, io::HashLedger& ledger);
-  /// Each item of the input.
+  /// Takes each item of the input.
   void see(const ClipItem& item);
-  /// Says that sources are left over, and how many, up to 100; with `remove` removes what they
-  /// gave, with its columns (ClipStore::remove()). Where not all of the input is known,
-  /// `broken_off` saying why, an item that could not be read or a shard of the folder itself,
-  /// nothing is told and nothing removed, and with `remove` that is a fault; so is what cannot be
-  /// removed.
+  /// Reports the number of sources left over, up to 100; with `remove` removes their outputs and
+  /// columns (ClipStore::remove()). If the input is not completely known (`broken_off` says why, an
+  /// item could not be read, or a shard is the folder's own), it reports and removes nothing; with
+  /// `remove` that is a fault, as is a failed removal.
   ///
-  /// Without `remove` it is told once for a folder, and then with -v alone until a run leaves
-  /// nothing over: many runs of some videos each into one folder are no mistake. Then file names
-  /// alone are looked at, and no more of them than tell a hundred; so what such a run costs does
-  /// not grow with the folder.
+  /// Without `remove` it reports once for a folder, and then only with -v, until a run leaves
+  /// nothing over: many runs of a few videos into one folder are normal. It then reads only file
+  /// names, and only enough to find a hundred sources; so the cost does not grow with the folder.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:

@@ -1,4 +1,4 @@
-// What a clip's json says of measures that need full pictures or sound.
+// Writes measures that need full pictures or sound into a clip's json.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,8 @@ std::string upright_box(const media::Rectangle& box, int width, int height,
 /// camera_motion to text_area_most. Null where pictures are too small to tell.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 
-/// logo, proposed_crop: boxes in upright pixels of the source. `cropped`: what of the source's
-/// pictures the clip shows, where that is not all.
+/// logo, proposed_crop: boxes in upright pixels of the source. `cropped`: the part of the source's
+/// pictures that the clip shows, if not all.
 void add_boxes(Json& facts, const std::optional<curate::PictureMeasures>& measures,
                const std::optional<CroppedPicture>& cropped, const media::StreamInfo& info);
 

@@ -1,4 +1,4 @@
-// --names readable: keys that say where a clip is from.
+// --names readable: keys that tell a clip's origin.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,12 +9,11 @@
 namespace vfm::clip {
 
 /// "holiday-00h01m02s500-00h01m05s000-1a2b3c4d": the source's name without folder and extension,
-/// where the clip begins and ends in the source, and the first 8 digits of `key`, its key
-/// otherwise. So no two clips share one, and every reader of WebDataset accepts it as a key: ASCII
-/// letters, digits,
+/// the clip's begin and end in the source, and the first 8 digits of `key`, its usual key. So keys
+/// are unique, and every reader of WebDataset accepts it as a key: ASCII letters, digits,
 /// '_' and '-', at most 80. Other characters become '_'; a long name is cut.
 std::string readable_key(const std::string& path, const Span& span, const std::string& key);
-/// The same of a picture: "holiday-1a2b3c4d".
+/// The same for a picture: "holiday-1a2b3c4d".
 std::string readable_key(const std::string& path, const std::string& key);
 
 }  // namespace vfm::clip

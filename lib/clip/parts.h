@@ -2,10 +2,10 @@
 // written: one file, DIR/.NAME.parts, which a killed run leaves to the next.
 //
 // Clips of several videos are appended as they come, in any order; when a video has ended, a line
-// says which are its. Each record has a sum, and the next run takes what stands before the first
-// one that is torn. The file is not synced: where the machine stops, sums tell what is lost.
-// Whoever uses it holds DIR/NAME.json (shard/receipt.h), so no other program does. Memory: one
-// clip, and what is said of each video. Thread-safety: any thread.
+// says which are its. Each record has a checksum, and the next run takes all before the first
+// damaged one. The file is not synced: after a crash of the machine, checksums tell the losses. The
+// user of the file holds DIR/NAME.json (shard/receipt.h), which keeps other programs away. Memory:
+// one clip, and each video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ namespace vfm::clip {
 
 class ClipParts {
  public:
-  /// Where a record stands in the file: behind its length and its sum.
+  /// The place of a record in the file, after its length and checksum.
   struct Place {
     std::uint64_t offset = 0, size = 0;
   };
@@ -34,17 +34,17 @@ class ClipParts {
     std::vector<Place> clips;
   };
 
-  /// `settings`: that the clips are made with. `keep`: what another run left of these settings
-  /// stays. Throws Error.
+  /// `settings`: the clips' settings. `keep`: keeps the parts of an earlier run with these
+  /// settings. Throws Error.
   ClipParts(std::string path, const Json& settings, bool keep);
 
   /// Appends a clip. Throws Error, of the disk.
   Place add(const shard::Sample& sample);
-  /// The video whose contents have this hash has ended, with these clips.
+  /// Says that the video with this hash has ended, with these clips.
   void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
   /// Null if it has not ended. Valid as long as this is.
   const Part* find(const std::string& hash) const;
-  /// Throws Error if it is not what was written.
+  /// Throws Error if the clip has changed since it was written.
   shard::Sample read(const Place& place) const;
   void remove();
 

@@ -1,4 +1,4 @@
-// Size and rate of clips, where they are not the source's: --scale and --fps.
+// Size and rate of clips that differ from the source's: --scale and --fps.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,8 +33,8 @@ ClipSize parse_clip_size(std::string_view text);
 Rational parse_clip_rate(std::string_view text);
 
 /// Makes a constant frame rate of any: frame k of the result shows what is on screen k / rate
-/// after the first frame, and lasts 1 / rate. There are as many as the clip is long, rounded, at
-/// least one. So frames are left out or repeated, never blended.
+/// after the first frame, and lasts 1 / rate. The number of frames is the clip's length, rounded,
+/// at least one. Frames are left out or repeated, never blended.
 class FrameClock {
  public:
   /// `base`: of the frames that come. The result's is 1 / rate, and its first pts is 0.

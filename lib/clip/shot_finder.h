@@ -1,6 +1,6 @@
-// The changes of shot of a video, frame by frame, by whichever detector the recipe names: by the
-// looks of frames (curate/shot_detector.h), or by a network (curate/window_detector.h), which gets
-// frames as the ffmpeg program scales them.
+// Finds the changes of shot of a video, frame by frame, by the recipe's detector: by the looks of
+// frames (curate/shot_detector.h), or by a network (curate/window_detector.h), which gets frames as
+// the ffmpeg program scales them.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@ namespace vfm::clip {
 
 class ShotFinder {
  public:
-  /// Of a video with this stream; `model`: with Detector::transnetv2.
+  /// `info`: the video's stream; `model`: for Detector::transnetv2.
   ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
              const media::StreamInfo& info);
 
@@ -28,14 +28,13 @@ class ShotFinder {
   void push(const media::Frame& frame, const curate::FrameFeatures& features);
   void finish();
 
-  /// As curate::ShotDetector has them.
+  /// The same as in curate::ShotDetector.
   std::vector<curate::ShotChange> take();
   std::int64_t settled() const;
   std::vector<curate::Judgement> take_judgements();
   const curate::MotionField& motion() const;
 
-  /// A change that lasts for so long that its frames need not wait: those from `begin` on belong to
-  /// no shot.
+  /// A change so long that its frames need not wait: those from `begin` on belong to no shot.
   struct OpenChange {
     curate::ChangeType type = curate::ChangeType::fade;
     std::int64_t begin = 0;

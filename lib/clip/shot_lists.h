@@ -1,5 +1,5 @@
-// Lists of shots: our JSON, and what other programs read: PySceneDetect's CSV, edit decision lists,
-// OpenTimelineIO's timelines and FFmpeg's chapters.
+// Lists of shots: our JSON, and formats of other programs: PySceneDetect's CSV, edit decision
+// lists, OpenTimelineIO's timelines and FFmpeg's chapters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,20 +31,20 @@ struct ShotsOfVideo {
   Rational frame_rate;  ///< nominal; 0/1 if unknown
   std::vector<Shot> shots;
   Rational time_base{1, 1};  ///< of ticks
-  std::int64_t lead = 0;     ///< ticks from where the container begins to the first frame
+  std::int64_t lead = 0;     ///< ticks from the container's begin to the first frame
 };
 
-/// The columns of PySceneDetect's list of scenes, and Source. As there, the first frame is number
-/// 1, and the last frame of a shot is in it.
+/// The columns of PySceneDetect's list of scenes, and Source. Frames count from 1, and a shot
+/// includes its last frame.
 std::string shots_csv_header();
 std::string shots_csv(const ShotsOfVideo& video);
 
-/// CMX 3600: one cut after the other, those of further videos behind. Timecodes count frames, and
-/// are not of the drop-frame kind: 29.97 frames a second count as 30.
+/// CMX 3600: the cuts of all videos, one after the other. Timecodes count frames, and are not of
+/// the drop-frame kind: 29.97 frames a second count as 30.
 class ShotsEdl {
  public:
   /// Throws Error for a rate above 100 frames a second: a timecode has two digits for the frame,
-  /// and counted at a part of the rate, as some recorders do, it would not tell the frame.
+  /// and counting at a fraction of the rate, as some recorders do, would not identify the frame.
   static void check_rate(const std::string& path, Rational frame_rate);
   std::string header() const;
   std::string add(const ShotsOfVideo& video);
@@ -55,10 +55,10 @@ class ShotsEdl {
 };
 
 /// OpenTimelineIO's JSON: one timeline with one track, on it the shots of one video after the
-/// other, each a clip with its part of the file. Whole after footer() alone.
+/// other, each a clip with its part of the file. It is complete only after footer().
 ///
-/// A rational time counts frames at the frame rate, where these are within a tick of the shot's
-/// times; else, of a variable frame rate, ticks of the stream's time base, which are exact.
+/// A rational time counts frames at the frame rate, if these are within a tick of the shot's times;
+/// else, for a variable frame rate, exact ticks of the stream's time base.
 class ShotsTimeline {
  public:
   std::string header() const;
@@ -69,10 +69,9 @@ class ShotsTimeline {
   bool any_ = false;
 };
 
-/// FFmpeg's metadata (FFMETADATA1): a chapter a shot, in ticks of the video's time base. They count
-/// from where the container begins, as FFmpeg does: where sound comes first, `lead` before the
-/// first frame. Those of further videos count from where the one before ended, as in a file that
-/// joins them.
+/// FFmpeg's metadata (FFMETADATA1): a chapter for each shot, in ticks of the video's time base.
+/// Ticks count from the container's begin, as in FFmpeg: if sound comes first, `lead` before the
+/// first frame. Further videos count from the end of the previous video, as in a joined file.
 class ShotsChapters {
  public:
   std::string header() const;

@@ -1,5 +1,5 @@
-// The signatures of sources (curate/video_signature.h) on disk: DIR/HASH.signature, by which a
-// source is not decoded a second time.
+// The signatures of sources (curate/video_signature.h) on disk: DIR/HASH.signature, so that a
+// source is decoded only once.
 //
 // A file has the pictures, 2048 bytes each (little-endian), and behind them 1024 bytes of JSON,
 // filled up with spaces, which say of what source they are, how they were made, and how many there
@@ -20,17 +20,17 @@
 
 namespace vfm::clip {
 
-/// What is known of a source without its pixels.
+/// Facts of a source, without its pixels.
 struct SignatureFacts {
   double seconds = 0;         ///< from the first frame to the end of the last one
   int width = 0, height = 0;  ///< as shown
   std::int64_t damaged = 0;   ///< packets or frames that could not be decoded
 };
 
-/// The pictures of a signature, mapped: no more memory than is looked at.
+/// The pictures of a signature, mapped: memory only for the parts read.
 class SignatureFile {
  public:
-  /// Throws Error for a file that is none.
+  /// Throws Error for a file that is not a signature.
   explicit SignatureFile(const std::string& path);
   std::span<const curate::SignaturePicture> pictures() const;
 
@@ -41,7 +41,7 @@ class SignatureFile {
 /// DIR/HASH.signature
 std::string signature_path(const std::string& folder, const std::string& hash);
 
-/// What one needs to decode a source for its signature.
+/// The options for making a source's signature.
 struct SignatureWork {
   std::string folder;
   media::DecodeOptions decode;

@@ -1,10 +1,10 @@
-// One clip of --encode smart in the making: what of it is encoded, and how that is joined with what
-// is copied (media/splice_plan.h says which is which).
+// Makes one clip of --encode smart: encodes a part of it and joins that with the copied part
+// (media/splice_plan.h divides them).
 //
-// Frames come as they are decoded, when it is not known yet where the clip ends. Those before its
-// first key frame, its head, are encoded as they come. From there on the last few wait, since they
-// may be its tail. What does not fit is an Error, here or at the end; the caller then encodes the
-// clip in full.
+// Frames come as they are decoded, before the clip's end is known. Frames before its first key
+// frame, its head, are encoded at once. After that the last few wait, since they may be its tail.
+// Frames that do not fit are an Error, here or at the end; the caller then encodes the clip in
+// full.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,9 +26,9 @@
 
 namespace vfm::clip {
 
-/// What is known of a clip when it begins.
+/// The facts of a clip when it begins.
 struct SmartStart {
-  std::string reason;   ///< why nothing of it is copied; empty: something may be
+  std::string reason;   ///< why nothing is copied; empty: a part may be
   std::string encoder;  ///< of its head and tail
   /// pts of the first key frame where copying can begin; none: up to the end of the video.
   std::optional<std::int64_t> key;
@@ -37,8 +37,8 @@ struct SmartStart {
   media::DecodeOptions decode;
 };
 
-/// `encoder`, or the `reason` that holds for all clips of a source: frames are not shown as they
-/// are coded, or the encoder that was asked for makes none that can stand beside them.
+/// `encoder`, or the `reason` that holds for all clips of a source: frames are not shown as coded,
+/// or the chosen encoder's frames do not fit beside them.
 SmartStart smart_start(const ClipRecipe& recipe, const media::StreamInfo& info);
 
 /// Calls `use` with the source's frames of [begin, end), in order: decoded once more.
@@ -50,14 +50,14 @@ class SmartCut {
   /// `options`: how frames are encoded. A `start` with a reason is not for this.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
-  /// The next frame. Throws Error for one that is not of the kind of the first, or that a clip
-  /// would show otherwise.
+  /// Adds the next frame. Throws Error if its kind differs from the first frame's, or if a clip
+  /// would show it differently.
   void add(const media::Frame& frame);
   /// Whether a frame comes before those that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
-  /// The mp4. `later`: the times of the frames that are no head, `copied`: what SourcePackets gives
-  /// for them; `end`: when the last frame is over. A clip that is all head is encoded whole. Throws
-  /// Error.
+  /// The mp4. `later`: the times of the frames after the head; `copied`: their packets from
+  /// SourcePackets; `end`: the end of the last frame. A clip that is all head is encoded whole.
+  /// Throws Error.
   std::string finish(std::span<const std::int64_t> later, const media::CopiedVideo& copied,
                      std::int64_t end, const media::AudioTrack& audio);
 

@@ -1,8 +1,8 @@
-// Sound as evidence for stitching: what is heard on both sides of a change of shot.
+// Sound on both sides of a change of shot as evidence for stitching.
 //
-// Two shots are joined where their likeness reaches a threshold. Where the sound goes on across the
-// change the threshold is lower, where it breaks it is higher (curate::threshold_with_sound). Sound
-// is decoded around those changes alone whose likeness could be enough if it went on.
+// Two shots are joined where their likeness reaches a threshold. The threshold is lower if the
+// sound goes on across the change, and higher if it breaks (curate::threshold_with_sound). Sound is
+// decoded only around changes whose likeness could suffice with continuing sound.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,40 +19,40 @@
 
 namespace vfm::clip {
 
-/// What was decided of two shots that meet.
+/// The decision on two adjacent shots.
 struct Join {
   double likeness = 0;          ///< of the pictures; NaN: not known, and never enough
-  std::optional<double> sound;  ///< curate::SoundContinuity::continuity, where it was asked for
+  std::optional<double> sound;  ///< curate::SoundContinuity::continuity, if requested
   double threshold = 0;         ///< from which they are joined
   bool joins() const { return likeness >= threshold; }
-  /// likeness, sound, threshold. Of a likeness that is a number.
+  /// The fields likeness, sound, threshold. The likeness must be a number.
   Json json() const;
 };
 
-/// Where: the pts of the first frame that is not of the shot before.
+/// The place of a join: the pts of the first frame after the earlier shot.
 struct JoinPlace {
   std::int64_t pts = 0;
   Join join;
 };
 
-/// Of a clip: joins, a list, and sound_at_joins, the least that is known of them.
+/// Adds a clip's joins, a list, and sound_at_joins, their least known continuity.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
-/// Of one video. Thread-safety: one thread at a time. Calls in the order of time are quicker.
+/// The sound of one video. Thread-safety: one thread at a time. Calls in time order are quicker.
 class SoundAcross {
  public:
-  /// Nothing is opened yet. Without ClipRecipe::stitch_sound nothing ever is, and nothing where
-  /// the source has no sound. Of an address only where clips get its sound, as it would be fetched
-  /// for this alone.
+  /// Opens nothing yet. Nothing is ever opened without ClipRecipe::stitch_sound, without sound in
+  /// the source, or, for an address, unless clips get its sound: else it would be fetched only for
+  /// this.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
-  /// In the video's time: where the shot before begins and ends, and where the one after begins.
+  /// The begin and end of the earlier shot, and the begin of the next, in the video's time.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// By the likeness and the threshold that it has without sound. What is not known of the sound
-  /// (no sound, several streams of it, silence, too little of it, none that can be decoded) leaves
-  /// that threshold. Throws Stopped, and Error of a cause that may pass.
+  /// Decides by the likeness and the threshold without sound. Unknown sound (none, several streams,
+  /// silence, too little, not decodable) leaves that threshold. Throws Stopped, and Error of a
+  /// cause that may pass.
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

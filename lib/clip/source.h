@@ -1,4 +1,4 @@
-// What vfm-clip works on: the videos and batches of pictures that its inputs name, in order.
+// The work of vfm-clip: the videos and batches of pictures that its inputs name, in order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,51 +32,51 @@ struct ClipSource {
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
-  /// One; many for images, and for joined: small videos; none of what was not read.
+  /// One source; many for images, and, as small videos, for joined; none if it was not read.
   std::vector<ClipSource> sources;
   std::string input, message;  ///< of duplicate and bad: the input, and what to report
   Cause cause = Cause::other;  ///< of bad
-  bool unread = false;         ///< of duplicate: what is in it is not known
+  bool unread = false;         ///< for duplicate: its contents are unknown
 };
 
-/// The first part of the names of all that a video or a batch of pictures gives: 16 digits of a
-/// hash of the contents; of joined videos "joined-" and such digits.
+/// The prefix of the outputs' names for a video or batch of pictures: 16 digits of a hash of the
+/// contents; for joined videos "joined-" and such digits.
 std::string store_name(const ClipItem& item);
 inline constexpr std::string_view kJoinedName = "joined-";
 
 /// "jpg", "png", ... as the member is named, or "" if the path is not that of a picture.
 std::string image_extension(const std::string& path);
 
-/// Whether the bytes at the beginning of a picture file say that it moves: WebP and PNG can.
+/// True if the first bytes of a picture file mark it as an animation; WebP and PNG can be.
 bool is_animation(std::string_view head);
 
-/// Threads for one decoder: what `slots` leave when there are fewer inputs than slots.
+/// Threads for one decoder: more than one if there are fewer inputs than slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
-/// Reads inputs and forms items. Sources are hashed here, one after the other, so that of two files
-/// with the same contents the first in the input is the one that counts, whatever -j. Neighbouring
-/// pictures of one format are gathered up to `batch_bytes`. Thread-safety: one thread at a time.
+/// Reads inputs and forms items. Sources are hashed here, one after the other, so that the first of
+/// several files with the same contents counts, whatever -j. Neighbouring pictures of one format
+/// are gathered up to `batch_bytes`. Thread-safety: one thread at a time.
 ///
 /// Small videos, of up to a sixteenth of `batch_bytes`, are gathered, too, if join() asks for it;
-/// larger ones between them go their own way. Where such a batch ends follows from its videos
-/// alone: from a quarter of `batch_bytes` on behind one whose hash is below a share that grows with
-/// its size, so that half of `batch_bytes` is usual, and in any case before it would be more. So
-/// when a video comes or goes, batches near it change, and those behind them soon are what they
-/// were (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File
-/// System", 2001, section 3.1). A video counts 1/4096 of `batch_bytes` more than it has, and
-/// something for its path, so that batches of the smallest stay bounded as well.
+/// larger videos between them stay single. A batch's end depends only on its videos: from a quarter
+/// of `batch_bytes` on, it ends after a video whose hash is below a share that grows with the
+/// batch, so that half of `batch_bytes` is usual; and it never exceeds `batch_bytes`. So when a
+/// video comes or goes, batches near it change, and later ones are soon the same again
+/// (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File
+/// System", 2001, section 3.1). A video counts 1/4096 of `batch_bytes` more than its size, and its
+/// path's length, so that batches of tiny videos stay bounded, too.
 class ClipItems {
  public:
-  /// `folder`: of temporary files, where there are many inputs. Without one nothing is read or
-  /// hashed, nothing is a duplicate, a picture is a video too.
+  /// `folder`: for temporary files, if there are many inputs. Without one nothing is read or
+  /// hashed, nothing is a duplicate, and pictures count as videos.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
-  /// Gives each video its spans; a video without one is bad, and not read. Call it before
+  /// Gives each video its spans; a video without spans is bad, and not read. Call it before
   /// next().
   void use(GivenSpans* spans) { spans_ = spans; }
-  /// Asks it for the hashes of files, which are read only where it does not tell. Without one all
-  /// are read.
+  /// Takes the hashes of files from it, and reads only unknown files. Without a ledger all are
+  /// read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }
-  /// Joins small videos that came as bare paths, but for the first `own` videos of the input.
+  /// Joins small videos that came as bare paths, except the first `own` videos of the input.
   void join(std::uint64_t own) { join_after_ = own; }
   std::optional<ClipItem> next();
   const io::InputStreams& streams() const { return reader_.streams(); }

@@ -6,7 +6,7 @@
 //   CSV         with a header (source, begin, end) or without one in this order; PySceneDetect's
 //               list of scenes, and --shots-only --format csv
 //   EDL         CMX 3600: the source's times and "* FROM CLIP NAME:"
-// Thread-safety: one thread at a time; what take() gave, from any.
+// Thread-safety: one thread at a time; results of take() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,10 +23,10 @@
 
 namespace vfm::clip {
 
-/// One end of a span, as it is written.
+/// One end of a span, as written.
 struct SpanTime {
   enum class Unit {
-    container,  ///< seconds of the container's clock, as "begin" and "end" of clips
+    container,  ///< seconds of the container's clock, like "begin" and "end" of clips
     video,      ///< seconds after the video's first frame, as PySceneDetect and players count
     frame,      ///< frames after the first one
     timecode,   ///< whole seconds and frames at the rounded rate, as edit lists count
@@ -37,8 +37,8 @@ struct SpanTime {
   std::int64_t frames = 0;  ///< of unit timecode: beside `seconds`
   bool drop = false;        ///< a drop-frame timecode: skips numbers to keep up with the clock
 
-  /// In frames (by_frame()) or in seconds of the container's clock. `first`: the first frame's
-  /// time.
+  /// The place in frames (by_frame()) or in seconds of the container's clock. `first`: the first
+  /// frame's time.
   double place(double first, Rational frame_rate) const;
   bool by_frame() const { return unit == Unit::frame || unit == Unit::timecode; }
 };
@@ -59,35 +59,35 @@ struct SpanPiece {
   double begin = 0, end = 0;
   bool by_frame = false;
   const GivenSpan* given = nullptr;
-  int pass = 0;  ///< over the video, that cuts it
+  int pass = 0;  ///< the pass over the video that cuts it
 
   std::string text() const;  ///< "line 3 of 'spans.csv': the span from 1.500 s to 3.000 s"
 };
 
-/// The pieces that `spans` are of a video whose first frame is at `first` seconds, pass by pass, in
-/// order: spans that overlap are cut in different passes, so that memory holds one clip. Of
-/// two equal ones one is left. `errors` gets spans that are impossible. Keeps pointers to
+/// The pieces for `spans` of a video with its first frame at `first` seconds, pass by pass, in
+/// order: overlapping spans are cut in different passes, so that memory holds one clip. Equal spans
+/// give one piece. `errors` gets impossible spans. Keeps pointers to
 /// `spans`.
 std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
                                    Rational frame_rate, std::vector<std::string>& errors);
 
 class GivenSpans {
  public:
-  /// Reads the files. Spans that name no source are of `only_input`, or, if that is empty, of the
-  /// video that the file is named after (VIDEO.csv and VIDEO-Scenes.csv are of VIDEO.mp4). Throws
-  /// Error{usage} if a file cannot be read. `on_bad` is called for lines that are no span.
+  /// Reads the files. Spans without a source belong to `only_input`, or, if that is empty, to the
+  /// video that the file is named after (VIDEO.csv and VIDEO-Scenes.csv belong to VIDEO.mp4).
+  /// Throws Error{usage} if a file cannot be read. `on_bad` is called for invalid lines.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
   /// The spans of the next video of the input, as the files order them; null if there are none.
-  /// Two paths are one source if they lead to one place. Throws Error if the files give only a name
-  /// that an earlier video had too.
+  /// Two paths to the same place are one source. Throws Error if the files give only a name that an
+  /// earlier video had too.
   const std::vector<GivenSpan>* take(const std::string& path);
   /// Sources that were not taken, as the files write them.
   std::vector<std::string> left() const;
 
-  /// For the readers of single formats: a span was read. `source` empty: the line names none;
-  /// `by_name`: it is a file's name without its folder, or a stem.
+  /// For the readers of the formats: adds a span. `source` empty: the line names none; `by_name`:
+  /// it is a file's name without its folder, or a stem.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 
  private:

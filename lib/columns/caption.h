@@ -9,16 +9,17 @@
 //   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
 //   existing:srt      x.srt: the cues that belong to the clip's span, joined
 //   field:NAME        any other member of KEY.json or of the record, "a.b.0" one inside of others
-//   model:DIR         what a model that sees the clip says of it (columns/model_caption.h), with
+//   model:DIR         the text of a model that sees the clip (columns/model_caption.h), with
 //                     "caption_model" in KEY.json; of several windows "caption_windows",
 //                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
 //   endpoint          a model on a server that sees frames (columns/endpoint.h); the last source
-// With --refine a language model writes a caption anew (columns/refine.h): "caption_draft".
-// With --also a model or server is asked more about a clip whose caption it gives
+// With --refine a language model rewrites a caption (columns/refine.h); the draft is kept as
+// "caption_draft".
+// With --also the model or server that captions a clip answers further questions
 // (columns/questions.h). "caption_cut" in the shard's record counts texts that were cut.
-// Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
-// they lie below a folder that the user names: what stands in a tar opens no file.
+// A file beside a source is read only if the shard's record names the source, as vfm-clip's does,
+// or if it lies below a folder that the user names: text in a tar alone opens no file.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +37,7 @@
 
 namespace vfm::columns {
 
-/// How captions are written anew.
+/// How captions are rewritten.
 struct RefineOptions {
   std::string folder;  ///< of a language model; empty: they are not
   std::string prompt =
@@ -51,15 +52,15 @@ struct CaptionOptions {
   bool force = false;
   shard::ReadLimits limits;
   std::vector<std::string> from = {"existing", "builtin:measure"};
-  /// Folders below which files beside sources are read that nobody named but the shards.
+  /// Folders below which files beside sources are read even if only the shard names the source.
   std::vector<std::string> sidecars;
   std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
-  /// An empty caption is a caption like another, and a sample may go without. Otherwise the next
-  /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
+  /// If set, an empty caption counts, and a sample may have none. Otherwise the next source is
+  /// asked, and a sample without words from any source is an error (its caption is empty).
   bool keep_empty = false;
-  ModelCaptionOptions model;  ///< how that of model:DIR is asked
+  ModelCaptionOptions model;  ///< how the model of model:DIR is asked
   EndpointOptions endpoint;   ///< of the source "endpoint"
-  RefineOptions refine;       ///< by a model that computes and writes as `model` says
+  RefineOptions refine;       ///< its model computes and writes as `model` says
   std::string report;         ///< HTML file; empty: none
   /// Decodes clips to measure, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;

@@ -1,6 +1,6 @@
-// What a dry run tells of a model that captions: memory, and floating-point operations of a clip.
-// Counted (models/vlm/answer_cost.h) of the questions that were asked, with as many tokens as their
-// answers have.
+// The costs that a dry run reports for a captioning model: memory, and floating-point operations of
+// a clip. They are counted (models/vlm/answer_cost.h) from the questions asked and the tokens of
+// their answers.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,19 +18,19 @@ namespace vfm::columns {
 
 class CaptionCosts {
  public:
-  /// Questions about the same frames, and their answers; those that have none are left out.
+  /// Adds questions about the same frames and their answers; leaves out questions without one.
   void add(const models::CaptionModel& model, std::span<const models::Question> questions,
            std::span<const models::Answer> answers);
-  /// A clip has been asked about to its end.
+  /// Counts a clip whose questions are all asked.
   void add_clip();
-  /// So many bytes of frames more, or fewer, wait for the model.
+  /// Adds to the bytes of frames that wait for the model.
   void hold_frames(std::int64_t bytes);
 
   /// {"clips", "weights", "own_weights", "together", "keys_values", "working", "frames", "program",
-  /// "memory"} in bytes, of the largest question that was asked; "program" is measured: what this
-  /// process has beside tensors and frames, and what their allocator keeps; "device": "cuda" where
-  /// "memory" is a GPU's, and "frames" and "program" are not in it; and of a clip in the mean
-  /// "prompt_tokens", "text_tokens" and "flops": {"vision", "prompt", "text"}. Null if no clip was.
+  /// "memory"} in bytes, of the largest question; "program" is measured: this process's memory
+  /// beside tensors and frames, and their allocator's reserve; "device": "cuda" where "memory" is a
+  /// GPU's, without "frames" and "program"; and the means for a clip "prompt_tokens", "text_tokens"
+  /// and "flops": {"vision", "prompt", "text"}. Null if no clip was counted.
   Json to_json() const;
   /// The same in words, lines.
   std::string words() const;

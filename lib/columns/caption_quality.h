@@ -1,5 +1,5 @@
-// Numbers that say how good a caption is, and the one that they are combined to. They stand in the
-// KEY.json of a score column (columns/score.h); natural logarithms throughout.
+// Measures of a caption's quality, and their combination. They stand in the KEY.json of a score
+// column (columns/score.h); natural logarithms throughout.
 //
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
@@ -28,7 +28,7 @@
 
 namespace vfm::columns {
 
-/// Of the combination. Another set of weights is another rule.
+/// The weights of the combination. Other weights need another `rule` number.
 struct QualityWeights {
   int rule = 1;
   double bias = 1, gain = 0.5, gain_least = 1, floor = 10, fit = 1, fit_least = 1;
@@ -40,10 +40,11 @@ struct CaptionGain {
   double with = 0, without = 0, least = 0;
   std::size_t tokens = 0;
 };
-/// Of the logarithms of the same tokens, at least one. Throws Error where they are not as many.
+/// The gain from the logarithms of the same tokens, at least one. Throws Error if their numbers
+/// differ.
 CaptionGain caption_gain(std::span<const double> with, std::span<const double> without);
 
-/// All that is known of one caption.
+/// All known scores of one caption.
 struct CaptionScores {
   text::TextChecks text;
   std::optional<CaptionGain> gain;
@@ -53,8 +54,8 @@ struct CaptionScores {
   Json fields() const;
 };
 
-/// Of each of some sentences, the most of its cosines with frames; vectors of length 1. Empty where
-/// there is no sentence or no frame. Throws Error for a vector with numbers that are not finite.
+/// The greatest cosine of each sentence with any frame; vectors of length 1. Empty without
+/// sentences or without frames. Throws Error for a vector with numbers that are not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

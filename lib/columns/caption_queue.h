@@ -1,6 +1,6 @@
 // Writes the samples of a caption column in their order, while some wait for the endpoint
-// (columns/endpoint.h): twice as many as requests go out at once. An answer that was paid for is on
-// disk before its sample is written (columns/paid_answers.h).
+// (columns/endpoint.h): at most twice as many as parallel requests. A paid answer is on disk before
+// its sample is written (columns/paid_answers.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,15 +27,15 @@ struct Caption {
   std::string text;
   std::string source;
   HeldJson facts = HeldJson::object();  ///< measured on the way, where the sample's json lacks them
-  HeldJson by_model = HeldJson::object();  ///< "caption_model" and what goes with it
-  /// What the endpoint is still to be asked, as Endpoint::requests() has it; empty: nothing.
+  HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields
+  /// Requests still to be sent, by Endpoint::requests(); empty: none.
   std::vector<std::string> requests = {};
 };
 
-/// As long as the options have it.
+/// Cuts `text` to the length that the options allow.
 std::string cut_caption(const CaptionOptions& options, std::string text);
 
-/// Of the answers that were paid for, beside the column of this record.
+/// The file of the paid answers, beside this record's column.
 std::string answers_path(const CaptionOptions& options, const io::Record& record);
 
 /// Counts texts that reached their most tokens, in the record.
@@ -47,10 +47,10 @@ class CaptionQueue {
   CaptionQueue(const CaptionOptions& options, Endpoint* endpoint, const io::Record& record,
                shard::Writer& writer, ColumnNotes& notes, Progress& progress);
 
-  /// `name`: the sample's in errors.
+  /// `name`: the sample's name in errors.
   void push(const std::string& key, const std::string& name, Caption caption);
-  /// Writes the rest, and notes what was used. Throws EndpointDown; Error if there is not one
-  /// caption, as a server gave no answer: captions that are all empty are no column; Stopped.
+  /// Writes the rest, and notes the tokens used. Throws EndpointDown; Error if the server's
+  /// failures left every caption empty; Stopped.
   void finish();
 
  private:

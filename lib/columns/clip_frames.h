@@ -1,5 +1,5 @@
-// Some of the frames of a clip, by their numbers: it is decoded once, and what its json lacks is
-// counted on the way. Thread-safety: any thread.
+// Takes frames of a clip by their numbers. The clip is decoded once, and facts that its json lacks
+// are counted on the way. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,33 +16,32 @@
 
 namespace vfm::columns {
 
-/// Who wants frames of one clip.
+/// Receives frames of one clip.
 class FrameTaker {
  public:
   virtual ~FrameTaker() = default;
-  /// The clip has so many frames, at least 1, a still picture one. Returns the number of the last
-  /// one that is wanted. Called anew, with fewer, if the container promised more than decode: what
-  /// was taken is void.
+  /// Gets the number of the clip's frames, at least 1; a still picture has one. Returns the number
+  /// of the last frame wanted. It is called again, with fewer, if the container promised more than
+  /// decode: frames taken so far are void.
   virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
-  /// Each frame up to that one, from 0 on; to be looked at, not to be kept
-  /// (media::FrameUse::glance).
+  /// Gets each frame from 0 to that one. It must not keep them (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
-  /// Even then there were fewer: what was taken is void.
+  /// Even fewer frames decoded: frames taken so far are void.
   virtual void give_up() = 0;
 };
 
-/// The whole of a frame as it is shown: upright, in square pixels.
+/// Scales a whole frame as it is shown: upright, in square pixels.
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
-/// Where part k of n equal ones of `frames` begins, k at most n: k frames / n, rounded down,
-/// whatever number of frames a container promises.
+/// The begin of part k of n equal parts of `frames`, k at most n: k frames / n, rounded down,
+/// without overflow for any number of frames.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 
 /// The middles of `count` equal parts of `frames`, at least 1: numbers, ascending, each once.
 std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
 
-/// Wants those of plan_clip_frames().
+/// Takes the frames of plan_clip_frames().
 class MiddleFrames : public FrameTaker {
  public:
   explicit MiddleFrames(int count) : count_(count) {}
@@ -59,14 +58,14 @@ class MiddleFrames : public FrameTaker {
   std::size_t next_ = 0;
 };
 
-/// Of a sample's member. Returns the facts that its json, `known`, lacks: "width" and "height" as
-/// shown, and of a video "seconds", "fps" and "frames", all of them counted. Throws Error, naming
-/// `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `hardware` decodes it, with the
-/// same result; null: software.
+/// Takes frames of a sample's member. Returns the facts that its json, `known`, lacks: "width" and
+/// "height" as shown, and for a video "seconds", "fps" and "frames", from all frames. Throws Error,
+/// naming `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `hardware` decodes it,
+/// with the same result; null: software.
 Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
                  const media::HardwareDecoder* hardware, FrameTaker& taker);
 
-/// Of a file or URL.
+/// The same for a file or URL.
 void take_file_frames(const std::string& path, const media::HardwareDecoder* hardware,
                       FrameTaker& taker);
 

@@ -1,5 +1,5 @@
-// Numbers of a clip that filters ask for, made of vectors: how much people like its frames
-// (--aesthetic), how well its caption fits it (--text-image), how much of a concept it has
+// Scores of a clip for filters, computed from vectors: how much people like its frames
+// (--aesthetic), how well its caption fits (--text-image), and how much of a concept it shows
 // (--concept). They stand in KEY.json:
 //
 //   "aesthetic": 5.61            the mean of the scores of the frames that were encoded
@@ -54,12 +54,11 @@ class ClipScores {
              const std::string& folder, const ModelPlace& place, DType compute);
 
   bool text_image() const { return text_image_; }
-  /// Of the vector of a frame, of length 1. Empty: nobody asks.
+  /// The score for the vector of a frame, of length 1. Empty without --aesthetic.
   FrameScore frame_score() const;
-  /// The fields of a clip but "text_image" and "scored_by".
+  /// The fields of a clip, without "text_image" and "scored_by".
   Json of_clip(const ClipVector& clip) const;
-  /// Of captions, in order, their vectors of length 1; empty where that has numbers that are not
-  /// finite.
+  /// The vectors of captions, in order, of length 1; empty if not finite.
   std::vector<std::vector<float>> encode(const std::vector<std::string>& captions) const;
   /// "text_image".
   static double fit(const std::vector<float>& clip, const std::vector<float>& caption);

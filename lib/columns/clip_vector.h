@@ -1,7 +1,6 @@
-// The vector of a clip, made of some of its frames by an encoder of pictures: the frame in the
-// middle of each of N equal parts (each frame once, if there are fewer; of a still picture the
-// one), upright and in the shape that is shown, encoded; the mean of their vectors of length 1,
-// again of length 1.
+// The vector of a clip from a picture encoder. It encodes the middle frame of each of N equal parts
+// (each frame once if there are fewer; the one frame of a still picture), upright and in the shape
+// shown. The vector is the mean of the frames' unit vectors, scaled to length 1.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,8 +26,8 @@ namespace vfm::columns {
 
 inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 
-/// The frames as the encoder's prepare() makes them, one at a time in full size; none if nothing
-/// can be decoded. `facts` as take_frames() returns them, and what it throws.
+/// Frames from the encoder's prepare(), held one at a time in full size; none if nothing decodes.
+/// `facts` and errors are those of take_frames().
 struct PreparedClip {
   std::vector<std::vector<float>> frames;
   HeldJson facts = HeldJson::object();
@@ -37,7 +36,7 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
                           const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
-/// Of a file or URL.
+/// The same for a file or URL.
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
@@ -45,32 +44,33 @@ PreparedClip prepare_file(const std::string& path, const models::PictureEncoder&
 using FrameScore = std::function<double(std::span<const float> frame)>;
 
 struct ClipVector {
-  /// The mean of its frames' vectors, each first brought to length 1, itself so.
+  /// The mean of the frames' unit vectors, scaled to length 1.
   std::vector<float> vector;
   double score = 0;        ///< the mean of its frames'; without frames or FrameScore 0
   std::size_t frames = 0;  ///< without any the vector is zeros
   std::vector<std::vector<float>> windows;  ///< of the frames of each, likewise
 };
 
-/// Frames of clips that wait for the encoder: it gets them in packs as it likes them
-/// (PictureEncoder::together()), whichever clips they are of. One thread.
+/// Collects frames of clips for the encoder, which gets them in packs of its size
+/// (PictureEncoder::together()) across clips. Thread-safety: one thread.
 class ClipVectors {
  public:
-  /// `score`, if not empty, is asked for each frame of a clip.
+  /// `score`, if not empty, is called for each frame of a clip.
   explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
       : encoder_(encoder), score_(std::move(score)) {}
-  /// Those of one clip, as its PreparedClip has them.
+  /// Adds the frames of one PreparedClip.
   void push(std::vector<std::vector<float>> frames);
-  /// A clip whose frames come one by one, `frames` for the clip itself. Packs that become full are
-  /// encoded at once, so that few wait. Called anew before end(), what came before is void.
+  /// Begins a clip whose frames come one by one, `frames` for the clip itself. Full packs are
+  /// encoded at once, so that few frames wait. A second call before end() makes earlier frames
+  /// void.
   void begin(std::size_t frames, std::size_t windows);
-  /// A frame that counts for the clip, for one of its windows, or for both.
+  /// Adds a frame that counts for the clip, for one of its windows, or for both.
   void add(std::vector<float> prepared, bool of_clip, std::optional<std::size_t> window);
   void end() { open_ = nullptr; }
-  /// There is no such clip after all.
+  /// Drops the clip of begin().
   void drop();
-  /// The vectors of the clips whose frames are all encoded and that were not taken yet, in order:
-  /// with `rest` of all, else of those that packs are full of.
+  /// The vectors of completely encoded clips that were not taken yet, in order. `rest`: encodes the
+  /// last pack, although not full, and returns all.
   std::vector<ClipVector> take(bool rest);
 
  private:

@@ -3,8 +3,8 @@
 //
 // A clip of F frames, S seconds by its rate, has W = S / `seconds` windows, rounded up, at least 1
 // and at most kMostClipWindows or F: window k has the frames from k F / W to (k + 1) F / W. So all
-// are as long as each other, to a frame, and none is longer than `seconds` unless there are too
-// many. A window's vector is to its frames what a clip's is to all (columns/clip_vector.h). The
+// are equally long, to a frame, and none is longer than `seconds` unless kMostClipWindows limits W.
+// A window's vector is made from its frames as a clip's is from all (columns/clip_vector.h). The
 // clip is decoded once, and frames are encoded as they come: memory does not grow with them.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -28,13 +28,13 @@ inline constexpr std::int64_t kMostClipWindows = 1024;
 /// W.
 std::int64_t count_clip_windows(std::int64_t frames, double fps, double seconds);
 
-/// A frame that is seen for a window.
+/// A frame that is encoded for a window.
 struct WindowFrame {
   std::int64_t number = 0;  ///< in the clip
   std::int64_t window = 0;
   bool operator==(const WindowFrame&) const = default;
 };
-/// `count` of each window, ascending, as plan_clip_frames() has them of a clip.
+/// `count` frames of each window, ascending, chosen as plan_clip_frames() does for a clip.
 std::vector<WindowFrame> plan_window_frames(std::int64_t frames, std::int64_t windows, int count);
 
 struct WindowedClip {
@@ -42,7 +42,7 @@ struct WindowedClip {
   std::vector<double> begins;  ///< of each window, in seconds from the clip's first frame
 };
 
-/// Gives `vectors` a clip with its windows. Throws what take_frames() throws: then it has got none.
+/// Adds a clip with its windows to `vectors`. Throws what take_frames() throws; then it adds none.
 WindowedClip take_clip_windows(const shard::Member& member, const std::string& where,
                                const Json& known, const models::PictureEncoder& encoder, int count,
                                double seconds, const media::HardwareDecoder* hardware,

@@ -1,11 +1,11 @@
 // vfm-embed: vectors for every sample of every shard, as the column X.embed.tar.
 //
-// KEY.video.npy is the look of the clip, or what an encoder of pictures makes of its frames
-// (columns/clip_vector.h), fp16, one vector of length 1; KEY.windows.npy, if asked for, one of each
-// of its windows (columns/clip_windows.h), fp16, windows x dim; KEY.text.npy the tokens of
-// its caption (fp16, tokens x dim, unpadded, absent if the shard has no captions); KEY.json the
-// encoders' configs: {"video_encoder":{…},"text_encoder":{…}}, and numbers for filters, if asked
-// for (columns/clip_scores.h).
+// KEY.video.npy is the look of the clip, or the vector of its frames by a picture encoder
+// (columns/clip_vector.h), fp16, length 1; KEY.windows.npy, if asked for, has one for each window
+// (columns/clip_windows.h), fp16, windows x dim; KEY.text.npy has the tokens of its caption (fp16,
+// tokens x dim, unpadded, absent if the shard has no captions); KEY.json the encoders' configs:
+// {"video_encoder":{…},"text_encoder":{…}}, and numbers for filters, if asked for
+// (columns/clip_scores.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ struct EmbedOptions {
   bool video = true;                   ///< builtin:look, or:
   std::string picture_encoder;         ///< a folder (models/encoder/picture_encoder.h)
   DType picture_compute = DType::f32;  ///< f32 or bf16
-  int frames = kClipFrames;            ///< of a clip, that it sees
+  int frames = kClipFrames;            ///< frames of a clip that it sees
   double window_seconds = 0;           ///< with picture_encoder: vectors of windows, too; 0: none
   ClipScoreOptions scores;             ///< with picture_encoder
   bool text = true;                    ///< the encoder of text_encoder, where there are captions

@@ -1,15 +1,15 @@
-// Captions from a server that speaks OpenAI's chat completions: frames of a clip as JPEG in data:
-// URLs and a prompt go to it, a text comes back. Further questions (columns/questions.h) about a
-// clip are requests of their own.
+// Captions from a server that speaks OpenAI's chat completions: it gets frames of a clip as JPEG in
+// data: URLs and a prompt, and returns a text. Each further question (columns/questions.h) is a
+// separate request.
 //
-// Requests wait in line for a bounded number of threads. What may pass is tried again, later each
-// time, and no sooner than the server asks (Retry-After, for all requests): no connection, time
-// out, 408, 409, 425, 429, 5xx, an answer that is broken off or not what was asked for. A clip that
-// the server refuses (other 4xx), or for which tries run out, is that clip's fault. The server's is
-// an answer that will be the same for every clip (401, 402, 403, 404, 405, a redirect), or clips
-// failing one after the other, in whichever of these ways: then no more is asked.
-// The secret is in no message: wherever the server repeats it, it is replaced. So it is in
-// captions, if it has 8 characters or more. Thread-safety: any thread.
+// Requests wait in line for a bounded number of threads. Temporary failures are tried again, with
+// growing pauses, and no sooner than the server asks (Retry-After, for all requests): no
+// connection, time out, 408, 409, 425, 429, 5xx, an incomplete or unusable answer. A refusal (other
+// 4xx), or tries that run out, are the clip's fault. The server is at fault for an answer that
+// every clip would get (401, 402, 403, 404, 405, a redirect), or if clips fail one after the other
+// in any way: then requests end.
+// No message has the secret: wherever the server repeats it, it is replaced; also in captions, if
+// it has 8 characters or more. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,20 +42,20 @@ struct EndpointOptions {
   std::string prompt =
       "Describe this video in one paragraph: what is in it, what happens in which order, and how "
       "the camera moves.";
-  int frames = 8;         ///< of a clip, as plan_clip_frames() chooses them
-  int side = 512;         ///< the longer side of a frame; smaller ones stay as they are
+  int frames = 8;         ///< frames of a clip, chosen by plan_clip_frames()
+  int side = 512;         ///< longer side of a frame; smaller frames keep their size
   int parallel = 4;       ///< requests at once
-  int retries = 5;        ///< of a request, after the first try
+  int retries = 5;        ///< tries of a request after the first
   double wait = 1;        ///< seconds before the second try, doubled for each further one
   double seconds = 120;   ///< for one try
   int most_tokens = 512;  ///< of an answer
   double temperature = 0;
   Questions also;                                   ///< asked beside the prompt
-  bool send_schema = false;                         ///< theirs, as "response_format"
+  bool send_schema = false;                         ///< sends their schemas as "response_format"
   std::optional<double> input_price, output_price;  ///< of a million tokens
 };
 
-/// The server, or what lies between, fails for all clips.
+/// The server, or the connection, fails for all clips.
 class EndpointDown : public Error {
  public:
   explicit EndpointDown(const std::string& why) : Error(why, Cause::server) {}
@@ -63,25 +63,24 @@ class EndpointDown : public Error {
 
 class Endpoint {
  public:
-  /// Throws Error{usage} for an address or options that cannot be.
+  /// Throws Error{usage} for an invalid address or options.
   explicit Endpoint(EndpointOptions options);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   const EndpointOptions& options() const { return options_; }
-  /// Whether what was made of an answer's JSON has the secret, which escapes may have hidden.
+  /// Whether the value from an answer's JSON has the secret, which escapes may have hidden.
   bool has_secret(const AnswerValue& said) const;
   /// The bodies of the requests for a sample: for its caption, and for each further question. The
-  /// hash of one names the answer. Throws Error, naming `where`, if nothing of it can be decoded.
-  /// `facts`: as take_frames() returns them.
+  /// hash of one names the answer. Throws Error, naming `where`, if nothing decodes. `facts`: as
+  /// take_frames() returns them.
   std::vector<std::string> requests(const shard::Member& member, const std::string& where,
                                     const Json& known, const media::HardwareDecoder* hardware,
                                     Json& facts) const;
   /// The answer, or Error for the clip (Cause::server, Cause::rejected), EndpointDown, Stopped.
-  /// `clip`: its name, so that a server that fails is told from a clip. `keep` gets the answer
-  /// first, on the thread that has it,
-  /// whether anybody waits for it or not.
+  /// `clip`: its name, to tell a failing server from a failing clip. `keep` gets the answer first,
+  /// on the request's thread, even if nobody waits for it.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
   /// All requests and tries so far.
@@ -98,7 +97,7 @@ class Endpoint {
   void work();
   EndpointAnswer answer(const Job& job);
   void pause(Clock::time_point until);
-  /// Throws Error of that cause; EndpointDown, if it was one too many.
+  /// Throws Error of that cause; EndpointDown after too many failures.
   [[noreturn]] void fail_clip(Cause cause, const std::string& clip, const std::string& why);
 
   EndpointOptions options_;
@@ -113,10 +112,10 @@ class Endpoint {
   std::vector<std::thread> threads_;
 };
 
-/// The same request, and the answer drawn anew.
+/// The same request with a seed, for another drawn answer.
 std::string request_with_seed(std::string request, int seed);
 
-/// What an answer's column depends on: no address, so that a server may move.
+/// The options that decide the column; no address, so that a server may move.
 Json endpoint_config(const EndpointOptions& options);
 
 }  // namespace vfm::columns

@@ -1,4 +1,4 @@
-// What a server of chat completions answers, and what it says where that is no answer.
+// The answers and error messages of a chat-completions server.
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,27 +8,28 @@
 
 namespace vfm::columns {
 
-/// Shorter keys are no secret, but what a server without keys is given ("none"): words of captions.
+/// Shorter keys are not secret: a server without keys gets some word ("none"), which captions may
+/// have.
 constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {
-  std::string text;  ///< one line, without what the model thought before
+  std::string text;  ///< one line, without the model's thinking
   std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< as the server counts, or 0
-  bool cut = false;            ///< it did not end by itself: "finish_reason" is "length"
-  std::string why_empty = {};  ///< where the text is empty, and that is known
+  bool cut = false;                                       ///< "finish_reason" is "length"
+  std::string why_empty = {};                             ///< why the text is empty, if known
 };
 
 /// The text of choices[0].message, which is a string or a list of parts. Throws Error if the body
-/// is not of that form: another try may have a better one. `secret` is replaced in it, if it has
-/// kShortestKey characters or more.
+/// has another form; another try may do better. A `secret` of kShortestKey characters or more is
+/// replaced in it.
 EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 
-/// What a server says in a body that is no answer, as ": words", short and on one line:
+/// The server's message in an error body, as ": words", short and on one line:
 /// {"error": {"message": "..."}}, or all of it. `secret` is replaced in it.
 std::string server_message(const std::string& body, const std::string& secret);
 
-/// A text without its <think>…</think>: what a model that reasons writes before it answers. Some
-/// have the first mark in their prompt, so their text begins inside; one that was cut there has no
+/// A text without its <think>…</think>, which a reasoning model writes before its answer. Some
+/// models have the first mark in the prompt, so the text begins inside; a text cut there has no
 /// second mark, and no answer.
 std::string without_thinking(std::string text);
 

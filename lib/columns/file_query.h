@@ -1,5 +1,5 @@
-// What is searched for among vectors of clips: a video or picture by whatever encoder those were
-// made with, or a text by its other tower.
+// A query among vectors of clips: a video or picture, encoded by the encoder of those vectors, or a
+// text, encoded by its text tower.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace vfm::columns {
 
-/// More than any tower for texts takes: each cuts at its own.
+/// More than any text tower takes; each cuts at its own limit.
 inline constexpr int kMostTextTokens = 512;
 
 class FileQuery {
@@ -26,9 +26,9 @@ class FileQuery {
   /// Decodes the file for its look. Throws Error.
   FileQuery(std::string path, const media::HardwareDecoder* hardware);
 
-  /// By the encoder of `config`, the "video_encoder" of sample `key`; null is builtin:look. Throws
-  /// Error, naming the sample: its encoder is not known here, its folder is gone or holds another
-  /// one now.
+  /// The vector by the encoder of `config`, the "video_encoder" of sample `key`; null is
+  /// builtin:look. Throws Error, naming the sample, if its encoder is unknown, or its folder is
+  /// gone or holds another encoder.
   const std::vector<float>& vector(const Json& config, const std::string& key);
 
  private:
@@ -41,18 +41,17 @@ class FileQuery {
   std::map<std::string, std::vector<float>> encoded_;  // by configuration
 };
 
-/// Whether the vectors of clips of this "video_encoder" are of a space that texts have vectors in,
-/// too: those of CLIP and SigLIP are.
+/// Whether texts have vectors in the space of this "video_encoder" too, as with CLIP and SigLIP.
 bool has_texts(const Json& video_encoder);
 
-/// Throws Error{usage} where options.query is a file and a prompt is to go before it.
+/// Throws Error{usage} if options.query is a file and options.query_prompt is set.
 void refuse_prompt_before_file(const SearchOptions& options);
 
-/// Whether a text to search for has any.
+/// Whether a text to search for has words.
 bool has_words(const std::string& utf8);
 
-/// What makes of a text what is searched for among embeddings of this "text_encoder": `prompt` goes
-/// before it, or what goes before such a text there. Throws Error if it takes none; what
+/// The encoder of query texts for embeddings of this "text_encoder". `prompt` goes before the text;
+/// else the encoder's own query prompt. Throws Error if it takes no prompt; what
 /// models::make_text_encoder() throws.
 std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
                                              const std::optional<std::string>& prompt);

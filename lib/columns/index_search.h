@@ -1,10 +1,10 @@
 // vfm-embed search --index: the samples nearest to a text, a video, a picture, or to many
 // vectors, without reading all of them.
 //
-// Of the lists whose centres are nearest the codes are compared, at least a sixteenth of them all,
-// and the best thousand and more are compared exactly, by the halves in their tars. With `exact`
-// each vector of the index is read from its tar and compared.
-// Memory: of the index what is needed is mapped; the rest does not grow with it.
+// It compares the codes of the lists with the nearest centres, at least a sixteenth of all codes,
+// and then the best thousand or more exactly, by the halves in their tars. With `exact` each vector
+// of the index is read from its tar and compared.
+// Memory: the needed parts of the index are mapped; the rest does not grow with it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::columns {
 
-/// Whether the query names a file with vectors to search for, one a row.
+/// True if the query names a file of vectors to search for, one a row.
 bool is_vectors_file(const std::string& query);
 
 /// Writes matches as search() does; with "query", the row's number from 0, where the query is a

@@ -1,4 +1,4 @@
-// Puts the file of an index together (columns/vector_index.h): what stays of the one before, and
+// Writes the file of an index (columns/vector_index.h): the kept part of the previous index, and
 // the rows of new shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace vfm::columns {
 
-/// A row as it waits on the disk: 12 bytes and its code.
+/// A row as stored on disk until written: 12 bytes and its code.
 struct CodedRow {
   static constexpr std::uint32_t kNoList = 0xffffffff;
   std::uint32_t list = kNoList;  ///< kNoList: it has no vector

@@ -9,9 +9,8 @@
 
 namespace vfm::columns {
 
-/// The field `name` of an object, or null, also where it is null. A member of that very name comes
-/// first; else its dots lead into objects and lists, whose places are counted from 0:
-/// "meta.captions.0".
+/// The field `name` of an object; null if absent or null. A member with exactly that name comes
+/// first; else its dots lead into objects and lists, with indices from 0: "meta.captions.0".
 const Json* find_field(const Json& object, const std::string& name);
 
 }  // namespace vfm::columns

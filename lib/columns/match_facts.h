@@ -1,4 +1,4 @@
-// What --search prints of a sample that was found, beside rank and score.
+// The facts that --search prints of a match, beside rank and score.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,27 +15,26 @@
 
 namespace vfm::columns {
 
-/// The tars that are searched. The small columns hold what is compared, where there are any: the
-/// video need not be read. The record has "columns".
+/// The tars to search. If there are small columns, they hold the compared values, so the video need
+/// not be read. The record has "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
-/// Adds caption, source, begin and end that `facts` has and `line` has not.
+/// Adds caption, source, begin and end from `facts` where `line` lacks them.
 void add_facts(Json& line, const Json& facts);
 
-/// Adds what only the clip's own json knows, sample `row` of `tar`. Without an index it is not
-/// worth a scan of the tar.
+/// Adds facts that only the clip's own json has, sample `row` of `tar`. Does nothing for a tar
+/// without an index, which would need a scan.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 
 /// Adds which of the clip's windows (columns/clip_windows.h) is nearest to `query`, of length 1,
 /// the first of equals: "window": {"number", from 0, "begin", "end", both in seconds from the
 /// clip's first frame, "score"}. `facts`: the sample's json. Nothing for a sample without windows.
-/// Throws Error, naming the sample, where what is stored of them does not fit together.
+/// Throws Error, naming the sample, where its stored windows are inconsistent.
 void add_window(Json& line, const shard::Sample& sample, const Json& facts,
                 const std::vector<float>& query);
 
-/// {"key":…,"path":…,"caption":…} and what else is known of the sample that has its vector at `row`
-/// of vectors_tar(): read from all searched tars. With its window if it has its clip's vector and
-/// not its caption's (`kind`). Throws Error.
+/// {"key":…,"path":…,"caption":…} and the other known facts of the sample with its vector at `row`
+/// of vectors_tar(), from all searched tars. With its window if `kind` is video. Throws Error.
 Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
                  const std::vector<float>& query, const shard::ReadLimits& limits);
 

@@ -1,6 +1,6 @@
-// Where the models of a column compute: in this process, on one device, or in workers on several
-// cards (cards/stage_models.h). Whoever uses them need not know. Thread-safety: any thread; workers
-// get their models before the first of these is asked (StageModels::add()).
+// Makes a column's models either in this process, on one device, or in workers on several cards
+// (cards/stage_models.h), with the same interface. Thread-safety: any thread; all models must be
+// added before the first is used (StageModels::add()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,10 +22,10 @@
 namespace vfm::columns {
 
 struct ModelPlace {
-  Device device = Device::cpu;  ///< of workers: theirs
+  Device device = Device::cpu;  ///< workers have their own
   cards::StageModels* workers = nullptr;
 
-  /// All models are made: throws Error{usage} where the cards have no memory for them.
+  /// To be called when all models are made. Throws Error{usage} if the cards lack memory for them.
   void start() const {
     if (workers) workers->start();
   }

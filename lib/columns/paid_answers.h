@@ -1,8 +1,8 @@
-// Answers that a server gave for a shard whose column is not complete yet: X.caption.answers.jsonl
-// beside the column. Each is on disk as soon as it came, by the hash of what was asked, so that a
-// run that is killed and begun again does not pay for it twice.
-// An empty answer is one, too. A line that is broken off, as of a run that was killed while it
-// wrote, is left out. Thread-safety: any thread; the column's receipt keeps other programs away.
+// Answers of a server for a shard whose column is incomplete: X.caption.answers.jsonl beside the
+// column. Each is written to disk at once, with its request's hash, so that a run that is killed
+// and restarted does not pay for it twice.
+// Empty answers are kept, too. An incomplete line, from a run killed while it wrote, is left out.
+// Thread-safety: any thread; the column's receipt keeps other programs away.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,12 +21,12 @@ std::string request_hash(const std::string& request);
 
 class PaidAnswers {
  public:
-  /// Reads what is there. Throws Error.
+  /// Reads the existing answers. Throws Error.
   explicit PaidAnswers(std::string path);
   std::optional<EndpointAnswer> find(const std::string& hash) const;
   /// Written and synced when it returns. Throws Error.
   void add(const std::string& hash, const EndpointAnswer& answer);
-  /// Of a column that is complete: the file is removed.
+  /// Removes the file, when the column is complete.
   static void remove(const std::string& path);
 
  private:

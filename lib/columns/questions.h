@@ -1,9 +1,9 @@
 // Further questions about a clip, beside the one whose answer is its caption: vfm-caption --also
-// NAME=PROMPT. The answer stands in KEY.json as "caption_NAME": a text, made one line, or, with a
-// schema, what a JSON says that fits it.
+// NAME=PROMPT. The answer stands in KEY.json as "caption_NAME": a text on one line, or, with a
+// schema, a JSON value that fits it.
 //
-// An answer that does not fit is asked for again where that may give another one: where answers
-// are drawn. At temperature 0 a question is asked once.
+// If an answer does not fit, the question is asked again, except at temperature 0, where the answer
+// would be the same.
 // Thread-safety: values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,34 +27,34 @@ struct Question {
 
 struct Questions {
   std::vector<Question> list;
-  int tries = 3;            ///< of an answer that must fit a schema
+  int tries = 3;            ///< most tries for an answer that must fit a schema
   bool keep_empty = false;  ///< an empty text is an answer
 
   int tries_of(const Question& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
-  /// What the answers depend on: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
-  /// "tries"}}; no tries where there is one.
+  /// All that the answers depend on: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
+  /// "tries"}}; "tries" is left out if it is 1.
   Json to_json(double temperature) const;
 };
 
-/// Of NAME=PROMPT, or NAME=@FILE, and of NAME=FILE for schemas of some of them. Throws
-/// Error{usage}. check_questions() opens no file.
+/// Parses NAME=PROMPT or NAME=@FILE, and NAME=FILE for their optional schemas. Throws Error{usage}.
+/// check_questions() opens no file.
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas);
 std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
                                       const std::vector<std::string>& schemas);
-/// What a prompt's file holds, without the line ends at its end. Throws Error{usage} for one that
-/// is empty or larger than 1 MiB, of which no more is read.
+/// The text of a prompt's file, without line ends at its end. Throws Error{usage} if it is empty or
+/// larger than 1 MiB; reads no more than that.
 std::string read_prompt_file(const std::string& path);
 
-/// What an answer says, a line as text::clean_line() makes it.
+/// The value of an answer, from a line of text::clean_line().
 struct AnswerValue {
   HeldJson value;
-  std::string fault = {};  ///< why it is none
+  std::string fault = {};  ///< why there is no value
 };
 AnswerValue value_of_answer(const Question& question, const std::string& line, bool keep_empty);
-/// The fault of a question that was asked `tries` times.
+/// The message for a question that failed `tries` times.
 std::string question_fault(const Question& question, const std::string& why, int tries);
 
 }  // namespace vfm::columns

@@ -1,10 +1,10 @@
-// The second pass over a caption: a language model, which sees nothing, writes it anew
+// The second pass over a caption: a language model, which sees no frames, rewrites it
 // (vfm-caption --refine DIR, models/vlm/text_model.h).
 //
 // The draft is the whole caption of a sample, whatever its source, before it is cut to a number of
-// characters. It stays in KEY.json as "caption_draft", with "caption_refined_by"; "caption_cut" is
-// then about what the second model wrote, and "caption_draft_cut" about the draft. A draft that
-// cannot be refined stays the caption, with an error that is recorded.
+// characters. It stays in KEY.json as "caption_draft", with "caption_refined_by"; "caption_cut"
+// then refers to the second model's text, and "caption_draft_cut" to the draft. A draft that cannot
+// be refined stays the caption, and an error is recorded.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,10 +26,11 @@ class Refiner {
   /// holds no such model, or a prompt that has no place in its chat.
   Refiner(const RefineOptions& options, const ModelCaptionOptions& as);
 
-  /// Of a sample's caption that is not empty. `name`: the sample's in errors. Throws Stopped.
+  /// Refines a sample's caption, which is not empty. `name`: the sample's name in errors. Throws
+  /// Stopped.
   void refine(const std::string& key, const std::string& name, Caption& caption,
               ColumnNotes& notes) const;
-  /// What decides the texts: the model's config() and the options.
+  /// All that decides the texts: the model's config() and the options.
   const Json& config() const { return config_; }
 
  private:

@@ -1,5 +1,5 @@
-// What a dry run tells of a model that scores captions: floating-point operations of a clip.
-// Counted (models/vlm/answer_cost.h), of the captions that were scored.
+// The costs that a dry run reports for a model that scores captions: floating-point operations of a
+// clip, counted (models/vlm/answer_cost.h) from the scored captions.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,11 +14,11 @@ namespace vfm::columns {
 
 class ScoreCosts {
  public:
-  /// FLOPs of one caption: with the video, 0 where that is known from its writing; and without.
+  /// FLOPs of one caption: with the video (0 if known from its writing), and without.
   void add(double with, double without);
 
-  /// {"clips", "written"}, of which the tokens were kept, and of a clip in the mean "flops":
-  /// {"with_video", "alone"}. Null if no clip was.
+  /// {"clips", "written"}, where "written" counts clips with kept tokens, and the mean "flops" of a
+  /// clip: {"with_video", "alone"}. Null if no clip was added.
   Json to_json() const;
   /// The same in words, a line.
   std::string words() const;

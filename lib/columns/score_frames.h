@@ -13,12 +13,13 @@
 
 namespace vfm::columns {
 
-/// Who looks; null: nobody.
+/// The models that see the frames; may be null.
 struct ScoreEyes {
   const models::CaptionModel* captioner = nullptr;
   const models::PictureEncoder* pictures = nullptr;
-  double fps = 2;    ///< of the captioner's frames
-  int window = 256;  ///< frames of a clip; of a longer one it sees no more than of so many
+  double fps = 2;    ///< frames a second for the captioner
+  int window = 256;  ///< frames of a clip; of a longer clip it sees no more frames than of one this
+                     ///< long
 };
 
 struct ScoreFrames {
@@ -26,8 +27,8 @@ struct ScoreFrames {
   std::vector<std::vector<float>> frames;  ///< as PictureEncoder::prepare() makes them
 };
 
-/// Of a sample's member. Throws Error, naming `where`, for a clip that cannot be decoded to its
-/// end.
+/// Takes the frames of a sample's member. Throws Error, naming `where`, for a clip that does not
+/// decode to its end.
 ScoreFrames take_score_frames(const shard::Member& member, const std::string& where,
                               const ScoreEyes& eyes, const media::HardwareDecoder* hardware);
 

@@ -1,11 +1,11 @@
 // vfm-embed search: the samples of embedded shards that are nearest to a text, a video or a
 // picture.
 //
-// A video or picture file is compared with video.npy by whatever made that: cosine. A text, where
-// there are no captions but vectors of clips by CLIP or SigLIP, is compared with these; else word
-// by word: each word of the query with the nearest word of the sample's caption (cosine of token
-// vectors, as in Khattab and Zaharia, "ColBERT", 2020), and the mean of these, weighted by how rare
-// the word is among the captions searched (idf). 1 is a perfect match; 0 is chance.
+// A video or picture file is compared with video.npy, after encoding by the same encoder, by
+// cosine. A text is compared with vectors of clips by CLIP or SigLIP if there are no captions; else
+// word by word: each word of the query with the nearest word of the sample's caption (cosine of
+// token vectors, as in Khattab and Zaharia, "ColBERT", 2020), and the mean of these, weighted by
+// how rare the word is among the captions searched (idf). 1 is a perfect match; 0 is chance.
 // Exhaustive: every vector is read. Memory: about 100 bytes a sample and its caption.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,9 +36,9 @@ struct SearchOptions {
 
 /// Writes the matches to standard output, best first, ties by key:
 /// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,
-/// "end":…}, what is not known left out.
+/// "end":…}, unknown fields left out.
 /// Shards that cannot be searched are warned of and counted; returns their number. Throws
-/// Error{usage} for a query without words or a media file that is not there.
+/// Error{usage} for a query without words or a missing media file.
 long search(const SearchOptions& options, Slots& slots, Progress& progress,
             io::ManifestWriter& manifest);
 

@@ -1,4 +1,4 @@
-// What an index notes of the vectors of a shard: list and code of each.
+// Computes an index's entries for a shard: the list and code of each vector.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace vfm::columns {
 
-/// Whether an index of this model takes the vector; then it is brought to length 1.
+/// True if an index of this model takes the vector. If so, scales it to length 1.
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {
@@ -29,8 +29,8 @@ class ShardCoder {
   ShardCoder(const IndexModel& model, const curate::InvertedFile& inverted,
              const shard::ReadLimits& limits);
 
-  /// Reads all vectors of `shard`, whose tar, files and rows are known. What cannot be taken is an
-  /// error; what has no length is not. Throws Stopped.
+  /// Reads all vectors of `shard`, whose tar, files and rows are known. A vector that does not fit
+  /// is an error; one without length is skipped. Throws Stopped.
   CodedShard code(const IndexedShard& shard) const;
 
  private:

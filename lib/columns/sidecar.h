@@ -17,22 +17,21 @@
 namespace vfm::columns {
 
 /// The caption files of the videos that a shard was cut from: x.txt, x.json, x.srt beside x.mp4.
-/// Each is read once. What is wrong with one goes into the notes, once, and the file counts as
-/// absent.
-/// The name of the video stands in the shard, which may be a stranger's and name any file here. So
-/// only videos count that `record` names as its "source" or among its "sources", and what lies,
-/// links followed, below one of `folders`. One that is there and must not be read is logged.
-/// A video that was renamed has its old name in the shard: where the record knows its contents
-/// ("source_hash", "source_hashes"), its name in the record is the one that counts.
+/// Each is read once. Its fault goes into the notes, once, and the file counts as absent.
+/// The shard names the video; a foreign shard may name any file here. So a file is read only if
+/// `record` names the video as its "source" or among its "sources", or if, links followed, it lies
+/// below one of `folders`. An existing file that must not be read is logged.
+/// The shard has the old name of a renamed video: if the record has the hash of its contents
+/// ("source_hash", "source_hashes"), the record's name counts.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
 
-  /// What the video of a sample is called now, by the sample's json; "" where that does not say.
+  /// The present name of a sample's video, by the sample's json; "" if that has none.
   std::string video_of(const Json& facts) const;
-  /// What the `kind` ("txt", "json", "srt") beside `source` says of its span [begin, end) in
-  /// seconds. Nothing if there is no such file, or it says nothing there. URLs have no sidecars.
-  /// `source_begin`: where its container begins, from which subtitles ("srt") count.
+  /// The text of the `kind` ("txt", "json", "srt") beside `source` for its span [begin, end) in
+  /// seconds. Nothing if there is no such file or text. URLs have no sidecars. `source_begin`: the
+  /// begin of its container, from which subtitles ("srt") count.
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
                                      double begin, double end, double source_begin = 0);
 
@@ -48,8 +47,8 @@ class Sidecars {
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// What decides which files beside sources may be read, named from the shard's folder: for the
-/// settings of a column.
+/// The names, from the shard's folder, that decide which files beside sources may be read; for a
+/// column's settings.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 
 /// "dir/a.b.mp4", "srt" -> "dir/a.b.srt".

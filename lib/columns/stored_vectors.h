@@ -1,5 +1,5 @@
-// The vectors of samples where they stand in a tar: one for each sample's clip, or for its caption.
-// Thread-safety: any thread.
+// The vectors of samples in a tar: one for each sample's clip, or for its caption. Thread-safety:
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,13 +18,13 @@ enum class VectorKind { video, text };
 /// "video" and "text": KEY.video.npy, "video_encoder" and so on.
 const char* to_string(VectorKind kind);
 
-/// The tar of a shard's record that has the vectors: its embed column, or itself. The record has
+/// The tar with the vectors of a shard's record: its embed column, or its own tar. The record has
 /// "columns" (shard::complete_shard).
 std::string vectors_tar(const io::Record& record);
 
-/// The samples of a tar by number: by the index beside it, or by its headers, where there is none
-/// or it does not fit, which is logged: of a damaged tar those before the damage. Throws Error if
-/// there is no tar, or a compressed one, whose samples can only be read in order.
+/// The samples of a tar by number: from the index beside it, or from its headers if the index is
+/// missing or does not fit, which is logged; of a damaged tar the samples before the damage. Throws
+/// Error if the tar is missing, or compressed: then samples can only be read in order.
 shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits);
 
 struct StoredVector {
@@ -39,10 +39,10 @@ class StoredVectors {
   StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
 
   std::int64_t rows() const { return reader_.samples(); }
-  /// Why the tar ends behind the last of these; empty: it is whole, or its index says that it is.
+  /// Why the tar ends after these rows; empty: it is whole, at least by its index.
   const std::string& damage() const { return reader_.index().damage; }
-  /// That of sample `row`, at least 0 and below rows(). False if it has none. Throws Error if it is
-  /// not one vector of halves, or nothing says which encoder made it.
+  /// Reads the vector of sample `row`, at least 0 and below rows(). False if it has none. Throws
+  /// Error if it is not one vector of halves, or its encoder is not named.
   bool read(std::int64_t row, StoredVector& out);
 
  private:
@@ -54,11 +54,11 @@ class StoredVectors {
 /// Reads `out.size()` halves at `at`. Throws Error.
 void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);
 
-/// Brings a vector to length 1. False if it has none: zeros, or a number that is not finite.
+/// Scales a vector to length 1. False if it has no length: all zeros, or not finite.
 bool to_unit_length(std::vector<float>& vector);
 
-/// Cosine of a query, of length 1, with a stored vector, which is that only nearly (halves): at
-/// most 1, and 0 where the vector has no length.
+/// Cosine of a query, of length 1, with a stored vector, of length nearly 1 (halves): at most 1; 0
+/// if the vector has no length.
 double stored_cosine(const std::vector<float>& query, const std::vector<float>& stored);
 
 }  // namespace vfm::columns

@@ -1,11 +1,11 @@
-// The file that vfm-embed index writes: which vectors of many shards may be near to a query.
+// The file that vfm-embed index writes: it finds vectors of many shards that may be near a query.
 //
-// It holds no vectors. It is an inverted file (curate/inverted_file.h) of unit vectors: lists, and
-// codes in them; and it has where the halves of each stand in their tar: what the codes find is
-// compared exactly from there. FAISS has a file of its own, which has no checksums and is believed
-// when it is read; so this is another one.
+// It holds no vectors. It is an inverted file (curate/inverted_file.h) of unit vectors: lists, with
+// codes. It also has the place of each vector's halves in their tar, from which candidates are
+// compared exactly. FAISS's own format has no checksums and is trusted when read, so it is not
+// used.
 //
-// Little-endian. A row is a sample of a shard, numbered through in the order of the shards.
+// Little-endian. A row is a sample; rows are numbered in the order of the shards.
 //   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
 //                      facts and of the header until here (16 hex digits each)
 //   rows               u64 each: where its vector begins in the tar; 0: it has none
@@ -14,8 +14,8 @@
 //   entries            u32 each, by list: its row; those of a list ascend
 //   codes              code_bytes(dim) each, in the order of the entries
 //   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
-// Everything is checked before it is used: facts, centres and words on opening, a list and the rows
-// of a shard when they are asked for. So opening a large file reads little of it.
+// Everything is checked before it is used: facts, centres and words on opening, a list and a
+// shard's rows on first use. So opening a large file reads little of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,13 +38,13 @@
 
 namespace vfm::columns {
 
-/// What a file was when it was looked at: it counts as changed if one of these did.
+/// The state of a file; it counts as changed if one of these differs.
 struct FileState {
   std::string path;
   std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
   bool operator==(const FileState&) const = default;
 };
-/// Of the file there now; bytes -1 if there is none.
+/// The present state of the file; bytes -1 if there is none.
 FileState file_state(const std::string& path);
 
 struct IndexedShard {
@@ -56,19 +56,19 @@ struct IndexedShard {
   std::string hash;                   ///< XXH3-64 of its rows
 
   io::Record record() const;
-  /// Why what is indexed is no longer there; empty: it is.
+  /// Why the index no longer fits the shard; empty: it fits.
   std::string changed() const;
 };
 
-/// What all lists and codes of an index were made by.
+/// The model by which all lists and codes of an index were made.
 struct IndexModel {
   VectorKind kind = VectorKind::video;
   HeldJson encoder;  ///< as the first shard's samples have it
   std::uint64_t dim = 0, lists = 0;
-  std::uint64_t trained = 0;  ///< vectors that there were when it was made
+  std::uint64_t trained = 0;  ///< number of vectors when it was made
 };
 
-/// Where the parts of the file begin.
+/// The begins of the file's parts, in bytes.
 struct IndexLayout {
   IndexLayout(const IndexModel& model, std::uint64_t rows, std::uint64_t entries);
   std::uint64_t rows, lists, centres, words, entries, codes, end;
@@ -93,7 +93,7 @@ std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
 /// Thread-safety: const members from any thread.
 class VectorIndex {
  public:
-  /// Throws Error: it cannot be read, is no index, or is damaged.
+  /// Throws Error if it cannot be read, is not an index, or is damaged.
   explicit VectorIndex(const std::string& path);
 
   const IndexModel& model() const { return model_; }
@@ -104,9 +104,9 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = curate::InvertedFile::List;
-  /// Throws Error if it is damaged, which is looked at once.
+  /// Throws Error if it is damaged, which is checked once.
   List list(std::size_t list) const;
-  /// Where the vectors of shard number `shard` begin in its tar, by row; 0: there is none. Throws
+  /// The begins in its tar of the vectors of shard number `shard`, by row; 0: no vector. Throws
   /// Error if damaged.
   std::span<const std::uint64_t> positions(std::size_t shard) const;
   /// The number of the shard that has this row. Throws Error if none has.

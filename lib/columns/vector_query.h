@@ -1,4 +1,4 @@
-// What is searched for in an index, as vectors of length 1 of the index's encoder.
+// The queries of an index search, as vectors of length 1 by the index's encoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,9 +23,9 @@ struct VectorQueries {
   }
 };
 
-/// A text, a video or picture file, or a file of vectors (.npy of floats, one a row). Throws
-/// Error{usage} if that is no query, or cannot be compared with the vectors of `model`; Error if
-/// its encoder is gone.
+/// The query may be a text, a video or picture file, or a file of vectors (.npy of floats, one a
+/// row). Throws Error{usage} for an invalid query, or one that does not fit the vectors of `model`;
+/// Error if the encoder is gone.
 VectorQueries vector_queries(const SearchOptions& options, const IndexModel& model);
 
 }  // namespace vfm::columns

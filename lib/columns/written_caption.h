@@ -1,12 +1,12 @@
-// The tokens of a caption that a model wrote, with how likely each was, as vfm-caption --logprobs
-// keeps them for --score, in the caption column's KEY.json:
+// The tokens of a model's caption and their log-probabilities, which vfm-caption --logprobs keeps
+// for --score in the caption column's KEY.json:
 //
 //   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
 //   seen
 //
-// ln p of a token is as the model has it, without temperature or penalty, to six digits. The model
-// need not be shown the clip again: what is still to be known of the caption is how likely it is
-// without. Pure. Thread-safety: any thread.
+// ln p of a token is as the model has it, without temperature or penalty, to six digits. So the
+// model need not see the clip again: only the probability without the clip is still unknown. Pure.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,9 +31,8 @@ struct WrittenCaption {
 /// Null where the answer has no tokens.
 Json written_json(const models::Answer& answer, bool still);
 
-/// Of a sample's KEY.json, if it has them, they say `caption`, and the model that wrote it is
-/// `model` and was asked as `asked` says: config() with "fps", "window" and prompts. Whatever else
-/// stands there is nothing.
+/// The tokens in a sample's KEY.json if they give `caption`, and were written by `model`, asked as
+/// `asked` says: config() with "fps", "window" and prompts. Else nothing.
 std::optional<WrittenCaption> find_written(const Json& facts, const std::string& caption,
                                            const models::CaptionModel& model, const Json& asked);
 

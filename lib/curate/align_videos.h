@@ -1,12 +1,12 @@
-// Whether two videos show the same for a while: from where on, cropped how, and how surely.
+// Finds stretches in which two videos show the same: their times, crop and certainty.
 //
-// One is laid over the other by an offset in time and a mapping of its edges, which are searched
-// for near a supposed place. Then changes (curate/change_codes.h) are compared, moment by moment:
-// their correlation over the cells, where anything changes, and that of the pictures themselves,
-// without the tenth of the cells that differs most (a logo). Pictures alone prove nothing: those of
-// a fixed camera are the same at any time. A change counts the more the stronger it is; a weak one
-// counts if it is in few cells, as what moves is, and not all over the picture, as noise is.
-// Not here: how pairs and places are come by (clip/duplicate_index.h).
+// One is laid over the other by an offset in time and a mapping of its edges, both searched near a
+// supposed place. Then changes (curate/change_codes.h) are compared, moment by moment: their
+// correlation over the cells, where anything changes, and that of the pictures themselves, without
+// the tenth of the cells that differs most (a logo). Pictures alone prove nothing: those of a fixed
+// camera are the same at any time. A change counts the more the stronger it is; a weak one counts
+// if it is in few cells, as what moves is, and not all over the picture, as noise is.
+// clip/duplicate_index.h finds pairs and places.
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,9 +29,9 @@ struct AlignmentStart {
   std::size_t from = 0, to = 0;  ///< moments of the second one near which the two seem the same
 };
 
-/// What a match must be. Times are in pictures, kSignatureRate a second.
+/// The conditions of a match. Times are in pictures, kSignatureRate a second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< its length: 5 s, less what is lost at the ends
+  std::size_t least_pictures = 18;  ///< its length: 5 s, less the loss at the ends
   /// Correlation of changes around each of its moments, 0 to 1.
   double least_change = 0.4;
   /// Mean correlation of pictures, 0 to 1.
@@ -40,9 +40,9 @@ struct MatchRules {
   double least_evidence = 4;
   /// Below this change_detail() slopes go up and down, which is easily the same by chance.
   double least_detail = 0.06;
-  /// The mean correlation of changes that it needs: what goes well together for a few seconds by
-  /// chance does not do so for long. Of still stretches only 1.5 times the moving ones count, and
-  /// without detail all is worth a third.
+  /// The least mean correlation of changes. It falls with the length, since videos agree by chance
+  /// only briefly. Still stretches count up to 1.5 times the moving ones; without detail time
+  /// counts a third.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)

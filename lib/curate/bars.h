@@ -1,8 +1,7 @@
 // Black bars beside the picture: letterbox and pillarbox.
 //
-// A row or a column belongs to a bar if it is black in every frame that was shown to the finder: so
-// nothing that can be seen in one of them is ever cut off. Pure; thread-safety: one thread at a
-// time.
+// A row or column belongs to a bar if it is black in every frame given: so nothing visible in any
+// of them is cut off. Pure; thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,12 +15,12 @@ namespace vfm::curate {
 
 class BarFinder {
  public:
-  /// The next frame, as it is stored. A frame that is black all over says nothing and is passed
-  /// over, and so is one of another size than the first.
+  /// The next frame, as it is stored. Black frames, and frames of another size than the first, are
+  /// ignored.
   void add(const media::Frame& frame);
-  /// What is left without the bars, on even rows and columns so that chroma stays in place; nothing
-  /// if there are no bars, no frame that is not black, or a part of the picture that is too small
-  /// to be believed (under a third of a side).
+  /// The picture without bars, on even rows and columns so that chroma stays in place. Nothing if
+  /// there are no bars, all frames are black, or the rest is implausibly small (under a third of a
+  /// side).
   std::optional<media::Rectangle> picture() const;
   int width() const { return width_; }  ///< of the frames it speaks of; 0 before the first
   int height() const { return height_; }

@@ -1,8 +1,8 @@
-// Bins: which samples train together, by resolution, aspect ratio and duration.
+// Bins of samples that train together, by resolution, aspect ratio and duration.
 //
 // Every axis is cut at its edges into half-open intervals that cover (0, infinity) without a gap:
 // below the first edge, between two, from the last one on. So every sample has exactly one bin;
-// what is not known has intervals of its own ("unsized", "untimed"), and images have one per file
+// unknown values have intervals of their own ("unsized", "untimed"), and images have one per file
 // format. Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

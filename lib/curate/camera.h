@@ -1,8 +1,8 @@
-// How the camera moves, where the picture shows it: one shift and one zoom for the whole picture.
+// The camera's motion, where the picture shows it: one shift and one zoom for the whole picture.
 //
 // Found by Gauss-Newton on the squared difference, from coarse to fine (Lucas and Kanade 1981; the
-// parametric form of Bergen et al. 1992). It is only claimed when detail all over the picture moves
-// together: a thing that crosses a plain ground is not a camera that pans.
+// parametric form of Bergen et al. 1992). Motion is only reported when detail all over the picture
+// moves together: an object that crosses a plain ground is not a pan.
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +22,7 @@ struct CameraMotion {
 
 CameraMotion camera_motion(const Glimpse& glimpse);
 
-/// Where the content of `before` went in `after`, both `size` squared, row-major: a point at (x, y)
+/// How the content of `before` moved to `after`, both `size` squared, row-major: a point at (x, y)
 /// from the centre moves by (dx + zoom * x, dy + zoom * y) pixels.
 struct Shift {
   double dx = 0, dy = 0, zoom = 0;

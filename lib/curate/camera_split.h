@@ -1,10 +1,10 @@
-// The motion between two frames, split into what one movement of the camera explains and the rest.
+// The motion between two frames, split into camera motion and the rest.
 //
 // An affine field (a shift, a zoom, a turn, a shear) is fitted to the vectors of the blocks that
-// shot detection has made, by least squares over the blocks that follow it, again and again until
-// these stay: the "dominant motion" of Odobez and Bouthemy (1995), from a field of vectors instead
-// of from gradients. Where a thing covers most of the picture, its motion is taken for the
-// camera's. Pure. Thread-safety: none needed.
+// shot detection has made, by least squares over the blocks that follow it, repeated until these
+// stay the same: the "dominant motion" of Odobez and Bouthemy (1995), from vectors instead of
+// gradients. If an object covers most of the picture, its motion counts as the camera's. Pure.
+// Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ namespace vfm::curate {
 
 struct MotionSplit {
   float camera = 0;  ///< mean length of the field over all blocks, in frame diagonals
-  float object = 0;  ///< mean length of what is left of the vectors, 0 where it is within the error
+  float object = 0;  ///< mean length of the remaining vectors, 0 if within the error
 };
 
 /// `picture`: the frame that the motion leads to; blocks without detail follow the camera.

@@ -1,13 +1,13 @@
-// What changes in a video at a moment, as a picture and as codes by which copies are looked up.
+// The change in a video at a moment, as a picture and as codes for finding copies.
 //
-// A change is the mean of the half second after a moment less that of the half second before. What
-// stands still is not in it: a logo, bars, the view of a fixed camera. So other minutes of the same
-// view have other changes, and a video in which nothing changes has none and is found by nothing.
+// A change is the mean of the half second after a moment less that of the half second before. Still
+// content is not in it: a logo, bars, the view of a fixed camera. So other minutes of the same view
+// have other changes, and a still video has none and cannot be found.
 //
 // A code has the signs of the 24 lowest frequencies (a cosine transform of 5 x 5 without the mean)
-// of the change, in a window. Of the video that is looked up it is the window that the inner 70 %
-// of the other one would fill if this were a part of that one, for 81 ways to crop: 0, 7.5 and 15 %
-// at each side. The signs that are nearest to changing are tried both ways.
+// of the change, in a window. For the video that is looked up, the window is where the other one's
+// inner 70 % would lie if this video were a crop of it, for 81 crops: 0, 7.5 and 15 % at each side.
+// The signs nearest to changing are tried both ways.
 // (Signs of low frequencies: the idea of perceptual hashes of pictures, Zauner, "Implementation and
 // benchmarking of perceptual image hash functions", 2010, 3.1; here of changes, not of pictures.)
 // Pure. Thread-safety: none needed.
@@ -24,7 +24,7 @@
 
 namespace vfm::curate {
 
-/// In levels of 255, less their mean.
+/// Cells in levels of 255, less their mean.
 using ChangePicture = std::array<float, kSignatureCells>;
 
 /// A moment `k` is the beginning of picture k. It has a change if there are two pictures before and
@@ -37,30 +37,30 @@ inline std::size_t moments_end(std::size_t pictures) {
 void change_at(std::span<const SignaturePicture> pictures, std::size_t k, ChangePicture& change);
 /// Root mean square.
 float change_strength(const ChangePicture& change);
-/// The deviation of a normal noise that half of the cells would stay within as they do: of noise
-/// all over the picture its strength, of what moves in a few cells hardly anything.
+/// The deviation of normal noise with the same median of absolute cells: the strength of noise all
+/// over the picture, but near 0 for motion in a few cells.
 float change_noise(const ChangePicture& change);
 /// How much neighbouring cells differ: about 0 where all of the picture rises and falls as one
-/// slope, 1 where they have nothing to do with each other.
+/// slope, 1 where they are unrelated.
 float change_detail(const ChangePicture& change);
 
 inline constexpr int kCodeBits = 24;
 /// Below this strength a change is taken for noise, and has no code.
 inline constexpr float kLeastChange = 0.3F;
 
-/// The edges of a picture within another one, in parts of that one's sides.
+/// The edges of a picture within another picture, as fractions of the other's sides.
 struct CropWindow {
   double left = 0, right = 1, top = 0, bottom = 1;
 };
 
-/// The code that others are found by: of the inner 70 %. Nothing where hardly anything changes.
+/// The code for the index, from the inner 70 %. Nothing if hardly anything changes.
 std::optional<std::uint32_t> index_code(const ChangePicture& change);
 
 inline constexpr std::size_t kCropWays = 81;
-/// What crop `way` supposes: where this video would lie in the other one.
+/// The place of this video in the other one that crop `way` supposes.
 CropWindow crop_of_way(std::size_t way);
 inline constexpr std::size_t kTriedSigns = 16;
-/// For each way of cropping the codes under which the other one may stand, the likeliest first.
+/// For each crop the codes that the other video may have, the likeliest first.
 using LookupCodes = std::array<std::array<std::uint32_t, kTriedSigns>, kCropWays>;
 /// False where hardly anything changes.
 bool lookup_codes(const ChangePicture& change, LookupCodes& codes);

@@ -23,18 +23,18 @@ struct ClipMeasures {
   /// diagonals, over the whole area and clip. A still camera on a still scene: 0; 0.002: about 3
   /// pixels a frame at 720p.
   double motion = 0;
-  double motion_per_second = 0;  ///< the same a second: comparable between frame rates
+  double motion_per_second = 0;  ///< the same for a second: comparable between frame rates
   double brightness = 0;         ///< mean luma, 0..1
   double contrast = 0;           ///< mean over frames of the standard deviation of luma, 0..0.5
   double saturation = 0;         ///< mean HSV saturation, 0..1
   double sharpness = 0;          ///< mean second difference along rows, 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
   double frozen = 0;             ///< fraction of frames that show what the frame before showed
-  /// Fraction of frames that differ from the frame before less than a fifth as much as that one and
-  /// the frame after do from those before them: what a conversion to a higher frame rate leaves.
+  /// Fraction of frames whose difference from the frame before is less than a fifth of that of both
+  /// neighbours: repeats from a conversion to a higher frame rate.
   double doubled = 0;
-  double camera_motion = 0;  ///< as `motion`, of what a movement of the camera explains
-  double object_motion = 0;  ///< as `motion`, of the rest (curate/camera_split.h)
+  double camera_motion = 0;  ///< the part of `motion` that camera motion explains
+  double object_motion = 0;  ///< the rest of `motion` (curate/camera_split.h)
   struct Color {
     std::string rgb;   ///< "#rrggbb"
     double share = 0;  ///< of the area, 0..1
@@ -43,7 +43,7 @@ struct ClipMeasures {
   std::optional<PictureMeasures> pictures;  ///< of frames that are large enough
 };
 
-/// What one frame adds, kept small for the frames that wait for a decision.
+/// The measures of one frame, small because many frames wait for a decision.
 struct FrameMeasures {
   float brightness = 0, contrast = 0, saturation = 0, motion = 0;
   float camera = 0, object = 0;  // parts of motion

@@ -2,10 +2,10 @@
 // for large sparse text data using clustering", 2001), begun as k-means++ (Arthur and
 // Vassilvitskii, 2007) with distances 1 - cosine.
 //
-// All in memory: of many vectors give a sample, then ask of each which centre it is next to. Sums
+// All vectors are in memory: of many give a sample, then ask for each vector's nearest centre. Sums
 // of products are added in one order whatever the processor's instructions, and those of a cluster
 // in the order of the rows, so the same rows give the same centres at any number of slots.
-// Why not a library: FAISS, the usual one, adds in an order of its own threads.
+// FAISS, the usual library, is not used, since its sums depend on its threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Correlation of two small pictures of which one shows a part of the other.
+// Correlation of two small pictures, where one shows a part of the other.
 //
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,7 +12,7 @@
 
 namespace vfm::curate {
 
-/// Of two changes, over the cells that both show.
+/// The correlation of two changes, over the cells that both show.
 struct Correlation {
   double value = 0;                                ///< -1 to 1; 0 where one is flat
   double first_strength = 0, second_strength = 0;  ///< standard deviations, in levels
@@ -25,14 +25,14 @@ class CropSampler {
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;
-  /// Of the pictures themselves, without the tenth of the cells in which they differ most from a
-  /// linear relation. `noise` is added to variances and covariance, so that two flat pictures are
-  /// the same. 0 to 1.
+  /// The correlation of the pictures, 0 to 1, without the tenth of the cells that differ most from
+  /// a linear relation. `noise` is added to variances and covariance, so that two flat pictures are
+  /// the same.
   double correlate_pictures(const SignaturePicture& first, const SignaturePicture& second,
                             double noise) const;
 
  private:
-  /// Where a row or column of the second picture is in the first.
+  /// The place in the first picture of a row or column of the second.
   struct Tap {
     int cell = 0;    ///< and the one behind it
     float part = 0;  ///< of that one

@@ -1,8 +1,8 @@
-// `builtin:measure`: a caption made of measurements, and of nothing else.
+// `builtin:measure`: a caption made only of measurements.
 //
 // One English sentence with the length, the light, the colours, how much moves, how the camera
-// moves and how many shots there are. It never names a thing that is seen: nothing here can see
-// things. Pure; thread-safety: any thread.
+// moves and how many shots there are. It never names objects: nothing here recognises them. Pure;
+// thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace vfm::curate {
 
-/// What describe() says, measured on the glimpse.
+/// The measurements of a glimpse that describe() puts into words.
 struct Measured {
   double light = 0;         ///< mean luma, 0 to 1
   bool colourless = false;  ///< black and white
@@ -29,7 +29,8 @@ Measured measure(const Glimpse& glimpse);
 
 /// "A dark 2.1-second video, mostly grey with some red, with little motion; the camera is still."
 /// Length, kind and number of shots come from `facts` (KEY.json: media, seconds, width, height,
-/// shots), the rest from the glimpse; what is missing or unclear is left out. At least "A video.".
+/// shots), the rest from the glimpse; missing or unclear parts are left out. The result is at least
+/// "A video.".
 std::string describe(const Json& facts, const Glimpse& glimpse);
 
 /// The basic colour term (Berlin and Kay) of a pixel, by hue, saturation and value.

@@ -1,4 +1,4 @@
-// What shot detection knows of one frame, and how much two frames differ.
+// Features of one frame for shot detection, and differences of two frames.
 //
 // Pure functions on small pictures. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,32 +17,31 @@ inline constexpr int kChromaBins = 16;  ///< for u and for v: 16 x 16 joint bins
 /// A frame's small picture and what is derived from it once.
 struct FrameFeatures {
   SmallPicture picture;
-  /// Hue 0..179 (two degrees each, as OpenCV has it), saturation and value 0..255, on the chroma
-  /// grid.
+  /// Hue 0..179 (two degrees each, as in OpenCV), saturation and value 0..255, on the chroma grid.
   alignas(32) std::array<std::uint8_t, kChromaCells> hue, saturation, value;
   /// Smoothed counts (so that a slight change of light does not move a flat area into a foreign
   /// bin).
   alignas(32) std::array<float, kLumaBins> luma_histogram;
   alignas(32) std::array<float, kChromaBins * kChromaBins> chroma_histogram;
   LumaStatistics luma;
-  ActiveArea area;  ///< of a black picture the whole one, `black` says so
+  ActiveArea area;  ///< the whole picture if it is black (`black`)
   bool black = false;
   float deviation = 0;        ///< colour_deviation of the area
   float whole_deviation = 0;  ///< colour_deviation of the whole picture
 };
 
 void compute_features(const media::Frame& frame, FrameFeatures& out);
-/// The rest from out.picture.
+/// Computes all other fields from out.picture.
 void complete_features(FrameFeatures& out);
 
 /// Mean absolute change of hue, saturation and value, 0..255: the "content" measure of
-/// PySceneDetect (detectors/content_detector.py, weights 1 1 1), except that hue is circular and
-/// counts only as much as the less saturated of the two cells is saturated: grey has no hue.
+/// PySceneDetect (detectors/content_detector.py, weights 1 1 1), except that hue is circular and is
+/// weighted by the lower saturation of the two cells: grey has no hue.
 float content_difference(const FrameFeatures& a, const FrameFeatures& b);
 
 /// 1 - Pearson correlation of the histograms, the larger of luma and chroma: 0 same, 1 unrelated.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
-/// Up to the first two pictures have the colours of one scene, above the second those of two.
+/// Up to kSameColours two pictures have the colours of one scene, above kOtherColours those of two.
 inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 
 /// 1 - normalised covariance of the cells of both pictures (luma and chroma) within their joint
@@ -52,7 +51,7 @@ float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float
 
 /// Mean absolute difference of all cells, luma plus chroma, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);
-/// The same of means over 4 x 4 cells, in which grain counts a quarter.
+/// The same for means over 4 x 4 cells, where grain counts a quarter.
 float coarse_difference(const SmallPicture& a, const SmallPicture& b);
 
 }  // namespace vfm::curate

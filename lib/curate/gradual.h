@@ -1,7 +1,7 @@
 // Gradual changes of shot: dissolves, wipes, fades through black, white or any one colour, and
 // other transitions.
 //
-// What each is told by: gradual_change.h.
+// gradual_change.h explains how each is recognised.
 //
 // Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -31,19 +31,18 @@ class GradualDetector {
   std::vector<GradualChange> take();
   /// The first frame of the run of one colour that the video is in now, if a fade led into it.
   std::optional<std::int64_t> open_fade() const;
-  /// Whether frames i and k show one scene, and differ less than half as much as i and `away` do,
-  /// or have the same colours, which `away` has not; not if one of them is no more or not yet known
-  /// (of the last 127, all are).
+  /// True if frames i and k show one scene: they differ less than half as much as i and `away`, or
+  /// share colours that `away` has not. False if a frame is not in memory (the last 127 are).
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// Whether three quarters of the picture are as in the frame before, where a title or the edge of
-  /// something comes before a plain ground, or goes.
+  /// Whether three quarters of the picture equal the frame before, as when a title or the edge of
+  /// an object enters or leaves a plain ground.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
-  /// Whether both show one ground of one colour, not black, and nothing else.
+  /// True if both frames show the same plain colour, not black.
   bool same_ground(std::int64_t i, std::int64_t k) const;
-  /// Whether the scene before a change is the one after it, by its edges (same_view.h) or
-  /// its colours.
+  /// True if the scene before and after a change is the same, by its edges (same_view.h) or
+  /// colours.
   bool one_view(const GradualChange& change) const;
-  /// Whether frames i and k are of one view, by their edges; not if one of them is no more.
+  /// Whether frames i and k are of one view, by their edges; false if a frame is not in memory.
   bool one_view(std::int64_t i, std::int64_t k) const;
 
  private:

@@ -2,13 +2,13 @@
 // quantization for nearest neighbor search", 2011), by FAISS (inverted_file.cc) or not at all
 // (no_inverted_file.cc).
 //
-// A vector is in the list of the centre that it has the largest product with, and what is left
-// beside the centre becomes a code: a byte for each piece of up to eight numbers, which says
-// which of 256 words the piece is nearest to. Where lists and codes are kept is not known here.
+// A vector is in the list of the centre with the largest product, and its difference from the
+// centre becomes a code: a byte for each piece of up to eight numbers, which names the nearest of
+// 256 words. The caller stores lists and codes.
 //
-// FAISS is called in slots, each time for one thread, on pieces that do not depend on how many
-// threads there are, and draws by fixed seeds: what it makes is a function of the vectors and their
-// order. Between processors the last bits may differ.
+// FAISS is called in slots, each time for one thread, on pieces that do not depend on the number of
+// threads, with fixed seeds: its results depend only on the vectors and their order. Between
+// processors the last bits may differ.
 // Thread-safety: const members and functions from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,12 +27,12 @@ namespace vfm::curate {
 
 /// "FAISS 1.7.3"; "" in a build without it.
 std::string faiss_version();
-/// Throws Error{usage} in a build without FAISS, with what to install. There all that follows
-/// throws it.
+/// Throws Error{usage} in a build without FAISS, saying what to install. Everything below throws
+/// the same there.
 void need_faiss();
 
-/// Words of a piece, and pieces of a vector, which are the bytes of its code: of the largest width
-/// up to eight that divides the dimension.
+/// The words of a piece; and the pieces of a vector, which are the bytes of its code. Pieces have
+/// the largest width up to eight that divides the dimension.
 inline constexpr std::size_t kCodeWords = 256;
 inline std::size_t code_bytes(std::size_t dim) {
   std::size_t width = 8;
@@ -45,14 +45,14 @@ struct TrainedLists {
   std::vector<float> centres;  ///< lists x dim, of length 1
   std::vector<float> words;    ///< code_bytes(dim) x 256 x width
 };
-/// Centres by k-means, and of what is left beside them the words. `vectors`: n x dim, of length 1,
-/// n at least `lists`. Throws Stopped.
+/// Makes centres by k-means, and words from the differences. `vectors`: n x dim, of length 1, n at
+/// least `lists`. Throws Stopped.
 TrainedLists train_lists(std::span<const float> vectors, std::size_t dim, std::size_t lists,
                          Slots& slots);
 
 class InvertedFile {
  public:
-  /// With centres and words as train_lists() made them; copies both.
+  /// Takes the centres and words of train_lists(); copies both.
   InvertedFile(std::size_t dim, std::span<const float> centres, std::span<const float> words);
   ~InvertedFile();
   InvertedFile(const InvertedFile&) = delete;
@@ -66,8 +66,8 @@ class InvertedFile {
     const std::uint8_t* codes = nullptr;  ///< rows x code_bytes(dim)
   };
   struct Search {
-    std::uint64_t codes = 0;  ///< lists are looked at, the nearest first, until so many are seen
-    std::size_t most = 0;     ///< rows that are looked for
+    std::uint64_t codes = 0;  ///< lists are searched, nearest first, up to this many codes
+    std::size_t most = 0;     ///< most rows to find
     std::function<List(std::size_t list)> list;
     std::function<bool(std::uint32_t row)> take;  ///< may be empty: all are taken
   };

@@ -1,6 +1,6 @@
-// `builtin:look`: what a clip looks like, as one vector, without weights.
+// `builtin:look`: the look of a clip as one vector, without weights.
 //
-// Five groups of measures, each brought to about unit length before they are weighted and joined:
+// It has five groups of measures, each scaled to about unit length, then weighted and joined:
 //   ground  the mean colour                                                     (4 values)
 //   layout  where which colour is: low DCT coefficients of the mean picture     (24; as the MPEG-7
 //           colour layout descriptor, ISO/IEC 15938-3)
@@ -23,8 +23,8 @@ namespace vfm::curate {
 
 inline constexpr int kLookDim = 4 + 24 + 54 + 128 + 24;
 
-/// The look of a glimpse. A glimpse without pictures gives all zeros: like nothing, not even
-/// itself.
+/// The look of a glimpse. A glimpse without pictures gives all zeros, which resemble nothing, not
+/// even itself.
 std::vector<float> look(const Glimpse& glimpse);
 
 /// {"name":"builtin:look","dim":234,"version":1}

@@ -29,15 +29,15 @@ struct LumaPlane {
   bool full_range = true;  ///< else black is 16 and white is 235
 
   const std::uint8_t* row(int y) const { return first + y * stride; }
-  /// So many of 255 grey levels, as numbers of this plane differ.
+  /// Converts a difference of grey levels of 255 to this plane's scale.
   int levels(int full) const { return full_range ? full : (full * 219 + 127) / 255; }
 };
 
-/// Of packed RGB its green, which is copied to `room`. 8 bits only.
+/// For packed RGB its green, copied to `room`. 8 bits only.
 LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room);
 
 /// Means of squares of `factor` by `factor` pixels, so that the shorter side has about 360; full
-/// range. What is left at the right and the bottom is left out.
+/// range. The rest at the right and the bottom is left out.
 struct ReducedLuma {
   int factor = 1, width = 0, height = 0;
   std::vector<std::uint8_t> pixels;

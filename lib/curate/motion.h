@@ -1,9 +1,9 @@
 // Motion between two neighbouring frames, by block matching on small pictures: independent of the
-// codec, whole picture, sub-cell precision.
+// codec, for the whole picture, with sub-cell precision.
 //
 // 64 blocks of 8 x 8 luma cells; each is searched around zero and around the vectors of its
 // neighbours in space and time, then refined; where that fits badly, everywhere within 8 cells (an
-// eighth of the picture). Vectors that leave the neighbours' pay for it, so flat areas stay at
+// eighth of the picture). Vectors unlike their neighbours' get a penalty, so flat areas stay at
 // rest. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +16,7 @@ namespace vfm::curate {
 
 inline constexpr int kBlocks = 8;  ///< blocks a side
 
-/// How far a block moved since the frame before, in cells: right and down are positive.
+/// The shift of a block since the frame before, in cells: right and down are positive.
 struct MotionVector {
   float x = 0, y = 0;
 };

@@ -1,10 +1,10 @@
-// Transitions in which a whole picture moves: it pushes the other out, comes over it, goes off it,
-// or is squeezed until nothing is left of it.
+// Transitions in which a whole picture moves: it pushes the other out, covers it, uncovers it, or
+// shrinks to nothing.
 //
-// Lines of a frame in the midst (columns, if things move to the side) each look like one of the
-// lines of the picture before or of the one after, and which one follows from how far it has come.
-// A camera that pans by just one picture does that too; but there what meets is continuous: the
-// seam says so. Pure functions. Thread-safety: none needed.
+// Each line of a frame in between (columns, for motion to the side) looks like a line of the
+// picture before or after; the progress tells which. A camera that pans by exactly one picture does
+// that too, but then the picture is continuous at the seam. Pure functions. Thread-safety: none
+// needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,18 +27,18 @@ PictureLines rows_of(const SmallPicture& picture);
 enum class Move { push, cover, reveal, squeeze };
 inline constexpr int kMoves = 4;
 
-/// How well the lines of `now` follow from those before and after.
+/// The fit of the lines of `now` to those before and after.
 struct MovedFit {
   int way = 0;       ///< 1 to higher lines (right, down), -1 to lower ones; 0 of a squeeze
-  float share = 0;   ///< of the way that has been gone
-  float misfit = 1;  ///< what is left, by what lines that have nothing in common differ
+  float share = 0;   ///< of the way already done
+  float misfit = 1;  ///< remaining difference, relative to unrelated lines
 };
 /// For each Move the share, and way, that fits best.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// How much the lines that meet in a push differ, by what lines that have nothing in common do: 1;
-/// or by thrice what neighbouring ones do, if that is more. Of one view it is little, also where up
-/// to `near` lines are skipped or shown twice.
+/// The difference of the lines that meet in a push, relative to that of unrelated lines, or to
+/// thrice that of neighbouring lines, if that is more. It is small within one view, also if up to
+/// `near` lines are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

@@ -1,7 +1,7 @@
-// Measures of a clip that need its full pictures: every eighth of them is looked at.
+// Measures of a clip that need its full pictures: every eighth is measured.
 //
-// Holds what one clip needs and no picture. Pure: depends on the pictures alone. Thread-safety: one
-// thread at a time.
+// Memory holds sums for one clip and no picture. Pure: depends on the pictures alone.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vfm::curate {
 
-/// Of a clip; means over the pictures that were looked at. Boxes are in pixels as stored.
+/// The measures of a clip: means over the measured pictures. Boxes are in pixels as stored.
 struct PictureMeasures {
   PictureQuality quality;
   double text_area = 0, text_area_most = 0;  ///< curate/text_edges.h; mean, and of one picture
@@ -26,8 +26,8 @@ struct PictureMeasures {
   PixelArea picture;                         ///< without black bars (curate/bars.h)
   bool overlay_known = false;                ///< StillOverlay::can_tell()
   std::optional<PixelArea> overlay;
-  /// `picture` without the strip along one side that takes the overlay away with the least area;
-  /// `picture` if that is more than a quarter of it.
+  /// `picture` without the smallest strip along one side that removes the overlay; `picture` itself
+  /// if that strip is more than a quarter of it.
   PixelArea proposed_crop;
 };
 
@@ -35,7 +35,7 @@ class PictureMeter {
  public:
   /// `small`: of the same picture. 8 bits.
   void add(const media::Frame& frame, const SmallPicture& small);
-  /// Nothing of pictures that have less than 32 pixels a side, and where there were none.
+  /// Nothing for pictures with a side below 32 pixels, or without pictures.
   std::optional<PictureMeasures> result() const;
 
  private:

@@ -1,7 +1,7 @@
-// What coding, exposure and focus did to a picture: numbers from the luma of one full picture.
+// Measures of coding artefacts, exposure and focus from the luma of one full picture.
 //
-// Rows are sampled, so the cost is a part of that of reading the picture once. All but the grid of
-// blocks is looked for inside black bars. Pure. Thread-safety: none needed.
+// Rows are sampled, so the cost is below that of reading the picture once. All except the grid of
+// blocks is measured inside black bars. Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,19 +19,19 @@ struct PictureQuality {
   double underexposed = 0, overexposed = 0;
   /// Mean difference of neighbours across the edges of 8 x 8 blocks over that of neighbours inside
   /// them, each with 0.25 grey levels added (Wang, Bovik and Evans 2000; Muijs and Kirenko 2005):
-  /// 1 no blocks. Blocks that were scaled since are not seen.
+  /// 1 means no blocks. Blocks of pictures scaled afterwards are not detected.
   double blockiness = 1;
   /// Share of pixels in bands: at least 8 equal pixels of a row (or of a column: the larger share
-  /// counts) between two more such runs, of which one is 1 to 3 levels darker and the other as
-  /// much lighter. False contours as in CAMBI (Tandon et al. 2021), without its model of the eye.
+  /// counts) between two more such runs, one 1 to 3 levels darker and one as much lighter. False
+  /// contours as in CAMBI (Tandon et al. 2021), without its model of the eye.
   double banding = 0;
-  /// Share of pixels that differ by more than 12 of 255 levels from the rows above and below, to
-  /// the same side, while every second row is alike: what two fields of a moving thing make, as
-  /// in the combing tests of deinterlacers. Stripes of one row are taken for it.
+  /// Share of pixels more than 12 of 255 levels brighter, or darker, than the rows above and below,
+  /// while every second row is alike, as in two fields with motion; deinterlacers test for combing
+  /// so. Stripes of one row count, too.
   double combing = 0;
 };
 
-/// Of the part `area` of the plane, at least 16 x 16. Throws nothing.
+/// Measures the part `area` of the plane, at least 16 x 16. Throws nothing.
 PictureQuality measure_quality(const LumaPlane& plane, const PixelArea& area);
 
 }  // namespace vfm::curate

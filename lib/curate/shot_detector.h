@@ -1,4 +1,4 @@
-// Where a video changes shot, at once or over several frames, while its frames stream by.
+// Finds a video's changes of shot, abrupt or gradual, while its frames stream by.
 //
 // Pure: the result depends on the frames and options alone. Constant memory: small pictures of the
 // last kShotLag frames. About 50 microseconds a frame. Thread-safety: one thread at a time.
@@ -17,7 +17,7 @@
 
 namespace vfm::curate {
 
-/// How a hard cut shows. Each score is compared with a threshold of its own scale.
+/// The measure that detects hard cuts. Each score is compared with a threshold of its own scale.
 ///   content    change of hue, saturation and value between two frames, 0..255 (27)
 ///   adaptive   the same, divided by its mean over two frames on either side (3)
 ///   histogram  1 - correlation of luma or chroma histograms, 0..2 (0.5)
@@ -33,14 +33,14 @@ double default_threshold(Detector detector);
 struct ShotOptions {
   Detector detector = Detector::combined;
   double threshold = 0;   ///< 0: the detector's default
-  bool gradual = true;    ///< find fades, dissolves, wipes and transitions
-  double strictness = 1;  ///< of all of these but fades: more finds fewer
+  bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
+  double strictness = 1;  ///< for all these except fades: more finds fewer
   bool explain = false;   ///< keep judgements for take_judgements()
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
 };
 
-/// `transition`: over several frames, in another way, or of a kind that is not known.
+/// `transition`: a gradual change of another or unknown kind.
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
@@ -48,27 +48,27 @@ const char* name_of(ChangeType type);
 /// transition, the frames of one colour between two fades; none at a cut.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
-  std::int64_t end = 0;    ///< one past the last frame of the shot before
-  std::int64_t begin = 0;  ///< first frame of the shot after
-  std::int64_t frame = 0;  ///< where people say the new shot begins: cut: `begin`; fade: the first
-                           ///< frame that shows it; else: the first frame that shows more of it
+  std::int64_t end = 0;    ///< one past the last frame of the old shot
+  std::int64_t begin = 0;  ///< first frame of the new shot
+  std::int64_t frame = 0;  ///< where people see the new shot begin: cut: `begin`; fade: its first
+                           ///< visible frame; else: the first frame with more of it than of the old
   float score = 0;         ///< cut: the detector's; else 0..1
 };
 
-/// Numbers of two neighbouring frames, for whoever explains or tunes.
+/// Scores of two neighbouring frames, for explanations and tuning.
 struct PairScore {
   float content = 0, histogram = 0, structure = 0, residual = 0;
   float combined = 0;    ///< of this pair alone
   float difference = 0;  ///< plain, grey levels
 };
 
-/// How a frame was judged as the first of a shot, before what is around it had its say.
+/// The verdict on a frame as the first of a shot, before its neighbourhood is considered.
 struct Judgement {
-  /// below the threshold; hardly another picture; interrupts a scene that is soon back; a cut,
-  /// unless a gradual change has it or the scene comes back little by little.
+  /// below: the threshold is not reached; alike: hardly another picture; interrupts: the scene soon
+  /// returns; cut: a cut, unless it is part of a gradual change or the scene returns gradually.
   enum class Verdict { below, alike, interrupts, cut };
   std::int64_t frame = 0;
-  float score = 0;  ///< the detector's; below 0 is next to a higher one
+  float score = 0;  ///< the detector's; below 0: a neighbour is higher
   Verdict verdict = Verdict::below;
 };
 
@@ -82,17 +82,17 @@ class ShotDetector {
   void push(const FrameFeatures& features);
   void finish();
 
-  /// Changes that are certain by now and were not taken before, in order. `end` may be 0: the video
-  /// fades in from one colour, and no shot is before it.
+  /// Certain changes that were not taken yet, in order. `end` is 0 if the video fades in from one
+  /// colour before its first shot.
   std::vector<ShotChange> take();
-  /// With ShotOptions::explain, of each frame once, in order; a few frames late.
+  /// With ShotOptions::explain, the judgement of each frame once, in order, a few frames late.
   std::vector<Judgement> take_judgements();
-  /// Frames before this number will not be touched by a change that take() has not given out.
+  /// Changes that take() has not returned yet lie behind this frame number.
   std::int64_t settled() const;
   /// While a long fade lasts: frames from here on belong to no shot.
   std::optional<std::int64_t> open_fade() const;
 
-  /// Of the last pushed frame and the one before it.
+  /// The motion between the last two frames pushed.
   const MotionField& motion() const { return motion_; }
   const PairScore& pair() const { return scores_[slot(frames_ - 1)]; }
 

@@ -1,21 +1,20 @@
 // Cells of sketches: each belongs to the centre with which its product is the largest.
 //
-// Centres are sketches themselves, found by a few rounds of spherical k-means from rows of a sample
-// that are evenly spaced: so dense places have many, and cells are of about one size, which is what
-// comparing within them asks for. (curate/clusters.h has k-means++ and more rounds, for clusters
-// that mean something.) All is done in whole numbers: sums have no order, and the result is the
-// same on every processor.
+// Centres are sketches themselves, found by a few rounds of spherical k-means from evenly spaced
+// rows of a sample: so dense regions have many, and cells have similar sizes, which suits
+// comparisons within them. (curate/clusters.h has k-means++ and more rounds, for meaningful
+// clusters.) All is computed in whole numbers, so results are the same on every processor.
 //
-// Where a pair may be: let a and b be at most a distance D apart, c the centre of a, and e another
-// one. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e, and as the
-// left is at most D |e - c|, the distance of a from the border between the two,
-// (a.c - a.e) / |e - c|, is at most D. Cells further off need not be looked at. That is the worst
-// case, of a b that lies straight across the border; in many directions nearly all of them go along
-// it. A `margin` below 1 looks at the cells within margin * D alone: at 1 nothing can be missed.
+// Cells to search: let a and b be at most a distance D apart, c the centre of a, and e another
+// centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left is
+// at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e - c|, is
+// at most D. Cells further away need no search. D is the worst case, with b straight across the
+// border; in high dimensions most neighbours lie along it. A `margin` below 1 searches only cells
+// within margin * D; at 1 nothing is missed.
 //
-// Where many of the sample are the same, so are centres: the first of them has the cell, and those
-// of the others are empty, and are never looked at.
-// Thread-safety: any thread, but for find().
+// If many rows of the sample are equal, so are centres: the first has the cell, and the cells of
+// the others are empty and never searched.
+// Thread-safety: any thread, except find().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,8 +29,8 @@ namespace vfm::curate {
 
 class SketchCells {
  public:
-  /// `sample`: some sketches of `width` numbers, in an order that means nothing. `wanted`: how many
-  /// centres, of the sample's rows at most. Throws Stopped.
+  /// `sample`: some sketches of `width` numbers, in random order. `wanted`: the number of centres,
+  /// at most the sample's rows. Throws Stopped.
   static SketchCells find(const std::vector<std::int16_t>& sample, std::size_t width,
                           std::size_t wanted, Slots& slots);
 
@@ -48,7 +47,7 @@ class SketchCells {
     std::vector<std::uint32_t> cells;  ///< the own one first, then the nearest border first
     bool all = true;                   ///< false: `most` left some out
   };
-  /// Cells in which those may lie that are near to each of four sketches.
+  /// The cells to search for neighbours of each of four sketches.
   void near(const std::int16_t* const* four, const Reach& reach, Near (&out)[4]) const;
 
  private:

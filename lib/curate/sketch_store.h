@@ -1,8 +1,8 @@
-// The sketches of all vectors, in memory, by cell: what curate/cell_search.h looks in.
+// The sketches of all vectors, in memory, by cell: the data that curate/cell_search.h searches.
 //
 // A vector has a rank (the better sample first), a place (where it can be read) and a slot: the
-// slots of a cell are neighbours, and in it go by rank; those of vectors without a direction, which
-// are in no cell, come last. Thread-safety: any thread, once it is made.
+// slots of a cell are neighbours, in order of rank. Vectors without a direction are in no cell and
+// come last. Thread-safety: any thread, once it is made.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace vfm::curate {
 
-/// `work` on 0 to `count`, `each` of them at once, `done` with the results in order.
+/// Calls `work` on 0 to `count` in portions of `each`, and `done` with the results in order.
 template <class Out>
 void in_portions(Slots& slots, std::size_t count, std::size_t each,
                  const std::function<Out(std::size_t begin, std::size_t end)>& work,
@@ -44,8 +44,8 @@ void in_portions(Slots& slots, std::size_t count, std::size_t each,
 class SketchStore {
  public:
   /// Reads some vectors for the basis and the centres, then all of them in the order of their
-  /// places. What is chosen goes by rank: so where they stand is no matter. `search` must outlive
-  /// it. Throws Stopped, and what search.read throws.
+  /// places. The choice goes by rank, so it does not depend on places. `search` must outlive it.
+  /// Throws Stopped, and what search.read throws.
   SketchStore(const CellSearch& search, Slots& slots);
 
   /// A vector of length 1; false if it has no direction.
@@ -54,7 +54,7 @@ class SketchStore {
   const std::int16_t* sketch(std::size_t slot) const { return &sketches_[slot * width_]; }
   std::size_t slot(std::size_t rank) const { return slot_of_rank_[rank]; }
   std::size_t rank(std::size_t slot) const { return rank_of_slot_[slot]; }
-  /// Of a cell the first slot, and the one after the last.
+  /// The first slot of a cell, and one past its last.
   std::size_t begin(std::size_t cell) const { return begins_[cell]; }
   std::size_t end(std::size_t cell) const { return begins_[cell + 1]; }
   bool in_a_cell(std::size_t slot) const { return slot < begins_.back(); }

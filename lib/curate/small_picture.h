@@ -1,9 +1,9 @@
-// A frame reduced to 64 x 64 luma and 32 x 32 chroma cells: what every detector and measure looks
-// at.
+// A frame reduced to 64 x 64 luma and 32 x 32 chroma cells: the input of all detectors and
+// measures.
 //
-// The picture is stretched to a square whatever its shape, so that every loop over it has a fixed
-// length. A cell is the mean of two runs of up to eight neighbouring pixels, not of all its pixels:
-// the cost is the same for 360p and 4K (about 15 microseconds), far below that of decoding.
+// The picture is stretched to a square, so that every loop over it has a fixed length. A cell is
+// the mean of two runs of up to eight neighbouring pixels, not of all its pixels: the cost is the
+// same for 360p and 4K (about 15 microseconds), far below that of decoding.
 // Pixels are taken as stored, before rotation and pixel aspect.
 // Pure functions; no FFmpeg. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,13 +23,13 @@ inline constexpr int kLumaCells = kLumaSide * kLumaSide;
 inline constexpr int kChromaCells = kChromaSide * kChromaSide;
 
 /// Row-major cells. Luma 0 (black) to 255 (white), chroma 128 = grey: full range, BT.601 or BT.709
-/// as the source has it (the difference does not matter here).
+/// as in the source (the difference does not matter here).
 struct SmallPicture {
   alignas(32) std::array<std::uint8_t, kLumaCells> y;
   alignas(32) std::array<std::uint8_t, kChromaCells> u, v;
 };
 
-/// Any layout, any size from 1 x 1. `out` is overwritten.
+/// Takes any layout and any size from 1 x 1. Overwrites `out`.
 void sample_picture(const media::Frame& frame, SmallPicture& out);
 
 /// Mean of 2 x 2 luma cells: luma on the chroma grid.

@@ -1,22 +1,22 @@
-// Whether the sound goes on across a change of shot: the same background on both sides, or another
-// place, another take.
+// Decides whether sound continues across a change of shot, with the same background on both sides,
+// or comes from another place or take.
 //
-// What is compared is the background: pauses between words and notes show it, so of each band the
-// quiet windows count (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
-// Processing 9(5), 2001). How far the two sides are apart is held against how far the halves of
-// each side are: speech and music change all the time, the hum of a room does not.
+// It compares the background, which shows in pauses between words and notes: so the quiet windows
+// of each band count (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
+// Processing 9(5), 2001). The distance of the two sides is compared with that of the halves of each
+// side: speech and music change all the time, the hum of a room does not.
 //
 // Each side is up to a second, without the 60 ms beside the change, where sound may be faded, or
-// cut a frame or two from the picture. Windows of 32 ms, one each 16 ms, Hann's; 20 bands from 100
-// to 7700 Hz between the critical bands' edges (Zwicker 1961), in dB of full scale, the power of
-// both channels added, and of -75 dB, below which nothing is told apart. The distance of two sets
-// of windows in one band is the mean difference of their quantiles 0.1, 0.2 and 0.3, and in all
-// bands the mean of the middle ten of these. With D of the two sides, and U the mean of that of the
-// halves of each side:
+// cut a frame or two off. Hann windows of 32 ms begin every 16 ms. The 20 bands lie between the
+// edges of critical bands from 100 to 7700 Hz (Zwicker 1961); their levels are in dB of full scale,
+// from the summed power of both channels and of -75 dB, which hides quieter differences. The
+// distance of two sets of windows in one band is the mean difference of their quantiles 0.1, 0.2
+// and 0.3; over all bands it is the mean of the middle ten. With D the distance of the two sides,
+// and U the mean distance of the halves of each side:
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
-// Nothing is said of silence on both sides, and of less than a quarter of a second. Pure;
+// There is no result for silence on both sides or less than a quarter of a second. Pure;
 // thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,17 +27,17 @@
 namespace vfm::curate {
 
 inline constexpr int kContinuityRate = 16000, kContinuityChannels = 2;
-/// Of each side, in seconds: what is looked at, and the least that says something.
+/// Seconds of each side: the most that is used, and the least that gives a result.
 inline constexpr double kContinuitySide = 1, kContinuityLeast = 0.25;
 
 struct SoundContinuity {
   double apart = 0;       ///< D, dB
   double usual = 0;       ///< U, dB
-  double continuity = 1;  ///< 0 to 1; 1: it goes on
+  double continuity = 1;  ///< 0 to 1; 1: the sound continues
 };
 
-/// `before` ends where the picture changes, `after` begins there: samples at kContinuityRate, left
-/// and right in turn, finite. Of longer ones what is next to the change counts.
+/// `before` ends where the picture changes, `after` begins there: finite samples at
+/// kContinuityRate, left and right in turn. Only the part next to the change counts.
 std::optional<SoundContinuity> sound_continuity(std::span<const float> before,
                                                 std::span<const float> after);
 

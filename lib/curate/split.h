@@ -1,4 +1,4 @@
-// Cutting a dataset into train and validation so that no source stands in both.
+// Cutting a dataset into train and validation so that no source is in both.
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,14 +27,14 @@ std::vector<SplitPart> parse_split(std::string_view text);
 struct SplitSource {
   std::uint64_t key = 0;  ///< names it: two sources have two keys
   std::uint64_t samples = 0;
-  /// Where it stands already, an index into the parts; nothing: it is to be shared out.
+  /// Its present part, an index into the parts; nothing: still to be assigned.
   std::optional<std::size_t> part = std::nullopt;
 };
 
 /// Most parts of a split.
 inline constexpr std::size_t kMostParts = 255;
 
-/// What a source draws: they are shared out in the order of this, then of their keys.
+/// A source's draw: sources are assigned in order of draws, then of keys.
 std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 
 /// Calls its argument with each source in that order, and with a number of the source, below the
@@ -42,11 +42,11 @@ std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 
-/// The part of each source, an index into `parts`, to `part_of` at its number; what else stands
-/// there stays. Those that have one keep it. The others are walked in the order that they drew,
-/// each going where most samples are still wanted; then, while a part is empty and another has two
-/// sources or more, the part with most samples gives the smallest of these to the empty one. So at
-/// least as many new sources as parts leave none empty.
+/// Writes each source's part, an index into `parts`, to `part_of` at its number; other elements
+/// stay. Sources with a part keep it. Each other source, in order of draws, goes where most samples
+/// are still wanted. Then, while a part is empty and another has two or more of these sources, the
+/// part with most samples gives its smallest to the empty one. So if there are at least as many new
+/// sources as parts, none is empty.
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
                   std::span<std::uint8_t> part_of);
 

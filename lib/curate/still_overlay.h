@@ -1,11 +1,11 @@
-// What lies over the pictures of a clip and stays while they move: a station's logo, a watermark, a
-// caption that is there all along.
+// Finds an overlay that stays while a clip's pictures move: a station's logo, a watermark, a
+// constant caption.
 //
 // Where the gradient of luma is the same in all pictures, an edge stands still; where it changes
-// its direction, edges pass by. An overlay is a small group of the first kind in a clip that is
-// mostly of the second (as gradients are averaged over time in Dekel et al., "On the effectiveness
-// of visible watermarks", 2017, and by logo detectors of television). With a camera that rests on a
-// scene nothing can be said, and nothing is. Thread-safety: one thread at a time.
+// its direction, edges pass by. An overlay is a small group of still edges in a clip whose edges
+// mostly move (as gradients are averaged over time in Dekel et al., "On the effectiveness of
+// visible watermarks", 2017, and by logo detectors of television). If the camera rests, there is no
+// result. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +19,13 @@ namespace vfm::curate {
 
 class StillOverlay {
  public:
-  /// The next picture; one of another size than the first is passed over.
+  /// Adds the next picture; ignores one of another size than the first.
   void add(const ReducedLuma& picture);
-  /// Whether the pictures say anything: at least eight, and most of their edges move.
+  /// True if a result is possible: at least eight pictures, and most of their edges move.
   bool can_tell() const;
-  /// The overlay with the most edges within `area`, both in pixels of the unreduced pictures;
-  /// nothing where there is none, none that is at most a tenth of the area, and of what lies in the
-  /// middle fifth of both sides, where a zoom stands still.
+  /// The overlay with most edges within `area`, both in pixels of the unreduced pictures. Ignores
+  /// overlays above a tenth of the area, and the middle fifth of both sides, where a zoom stands
+  /// still. Nothing if there is none.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

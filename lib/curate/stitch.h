@@ -1,10 +1,10 @@
-// Rejoining shots that a cut parted although they show the same: a flash, a jump cut, a glitch.
+// Rejoins shots that a cut parted although they show the same: at a flash, a jump cut, a glitch.
 //
 // The idea is Panda-70M's (Chen et al., CVPR 2024, section 3.1): compare the look of a shot's end
-// with that of the next one's start. Here without a network: what is where (colour layout), which
-// way edges run, and how bright it is must all agree. Strict: shots that merely share a mood stay
-// apart. Or with one, which is the caller's: by the cosine of the vectors that it makes of the two
-// pictures. Pure functions. Thread-safety: none needed.
+// with that of the next one's start. Without a network, colour layout, directions of edges and
+// brightness must all agree; shots that merely share a mood stay apart. With a network of the
+// caller's, the cosine of its vectors of the two pictures decides. Pure functions. Thread-safety:
+// none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,23 +31,22 @@ float look_similarity(const SceneLook& a, const SceneLook& b);
 /// Above this two shots are joined.
 inline constexpr double kStitchThreshold = 0.6;
 
-/// Longer gaps between two shots are not bridged: what was away for half a second was no glitch.
+/// Longer gaps between two shots are not bridged: half a second is not a glitch.
 inline constexpr std::int64_t kLongestBridge = 12;  // frames
 
-/// The likeness from which two shots are joined when something is known of the sound that meets
-/// there (curate/sound_continuity.h). Of what is left from `threshold` to 1 it goes down by up to
-/// kSoundLowers where the sound goes on (`continuity` 1), up by up to kSoundRaises where it breaks
-/// (0), and stays at 0.5; in proportion between.
+/// The least likeness to join two shots when the continuity of their sound is known
+/// (curate/sound_continuity.h). It falls by up to kSoundLowers of 1 - `threshold` if sound
+/// continues (`continuity` 1), rises by up to kSoundRaises of it if sound breaks (0), and is
+/// `threshold` at 0.5; linear between.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 
-/// The cosine of the vectors that a network makes of two pictures, of any length. NaN where there
-/// is none: of zeros, of numbers that are not finite, of vectors of different sizes.
+/// The cosine of the vectors that a network makes of two pictures, of any length. NaN for zeros,
+/// for numbers that are not finite, and for vectors of different sizes.
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
 
-/// From this on two shots are joined by a network. Panda-70M joins where the vectors of ImageBind,
-/// which have length 1, are at most 0.6 apart, and a cosine is 1 - 0.6^2 / 2 then. What other
-/// networks need was not measured here.
+/// The least cosine at which a network joins two shots. Panda-70M joins where unit vectors of
+/// ImageBind are at most 0.6 apart: a cosine of 1 - 0.6^2 / 2. Other networks were not measured.
 inline constexpr double kVectorStitchThreshold = 0.82;
 
 }  // namespace vfm::curate

@@ -1,11 +1,10 @@
-// A video as four small pictures a second: what duplicates are told by.
+// A video as four small pictures a second, for finding duplicates.
 //
 // Each picture is the luma of a quarter of a second, averaged over its time and over 32 x 32 cells.
-// So it hardly depends on the size of the frames, how they were compressed, and how many there are
-// a second. The picture is stretched to a square whatever its shape. Cells are exact means of their
-// area, also where they end within a pixel: a small copy has the same numbers as the large one.
-// They are kept to 1/256 of a level: what moves far away changes the mean of a cell by less than
-// one, and rounding to whole levels would be noise as strong as that.
+// So it hardly depends on frame size, compression and frame rate. The picture is stretched to a
+// square. Cells are exact means of their area, also where they end within a pixel: a small copy has
+// the same numbers as the large one. They are kept to 1/256 of a level: distant motion changes a
+// cell's mean by less than a level, and rounding to whole levels would be noise as strong.
 // Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,15 +33,15 @@ class SignatureMaker {
  public:
   /// Called with each picture when it is complete, in order.
   using Take = std::function<void(const SignaturePicture& picture)>;
-  /// How the frames are to be shown: clockwise degrees, and whether they are mirrored before.
+  /// The display of the frames: clockwise degrees, and whether they are mirrored first.
   SignatureMaker(int rotation, bool mirror, Take take)
       : rotation_(rotation), mirror_(mirror), take_(std::move(take)) {}
-  /// A frame that is shown until `end`, in seconds after the first frame's beginning. It begins
-  /// where the one before ended.
+  /// Adds a frame shown from the end of the previous frame until `end`, in seconds after the first
+  /// frame's beginning.
   void push(const LumaPlane& plane, double end);
-  /// After the last frame: a quarter of a second that has less than half its time is left out.
+  /// Ends after the last frame: a picture with less than half of its time is left out.
   void finish();
-  /// Complete ones until now.
+  /// The number of complete pictures so far.
   std::size_t count() const { return count_; }
 
  private:

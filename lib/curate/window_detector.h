@@ -1,12 +1,12 @@
-// Where a video changes shot by the word of a network that looks at windows of 100 frames, as
-// TransNet V2 does: which frames it is asked about, and what is made of its answers.
+// Finds changes of shot by a network that sees windows of 100 frames, such as TransNet V2: chooses
+// its frames and interprets its answers.
 //
-// Windows begin every 50 frames, and of each the middle 50 answers count. Before the video's first
+// Windows begin every 50 frames, and the middle 50 answers of each count. Before the video's first
 // frame and behind its last one, that frame is repeated. A run of frames whose probability is above
 // the threshold is one change: its first frame is the last one of the shot before it, and the new
 // shot begins behind its last one.
 // Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
-// Pure but for the network. Constant memory: a window. Thread-safety: one thread at a time.
+// Pure except for the network. Constant memory: a window. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,18 +20,18 @@
 
 namespace vfm::curate {
 
-/// Of each of a window's frames the probability that it is a change of shot. Frames are RGB, 8
-/// bits, row-major, kChangeWidth x kChangeHeight. Called from any thread.
+/// Returns for each frame of a window the probability of a change of shot. Frames are RGB, 8 bits,
+/// row-major, kChangeWidth x kChangeHeight. Called from any thread.
 using ChangeModel = std::function<std::vector<float>(std::span<const std::uint8_t> frames)>;
 inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
 
 class WindowDetector {
  public:
   static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
-  /// Frames after which an answer is there.
+  /// Frames after which an answer is available.
   static constexpr std::int64_t kLag = kWindow - kBefore;
-  /// Frames of a change that may wait for its end; those of a longer one are given up, and belong
-  /// to no shot whatever comes. So a frame waits for kShotLag others at most.
+  /// Frames of a change that may wait for its end; frames of a longer change are released, and
+  /// belong to no shot. So a frame waits for kShotLag others at most.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
   /// `explain`: keep judgements for take_judgements().
@@ -41,15 +41,15 @@ class WindowDetector {
   void push(std::span<const std::uint8_t> frame);
   void finish();
 
-  /// As ShotDetector has them. A change over several frames is a `transition`; its `frame` is the
-  /// one behind its middle. `end` is 0 where the video begins with one, `begin` the number of
-  /// frames where it ends with one. Where all frames are above the threshold there is no change.
+  /// As in ShotDetector. A change over several frames is a `transition`; its `frame` is just behind
+  /// its middle. `end` is 0 if the video begins with a change, `begin` the number of frames if it
+  /// ends with one. If all frames are above the threshold there is no change.
   std::vector<ShotChange> take();
-  /// Of each frame but the video's first one, in order: whether the network says that the one
-  /// before it ends a shot or is in a change. `below` or `cut` alone; score: the probability.
+  /// The judgement of each frame after the first, in order: `cut` if by the network the frame
+  /// before it ends a shot or is in a change, else `below`; score: the probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
-  /// While a change lasts that is longer than kHeld: frames from here on belong to no shot.
+  /// The begin of a current change longer than kHeld: frames from here on belong to no shot.
   std::optional<std::int64_t> open_change() const;
 
  private:

@@ -1,20 +1,19 @@
-// vfm-shard --balance: of what there is too much some is left out.
+// vfm-shard --balance: leaves out some samples of over-represented values.
 //
 // A rule names a field of the samples' JSON, or vectors (NAME.npy), whose clusters then count as
-// values. Of N samples n_v have the value v; the fair share of v is what it would have were all N
-// samples shared out in proportion to n_v^(1 - strength): at strength 1 the same for each value.
-// Of each value at most its fair share stays, rounded up. Samples without the field are a value of
-// their own. Which ones stay: each sample has drawn a number, a function of seed and key alone, the
-// same for all rules, and those with the lowest stay. A sample stays if all rules keep it. So
-// neither the order of the rules nor that of the input matters, what is balanced already stays
-// whole, and a sample more or less moves few others.
+// values. If n_v of N samples have the value v, its fair share is its part if all N were divided in
+// proportion to n_v^(1 - strength): at strength 1 the same for each value. At most the fair share,
+// rounded up, of each value stays. Samples without the field are a value of their own. Each sample
+// draws a number, which depends only on seed and key and is the same for all rules; those with the
+// lowest stay. A sample stays if all rules keep it. So the order of rules and input does not
+// matter, balanced samples stay whole, and one sample more or less changes few others.
 //
-// Strength 0.5 goes by the square root of how many there are, as Movie Gen's data do (Polyak et
-// al., 2024, section 3.1.1).
+// Strength 0.5 uses the square root of the counts, as Movie Gen's data do (Polyak et al., 2024,
+// section 3.1.1).
 //
-// Out of core: values and vectors (as halves of length 1) are on temporary files. In memory are
-// the vectors that the centres of clusters are made of, a bounded number of them, and a bit a
-// sample. Thread-safety: one thread at a time.
+// Out of core: values and vectors (as halves of length 1) are on temporary files. Memory holds a
+// bounded number of vectors for the clusters' centres, and a bit a sample. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,15 +33,15 @@
 
 namespace vfm::dataset {
 
-/// What the rules need of a sample, for ItemStore::for_each_noted(). Throws Error if a vector is
-/// none.
+/// Writes a sample's data for the rules, for ItemStore::for_each_noted(). Throws Error for an
+/// invalid vector.
 void put_balance_notes(std::string& notes, const JoinedSample& sample,
                        const std::vector<BalanceRule>& rules, EncoderNames& encoders);
 
-/// Takes what put_balance_notes() wrote from the front of `notes`.
+/// Takes the notes of put_balance_notes() from the front of `notes`.
 void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>& rules);
 
-/// What became of one rule.
+/// The result of one rule.
 struct Balanced {
   struct Value {
     std::string value;  ///< JSON text; empty: the samples lack the field
@@ -57,8 +56,8 @@ struct Balanced {
   Json json() const;
 };
 
-/// Drops what is too much from `items`, and lists it. Throws Error{usage} where the vectors of a
-/// rule are of several encoders; Stopped.
+/// Drops excess samples from `items`, and lists them. Throws Error{usage} if the vectors of a rule
+/// are of several encoders; Stopped.
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
                               const EncoderNames& encoders, Slots& slots, LeftOutList& list);
 

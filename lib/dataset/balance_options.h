@@ -1,4 +1,4 @@
-// What --balance asks for (dataset/balance.h). Thread-safety: values.
+// The options of --balance (dataset/balance.h). Thread-safety: values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,17 +19,16 @@ struct BalanceRule {
 
 struct BalanceOptions {
   std::vector<BalanceRule> rules;  ///< none: nothing is left out
-  /// Of vectors; 0: the square root of the number of samples that have one, 1,024 at most.
+  /// Clusters of vectors; 0: the square root of the number of samples with one, at most 1,024.
   std::size_t clusters = 0;
 
-  /// {"camera": 1}; what decides beside the samples.
+  /// {"camera": 1}: the parameters that decide, beside the samples.
   Json json() const;
 };
 
 inline constexpr std::size_t kMostClusters = 1 << 12;
 
-/// Parses "camera=1,caption_topic": names with a strength each, 1 where none is given. Throws
-/// Error{usage}.
+/// Parses "camera=1,caption_topic": names, each with a strength, 1 by default. Throws Error{usage}.
 std::vector<BalanceRule> parse_balance(std::string_view text);
 
 }  // namespace vfm::dataset

@@ -1,4 +1,4 @@
-// In which bin samples stand: by size and duration, and by the members that they have.
+// The bins of samples: by size and duration, and by their members.
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,16 +11,16 @@
 
 namespace vfm::dataset {
 
-/// Extensions as a part of a folder's name: as they are where that is short and says which they
-/// are, with '-' for the dot that a name cannot have; else by a hash.
+/// Extensions as a part of a folder's name: the extensions themselves if short and unambiguous,
+/// with '-' for dots; else a hash.
 std::string name_part(const std::vector<std::string>& extensions);
 
-/// By size and duration alone: Shape::bin.
+/// By size and duration only: Shape::bin.
 std::string bin_of(const Item& item, const curate::BinEdges& edges);
 
 /// The bin of each shape; empty for those that are not `used`. Samples of a shard have the same
-/// members: where the shapes that are used differ in them, those that lack some of what others have
-/// are in a bin of their own: "..._without_txt".
+/// members: if used shapes differ in them, shapes that lack some are in separate bins:
+/// "..._without_txt".
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used);
 
 }  // namespace vfm::dataset

@@ -1,4 +1,4 @@
-// Which samples vfm-shard drops because it keeps a better one.
+// The samples that vfm-shard drops because it keeps a better one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,16 +23,16 @@ namespace vfm::dataset {
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 
-/// A sample that is dropped because another one is kept.
+/// A sample that is dropped because a better one is kept.
 struct Duplicate {
   std::string key, keeper;
   DuplicateKind kind = DuplicateKind::exact;
   double cosine = 1;
   std::string reason;     ///< why the keeper is the better one
-  std::uint32_t set = 0;  ///< of a near one: in which ComparedSet it was found
+  std::uint32_t set = 0;  ///< for near: the ComparedSet in which it was found
 };
 
-/// All of them, on a temporary file. Thread-safety: one thread at a time.
+/// All duplicates, on a temporary file. Thread-safety: one thread at a time.
 class DuplicateList {
  public:
   explicit DuplicateList(const std::string& folder) : sorter_(folder) {}
@@ -41,9 +41,9 @@ class DuplicateList {
   std::uint64_t count() const { return sorter_.records(); }
   std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::vector<double>& near_cosines() const { return cosines_; }
-  /// No more come, and nobody asks soon.
+  /// Says that no more come and none is needed soon.
   void park() { sorter_.park(); }
-  /// All, by key; the repeated ones of a key last. Ends where `use` says false.
+  /// Calls `use` with all, by key; the repeated ones of a key last. Stops when `use` returns false.
   void for_each(const std::function<bool(const Duplicate& duplicate)>& use);
 
  private:
@@ -52,7 +52,7 @@ class DuplicateList {
   std::vector<double> cosines_;  // as many as can be compared
 };
 
-/// Pairs (dropped, kept) of items: their sources show the same.
+/// Pairs (dropped, kept) of items whose sources show the same.
 class DuplicatePairs {
  public:
   explicit DuplicatePairs(const std::string& folder) : file_(folder) {}
@@ -64,12 +64,12 @@ class DuplicatePairs {
   io::ScratchFile file_;
 };
 
-/// What was compared with each other: samples of one kind whose vectors one encoder made.
+/// A set of samples compared with each other: of one kind, with vectors of one encoder.
 struct ComparedSet {
   bool images = false;  ///< else videos and all others
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;
-  /// What vectors were looked for by clusters, and what came of it; nothing: all pairs.
+  /// The options and counts of a search by clusters; nothing: all pairs were compared.
   struct Clusters {
     double margin = 0;
     std::uint64_t most = 0, numbers = 0;
@@ -82,11 +82,11 @@ struct ComparedSet {
   Json clusters_json() const;
 };
 
-/// Exact duplicates have the same media bytes; near duplicates, among what is then left, are videos
-/// (or images) whose embeddings of one encoder have the cosine of options.duplicate_threshold. The
-/// better of two has more pixels, else more bytes, else the smaller key. With
-/// options.keep_duplicates nothing is dropped, but pairs are found: the same bytes must not stand
-/// in two parts of a split. Throws Stopped.
+/// Exact duplicates have the same media bytes; near duplicates, among the rest, are videos (or
+/// images) whose embeddings of one encoder have at least the cosine options.duplicate_threshold.
+/// The better of two has more pixels, else more bytes, else the smaller key. With
+/// options.keep_duplicates nothing is dropped, but pairs are found: the same bytes must not be in
+/// two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
                                          Slots& slots, DuplicateList& list, DuplicatePairs& pairs);
 

@@ -1,4 +1,4 @@
-// Which command makes a field or vector that an option names and no sample has.
+// Names the command that makes a field or vector that an option names and no sample has.
 // Thread-safety: pure function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace vfm::dataset {
 
-/// "vfm-embed --aesthetic FILE"; "": none of vfm's makes one of that name.
+/// "vfm-embed --aesthetic FILE"; "": no command of vfm makes it.
 std::string maker_of(std::string_view name);
 
 }  // namespace vfm::dataset

@@ -10,13 +10,13 @@
 
 namespace vfm::dataset {
 
-/// duplicates.jsonl: a line a dropped sample; no file if there is none.
+/// Writes duplicates.jsonl, with a line for each dropped sample; no file if there are none.
 void write_duplicates(const ShardOptions& options, ShardPlan& plan);
-/// left_out.jsonl likewise: a line for each sample of `list`.
+/// Likewise writes left_out.jsonl, with a line for each sample of `list`.
 void write_left_out(const ShardOptions& options, LeftOutList& list);
 
-/// .nv-meta/, wids.json, README.md and, last, dataset.json, whose contents it returns: counts by
-/// split and bin, what was left out, and the options. `records` are those of the shards, in the
+/// Writes .nv-meta/, wids.json, README.md and, last, dataset.json, whose contents it returns:
+/// counts by split and bin, samples left out, and the options. `records` are the shards', in the
 /// order of the plan.
 Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
                          const std::vector<Json>& records);

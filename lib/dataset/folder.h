@@ -1,8 +1,8 @@
-// What an earlier run of vfm-shard left in its folder, and what of it the next one keeps.
+// The dataset of an earlier run of vfm-shard in its folder, and the parts that the next run keeps.
 //
-// The same options and the same sources, or some of them: the dataset is continued. Right shards
-// stay, the others are removed before the new plan is written, sources keep their splits. Other
-// options, or no source in common: the user may have meant another folder, so it is an error.
+// With the same options, and the same sources or some of them, the dataset is continued: right
+// shards stay, others are removed before the new plan is written, and sources keep their splits.
+// Other options, or no common source, are an error, since the user may have meant another folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,21 +17,21 @@ namespace vfm::dataset {
 struct EarlierDataset {
   explicit EarlierDataset(const std::string& folder) : sources(folder) {}
 
-  bool there = false;                                       ///< it has a plan.json
+  bool there = false;                                       ///< whether it has a plan.json
   std::string hash;                                         ///< of its plan
   std::vector<std::pair<std::string, std::string>> shards;  ///< path below the folder, plan
-  /// On temporary files, which are there once the folder is.
-  KnownSources sources;  ///< empty with options.force: all are split anew
+  /// On temporary files, which exist once the folder does.
+  KnownSources sources;  ///< empty with options.force: all sources are split again
 };
 
-/// Reads it, before any work. Throws Error{usage} where a dataset of other options stands, or what
-/// is none, unless options.force.
+/// Reads it, before any work. Throws Error{usage} for a dataset of other options, or other
+/// contents, unless options.force.
 EarlierDataset read_earlier(const ShardOptions& options);
 
-/// Makes the folder ready for the plan: removes the earlier shards that are not in it, all with
-/// options.force, and writes sources.jsonl and plan.json. Throws Error{usage}, and has done
-/// nothing, for a dataset of other sources, unless options.force, for tars that nobody planned,
-/// and where the input itself would be removed.
+/// Prepares the folder for the plan: removes earlier shards that are not in it, all with
+/// options.force, and writes sources.jsonl and plan.json. Throws Error{usage}, without changes, for
+/// a dataset of other sources, unless options.force, for unplanned tars, and if the input itself
+/// would be removed.
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
                     ShardPlan& plan);
 

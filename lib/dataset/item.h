@@ -1,6 +1,6 @@
-// What vfm-shard keeps of a sample between its passes: facts, as few bytes as they need, on
-// temporary files (dataset/item_store.h). A hundred million of them must not stand in memory.
-// Thread-safety: any thread; Shapes one at a time.
+// The facts of a sample that vfm-shard keeps between its passes, compactly, on temporary files
+// (dataset/item_store.h), since a hundred million do not fit into memory. Thread-safety: any
+// thread; Shapes one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace vfm::dataset {
 
-/// Where a sample stands in the tar of one column: its number, and its bytes with headers and
+/// The place of a sample in the tar of one column: its number, and its bytes with headers and
 /// padding.
 struct ColumnPlace {
   std::uint32_t row = 0;
   std::uint64_t offset = 0, size = 0;
 };
 
-/// What many samples have in common: few different ones in a dataset.
+/// The facts that many samples share; a dataset has few different shapes.
 struct Shape {
   std::string media;   ///< extension
-  std::string extras;  ///< the other members but json, each after a blank: " txt text.npy"
+  std::string extras;  ///< other members, without json, each after a blank: " txt text.npy"
   std::string image_format, image_mode;  ///< Pillow's names, for images
   std::string bin;                       ///< by size and duration (curate/binning.h)
   auto operator<=>(const Shape&) const = default;
@@ -43,14 +43,14 @@ struct Item {
   std::string path;              ///< source, where source_hash is there too
   std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
   std::vector<float> embedding;  ///< empty if there is none
-  std::string notes;             ///< what --balance goes by (dataset/balance.h)
+  std::string notes;             ///< data for --balance (dataset/balance.h)
 
   double pixels() const { return width * height; }
-  /// Where no source is named, vfm-shard takes the key.
+  /// True if the key stands for a missing source.
   bool named_by_key() const { return source == key; }
 };
 
-/// Numbers for the shapes that there are.
+/// Numbers the shapes of a dataset.
 class Shapes {
  public:
   Shapes() = default;
@@ -65,8 +65,8 @@ class Shapes {
   std::vector<const Shape*> shapes_;
 };
 
-/// The facts as bytes: all but key, shape, shard, source, path and embedding, which are kept apart.
-/// `content` first, so that it can be left out.
+/// The facts as bytes, except key, shape, shard, source, path and embedding, which are kept apart.
+/// `content` is first, so that it can be left out.
 void put_facts(std::string& out, const Item& item);
 /// The reverse, into `item`. Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);

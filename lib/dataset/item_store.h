@@ -1,7 +1,7 @@
 // The facts of all samples, on temporary files in the dataset's folder.
 //
-// In memory are a bit a sample, and what few samples differ in. Items have numbers, in the order of
-// the input; those that are gone (the same key came before) or dropped keep theirs.
+// Memory holds some bits a sample, and the shapes. Items have numbers, in input order; items that
+// are gone (the same key came before) or dropped keep theirs.
 // Thread-safety: one thread at a time; get() from any, once all are taken.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace vfm::dataset {
 
-/// What one input shard gave: filled by a thread of its own, then taken by the store.
+/// The items of one input shard: filled by one thread, then taken by the store.
 class ItemBatch {
  public:
   explicit ItemBatch(const std::string& folder) : items_(folder) {}
@@ -33,7 +33,7 @@ class ItemBatch {
   std::string packed_;
 };
 
-/// Where an embedding is kept: as halves, if that is what its numbers are, else as floats.
+/// The place of an embedding: stored as halves if its numbers are, else as floats.
 struct EmbeddingPlace {
   std::uint32_t item = 0;
   bool halves = false;
@@ -41,9 +41,9 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Bytes that comparing a sample with all others takes, by the length of its embedding; and those
-/// that it takes at least where only samples of neighbouring clusters are compared. Of these
-/// kPlaceInClusters are not the sketch's: where the embedding stands, and its place in two orders.
+/// Bytes of memory a sample for comparing all pairs, by the length of its embedding; and the least
+/// for comparing within neighbouring clusters. kPlaceInClusters of these are beside the sketch: the
+/// embedding's place, and its place in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
@@ -51,47 +51,47 @@ std::uint64_t near_bytes_in_clusters();
 
 class ItemStore {
  public:
-  /// Keeps no more embeddings than can be compared in `most_near_bytes`: all pairs, where
-  /// `all_pairs` says so, else by clusters. `notes`: keeps Item::notes.
+  /// Keeps only as many embeddings as can be compared in `most_near_bytes`: all pairs, with
+  /// `all_pairs`, else by clusters. `notes`: keeps Item::notes.
   ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
             bool notes = false);
 
   /// Throws Error{usage} for one embedding too many.
   void take(const ItemBatch& batch, std::uint32_t shard);
-  /// Once all are taken: of items with one key the first stays. Calls `again` with each other one,
-  /// its number, and the first, in no order that means anything. Throws Stopped.
+  /// Call it once all are taken: of items with one key the first stays. Calls `again` with the
+  /// number of each other item, that item, and the first, in any order. Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
-  /// All that were taken.
+  /// The number of items taken.
   std::uint32_t size() const { return count_; }
-  /// Those that are not gone.
+  /// The number of items that are not gone.
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
-  /// Of a duplicate, or what is left out.
+  /// Drops a duplicate, or a sample that is left out.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
   /// One item, without source, path and embedding.
   Item get(std::uint32_t number) const;
-  /// All that are kept, in order. Throws Stopped.
+  /// Calls `use` with all kept items, in order. Throws Stopped.
   void for_each_kept(const std::function<void(std::uint32_t number, const Item& item)>& use) const;
-  /// The same, and what put_facts() wrote of them.
+  /// The same, with their facts by put_facts().
   using UsePacked =
       std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
                          std::uint32_t shard, std::string_view facts)>;
   void for_each_kept_packed(const UsePacked& use) const;
-  /// The same, and their notes, if these are kept.
+  /// The same, with their notes, if these are kept.
   void for_each_noted(const std::function<void(std::uint32_t number, const std::string& key,
                                                std::string_view notes)>& use) const;
 
   const Shapes& shapes() const { return shapes_; }
   const std::deque<EmbeddingPlace>& embeddings() const { return embeddings_; }
-  /// Its place.dim numbers, from any thread.
+  /// Reads its place.dim numbers; from any thread.
   void read_embedding(const EmbeddingPlace& place, float* out) const;
   const std::string& folder() const { return folder_; }
 
-  /// Neighbours of one source and path: by source, path and first item.
+  /// Neighbouring items of one source and path; sorted by source, path and first item.
   struct SourceRun {
     std::string source, path;
     std::uint32_t first = 0;
@@ -101,9 +101,9 @@ class ItemStore {
   };
   /// Calls `use` with all runs in order, gone items included. May be repeated. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
-  /// Frees what for_each_noted() needs.
+  /// Frees the data of for_each_noted().
   void forget_notes();
-  /// Frees what for_each_source_run() and get() need; then what all but shapes() need.
+  /// Free the data of for_each_source_run() and get(); then of all functions except shapes().
   void forget_sources();
   void forget_items();
 

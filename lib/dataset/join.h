@@ -1,4 +1,4 @@
-// One sample put together from its columns.
+// Joins one sample from its columns.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,11 +28,11 @@ struct JoinedSample {
   std::string_view find(std::string_view extension) const;
 };
 
-/// Joins the parts of one sample, the first column first. A key that is no valid_key() becomes its
-/// hash, and "original_key" what it was. What a later column has replaces what the
-/// first one has under the same name: a caption column its "txt" and "caption". "split" and "bin"
-/// of an earlier vfm-shard are left out. Throws Error if two later columns have different values of
-/// one member or JSON field, or a "json" is no object.
+/// Joins the parts of one sample, the first column first. A key that is not a valid_key() is
+/// replaced by its hash, and kept as "original_key". Members and fields of a later column replace
+/// the first column's of the same name, such as a caption column's "txt" and "caption". "split" and
+/// "bin" of an earlier vfm-shard are left out. Throws Error if two later columns have different
+/// values for one member or JSON field, or a "json" is not an object.
 JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts);
 
 /// Gives the sample a new key, the hash of its media and its old key, which "original_key" keeps

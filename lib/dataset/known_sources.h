@@ -1,11 +1,12 @@
-// In which part of the split the sources of a dataset stand: DIR/sources.jsonl, a line a source.
+// The parts of the split that the sources of a dataset are in: DIR/sources.jsonl, a line for each
+// source.
 //
-// A run with other input than the one before reads it, so that no source changes its part: what was
-// kept for validation is never trained on.
+// A run with changed input reads it, so that no source changes its part: validation data are never
+// trained on.
 //   {"source":"0a1b...","path":"raw/a.mp4","split":"train"}
 //   {"source":"000042","content":"5f0c...","split":"val"}
-// "path" is there where the source is named by a hash, "content" where only a key names it.
-// Thread-safety: one thread at a time.
+// "path" is present if a hash names the source, "content" if only a key names it. Thread-safety:
+// one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +25,7 @@ struct KnownSource {
   std::string line() const;
 };
 
-/// All of them, on temporary files, sorted by name and by path.
+/// All known sources, on temporary files, sorted by name and by path.
 class KnownSources {
  public:
   /// `folder`: of the temporary files.
@@ -35,7 +36,7 @@ class KnownSources {
   void put(const KnownSource& source);
   bool empty() const { return names_.records() == 0; }
 
-  /// Those of one name once, as it was put last, in the order of names.
+  /// The sources in the order of names; of equal names the last one put.
   class Names {
    public:
     explicit Names(KnownSources& known);
@@ -49,12 +50,12 @@ class KnownSources {
     std::optional<KnownSource> front_, after_;
   };
 
-  /// The splits of paths, in their order. A path that two splits had says nothing.
+  /// The splits of paths, in order. A path in two splits has none.
   class Paths {
    public:
     explicit Paths(KnownSources& known);
-    /// What is known of `path`, which comes after those asked before: its split, empty if it had
-    /// several; nothing if it is not known.
+    /// The split of `path`, which must follow the earlier paths in order; empty if it had several;
+    /// nothing if unknown.
     std::optional<std::string> find(const std::string& path);
 
    private:

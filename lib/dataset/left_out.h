@@ -1,6 +1,6 @@
-// Samples that are in the input and, though whole, not in the dataset: left_out.jsonl. Those that a
-// filter left out are not listed, duplicates have a file of their own (dataset/duplicates.h).
-// Thread-safety: one thread at a time.
+// Whole samples of the input that are not in the dataset: left_out.jsonl. Filtered samples are not
+// listed; duplicates have their own file (dataset/duplicates.h). Thread-safety: one thread at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,16 +25,16 @@ struct LeftOut {
   std::string value;  ///< JSON text of the field or the number of the cluster; the line as it is
   std::uint64_t samples = 0, most = 0;  ///< with this value, and how many of them may stay
 
-  /// As a line of left_out.jsonl.
+  /// The line of left_out.jsonl.
   Json json() const;
   std::string pack() const;
   static LeftOut unpack(std::string_view packed);
 };
 
-/// JSON text as JSON: null where it is empty, and text where it is none any more.
+/// JSON text as JSON: null if empty; a string if it is not valid JSON any more.
 Json value_json(const std::string& value);
 
-/// All of them, on a temporary file.
+/// All samples left out, on a temporary file.
 class LeftOutList {
  public:
   explicit LeftOutList(const std::string& folder) : sorter_(folder) {}
@@ -44,9 +44,9 @@ class LeftOutList {
   std::uint64_t count(LeftOutReason reason) const {
     return counts_[static_cast<std::size_t>(reason)];
   }
-  /// No more come, and nobody asks soon.
+  /// Says that no more come and none is needed soon.
   void park() { sorter_.park(); }
-  /// All, by key. Ends where `use` says false.
+  /// Calls `use` with all, by key. Stops when `use` returns false.
   void for_each(const std::function<bool(const LeftOut& sample)>& use);
 
  private:

@@ -1,5 +1,5 @@
 // The nearest of all samples to a few of them, by the cosine of their vectors: exact, in one walk
-// over what is noted of the samples. Thread-safety: one thread at a time.
+// over the samples' notes. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::dataset {
 
-/// As it is noted: of length 1, as halves; empty where there is none.
+/// A vector in the notes: of length 1, as halves; empty if there is none.
 struct NotedVector {
   std::uint64_t encoder = 0;
   std::string_view halves;
@@ -28,9 +28,9 @@ struct NearSample {
   std::uint32_t number = 0;
 };
 
-/// For each of `queries`, numbers of samples that are kept, the `most` others of its encoder with
-/// the largest cosine, the largest first, of equals the smaller key; none for one without a vector.
-/// The same at any number of slots. `vectors`: how many kept samples have one. Throws Stopped.
+/// For each of `queries`, numbers of samples that are kept, the `most` other samples of its encoder
+/// with the largest cosine, largest first, ties by key; none for a query without a vector. The same
+/// at any number of slots. `vectors`: how many kept samples have one. Throws Stopped.
 std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,

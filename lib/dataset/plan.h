@@ -1,8 +1,8 @@
-// What vfm-shard decides between its two passes: duplicates, splits, bins, order, shards.
+// The plan of vfm-shard, made between its two passes: duplicates, splits, bins, order, shards.
 //
-// A pure function of the scanned samples, the options, and the splits in which an earlier run put
-// sources: the order of the input does not matter. Shards are in memory, their samples on a
-// temporary file, in the order in which they are written.
+// A pure function of the scanned samples, the options, and an earlier run's splits of sources: the
+// order of the input does not matter. Shards are in memory, their samples on a temporary file, in
+// the order of writing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,14 +28,14 @@ struct PlannedShard {
   std::string path;  ///< relative to the dataset's folder
   std::uint64_t samples = 0;
   double seconds = 0;  ///< of all samples
-  std::string plan;    ///< hash of what will stand in it
+  std::string plan;    ///< hash of its planned contents
   Shape shape;         ///< of the first sample; all have the same members
 };
 
-/// What --report draws of all samples.
+/// The quantities of all samples that --report draws.
 enum class Quantity { seconds, shorter_side, aspect, megabytes };
 inline constexpr std::size_t kQuantities = 4;
-/// Nothing where the sample does not say.
+/// Nothing if unknown.
 std::array<std::optional<double>, kQuantities> quantities(const Item& item);
 
 struct ShardPlan {
@@ -60,9 +60,9 @@ class PlannedItems {
   PlannedItems(const Scan& scan, ShardPlan& plan) : scan_(scan), stream_(plan.order.sorted()) {}
   /// False at the end. Without source, path, content and embedding.
   bool next(Item& item);
-  /// The next `count` of them as bytes, for take().
+  /// The next `count` items as bytes, for take().
   std::string pack(std::uint64_t count);
-  /// Takes the first from what pack() gave.
+  /// Takes the first item from the bytes of pack().
   static Item take(std::string_view& packed, const Shapes& shapes);
 
  private:
@@ -71,15 +71,15 @@ class PlannedItems {
 };
 
 /// The better of two duplicates has more pixels, else more bytes, else the smaller key. `known`
-/// sources keep their split. What the scan kept of sources and items is used up. Throws Stopped.
+/// sources keep their split. The scan's sources and items are used up. Throws Stopped.
 ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known, Slots& slots);
 
 /// All that decides a dataset beside its samples.
 Json options_json(const ShardOptions& options);
-/// {"plan", "options", "shards": [...]}: what DIR/plan.json holds.
+/// {"plan", "options", "shards": [...]}: the contents of DIR/plan.json.
 Json plan_json(const ShardPlan& plan, const ShardOptions& options);
 
-/// What the JSON of a sample gets in its shard: "split" and "bin", in this order.
+/// Adds the fields that a sample's JSON gets in its shard: "split" and "bin", in this order.
 void add_place(Json& meta, const PlannedShard& shard);
 
 }  // namespace vfm::dataset

@@ -1,4 +1,4 @@
-// vfm-shard's --report: what is in the dataset, as a page to look at.
+// vfm-shard's --report: the contents of the dataset, as a page.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -18,8 +18,8 @@ class SampleReader {
   SampleReader(const Scan& scan, const ShardOptions& options);
   ~SampleReader();
 
-  /// Joined as when it was scanned; views into `buffers`, one a column, which are reused. Throws
-  /// Error, also if the input has changed since.
+  /// Reads and joins an item as the scan did; the result is views into `buffers`, one for each
+  /// column, which are reused. Throws Error, also if the input has changed since.
   JoinedSample read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const;
 
  private:

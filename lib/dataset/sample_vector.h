@@ -1,9 +1,9 @@
-// The vector of a sample: what its member NAME.npy holds, and which encoder made it.
+// The vector of a sample, from its member NAME.npy, and its encoder.
 //
 // An array of one row, or of other than two dimensions, is the vector itself; one of several rows,
 // such as the tokens of a caption, counts as the mean of its rows, each brought to length 1 first.
-// Who made NAME.npy stands in the JSON as NAME_encoder. Vectors are compared only where that, but
-// for the folder in which the encoder lay, and the number of values are equal.
+// The JSON names the encoder of NAME.npy as NAME_encoder. Vectors are compared only if their
+// encoders, except for the folder, and their lengths are equal.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace vfm::dataset {
 
-/// The member that near duplicates go by where none is named.
+/// The default member for near duplicates.
 inline constexpr const char* kDefaultVector = "video.npy";
 
 struct SampleVector {
@@ -28,19 +28,19 @@ struct SampleVector {
   std::string by;             ///< encoder_identity() as text; empty: the JSON does not say
 };
 
-/// `member`: "video.npy". Throws Error if it is there and no array of numbers.
+/// `member`: "video.npy". Throws Error if it exists and is not an array of numbers.
 SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 
-/// The values of length 1, as halves; empty where they have no direction.
+/// The values scaled to length 1, as halves; empty if they have no direction.
 std::string unit_halves(const std::vector<float>& values);
 
-/// What encoders are, by SampleVector::encoder. Of very many some: these are the same in any order
-/// of the input.
+/// The encoders' identities, by SampleVector::encoder. If there are very many, some are kept: the
+/// same ones in any order of the input.
 class EncoderNames {
  public:
   void add(const SampleVector& vector);
   void merge(const EncoderNames& other);
-  /// As JSON; null where nobody said it.
+  /// The identity as JSON; null if unknown.
   Json of(std::uint64_t encoder) const;
 
  private:

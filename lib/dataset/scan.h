@@ -1,4 +1,4 @@
-// The first pass of vfm-shard: every sample read once, and what is needed to decide about it kept.
+// The first pass of vfm-shard: it reads every sample once, and keeps the facts for the plan.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -55,7 +55,7 @@ struct Scan {
   io::InputStreams streams;                        ///< whether the input came whole
 };
 
-/// Where compressed tars are unpacked, so that samples can be read out of order.
+/// The folder where compressed tars are unpacked, so that samples can be read out of order.
 std::string unpack_folder(const std::string& output);
 
 /// Reads all shards that `options.inputs` name. Records of other kinds, samples that cannot be

@@ -1,4 +1,4 @@
-// Inside lib/dataset only: a column of a shard, as the scan reads it.
+// Inside lib/dataset only: a column of a shard during the scan.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,28 +13,28 @@
 
 namespace vfm::dataset {
 
-/// By which index a tar is read: by the one beside it, if there is one that seems to fit; or by one
-/// that is made by walking over it.
+/// The index by which a tar is read: the one beside it, if that seems to fit; or one made by
+/// walking over the tar.
 enum class TarIndex { beside_it, made };
 
-/// One column of a shard, asked for keys in the order of the first column. As long as its own order
-/// is that, one read a sample does; else a table of its keys is made.
+/// One column of a shard, queried for keys in the order of the first column. While its own order is
+/// the same, one read a sample is enough; else a table of its keys is made.
 class ScanColumn {
  public:
-  /// A compressed tar is unpacked to `scratch` first. Throws Error where no sample can be read.
+  /// A compressed tar is unpacked to `scratch` first. Throws Error if no sample can be read.
   ScanColumn(const std::string& path, const std::string& scratch, const shard::ReadLimits& limits,
              TarIndex index);
 
   const shard::IndexedReader& reader() const { return tar_.reader; }
-  /// What is missing in the tar.
+  /// The tar's missing parts.
   const std::vector<io::Fault>& faults() const { return tar_.faults; }
   ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
   /// The sample at `row`. Throws Error as IndexedReader::view does.
   const shard::SampleView& at(std::int64_t row);
   /// The sample of this shard::column_key(), or null.
   const shard::SampleView* find(const std::string& key);
-  /// A sample could not be read, and the tar itself, which is whole, says that its samples are
-  /// elsewhere: then those that were read may lack members.
+  /// Whether the index is wrong: a sample could not be read, although the tar is whole, and its
+  /// samples are elsewhere. Then samples read so far may lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:

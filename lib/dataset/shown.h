@@ -1,12 +1,12 @@
-// Which samples the page of --report shows, and what it counts of all that stay: the numbers in
-// their JSON; for each score the samples with the least and the most of it; some by chance; and of
-// each of these the nearest others by a vector.
+// Chooses the samples that the page of --report shows, and counts the numbers in the JSON of all
+// that stay. It shows for each score the samples with the least and the most; some at random; and
+// for each of these the nearest others by a vector.
 //
-// What it needs of a sample are notes on a temporary file (dataset/item_store.h); in memory are
-// counts, and the samples that are shown. So the page of a hundred million samples is no larger
-// than that of a thousand. It depends on the samples that stay, not on their order: of equals those
-// come first whose keys have the smaller hash. Cosines are of all vectors, none is left out.
-// Thread-safety: one thread at a time, put_number_notes() from any.
+// Samples' notes are on a temporary file (dataset/item_store.h); memory holds counts, and the
+// samples shown. So the page for a hundred million samples is as small as that for a thousand. It
+// depends on the samples that stay, not on their order: ties are in order of the keys' hashes.
+// Cosines are computed with all vectors. Thread-safety: one thread at a time, put_number_notes()
+// from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace vfm::dataset {
 
-/// The fields with numbers, by the hash of their names, and how many samples have each.
+/// The fields with numbers, by the hash of their names, and the number of samples with each.
 class NumberNames {
  public:
   struct Field {
@@ -41,8 +41,8 @@ class NumberNames {
   std::map<std::uint64_t, Field> fields_;
 };
 
-/// Appends what the page needs of a sample: its numbers, and its vector as halves of length 1.
-/// Names of more than 64 bytes are passed over.
+/// Appends a sample's data for the page: its numbers, and its vector as halves of length 1. Ignores
+/// names of more than 64 bytes.
 void put_number_notes(std::string& notes, const JoinedSample& sample, const SampleVector& vector,
                       NumberNames& names);
 
@@ -79,7 +79,7 @@ struct Shown {
   std::uint64_t vectors = 0;       ///< samples that have one
 };
 
-/// Of the samples that `items` keeps. `names`: of all that were noted. Throws Stopped.
+/// Picks from the samples that `items` keeps. `names`: of all noted samples. Throws Stopped.
 Shown pick_shown(const ItemStore& items, const ShardOptions& options, const NumberNames& names,
                  Slots& slots);
 

@@ -1,8 +1,7 @@
-// Which split each source of a dataset goes to: sources that show the same somewhere belong
-// together.
+// Assigns the sources of a dataset to splits. Sources that partly show the same stay together.
 //
-// Sources have numbers in the order of their names. In memory is a byte a source; of what
-// duplicates join nine bytes a source more. Thread-safety: one thread at a time.
+// Sources have numbers in the order of their names. Memory is a byte a source, and nine more for
+// each source joined by duplicates. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +22,7 @@
 
 namespace vfm::dataset {
 
-/// Zeros that take memory only where something else was put.
+/// An array of zeros that takes memory only where other values were written.
 template <class T>
 class SparseArray {
  public:
@@ -40,20 +39,20 @@ class SparseArray {
 
 class Sources {
  public:
-  /// Knows which items are kept, and joins the sources of `pairs`. Sources of `known` have their
-  /// part if options.split has it. All must outlive it.
+  /// Takes the kept items, and joins the sources of `pairs`. Sources of `known` keep their part if
+  /// options.split has it. All must outlive it.
   Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
           KnownSources& known, const WithoutList& without);
 
   /// Gives all sources their part. Warns of parts that stay empty, and of sources with duplicates
   /// in another part.
   void assign();
-  /// Whether the input has a source that is known: by its name, or, for a video that was repaired
-  /// and has another hash now, by its path. A key of somebody else's shard says little ("000042"),
-  /// so there the contents must be the same.
+  /// Whether the input has a known source: by its name, or, for a repaired video with a new hash,
+  /// by its path. A key of a foreign shard says little ("000042"), so there the contents must be
+  /// the same.
   bool any_known() const { return any_known_; }
-  /// sources.jsonl, sorted by source. With more than one part a source that is missing today may
-  /// come back: it is remembered, unless `without` names it.
+  /// sources.jsonl, sorted by source. With more than one part, missing sources are remembered,
+  /// since they may come back, unless `without` names them.
   void write(io::TextWriter& file);
 
   /// The part of an item's source, an index into options.split. Fast where items rise.
@@ -63,7 +62,7 @@ class Sources {
   static constexpr std::uint8_t kNoPart = 255;
   using Run = ItemStore::SourceRun;
   using UseRun = std::function<void(std::uint32_t source, const Run& run)>;
-  /// The end of a source: what is known of it as a KnownSource, but for the split.
+  /// The end of a source: its facts as a KnownSource, without the split.
   using UseSource = std::function<void(std::uint32_t source, const KnownSource& facts)>;
   void walk(const UseRun& use_run, const UseSource& use_source);
 
@@ -71,13 +70,14 @@ class Sources {
   void join(const DuplicatePairs& pairs);
   void spread_parts();
   void warn_torn(std::size_t torn, std::uint32_t source);
-  /// `fresh` were to assign, where `together` some counted as one; `known` had their part before.
+  /// `fresh` sources were to be assigned; `together`: some counted as one; `known` sources had
+  /// their part before.
   static void warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
                          bool together);
   std::uint8_t part_named(const std::string& split) const;
   std::uint32_t source_of(std::uint32_t item) const;
   std::uint32_t root(std::uint32_t source);
-  /// Those that have their part stand alone, the others with what belongs to them.
+  /// A source with a part stands alone, others with their group.
   std::uint32_t place(std::uint32_t s) { return parts_[s] == kNoPart ? root(s) : s; }
 
   ItemStore& items_;

@@ -1,8 +1,8 @@
-// vfm-shard --without: sources and samples that are to leave the dataset, a line each in a file.
+// vfm-shard --without: sources and samples to leave out of the dataset, one a line in a file.
 //
-// A line is the key of a sample (or the one that it had before vfm-shard gave it another), or a
-// source, as "source" or "source_hash" of the JSON has it. The lines are in memory, up to
-// kMostBytes and kMostLines of them. Thread-safety: any thread.
+// A line is the key of a sample (or its key before vfm-shard changed it), or a source, from
+// "source" or "source_hash" of the JSON. The lines are in memory, up to kMostBytes and kMostLines.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,8 @@ class WithoutList {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
   static constexpr std::size_t kMostLines = 4'000'000;  // a hundred bytes each beside its own
 
-  /// An empty path: nothing leaves. Throws Error{usage} where the file cannot be read, is too
-  /// large, or names nothing.
+  /// An empty path leaves out nothing. Throws Error{usage} if the file cannot be read, is too
+  /// large, or is empty.
   explicit WithoutList(const std::string& path);
   WithoutList(WithoutList&&) = default;  // what the views are of stays where it is
   WithoutList(const WithoutList&) = delete;
@@ -38,7 +38,7 @@ class WithoutList {
   /// Whether a line is this source or path.
   bool has(const std::string& text) const { return find(text).has_value(); }
   bool empty() const { return lines_.empty(); }
-  /// Each once, in the order of the file.
+  /// The lines, each once, in the order of the file.
   const std::deque<std::string>& lines() const { return lines_; }
 
  private:

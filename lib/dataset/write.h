@@ -1,4 +1,4 @@
-// The second pass of vfm-shard: samples are re-read in shuffled order, shards are written.
+// The second pass of vfm-shard: it re-reads samples in shuffled order, and writes shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,10 +1,10 @@
 // The layout of the ranks that make a clip together, chosen from predicted times (--parallel auto).
 //
-// Costed are all layouts of the ranks, or of a divisor of their number, that the model can have,
-// with each kind of cp: what one rank computes, counted on Device::meta, and what it exchanges, at
-// the rates of a table. Taken is the fastest of those whose memory is there. On a GPU the rates are
-// its own (models/gpu_table.h), or an H100's where it is not in the table; on the CPU they are
-// judged, as those are, and only compare layouts with each other. Thread-safety: one thread.
+// All layouts that the model can have, of all ranks or a divisor of their number, are costed with
+// each kind of cp: one rank's computation, counted on Device::meta, and its exchanges, at the rates
+// of a table. The fastest layout that fits into memory is chosen. On a GPU the rates are its own
+// (models/gpu_table.h), or an H100's if it is not in the table; on the CPU they are rough, and only
+// compare layouts. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::generate {
 
-/// The rates that layouts of the job are compared by.
+/// The rates by which the job's layouts are compared.
 models::Gpu comparing_rates(const GenerateJob& job, int per_node);
 
 struct CostedLayout {
@@ -25,13 +25,12 @@ struct CostedLayout {
   bool fits = true;
 };
 
-/// All that so many ranks can have, `per_node` of them on a machine, those that fit first, and of
-/// these the fastest. Shards as the job says. Of the clip of job.defaults. Throws what Estimate
-/// throws.
+/// All layouts of `ranks`, `per_node` on a machine, for the clip of job.defaults: those that fit
+/// into memory first, then by time. Sharded as the job says. Throws what Estimate throws.
 std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int per_node);
 
-/// The first of them, which -v tells, with the next ones. None fits: a warning, and the one that
-/// needs least memory.
+/// The first of costed_layouts(); -v logs it and the next ones. If none fits, the one that needs
+/// least memory, with a warning.
 ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node);
 
 }  // namespace vfm::generate

@@ -1,6 +1,6 @@
-// Prompts to clips by the generator of this process: what is asked for, how FP8 and 8 bits are
-// measured before the first clip, and each clip's file and record. In which order, and by which
-// process of several, others say (generate/generate.cc, generate/clip_service.h).
+// Makes clips from prompts by this process's generator: their requests, the measurement of FP8 or 8
+// bits before the first clip, and each clip's file and record. generate/generate.cc and
+// generate/clip_service.h decide order and process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace vfm::generate {
 
-/// Thread-safety: make() from any thread; the rest from one, and ask() not while clips are made
-/// whose request is the first.
+/// Thread-safety: make() from any thread; the rest from one, and ask() not while the clip of the
+/// first request is made.
 class ClipMaker {
  public:
   /// `job`, `output` and `progress` must outlive it.
@@ -27,16 +27,17 @@ class ClipMaker {
   ClipMaker(const ClipMaker&) = delete;
   ClipMaker& operator=(const ClipMaker&) = delete;
 
-  /// The request of the next prompt, or why there is none. Of the first one FP8 or weights in 8
-  /// bits are measured, and from then on used; throws Error where they change more than allowed.
+  /// The request of the next prompt, or why there is none. On the first request FP8 or 8-bit
+  /// weights are measured, and used from then on; throws Error if they change more than allowed.
   Asked ask(PromptLine line);
-  /// What was measured, or is known of another process.
+  /// The measured error, here or in another process.
   std::optional<double>& output_error() { return output_error_; }
   /// Measures FP8 or weights in 8 bits on this request, if they are wanted and were not measured.
   void measure(const NamedRequest& request);
-  /// Another process has measured them: from now on they are used here, too.
+  /// Uses them from now on, since another process has measured them.
   void use_known(double output_error);
-  /// The clip of a request, in its file, or with "-" as output its latent; of no request the error.
+  /// Makes the clip of a request, in its file, or with "-" as output its latent; without a request
+  /// returns the error.
   Result make(Asked& asked) const;
   const Generator& generator() const { return generator_; }
   RequestMaker& requests() { return requests_; }
@@ -57,7 +58,7 @@ class ClipMaker {
   std::optional<double> output_error_;  ///< of FP8 or 8 bits, measured on the first request
 };
 
-/// Throws Error where what was measured is more than the job allows.
+/// Throws Error if the measured error exceeds the job's limit.
 void check_output_error(const GenerateJob& job, const std::optional<double>& error);
 
 }  // namespace vfm::generate

@@ -1,9 +1,9 @@
-// Where clips go: files with their records beside them, or one Y4M stream on standard output.
+// The output of clips: files with their records, or one Y4M stream on standard output.
 //
-// A clip's record (vfm-manifest(5), kind "clip") says what its bytes are made from: "frames",
-// "width", "height", "fps", "encoder", "quality" are read from it here. Its "address" is a hash of
-// all that decides its bytes: DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip
-// that is there with the right address and hash is kept, and any other is remade.
+// A clip's record (vfm-manifest(5), kind "clip") says how its bytes are made: "frames", "width",
+// "height", "fps", "encoder", "quality" are read from it here. Its "address" is a hash of all that
+// decides its bytes: DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip that is
+// there with the right address and hash is kept, and any other is remade.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,31 +42,31 @@ class ClipOutput {
   const std::string& encoder() const { return encoder_; }  ///< empty for a stream
   std::string path_of(const std::string& name, const char* extension) const;
 
-  /// Puts the encoder's size into the record, where it differs from the clip's.
+  /// Puts the encoder's size into the record if it differs from the clip's.
   void add_coded_size(Json& record) const;
   /// Whether the clip that `record` describes was written before and is unharmed; then its size and
   /// hash are put into the record.
   bool is_there(Json& record, const std::string& name) const;
   /// The mp4 of a clip, frame by frame as they are decoded. Puts "bytes" and "xxh3" into the
-  /// record, whose "name" it has in progress.
+  /// record, whose "name" progress shows.
   std::string encode(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      Json& record) const;
 
-  /// Whether size and rate are those of the stream, which are its first clip's.
+  /// Whether size and rate are the stream's, that is, its first clip's.
   bool fits_stream(const Json& record);
   /// The next clip of the stream. Returns why it was left out, after which others may still follow;
   /// empty: it was written. Throws Error if it ends in the middle of the clip.
   std::string stream(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
-  /// Keeps others from making NAME until the result is destroyed; waits for one that is making it.
+  /// Locks NAME until the result is destroyed; waits for another program that makes it.
   io::AtomicFile hold(const std::string& name) const;
-  /// The clip NAME in a file, with its record beside it: taken if it is_there(), unless `force`,
-  /// else `make` gives the mp4. One program makes it, others wait. Keys of `extra` that the record
+  /// Provides the clip NAME in a file, with its record: kept if is_there(), unless `force`; else
+  /// `make` returns the mp4. One program makes it, others wait. Keys of `extra` that the record
   /// lacks are put into it. Returns whether it was made.
   bool provide(Json& record, const std::string& name, bool force, const Json& extra,
                const std::function<std::string()>& make) const;
-  /// Writes the manifest record of a file that is there now. `seconds` is what it took; nothing: it
-  /// was kept.
+  /// Writes the manifest record of a finished file. `seconds`: the time to make it; nothing: it was
+  /// kept.
   void report(const Json& record, std::optional<double> seconds);
   void add_error(const io::Fault& fault);
   /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of

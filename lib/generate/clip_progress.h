@@ -11,18 +11,18 @@
 
 namespace vfm::generate {
 
-/// Of one phase of a clip. Thread-safety: one thread; the Progress may be shared.
+/// The progress of one phase of a clip. Thread-safety: one thread; the Progress may be shared.
 class ClipProgress {
  public:
-  /// `unit` is what is counted: "step".
+  /// `unit`: the counted unit, "step".
   ClipProgress(Progress& progress, std::string name, const char* unit)
       : progress_(progress), name_(std::move(name)), unit_(unit) {}
   ~ClipProgress() { progress_.place(""); }
   ClipProgress(const ClipProgress&) = delete;
   ClipProgress& operator=(const ClipProgress&) = delete;
 
-  /// `done` of `total` are done. The time left is shown from the second call on: what was done
-  /// before the first, in another run, took no time of this one.
+  /// `done` of `total` are done. The time left is shown from the second call on: steps done
+  /// earlier, by another run, took no time of this one.
   void at(std::int64_t done, std::int64_t total) {
     const auto now = std::chrono::steady_clock::now();
     std::string text = vfm::format("'{}': {} {} of {}", name_, unit_, done, total);

@@ -1,5 +1,4 @@
-// What the record of a clip says of how it was made, and whether another model made it.
-// Thread-safety: any thread.
+// A clip's record of how it was made, and the check for another model. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +14,11 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request);
 /// is describe_latent().
 Json describe_clip(const ModelInUse& in_use, const NamedRequest& request, const ClipOutput& output);
 
-/// Where the adapters of the model are from, into a record.
+/// Adds the paths of the model's adapters to a record.
 void add_adapter_paths(Json& record, const models::LoadedModel& model);
 
-/// A manifest record asks for exactly the clip that it describes. Throws Error if that was made by
-/// other weights, or computed in another way, since the clip would be another one.
+/// A manifest record asks for exactly the clip that it describes. Throws Error if that was made
+/// with other weights, or computed differently, since the clip would differ.
 void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by);
 
 }  // namespace vfm::generate

@@ -1,5 +1,5 @@
-// What is asked of a model for one clip, and what of it a model can make: a run and a dry run,
-// which has no weights, refuse the same. Prompts become requests in generate/prompts.h.
+// The request for one clip, and the check that a model can make it, which is the same in a run and
+// in a dry run without weights. generate/prompts.h makes requests from prompts.
 // Shape letters: C latent channels, t h w latent frames, rows, columns.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,18 +22,18 @@ using models::ModelFacts;
 
 inline constexpr int kLargestSide = 16384;  ///< pixels of a clip's width or height, at most
 
-/// Pixels that a clip begins with: float RGB in [-1, 1], planar (3, frames, H, W) of the clip's H
-/// and W. A frame, and then whole groups of the tokenizer's time factor.
+/// Pixels that a clip begins with: float RGB in [-1, 1], planar (3, frames, H, W), with the clip's
+/// H and W. The frames are one plus whole groups of the tokenizer's time factor.
 struct GivenFrames {
   int frames = 0;
   std::vector<float> pixels;
 };
 
-/// One clip. Size and length are free: what is not a whole number of tokens is generated larger and
-/// cut, at the edges alike, at the end in time.
+/// One clip. Size and length are free: a clip that is not a whole number of tokens is generated
+/// larger and cut, equally at the edges, in time at the end.
 struct ClipRequest {
   std::string prompt;    ///< UTF-8, may be empty
-  std::string negative;  ///< what to keep away from; empty: no text
+  std::string negative;  ///< text to avoid; empty: no text
   std::uint64_t seed = 0;
   int frames = 0, height = 0, width = 0;  ///< of the pixels, at least 1
   double fps = 0;                         ///< > 0; the rate that the model is given
@@ -41,14 +41,14 @@ struct ClipRequest {
   std::shared_ptr<const GivenFrames> given;
   /// The first noise, of unit variance, (C, t, h, w); null: drawn from seed and prompt.
   std::shared_ptr<const std::vector<float>> noise;
-  /// What the network sees of the prompt, and of the negative prompt; null: what the text encoder
-  /// makes of them.
+  /// The network's inputs for the prompt and the negative prompt; null: the text encoder makes
+  /// them.
   std::shared_ptr<const text::TokenEmbeddings> embedding, negative_embedding;
 };
 
-/// What decides which clips a model can make. Thread-safety: const members.
+/// The facts that decide which clips a model can make. Thread-safety: const members.
 struct ModelShape {
-  int channels = 0, vocabulary = 0, time_factor = 1, space_factor = 1;  ///< of the tokenizer
+  int channels = 0, vocabulary = 0, time_factor = 1, space_factor = 1;  ///< the tokenizer's
   bool autoregressive = false;                                          ///< or a diffusion model
   int codes = 0;                          ///< of an autoregressive model
   bool continues_only = false;            ///< it makes no first frame
@@ -57,17 +57,17 @@ struct ModelShape {
   bool flow = false;                      ///< of flow matching
   int text_width = 0;                     ///< of the text that the network takes; 0: none
   int encoder_width = 0;                  ///< of the text encoder; 0: there is none
-  /// The model was trained on embeddings that no encoder here makes: prompts say nothing to it.
+  /// The model was trained on embeddings that no encoder here makes: it cannot take prompts.
   bool foreign_text = false;
 
   void take(const models::NetworkConfig& network);
   void take(const models::DecoderConfig& decoder);
 
-  /// Whether it takes given frames: video-to-world models, and all autoregressive ones.
+  /// True if it takes given frames: video-to-world models, and all autoregressive ones.
   bool video_to_world() const { return autoregressive || in_channels == channels + 1; }
   bool reads_text() const { return encoder_width > 0; }
-  /// The latent that a clip is cut from, for a size that check_size() accepts; and the pixels that
-  /// a latent decodes to.
+  /// The extents of the latent that a clip is cut from, for a size that check_size() accepts; and
+  /// of the pixels that a latent decodes to.
   Extents latent_of(const ClipRequest& request) const;
   Extents pixels_of(const Extents& latent) const;
 

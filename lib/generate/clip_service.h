@@ -2,8 +2,8 @@
 // on its card, and writes the clip's files itself, as a rank of mpirun would.
 //
 // This program reads the prompts, names the clips in their order, and writes manifest, errors and
-// report; it has no model. What a prompt means a worker says. A worker that is lost in the middle
-// of a clip leaves the clip's unfinished work behind, with which another one goes on.
+// report; it has no model. A worker interprets each prompt. If a worker is lost during a clip,
+// another continues from its unfinished work.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,14 +19,14 @@
 
 namespace vfm::generate {
 
-/// The service of such a worker, of the same job as its program. `threads`: OpenMP threads that it
-/// computes with on the processor; 0: as many as there are.
+/// The service of such a worker, with the same job as its program. `threads`: its OpenMP threads on
+/// the processor; 0: as many as there are.
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<cards::Service> open_clips(const GenerateJob& job, int threads);
 
 /// generate_clips() by the workers of `models`, whose service of `number` is kClips: the same
-/// clips, records and errors. Into a folder; without --parallel. As many clips are made at once as
-/// there are cards. Thread-safety: one thread.
+/// clips, records and errors. Needs a folder as output, and no --parallel. Makes as many clips at
+/// once as there are cards. Thread-safety: one thread.
 long deal_clips(const GenerateJob& job, cards::StageModels& models, std::size_t number,
                 Slots& slots, Progress& progress, io::ManifestWriter& manifest);
 

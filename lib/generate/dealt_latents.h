@@ -1,5 +1,5 @@
-// What ranks that decode latents (generate/decode_latents.h) give each other: rank 0 deals lines of
-// the input, and gets clips back, or latents that all ranks are to decode together.
+// The exchange between ranks that decode latents (generate/decode_latents.h): rank 0 deals lines of
+// the input, and gets back clips, or latents for all ranks to decode together.
 //
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@
 
 namespace vfm::generate {
 
-/// A line of the input, or why it is none.
+/// A line of the input, or its error.
 struct DealtLatents {
   io::Record record;
   std::string where, error;
@@ -28,24 +28,24 @@ struct DecodedLatents {
   Cause cause = Cause::line;     ///< of the error
   HeldJson record;
   double seconds = 0;  ///< that it took
-  /// Not decoded yet: all ranks are to do so together, with the tokenizer of the model's folder.
+  /// Not decoded yet: all ranks must decode it together, with the tokenizer of the model in
+  /// `folder`.
   bool together = false;
   std::string folder;
   Latent latent;                                      ///< of such ones, and for the stream
   const models::VideoTokenizer* tokenizer = nullptr;  ///< for the stream
 };
 
-/// Some lines for a rank. `more`: others follow, in another round. `few`: the round has fewer lines
-/// than there are ranks.
+/// Lines for a rank. `more`: another round follows. `few`: the round has fewer lines than ranks.
 std::string pack_dealt(const std::vector<DealtLatents>& inputs, bool more, bool few);
 std::vector<DealtLatents> unpack_dealt(std::string_view bytes, bool& more, bool& few);
 
-/// What became of them, without the inputs, which rank 0 has.
+/// Their results, without the inputs, which rank 0 has.
 std::string pack_decoded(const std::vector<DecodedLatents>& results);
 std::vector<DecodedLatents> unpack_decoded(std::string_view bytes,
                                            std::vector<DealtLatents> inputs);
 
-/// Values that all ranks decode together, and by which model.
+/// Values that all ranks decode together, and the model.
 struct SharedDecoding {
   std::string folder;  ///< empty: there is nothing more to do
   std::vector<float> values;

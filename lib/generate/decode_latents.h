@@ -1,4 +1,4 @@
-// What vfm-generate --decode-only does: latents that --latents-only wrote, in, clips out.
+// vfm-generate --decode-only: makes clips from the latents of --latents-only.
 //
 // A clip that is made in two stages has the same bytes and address as one that is made in one.
 // SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@ struct DecodeJob {
   /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
   /// them, or these .latents.json; "-": lines on standard input.
   std::vector<std::string> inputs;
-  std::string model;  ///< folder of the model, of which the tokenizer is used; empty: the record's
+  std::string model;      ///< folder of the model with the tokenizer; empty: the record's
   std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
   std::string output;     ///< folder, or "-": Y4M on standard output
   bool force = false;
@@ -32,8 +32,9 @@ struct DecodeJob {
 };
 
 /// As generate_clips(). A collective: rank 0 reads, deals the latents in turn and writes the clips,
-/// which it gets from the others. What one has not the memory for, and the last latents where these
-/// are fewer than ranks, all decode together. Throws Error{usage} for a stream of several ranks.
+/// which it gets from the others. All ranks together decode latents that exceed one's memory, and
+/// the last latents if there are fewer than ranks. Throws Error{usage} for a stream from several
+/// ranks.
 long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 

@@ -6,9 +6,9 @@
 // There the input is not the state, but the given latent with a little noise of its own,
 // augment_sigma, scaled as at that noise level; and the estimate is the given latent. From the
 // noise level augment_sigma down they are denoised as the others, still marked.
-// Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, of which
-// the trajectories are those of this; NVIDIA, cosmos-predict1.
-// Not here: where the state begins, and how it moves (generate/sampler.h).
+// Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, whose
+// trajectories are the same; NVIDIA, cosmos-predict1.
+// generate/sampler.h begins and moves the state.
 // Shape letters: C latent channels, T H W of the latent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,8 +26,8 @@
 
 namespace vfm::generate {
 
-/// From one token's position to the next along T, H, W, of a latent of `size` and a network that
-/// was trained up to `trained`: 1 within, squeezed beyond.
+/// The steps between neighbouring tokens' positions along T, H, W, for a latent of `size` and a
+/// network trained up to `trained`: 1 within that size, smaller beyond.
 std::array<double, 3> position_steps(const std::array<int, 3>& size,
                                      const std::array<int, 3>& trained,
                                      const std::array<int, 3>& patch);
@@ -36,28 +36,28 @@ std::array<double, 3> position_steps(const std::array<int, 3>& size,
 struct DenoiseInput {
   models::NetworkSample sample;  ///< sizes, rate and positions; text and noise level are filled in
   int channels = 0;              ///< C
-  /// Of the prompt and, to guide, of the negative prompt; at least one token each.
+  /// Embeddings of the prompt and, for guidance, of the negative prompt; at least one token each.
   std::vector<text::TokenEmbeddings> texts;
   int given_frames = 0;      ///< latent frames that are given, below T
   std::vector<float> given;  ///< (C, given_frames, H, W), in model units
   bool round_time = false;   ///< the time input is rounded to bf16
 };
 
-/// What gives the network's output for a batch, on the CPU, where not one rank alone computes it.
+/// Returns the network's output for a batch, on the CPU, when several ranks compute it.
 using Forward = std::function<Tensor(const models::NetworkBatch&)>;
 
 class Denoiser {
  public:
-  /// `levels` are those that estimates will be asked at. The noise on given frames is that of
+  /// `levels`: the noise levels of all later estimates. The noise on given frames is that of
   /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it. With
-  /// `forward` the network is not asked itself.
+  /// `forward` the network itself is not called.
   Denoiser(const models::DiffusionNetwork& network, DenoiseInput input, SampleOptions options,
            std::vector<double> levels, std::uint64_t seed, std::uint64_t key, Forward forward = {});
 
-  /// As sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
+  /// The same as sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
   void estimate(std::span<const double> x, double sigma, std::span<double> x0);
 
-  /// The batch that the network is asked for `x` at `sigma`. Valid until the next call.
+  /// The network's input batch for `x` at `sigma`. Valid until the next call.
   const models::NetworkBatch& batch(std::span<const double> x, double sigma);
   /// The network's output for it, on the CPU.
   Tensor output(std::span<const double> x, double sigma);

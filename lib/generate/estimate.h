@@ -1,6 +1,5 @@
-// What a clip of a job costs, part by part: what vfm-generate --dry-run reports
-// (generate/generate_cost.h) and --parallel auto goes by (generate/choose_parallel.h). Read are
-// configurations and headers, no weights.
+// Estimates a clip's cost, part by part, for vfm-generate --dry-run (generate/generate_cost.h) and
+// --parallel auto (generate/choose_parallel.h). It reads configurations and headers, no weights.
 // Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,16 +25,16 @@
 
 namespace vfm::generate {
 
-/// A part of the model: what its headers say, and its cost for the clip.
+/// A part of the model: facts from its headers, and its cost for the clip.
 struct ModelPart {
   std::string type;
   double file_bytes = 0;    ///< of its weights
   double mapped_bytes = 0;  ///< of the file, while it is used from there
   models::PartCost cost;    ///< flops of the clip
-  /// While matrices that are to be in 8 bits are whole: their memory, and with a pass.
+  /// Memory while matrices to be quantised to 8 bits are still whole: at rest, and with a pass.
   double whole_bytes = 0, whole_pass_bytes = 0;
-  double held_bytes = 0;  ///< what the allocator holds for the activations, with what it keeps
-  /// Of a network that ranks share, on a GPU: what one of them waits for the others, of the clip.
+  double held_bytes = 0;  ///< bytes that the allocator holds for activations, with its reserve
+  /// For a network shared by ranks, on a GPU: one rank's waiting times for the clip.
   std::vector<models::TimeLine> exchanges = {};
   models::CosmosSplit split = {};  ///< of a tokenizer from a folder, over the ranks
 
@@ -44,13 +43,13 @@ struct ModelPart {
 
 class Estimate {
  public:
-  /// Throws Error{usage} for a folder that cannot generate, with all that does not fit.
+  /// Throws Error{usage} for a folder that cannot generate, listing all mismatches.
   explicit Estimate(const GenerateJob& job);
 
-  /// From now on of a clip that so many ranks share; at first as the job says. Throws Error{usage}
-  /// for what they cannot.
+  /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
+  /// they cannot.
   void share(const ClipParallel& parallel, int per_node);
-  /// From now on with these parts in FP8, of those that the job has; at first all of these.
+  /// Sets the parts in FP8 from now on, among the job's; at first all of these.
   void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
 
   /// The clip, and the latent that it is made of.
@@ -65,18 +64,19 @@ class Estimate {
   DType compute() const { return compute_; }
   const ClipParallel& parallel() const { return parallel_; }  ///< with the kind of cp
 
-  /// With a GPU, also what ranks exchange.
+  /// With a GPU, the cost includes exchanges between ranks.
   ModelPart network_part(const models::Gpu* gpu) const;
   ModelPart tokenizer_part() const;
   ModelPart text_part() const;
 
-  /// Bytes of a rank in each phase, those of the program among them, in their order; and the most.
+  /// Bytes of a rank in each phase, in order, including the program's; and their peak.
   struct Memory {
     double program = 0, peak = 0;
     std::array<std::pair<const char*, double>, 4> phases;
   };
   Memory memory(const ModelPart& network, const ModelPart& tokenizer, const ModelPart& text) const;
-  /// The time of the clip on a GPU: of the network all passes, by lines; of one pass their sum.
+  /// The time of the clip on a GPU: by lines, with all passes of the network; `pass`: the sum of
+  /// one pass.
   struct Time {
     std::vector<models::TimeLine> lines;
     double pass = 0;

@@ -1,9 +1,9 @@
-// Which parts of a network are faster in FP8 where ranks share it (--fp8 all).
+// Chooses the parts of a shared network that are faster in FP8 (--fp8 all).
 //
-// On a GPU where cuDNN's attention runs, that is faster in bf16 than our own in FP8. But where keys
-// go round among ranks, parts of attention are our own kernels' in any type, and in FP8 half of the
-// bytes go round. So of such a layout both are costed (generate/estimate.h), at the rates that
-// layouts are compared by, and the faster is taken. Thread-safety: one thread.
+// On a GPU cuDNN's attention in bf16 is faster than our own in FP8. But in ring attention our own
+// kernels compute parts in any type, and FP8 exchanges half the bytes. So for such layouts both are
+// costed (generate/estimate.h), at the rates for comparing layouts, and the faster is taken.
+// Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace vfm::generate {
 
-/// What the estimate, which is of a layout, has of time and memory.
+/// The estimated time and memory of a layout.
 struct LayoutCost {
   double seconds = 0;  ///< of a clip, predicted
   double memory = 0;   ///< bytes of a rank, the most
 };
 
-/// Of the estimate's layout, with those parts of the job's FP8 that are faster so; these the
-/// estimate has from then on. `text`: its text_part().
+/// The cost of the estimate's layout with the job's FP8 parts that are faster so; sets these in the
+/// estimate. `text`: its text_part().
 LayoutCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
                               const ModelPart& text);
 
-/// Leaves out of job.fp8 what is slower in it, of which a warning says so. `gpu`: the rates, with
-/// ranks that share clips. Throws what Estimate throws.
+/// Removes from job.fp8 the parts that are slower in FP8, with a warning. `gpu`: the rates; ranks
+/// share clips. Throws what Estimate throws.
 void settle_fp8(GenerateJob& job, const models::Gpu& gpu);
 
 }  // namespace vfm::generate

@@ -11,14 +11,15 @@
 
 namespace vfm::generate {
 
-/// What the tokenizer decodes: (C, frames, height, width), in the tokenizer's own units. Of a
-/// discrete tokenizer it is codes, one channel of whole numbers.
+/// The tokenizer's input for decoding: (C, frames, height, width), in its own units. For a discrete
+/// tokenizer it is codes, one channel of whole numbers.
 struct Latent {
   int channels = 0, frames = 0, height = 0, width = 0;
   std::vector<float> values;
 };
 
-/// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. What it throws passes.
+/// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. Its exceptions pass
+/// through.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
 /// Throws Error if the latent holds no clip of frames x height x width pixels, or does not fit the
@@ -27,10 +28,9 @@ using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                   int height, int width);
 
-/// Decodes the clip of frames x height x width pixels that `latent` is of, frame by frame as the
-/// tokenizer makes them: whole latents may give more, which is cut evenly at the edges, and at the
-/// end in time. Throws what check_latent() throws, and Error if the tokenizer's pixels are not
-/// finite. Thread-safe.
+/// Decodes `latent` to its clip of frames x height x width pixels, frame by frame as the tokenizer
+/// makes them. Excess pixels are cut evenly at the edges, excess frames at the end. Throws what
+/// check_latent() throws, and Error if the tokenizer's pixels are not finite. Thread-safe.
 void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                    int height, int width, const FrameSink& sink);
 

@@ -1,4 +1,4 @@
-// What vfm-generate does: prompts in, clips out, each whole or not at all.
+// vfm-generate: makes clips from prompts, each whole or not at all.
 //
 // A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
 // files, encoder (generate/clip_output.h). While a clip is made in a folder, unfinished work lies
@@ -32,7 +32,7 @@ struct GenerateJob {
   Prompt defaults;                     ///< options that hold for all of them
   std::string output;                  ///< folder, or "-": Y4M on standard output
   bool force = false;
-  bool latents_only = false;   ///< latents as they come from the model, not decoded
+  bool latents_only = false;   ///< writes the model's latents without decoding
   double save_every = 10;      ///< seconds after which a sampling's state is kept
   std::string cache;           ///< for text embeddings; empty: none
   models::AdapterChoice lora;  ///< no sets: none, or those of the model itself
@@ -41,8 +41,8 @@ struct GenerateJob {
   const models::Gpu* gpu = nullptr;  ///< for generation_cost(): to predict for, with Device::cuda
   /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
   std::optional<DType> compute;
-  models::Fp8Parts fp8;  ///< what is computed in FP8
-  /// The most that FP8 may change the network's first output, in parts of its size.
+  models::Fp8Parts fp8;  ///< the parts computed in FP8
+  /// The most that FP8 may change the network's first output, as a fraction of its size.
   double fp8_tolerance = 0.15;
   /// The form of the blocks' matrices, and the most that it may change that output.
   std::optional<ops::RowFormat> quantize = {};
@@ -55,9 +55,9 @@ struct GenerateJob {
 };
 
 /// Returns how many prompts failed and were recorded. Manifest records go to standard output in the
-/// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
-/// nothing could be made, or when FP8 or weights in 8 bits change the network's first output by
-/// more than allowed.
+/// order of the prompts (not with "-" as output). Throws Error when there is no prompt or nothing
+/// could be made, or when FP8 or weights in 8 bits change the network's first output by more than
+/// allowed.
 ///
 /// A collective: the ranks of `world` deal the prompts among themselves, or share each clip as
 /// job.parallel says (generate/clip_ranks.h). Rank 0 reads prompts and writes the manifest; the

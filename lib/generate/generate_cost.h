@@ -1,5 +1,5 @@
-// What vfm-generate --dry-run reports: what a clip costs to make, and whether the files of the
-// model fit. Configurations and headers are read, no weights.
+// The report of vfm-generate --dry-run: a clip's cost, and whether the model's files fit. It reads
+// configurations and headers, no weights.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace vfm::generate {
 
-/// Of the clip of job.defaults, with the keys that vfm-generate(1) documents. Estimates:
-/// models/part_cost.h says what is counted. Throws Error{usage} for a folder that cannot generate:
-/// all tensors of all parts that are missing, left over, misshapen or not of a float type, and
-/// files that are cut off, in one message.
+/// The estimated cost of the clip of job.defaults, with the keys that vfm-generate(1) documents;
+/// models/part_cost.h explains the counts. Throws Error{usage} for a folder that cannot generate,
+/// with one message for all tensors that are missing, left over, misshapen or not of a float type,
+/// and all truncated files.
 Json generation_cost(const GenerateJob& job);
 
 /// The same in words, lines "name   value".

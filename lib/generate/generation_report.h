@@ -1,4 +1,4 @@
-// The page about a model: what it made, how it was trained, what it was trained on.
+// The page about a model: its clips, its training and its training data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@ namespace vfm::generate {
 
 /// Writes `path`. `clips` are manifest records of vfm-generate; the curve is read from
 /// metrics.jsonl of the checkpoint's run folder, where there is one; `dataset` is a folder of
-/// shards (of vfm-shard or vfm-clip), or empty. `incomplete`: why not all clips are there, or
-/// empty. What cannot be read is left out, and the page says so. Throws Error when the page cannot
-/// be written.
+/// shards (of vfm-shard or vfm-clip), or empty. `incomplete`: why clips are missing, or empty.
+/// Unreadable parts are left out, and the page says so. Throws Error when the page cannot be
+/// written.
 void write_generation_report(const std::string& path, const std::vector<Json>& clips,
                              const models::LoadedModel& model, const std::string& dataset,
                              const std::string& incomplete);

@@ -1,9 +1,9 @@
 // From a prompt to a latent, and to frames: text encoder, guided sampling with the network,
-// tokenizer. Or with an autoregressive model: from a prompt to codes, one after the other.
+// tokenizer. With an autoregressive model: from a prompt to codes, one after the other.
 //
-// A clip depends on its request, the options and the weights, and on nothing else: not on the other
-// clips of a run, not on threads. Therefore a clip is sampled alone (its guided and unguided halves
-// are one pack), and its noise is element i of the stream (seed, prompt).
+// A clip depends only on its request, the options and the weights, not on other clips or threads.
+// Therefore a clip is sampled alone (its guided and unguided halves are one pack), and its noise is
+// element i of the stream (seed, prompt).
 // Shape letters: C latent channels, t h w latent frames, rows, columns; T H W of the pixels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -39,25 +39,25 @@ class Generator {
 
   const models::LoadedModel& model() const;
   const ModelFacts& facts() const { return model().facts; }
-  /// How its clips are sampled if nobody says otherwise.
+  /// The default sampling of its clips.
   const SampleOptions& sampling() const;
   const models::VideoTokenizer& tokenizer() const;
-  /// In pixels the size that most videos of the training set had (stills, if it had no videos), and
+  /// In pixels: the most frequent size of training videos (stills, if there were no videos), and
   /// the largest of each extent.
   Extents usual() const;
   Extents largest() const;
-  /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
+  /// True if the request exceeds the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;
-  /// What decides which clips it can make.
+  /// The facts that decide which clips it can make.
   const ModelShape& shape() const;
   /// The latent that the request is of; without values.
   Latent latent_of(const ClipRequest& request) const;
-  /// Throws Error{usage} if the tokenizer may not take the memory to decode the clip.
+  /// Throws Error{usage} if decoding the clip exceeds the tokenizer's memory limit.
   void check_decodes(const ClipRequest& request) const;
   /// Whether the model writes codes; else it is a diffusion model.
   bool autoregressive() const;
-  /// Whether the model takes given frames: video-to-world models, and all autoregressive ones.
+  /// True if the model takes given frames: video-to-world models, and all autoregressive ones.
   bool video_to_world() const;
   /// How much FP8 changes the network's first output for this clip (models::fp8_error). Leaves FP8
   /// off. Throws what denoise() throws; Error{usage} for an autoregressive model. Not thread-safe.
@@ -72,13 +72,13 @@ class Generator {
   double quantize(const ClipRequest& request, const SampleOptions& options);
   void quantize();  ///< without a measurement
 
-  /// From now on `forward` gives the network's outputs, and the others do what set_fp8() and
-  /// quantize() do, with the other ranks that have a part of it: then denoise() is for one thread.
-  /// Of a diffusion model.
+  /// From now on `forward` computes the network's outputs, and the others replace set_fp8() and
+  /// quantize(), together with the other ranks of the network: then denoise() is for one thread.
+  /// For diffusion models only.
   void share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
              std::function<void()> quantize);
 
-  /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
+  /// The clip's latent, or its codes. Begins at `state` if that has a step, else at the first
   /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible
   /// request, Stopped when asked to stop. Thread-safe; computes with as many OpenMP threads as the
   /// calling thread may use.

@@ -1,5 +1,5 @@
-// The files that a clip may be made from: what it begins with, its first noise, and embeddings of
-// its text.
+// The files that a clip may be made from: its beginning, its first noise, and embeddings of its
+// text.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,14 +24,14 @@ struct GivenFiles {
 };
 
 /// Reads the files into `request`, whose size is known, and their hashes into `files`.
-/// Condition: an image, or the last frames of a video: as many as asked for; else as many as make
-/// one latent frame more than an image, but at most those that there are and that leave the clip a
-/// frame to make; always one frame plus whole groups of the tokenizer's. Resized to the clip's
-/// size, whatever their shape, as diffusers does: to the bits of Pillow's Lanczos. Noise: a .npy
-/// file, or the only tensor of a .safetensors file. Embeddings: the same, (tokens, width of the
-/// model's text), with a leading 1 or without.
-/// Throws Error: a file that cannot be read, too few frames, values that are not finite, contents
-/// of another hash than is known, or a condition or an embedding for a model that takes none.
+/// Condition: an image, or the last frames of a video: as many as asked for; else enough for one
+/// latent frame more than an image, but at most those available, and leaving the clip a frame to
+/// make; always one frame plus whole groups of the tokenizer's. Resized to the clip's size,
+/// whatever their shape, as diffusers does: to the bits of Pillow's Lanczos. Noise: a .npy file, or
+/// the only tensor of a .safetensors file. Embeddings: the same, (tokens, width of the model's
+/// text), with a leading 1 or without.
+/// Throws Error for an unreadable file, too few frames, values that are not finite, a wrong hash,
+/// or a condition or embedding for a model that takes none.
 void read_given_files(GivenFiles& files, const ModelShape& shape, ClipRequest& request);
 
 }  // namespace vfm::generate

@@ -1,4 +1,4 @@
-// What in a record decides a latent: the prompt, how it was sampled, the model and the files.
+// The fields of a record that decide a latent: prompt, sampling, model and files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,8 +3,8 @@
 //   NAME.latents.safetensors   "latent" F32 (C,T,H,W), in the tokenizer's units; "address" U8
 //   NAME.state.safetensors     "x" F64, "previous" F64 (may be absent), "step" I64; "address" U8
 //
-// The address is a hash of all that decides the latent, as text: a file with another one is of
-// another clip, or of another model. Hostile files give an Error, never a crash.
+// The address is a hash of all that decides the latent, as text: a file with another address
+// belongs to another clip or model. Hostile files give an Error, never a crash.
 // Thread-safety: any thread, each name from one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +22,7 @@ inline constexpr const char* kLatentsRecordExtension = ".latents.json";  ///< be
 
 void write_latent(const std::string& folder, const std::string& name,
                   const generate::Latent& latent, const std::string& address);
-/// Throws Error: no such file, damaged, or none of this format, or of another address.
+/// Throws Error for a missing, damaged or foreign file, or another address.
 generate::Latent read_latent(const std::string& folder, const std::string& name,
                              const std::string& address);
 

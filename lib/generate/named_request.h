@@ -1,5 +1,4 @@
-// A request for one clip that lacks nothing: what a prompt asks for, made whole with what the model
-// and the command line say.
+// A complete request for one clip: a prompt with the defaults of the model and the command line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +14,7 @@
 
 namespace vfm::generate {
 
-/// All that decides a clip's bytes, and its name. Once it is made nobody changes it.
+/// All that decides a clip's bytes, and its name. It is not changed once made.
 struct NamedRequest {
   ClipRequest clip;
   SampleOptions sampling;
@@ -26,7 +25,7 @@ struct NamedRequest {
   HeldJson extra;  ///< the prompt's other keys
 };
 
-/// What clips are made with, apart from their requests.
+/// The model and settings that make clips, apart from their requests.
 struct ModelInUse {
   const Generator& generator;
   std::string hash;
@@ -37,16 +36,16 @@ struct ModelInUse {
   std::string quantize = {};           ///< name of the matrices' form; empty: their own
 };
 
-/// What the job says of where the model's tokenizer is, and of what it computes in: returns what
-/// choose_compute() does. Parts of a pipeline of which one is elsewhere get hashes first, to
-/// compare it with.
+/// Applies the job's folder and type of computation for the model's tokenizer; returns
+/// choose_compute()'s result. If a part of a pipeline has moved, parts get hashes first, to compare
+/// it.
 std::string move_parts(ModelFacts& facts, const GenerateJob& job);
-/// A tokenizer from a folder shall compute in what was asked for. Returns that, "f32" or "bf16", if
-/// it would not have done so on `device` by itself; else nothing.
+/// Makes a tokenizer from a folder compute in the requested type. Returns that, "f32" or "bf16", if
+/// it is not its default on `device`; else "".
 std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
                            Device device);
 
-/// Warns of a guidance that the pipelines of diffusers take as none, and vfm does not.
+/// Warns of a guidance that diffusers' pipelines treat as none, but vfm does not.
 void note_guidance(const std::string& model, double guidance);
 
 /// Thread-safety: one thread, prompt after prompt in their order, which decides names and seeds.
@@ -56,12 +55,12 @@ class RequestMaker {
   RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipOutput& output)
       : job_(job), in_use_(in_use), output_(output) {}
 
-  /// Reads the files that the prompt names. A text that is repeated without a name or a seed of its
-  /// own gets the next seed. Warns, once a run, of sizes beyond training, of sizes that the encoder
-  /// cannot hold, and of a guidance that other programs take to mean none. Throws Error for what
-  /// the model cannot make, another model than made the record, and a name that is taken.
+  /// Reads the files that the prompt names. A repeated text without its own name or seed gets the
+  /// next seed. Warns, once a run, of sizes beyond training, of sizes that the encoder cannot hold,
+  /// and of a guidance that other programs treat as none. Throws Error for an impossible clip, a
+  /// record of another model, and a name already taken.
   std::shared_ptr<const NamedRequest> make(Prompt prompt);
-  /// From now on no name is taken: somebody else sees to that.
+  /// Forgets taken names: the caller checks names from now on.
   void forget_names() { names_.clear(); }
 
  private:

@@ -1,5 +1,5 @@
-// The network of a model's folder, and the adapters on it, as configurations and the headers of
-// files describe them. No weights are read, and no hashes compared.
+// The network of a model's folder, and the adapters on it, from configurations and file headers. It
+// reads no weights and compares no hashes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace vfm::generate {
 
-/// What was found wrong in any part of a model, to be reported together.
+/// Collects the faults in any part of a model, to report them together.
 class Faults {
  public:
   template <class Act>
@@ -27,7 +27,7 @@ class Faults {
       found_.push_back(error.what());
     }
   }
-  /// Throws Error{usage} with all that was found, if anything was.
+  /// Throws Error{usage} with all faults, if any.
   void finish() const;
 
  private:
@@ -41,13 +41,13 @@ struct NetworkHeaders {
   std::optional<models::DecoderConfig> decoder;
   DType trained = DType::f32;
   double file_bytes = 0;  ///< of the weights, and of adapters
-  /// Of each set of adapters that stays beside the weights.
+  /// The shapes of each set of adapters that stays beside the weights.
   std::vector<std::vector<models::AdapterShape>> adapters;
   Faults faults;  ///< tensors and adapters that do not fit it
 };
 
-/// The network that `job` generates with. Throws Error{usage} for choices of adapters and of their
-/// base that are not for this model, and Error for a folder or a configuration that cannot be read.
+/// The network that `job` generates with. Throws Error{usage} for choices of adapters or their base
+/// that do not suit this model, and Error for a folder or a configuration that cannot be read.
 NetworkHeaders read_network(const GenerateJob& job);
 
 }  // namespace vfm::generate

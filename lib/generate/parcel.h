@@ -1,6 +1,6 @@
 // Values as bytes, for another rank of the same program: written and read in the same order, by
-// the same build. Not a file format: nothing is checked but that there are bytes left.
-// Thread-safety: one thread at a time.
+// the same build. It is not a file format: only the number of bytes is checked. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

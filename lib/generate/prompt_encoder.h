@@ -1,8 +1,8 @@
-// Prompts as the network wants them: encoded once, kept, padded.
+// Encodes prompts for the network, once, caches and pads them.
 //
-// What a model encoder makes of a text is kept in a folder that may be emptied at any time, named
-// by a hash of the encoder and the text: the next run reads it, and needs no encoder. Encoders that
-// are built in are quick, and are not kept.
+// The embedding of a text by a model's encoder is kept in a folder that may be emptied at any time,
+// named by a hash of encoder and text: the next run reads it and needs no encoder. Built-in
+// encoders are quick and not cached.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

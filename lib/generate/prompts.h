@@ -1,4 +1,4 @@
-// What vfm-generate is asked for: prompts from arguments and lines, each a request for one clip.
+// The input of vfm-generate: prompts from arguments and lines, each a request for one clip.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,20 +24,19 @@ struct SampleChoice {
   std::vector<double> sigmas = {};           ///< empty: not chosen
   std::optional<double> temperature, top_p;  ///< of autoregressive models
 
-  /// Throws Error{usage} naming a choice that such a model does not have; `own` is its own
-  /// sampler.
+  /// Throws Error{usage} naming a choice that the model does not have; `own` is its own sampler.
   void check_for(bool autoregressive, Sampler own) const;
   SampleOptions over(SampleOptions options) const;
 };
 
-/// What a record says about the model that made its clip, and how that computed; nothing: anything
-/// is accepted.
+/// A record's facts about the model that made its clip, and its computation; nothing: any is
+/// accepted.
 struct MadeBy {
   std::optional<std::string> weights, model_hash, fp8, quantize, compute, parallel;
-  std::string lora;  ///< JSON, which is only compared; empty: there were no adapters
+  std::string lora;  ///< JSON, only compared; empty: no adapters
 };
 
-/// What a line or an argument says of one clip, over what the command line says of all.
+/// The options of one clip from a line or argument, with the command line's as defaults.
 struct Prompt {
   std::string text, negative;  ///< UTF-8, may be empty
   std::uint64_t seed = 0;
@@ -53,8 +52,8 @@ struct Prompt {
   HeldJson extra;  ///< the line's other keys, passed through to the manifest
 };
 
-/// The request of a prompt, its size and rate being `usual` and `fps` (0: not known) where it names
-/// none. Its files are not read.
+/// The request of a prompt, with `usual` size and rate `fps` (0: unknown) where it names none. Its
+/// files are not read.
 ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
@@ -68,7 +67,7 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where,
                     const std::string& folder = {});
 
-/// A negative prompt as the command line gives it: "@FILE" is what stands in FILE (UTF-8, without
+/// A negative prompt as the command line gives it: "@FILE" is the contents of FILE (UTF-8, without
 /// white space at its ends), anything else the text itself. Throws Error{usage} for a file that
 /// cannot be read, is empty or beyond 1 MiB.
 std::string negative_text(const std::string& argument);
@@ -89,10 +88,10 @@ struct PromptLine {
   bool as_is = false;  ///< an argument: no JSON, whatever it looks like
   std::string folder;  ///< from which it names files; empty: the working directory
 };
-/// What stands there, as PromptReader reads it: `line` has text, where, as_is and folder.
+/// Parses a line for PromptReader: `line` has text, where, as_is and folder.
 PromptLine read_prompt(PromptLine line, const Prompt& defaults);
 
-/// The prompts of the command line (io/input_lines.h): each argument is one, or stands for lines on
+/// The prompts of the command line (io/input_lines.h): each argument is one, or "-" for lines on
 /// standard input. Thread-safety: one thread at a time.
 class PromptReader {
  public:

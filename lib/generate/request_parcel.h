@@ -1,4 +1,4 @@
-// Requests and what became of them, on their way between ranks.
+// Requests and results as bytes, to pass between ranks.
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@ struct Asked {
   Cause cause = Cause::line;  ///< of the error
 };
 
-/// What became of it.
+/// The result of a request.
 struct Result {
   Asked asked;
   HeldJson record;     ///< of the manifest
@@ -29,14 +29,14 @@ struct Result {
   double seconds = 0;  ///< that it took
 };
 
-/// A request with all that it brings, the pixels, noise and embeddings of its files among it: the
-/// rank that gets it reads no file.
+/// A request with the pixels, noise and embeddings of its files, so that the receiving rank reads
+/// no file.
 std::string pack_request(const NamedRequest& request);
 NamedRequest unpack_request(std::string_view bytes);
 
 /// A result without its request, which the other rank has.
 std::string pack_result(const Result& result);
-/// Into `result`, whose request is there already.
+/// Unpacks into `result`, which has its request already.
 void unpack_result(std::string_view bytes, Result& result);
 
 }  // namespace vfm::generate

@@ -1,16 +1,16 @@
 // Samplers: from noise to a clean latent along the probability-flow equation dx/dsigma = (x -
-// D)/sigma; or, of students that were distilled to few steps, from estimate to estimate.
+// D)/sigma; or, for students distilled to few steps, from estimate to estimate.
 //
 // The state is double throughout: at sigma 80 a float keeps fewer digits than the last steps need.
-// No noise is added on the way (S_churn = 0) but by lcm, whose noise follows from seed, prompt and
-// step. So a clip is a function of its first noise, seed and prompt, and sampling can be stopped
-// and resumed after any step. Sources: Karras et al. 2022, equation 5 and
+// No noise is added on the way (S_churn = 0), except by lcm, whose noise follows from seed, prompt
+// and step. So a clip is a function of its first noise, seed and prompt, and sampling can be
+// stopped and resumed after any step. Sources: Karras et al. 2022, equation 5 and
 // algorithm 1 (Euler, Heun); Zhang et al. 2023, "Improved order analysis and design of exponential
 // integrator for diffusion models sampling" (RES, the two-step method); Liu et al. 2022 (flow
 // matching); Song et al. 2023, "Consistency models", algorithm 1, and Luo et al. 2023, "Latent
 // consistency models" (lcm; students of Yin et al. 2024, "Improved distribution matching
-// distillation", are sampled so too). Public code has a Heun that asks for the estimate at the old
-// point a second time and so is Euler at twice the cost; a test keeps that out.
+// distillation", are sampled so too). Some public code has a Heun that takes the second estimate at
+// the old point, and so is Euler at twice the cost; a test prevents that.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,18 +33,17 @@ enum class Sampler {
               ///< EDMEulerScheduler with final_sigmas_type "zero"
   edm_euler,  ///< the same, but ends with the state at sigma_min, one estimate less: that
               ///< scheduler with "sigma_min", whose last step moves nothing
-  heun,       ///< two a step but the last, second order
+  heun,       ///< two a step except the last, second order
   res,        ///< one a step and one for the result, second order: keeps the estimate before
   flow,       ///< Euler over the noise levels of flow matching; for models trained so
   lcm,        ///< one a step: the estimate, with fresh noise of the next level; for distilled
               ///< models, of flow matching or not
 };
-/// "euler", "edm-euler", "heun", "res", "flow", "lcm". Throws Error{usage} with the names there
-/// are.
+/// "euler", "edm-euler", "heun", "res", "flow", "lcm". Throws Error{usage} listing the names.
 Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
 /// Throws Error{usage} if `asked` is not for a model whose own sampler is `own`: models of flow
-/// matching have one of their own, and lcm, and no other.
+/// matching have only their own and lcm.
 void check_sampler(Sampler asked, Sampler own);
 
 inline constexpr int kMostSteps = 10000;
@@ -56,22 +55,22 @@ struct SampleOptions {
   int steps = 16;
   double sigma_min = 0.02, sigma_max = 40;  ///< not of flow
   double shift = 1;                         ///< of flow: above 1 more steps at high noise
-  /// The noise levels themselves, in place of `steps` and those three; empty: of these.
+  /// The noise levels themselves, instead of `steps` and those three; empty: from these.
   std::vector<double> sigmas = {};
-  bool of_flow = false;  ///< lcm: of a model of flow matching
+  bool of_flow = false;  ///< lcm: the model is of flow matching
   /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
   /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
   double guidance = 1;
   double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
-  /// Of autoregressive models, for which the others are nothing: generate/codes.h.
+  /// For autoregressive models, which ignore the others: generate/codes.h.
   double temperature = 1, top_p = 0.9;
-  /// Whether the model is of flow matching: x = (1 - sigma) x0 + sigma noise, sigma up to 1. Of
-  /// others x = x0 + sigma noise.
+  /// True for flow matching: x = (1 - sigma) x0 + sigma noise, sigma up to 1. Else x = x0 + sigma
+  /// noise.
   bool flow() const { return sampler == Sampler::flow || of_flow; }
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
-  /// How a model is sampled: what is not said there is as above. Throws Error, naming `what`, for
-  /// what is out of range.
+  /// The sampling of a model: missing facts are as above. Throws Error, naming `what`, for values
+  /// out of range.
   static SampleOptions of(const models::SamplingFacts& facts, const std::string& what);
 };
 
@@ -83,10 +82,10 @@ std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, dou
 std::vector<double> parse_sigmas(std::string_view text);
 
 /// The noise levels of a sampling, falling: a step leads from each to the next. The last is 0,
-/// where the state becomes the estimate itself, or (edm_euler) sigma_min twice. Above zero there
-/// are the levels that were given, or else `steps`, of RES one more: its result is an estimate at
-/// sigma_min too, but not counted as a step. Levels of flow: s = shift u / (1 + (shift - 1) u) for
-/// u twice shifted from 1 to 1/1000, as diffusers' FlowMatchEulerDiscreteScheduler does.
+/// where the state becomes the estimate itself, or (edm_euler) sigma_min twice. Above zero are the
+/// given levels, or else `steps` levels. RES has one more: its result is an estimate at sigma_min
+/// too, but not counted as a step. Levels of flow: s = shift u / (1 + (shift - 1) u) for u twice
+/// shifted from 1 to 1/1000, as diffusers' FlowMatchEulerDiscreteScheduler does.
 std::vector<double> noise_levels(const SampleOptions& options);
 
 /// Writes the estimate of the clean latent for `x` at noise level `sigma` to `x0` (same size).
@@ -114,14 +113,14 @@ void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise&
 /// Called with the state after a step.
 using AfterStep = std::function<void(const SamplerState& state)>;
 
-/// Called with how many steps or codes of a clip are done, of how many.
+/// Called with the number of steps or codes of a clip that are done, and the total.
 using HowFar = std::function<void(std::int64_t done, std::int64_t total)>;
 
-/// All steps that are left. `after_step` is called after each but the last.
+/// Does all remaining steps. `after_step` is called after each except the last.
 void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
             SamplerState& state, const AfterStep& after_step = {}, const Renoise& renoise = {});
 
-/// How many estimates a whole sampling needs.
+/// The number of estimates in a whole sampling.
 int evaluations(const SampleOptions& options);
 
 }  // namespace vfm::generate

@@ -1,6 +1,6 @@
-// What a pass through the network costs one of the ranks that share it, and how long what they
-// exchange takes on GPUs that need not be there. Found on Device::meta, as
-// models/dit/network_cost.h has it. Thread-safety: free functions, any thread.
+// The cost of a pass through the network for one of the ranks that share it, and the time of their
+// exchanges on GPUs that need not exist. It is counted on Device::meta, as in
+// models/dit/network_cost.h. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vfm::generate {
 
-/// The network, and what goes through it.
+/// The network and its input.
 struct PassWork {
   const models::NetworkConfig& network;
   const std::vector<std::vector<models::AdapterShape>>& adapters;
@@ -27,14 +27,14 @@ struct PassWork {
 
 struct SharedPass {
   models::PartCost cost;  ///< of the rank that leads
-  /// What it waits for the others, by sort of exchange. Of a GPU that was asked for.
+  /// Its waiting times for other ranks, by kind of exchange, if `gpu` is given.
   std::vector<models::TimeLine> exchanges;
 };
 
-/// Ring attention is hidden as far as attention takes as long, but for one part of the keys; tp as
-/// far as the table says; gathered blocks (ClipParallel::shard) as far as computing takes as long,
-/// but for one block. The batch goes from host to host. Throws Error{usage} for ranks that cannot
-/// share it. `gpu` may be null.
+/// Exchanges of ring attention overlap with attention, except for one part of the keys; those of tp
+/// as far as the table says; gathered blocks (ClipParallel::shard) with computation, except for one
+/// block. The batch goes from host to host. Throws Error{usage} if the ranks cannot share it. `gpu`
+/// may be null.
 SharedPass shared_pass(const PassWork& work, const ClipParallel& parallel,
                        const models::CpChoice& cp, const models::Gpu* gpu);
 

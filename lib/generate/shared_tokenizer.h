@@ -1,4 +1,4 @@
-// A tokenizer whose frames several ranks decode together: to the rank that writes the clip it looks
+// A tokenizer whose frames several ranks decode together: the rank that writes the clip uses it
 // like any other.
 //
 // Thread-safety: decode_stream() on the thread that made the World, the rest as the tokenizer.
@@ -20,7 +20,7 @@ class SharedTokenizer final : public models::VideoTokenizer {
   /// Has the other ranks of the group call decode_together() with the same latents.
   using Call =
       std::function<void(std::span<const float> latents, int frames, int height, int width)>;
-  /// Of rank 0 of the group. All three must outlive it.
+  /// For rank 0 of the group. All three must outlive it.
   SharedTokenizer(const VideoTokenizer& own, dist::Group& ranks, Call call)
       : own_(own), ranks_(ranks), call_(std::move(call)) {}
 
@@ -41,7 +41,7 @@ class SharedTokenizer final : public models::VideoTokenizer {
     call_(latents, frames, height, width);
     own_.decode_together(ranks_, latents, frames, height, width, sink);
   }
-  /// What is decoded is decoded by all of them.
+  /// All ranks share the memory of decoding.
   void check_memory(bool encodes, int frames, int height, int width, int) const override {
     own_.check_memory(encodes, frames, height, width, encodes ? 1 : ranks_.size());
   }

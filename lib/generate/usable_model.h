@@ -1,5 +1,5 @@
-// The model of a job on its ranks: how they share it, loaded and checked before any work.
-// Thread-safety: the thread that made the World.
+// The model of a job on its ranks: its layout, loaded and checked before any work. Thread-safety:
+// the thread that made the World.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,18 +15,18 @@
 
 namespace vfm::generate {
 
-/// What ranks, so many of them on a machine, exchange in self-attention: of a clip as the model's
-/// are. Throws Error{usage} for what ranks cannot share: clips of an autoregressive model.
+/// The exchange of ranks in self-attention, `of_machine` on a machine, for a clip of the model's
+/// usual size. Throws Error{usage} for clips that ranks cannot share: those of an autoregressive
+/// model.
 models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
                            const ModelFacts& facts, int of_machine);
 
-/// The ranks of the job, which comes to say what they agreed on: the checkpoint that its model
-/// means, the layout that was left open, and the kind of cp. Throws Error{usage} for what ranks
-/// cannot share: clips of an autoregressive model. A collective.
+/// The ranks of the job. Writes into the job what they agree on: the checkpoint of its model, the
+/// layout if it was open, and the kind of cp. Throws Error{usage} for clips that ranks cannot
+/// share: those of an autoregressive model. A collective.
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world);
 
-/// A rank that leads has a generator, the others have network and tokenizer alone; and what makes
-/// a clip of both, where there are others.
+/// A leading rank has a generator, the others only network and tokenizer; `shared` connects them.
 struct UsableModel {
   std::optional<models::LoadedModel> network_alone;
   std::unique_ptr<models::VideoTokenizer> tokenizer_alone;  ///< null: latents are made
@@ -35,8 +35,8 @@ struct UsableModel {
   std::string tokenizer_compute;  ///< of move_parts()
 };
 
-/// A model that cannot be used, and options that do not suit it, are known before any work: throws
-/// Error{usage}, on the first rank that finds it. A collective.
+/// Loads the model. Throws Error{usage} before any work, on the first rank that finds an unusable
+/// model or unsuitable options. A collective.
 UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks);
 
 }  // namespace vfm::generate

@@ -2,10 +2,10 @@
 //
 // An AtomicFile writes ".NAME.tmp" beside its target and renames it at commit, after fsync of the
 // file; then it syncs the directory. Killed at any moment, the target is absent, old or complete.
-// The temporary name is fixed, so that a second run overwrites what a killed one left; a lock on it
-// keeps two living writers of one target apart. So of several files that belong together, hold the
-// AtomicFile of the one written last, as the record beside a tar: await() it, look whether the
-// files are there now, and make them if not. Thread-safety: one thread at a time.
+// The temporary name is fixed, so that a second run overwrites a killed one's file; a lock on it
+// keeps living writers of one target apart. For files that belong together, hold the AtomicFile of
+// the one written last, such as the record beside a tar: await() it, check whether the files exist
+// now, and make them if not. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ class AtomicFile {
   /// Creates the temporary file (the directory must exist). Throws Error; "... is being written by
   /// another program" when a living writer holds the target.
   explicit AtomicFile(std::string path);
-  /// The same, but waits as long as a living writer holds the target. Throws Stopped.
+  /// The same, but waits while a living writer holds the target. Throws Stopped.
   static AtomicFile await(std::string path);
   /// Abandons, unless committed: the temporary file is removed.
   ~AtomicFile();
@@ -36,10 +36,10 @@ class AtomicFile {
   void write(const void* data, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
   std::uint64_t bytes_written() const { return written_; }
-  /// The temporary was filled through fd() or by another library: only fsync and rename are left.
-  /// Throws Error, and then the target is as before.
+  /// Syncs and renames the file, also one filled through fd() or by another library. Throws Error;
+  /// then the target is unchanged.
   void commit();
-  /// Whether something else stands at the target, or nothing. Throws Error; Stopped.
+  /// True if the target differs or does not exist. Throws Error; Stopped.
   bool differs() const;
   /// commit(), if it differs; else the file there is left untouched, and the temporary one
   /// abandoned.
@@ -54,8 +54,8 @@ class AtomicFile {
   std::uint64_t written_ = 0;
 };
 
-/// While it lives, what is awaited is told with -v alone: of ranks that wait for the same file, one
-/// says so. Thread-safety: of one program one at a time.
+/// While it lives, waits are logged only with -v: if several ranks wait for a file, one logs it.
+/// Thread-safety: one object at a time in a program.
 class QuietWaits {
  public:
   explicit QuietWaits(bool quiet);

@@ -1,4 +1,4 @@
-// What was wrong with one item of a tool's input, and errors.jsonl, which lists it.
+// Faults of single items of a tool's input, and errors.jsonl, which lists them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace vfm::io {
 
-/// What is wrong with one item. The other items are not affected.
+/// The fault of one item. The other items are not affected.
 struct Fault {
   Fault() = default;
   Fault(std::string what, std::string why, Cause sort = Cause::other);
-  /// `otherwise`: the cause where the error names none.
+  /// `otherwise`: the cause if the error has none.
   Fault(std::string what, const Error& error, Cause otherwise = Cause::other);
 
   std::string input;  ///< "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'"
@@ -27,31 +27,31 @@ struct Fault {
   Cause cause = Cause::other;
 };
 
-/// As base/held_bytes.h has it.
+/// See base/held_bytes.h.
 std::size_t held_bytes(const Fault& fault);
 
-/// Called with each malformed line of an input, and where it stands.
+/// Called with each malformed line of an input, and its place.
 using OnFault = std::function<void(Fault)>;
 
-/// [{"input":…,"error":…,"code":…},…], as outputs keep their faults to report them on resume, and
-/// back. Throws Error for anything else; what was written without a code is of Cause::other.
+/// [{"input":…,"error":…,"code":…},…], the form in which outputs keep faults to report them on
+/// resume; and back. Throws Error for anything else; a missing code is Cause::other.
 Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
 /// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
 /// appears at finish() and only if there was an error; that of an earlier run is replaced, or
-/// removed if there was none. Lines that another program adds there meanwhile stay. The same line
-/// is there once. Memory does not grow with the number of errors: they wait on a temporary file
-/// beside. Of an input or a message longer than 256 KiB the rest is left out. Each is also logged
-/// as a warning at once. Thread-safety: any thread; call add() from the ordered side of
-/// for_each_ordered, so that the file does not depend on -j.
+/// removed if there was none. Lines that another program adds meanwhile stay. Equal lines appear
+/// once. Memory does not grow with the number of errors: they wait in a temporary file. Inputs and
+/// messages are cut at 256 KiB. Each is also logged as a warning at once. Thread-safety: any
+/// thread; call add() from the ordered side of for_each_ordered, so that the file does not depend
+/// on -j.
 class ErrorLog {
  public:
   /// `tool` is the program's name, stored in each record.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
-  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". The record
-  /// stands after those of a lower place, and after those of its own that came before.
+  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". Records are in
+  /// order of place, then of arrival.
   void add(const Fault& fault, std::uint64_t place = 0);
   std::size_t count() const;
   void finish();

@@ -24,8 +24,8 @@ class File {
   /// Throws Error "cannot open 'PATH': ..."; a directory is refused ("Is a directory"). Waits for
   /// the writer of a pipe, but throws Stopped when a signal asked to stop.
   static File open_read(const std::string& path);
-  /// Only a file with contents to come back to: opening a pipe would wait for a writer, and a
-  /// device may never end. Throws Error.
+  /// Opens only regular files: opening a pipe would wait for a writer, and a device may never end.
+  /// Throws Error.
   static File open_regular(const std::string& path);
 
   int fd() const { return fd_; }
@@ -58,8 +58,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
   const std::string& path() const { return path_; }
-  /// Has read `part`, if it is of this file: its pages are no longer this process's memory until
-  /// they are read again. Throws Error if the file has become shorter meanwhile.
+  /// Frees the memory of `part`, if it is of this file, until it is read again. Throws Error if the
+  /// file has become shorter meanwhile.
   void release(std::span<const std::byte> part) const;
 
  private:
@@ -68,18 +68,18 @@ class MappedFile {
   std::string path_;
 };
 
-/// The whole file, which is a regular one. Throws Error, of cause limit if it is larger than
-/// `most`, or turns out to be while it is read.
+/// The contents of a regular file. Throws Error; Error{limit} if it is, or becomes while read,
+/// larger than `most`.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
 /// Bytes of a JSON file that comes with a model: the largest, tokenizer.json, have some 30 million.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;
-/// All that comes of a file or a pipe, until it ends. Throws Error.
+/// Reads a file or a pipe to its end. Throws Error.
 std::string read_stream(const std::string& path);
 bool file_exists(const std::string& path);
 /// XXH3-128 of the contents of a regular file, 32 hex digits. Throws Error; Stopped when asked to
 /// stop.
 std::string hash_file(const std::string& path);
-/// The same of an open one, from its current position on.
+/// The same for an open file, from its current position on.
 std::string hash_file(File& file);
 /// Makes the directory and its parents. Throws Error.
 void make_directories(const std::string& path);

@@ -1,9 +1,9 @@
-// Which name came first with a key: of a hundred million, in little memory.
+// Finds the first name that came with a key, among a hundred million keys, in little memory.
 //
-// The first few thousand are in memory; then a table of 64-bit hashes of the keys is SQLite's, on a
-// temporary file, and keys and names stand on another one. SQLite, because this asks and adds in
-// turns, in no order. Memory: some 16 MiB. ScratchFile::disk_bytes() counts the keys and names, but
-// not the table. Thread-safety: one thread at a time.
+// The first few thousand keys are in memory. Then SQLite keeps a table of the keys' 64-bit hashes
+// in a temporary file, and another file has keys and names. SQLite suits alternating look-ups and
+// additions in no order. Memory: some 16 MiB. ScratchFile::disk_bytes() counts the keys and names,
+// but not the table. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,13 +21,13 @@ class FirstNames {
  public:
   static constexpr std::size_t kInMemory = 4096;
 
-  /// `folder`: of the temporary files, which are removed at once. `in_memory`: so many keys need
-  /// none; at least 1.
+  /// `folder`: for the temporary files, which are removed at once. `in_memory`: keys held without
+  /// files, at least 1.
   explicit FirstNames(std::string folder, std::size_t in_memory = kInMemory);
   ~FirstNames();
   FirstNames(FirstNames&&) noexcept;
 
-  /// The name that came with `key` first; nothing if none did before: then it is `name`. Throws
+  /// The name that first came with `key`; nothing if the key is new: then `name` is kept. Throws
   /// Error; Stopped where the disk is full.
   std::optional<std::string> put(const std::string& key, const std::string& name);
   /// The same, but the key is not added.

@@ -1,5 +1,5 @@
-// One program at a time for a folder whose files belong together: two that write a training run, a
-// dataset or latents at once would each skip or replace what the other makes.
+// Lets one program at a time use a folder whose files belong together: two that write a training
+// run, a dataset or latents at once would skip or replace each other's files.
 //
 // The lock is on the folder itself (flock): no file is left behind, and one whose program has died
 // is free. Thread-safety: free function.

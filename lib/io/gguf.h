@@ -8,8 +8,8 @@
 // All little endian.
 //
 // A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; its shape, as everywhere,
-// has the fastest dimension last. Other types are refused. Not here: what the tensors mean
-// (models/folder/gguf_folder.h), lists among the settings, writing. Source:
+// has the fastest dimension last. Other types are refused. models/folder/gguf_folder.h has the
+// tensors' meaning. Settings that are lists, and writing, are not supported. Source:
 // github.com/ggml-org/ggml docs/gguf.md. Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -39,7 +39,7 @@ struct GgufContents {
 /// Error, never a crash, and takes no memory that its size does not pay for. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
-/// One such file, mapped.
+/// One GGUF file, mapped.
 class GgufFile final : public TensorSet {
  public:
   /// Throws Error: no such file, two tensors of one name, or what parse_gguf() refuses.

@@ -1,8 +1,8 @@
 // POST over http and https, by libcurl (http.cc) or not at all (no_http.cc).
 //
-// What is sent may hold a secret, so it goes to the address that is named and nowhere else: no
-// redirect is followed, no proxy of the environment is asked, certificates are verified. A stop
-// (base/stop.h) ends a request that is under way.
+// Requests may hold a secret, so they go only to the named address: no redirect is followed, no
+// proxy of the environment is used, certificates are verified. A stop (base/stop.h) ends a request
+// under way.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,7 +28,7 @@ struct HttpAnswer {
   std::optional<double> retry_after;  ///< seconds from now, as the server asks
 };
 
-/// Whether http_post() works in this build.
+/// True if http_post() works in this build.
 bool have_http();
 /// "libcurl 7.88.1 (OpenSSL 3.0.15)\n"; "" without it.
 std::string http_version();
@@ -37,7 +37,7 @@ std::string http_version();
 /// fragment: it will be shown and recorded.
 void check_http_url(const std::string& url);
 
-/// Never throws for what the server or the network does. Throws Stopped; Error{usage} in a build
+/// Never throws for errors of the server or the network. Throws Stopped; Error{usage} in a build
 /// without libcurl.
 HttpAnswer http_post(const HttpRequest& request);
 

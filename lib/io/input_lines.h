@@ -14,14 +14,14 @@
 
 namespace vfm::io {
 
-/// The argument that stands for names on standard input that end with NUL and are taken as they
-/// are; no argument of a command line looks like this.
+/// The argument for names on standard input that end with NUL and are taken literally; no real
+/// argument looks like this.
 inline const std::string kNames("-\0", 2);
 
-/// "-" stands for the lines on standard input, kNames for names there, and a path of a file that
-/// `holds_lines` for its lines. Blank lines are skipped. Lines that begin and end a tool's output
-/// are watched (io/streams.h) and not handed out: after the last line, ask streams() whether the
-/// input came whole. Thread-safety: one thread at a time.
+/// "-" means the lines on standard input, kNames the names there, and a file for which
+/// `holds_lines` is true its lines. Blank lines are skipped. Lines that begin and end a tool's
+/// output are watched (io/streams.h) and not handed out: after the last line, ask streams() whether
+/// the input came whole. Thread-safety: one thread at a time.
 class InputLines {
  public:
   struct Line {

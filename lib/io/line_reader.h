@@ -1,6 +1,6 @@
 // Lines of a text stream, one at a time, as they come: from a file or from a pipe that is still
-// written. A line ends with a newline, or with NUL as those of `find -print0`. Thread-safety: one
-// thread at a time.
+// written. A line ends with a newline, or with NUL as in `find -print0`. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ class LineReader {
   /// `name` is for messages: "'a.jsonl'".
   LineReader(File file, std::string name, char end = '\n')
       : file_(std::move(file)), name_(std::move(name)), end_(end) {}
-  /// Standard input, by a descriptor of its own. Throws Error if there is none.
+  /// Standard input, through a duplicate descriptor. Throws Error if there is none.
   static LineReader standard_input(char end = '\n');
 
   /// The next line without its newline, or nothing at the end. A last line without newline counts.

@@ -31,14 +31,15 @@ struct Record {
 std::vector<std::string> column_tars(const Record& shard);
 
 /// Parses one line: JSON object, or bare path. Throws Error on anything else: other JSON, no
-/// "kind", wrong types, a path with controls or no UTF-8. What begins as an object could (a brace,
-/// a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz target calls it.
+/// "kind", wrong types, a path with control characters or invalid UTF-8. A line that begins like an
+/// object (a brace, a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz
+/// target calls it.
 Record parse_record(std::string_view line, std::string_view where);
 
 /// Reads records from command line arguments (io/input_lines.h): each is a video or shard path or
 /// URL, or a manifest file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames. A
-/// bad line, one over 16 MiB, or a name that is no UTF-8 (base/utf8.h) is not fatal: `on_bad` hears
-/// of it, and reading goes on. Thread-safety: one thread at a time.
+/// bad line, one over 16 MiB, or a name that is not UTF-8 (base/utf8.h) is not fatal: `on_bad` is
+/// called, and reading goes on. Thread-safety: one thread at a time.
 /// Records of a tool that was started in another folder (io/streams.h) name files from there: their
 /// "path", "columns", "source" and "sources" are made absolute.
 class ManifestReader {
@@ -56,10 +57,10 @@ class ManifestReader {
   OnFault on_bad_;
 };
 
-/// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it
-/// names is durable), what steers a terminal as \uXXXX. A tool's standard output is between begin()
-/// and end(), which cli::run calls: without an end its readers know that it was killed, or failed.
-/// The begin waits for input (io/held_begin.h). Thread-safety: any thread, line by line.
+/// Writes records to a descriptor, one line each, at once (a record promises that its file is
+/// durable), with terminal control characters as \uXXXX. cli::run calls begin() and end() around a
+/// tool's records: without an end, readers know that it was killed or failed. The begin is held
+/// back until input (io/held_begin.h). Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
   /// Standard output by default. Does not own the descriptor.
@@ -67,7 +68,7 @@ class ManifestWriter {
   /// Throws Error, as the others, when the line cannot be written (closed pipe, full disk).
   void write(const Json& record);
   void begin(std::string_view tool, const std::string& id);
-  /// A number or an object that the end has, too, before its status: what became of all.
+  /// Adds a number or an object to the end record, before its status: a summary.
   void tell(const char* name, Json fact);
   /// `status`: that with which the tool exits, 0 or 1.
   void end(int status);

@@ -1,5 +1,5 @@
-// Which files are mapped where, for who handles SIGBUS (cli/signals.h): a page that cannot be read
-// when it is needed ends the process, as no read returns an error.
+// The list of mapped files, for the handler of SIGBUS (cli/signals.h): an unreadable page of a
+// mapped file ends the process, since no read returns an error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace vfm::io {
 
-/// A file that is mapped; io/file.h, MappedFile, puts each of its own on the list. Thread-safe.
+/// Adds a mapped file to the list; MappedFile (io/file.h) does so. Thread-safe.
 void note_mapping(const void* begin, std::size_t bytes, const std::string& path);
 void forget_mapping(const void* begin) noexcept;
 
@@ -17,7 +17,7 @@ struct Mapping {
   std::size_t bytes = 0;
 };
 
-/// What is mapped at an address. For a handler of signals: it takes no lock and no memory.
+/// The file mapped at an address. For signal handlers: it takes no lock and no memory.
 Mapping mapping_at(const void* address) noexcept;
 
 }  // namespace vfm::io

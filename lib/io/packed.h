@@ -1,7 +1,6 @@
-// Fields packed into a string of bytes, for records on temporary files: as few bytes as their
-// values need, and some so that the order of the bytes is that of the values, for io/sorter.h.
-// take_... takes from the front of `rest`, and throws Error where that is not what put_... wrote.
-// Thread-safety: any thread.
+// Packs fields into bytes, for records on temporary files: as few bytes as the values need, or, for
+// io/sorter.h, bytes in the order of the values. take_... takes from the front of `rest`, and
+// throws Error if put_... did not write that. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -87,8 +86,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// In the order of the texts as std::string compares them, whatever stands behind: ends with two
-/// zeros, and a zero within is followed by 0xff.
+/// Bytes in the order of std::string, whatever follows: they end with two zeros, and a zero within
+/// is followed by 0xff.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;

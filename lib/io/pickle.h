@@ -1,8 +1,8 @@
-// The tensors of a pickle, as torch.save writes them. Nothing is run: a pickle is a program whose
-// instructions build values and may call anything in Python; here the few instructions that build
-// tensors, dictionaries and lists are understood, the names of classes and functions are compared
-// with a list, and all else is refused.
-// Not here: the numbers, which lie in other members of the archive (io/torch_zip.h).
+// Reads the tensors of a pickle by torch.save, without running code. A pickle is a program that
+// builds values and may call anything in Python. This reader knows the few instructions that build
+// tensors, dictionaries and lists, compares the names of classes and functions with a list, and
+// refuses all else.
+// The numbers lie in other members of the archive (io/torch_zip.h).
 // Source: CPython Lib/pickletools.py (protocol 2); PyTorch torch/_utils.py for the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,10 +27,10 @@ struct PickledTensor {
 };
 
 /// All tensors, in the pickle's order. A dictionary with one of the members "state_dict", "model",
-/// "model_state_dict" or "module" that is a dictionary is taken for that member, so that what a
-/// training script keeps beside the weights, as their averages, is left out, which is logged.
-/// Throws Error, naming `what`: another protocol, an instruction, class or function that is not on
-/// the list, damage, too deep a nesting, or no tensor at all. Fuzzed. Any thread.
+/// "model_state_dict" or "module" that is a dictionary is replaced by that member, so that a
+/// training script's other data, such as averages, are left out, which is logged. Throws Error,
+/// naming `what`: another protocol, an instruction, class or function that is not on the list,
+/// damage, too deep a nesting, or no tensor at all. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -38,10 +38,10 @@ class PickleMachine {
 
   PickleMachine(std::span<const std::byte> bytes, std::string_view what);
 
-  /// Runs to the end; the value that is left.
+  /// Runs to the end; returns the remaining value.
   Id run();
   const Value& value(Id id) const { return values_[id]; }
-  /// Of a value of that kind; the name is still empty.
+  /// The tensor of a value of that kind; its name is still empty.
   const PickledTensor& tensor(const Value& value) const;
   /// Bytes that a tensor takes.
   static std::size_t memory_of(const PickledTensor& tensor) {

@@ -1,7 +1,7 @@
-// Names of files in what is kept, and in what travels: none of them means another file where the
-// working directory is another. A file that stands in a folder names others from there, so it is
-// the same wherever a tool was started, and stays true when all of it is moved.
-// Thread-safety: any thread, as long as nobody changes the working directory.
+// Names of files in stored files and in records must not depend on the working directory. A file in
+// a folder names others relative to that folder, so its names are the same wherever a tool was
+// started, and stay true when all is moved.
+// Thread-safety: any thread, while the working directory does not change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,10 +11,10 @@ namespace vfm::io {
 
 /// The working directory; empty where it has been removed.
 std::string working_folder();
-/// What a file in `folder` calls `path`: "../raw/a.mp4". An address stays as it is.
+/// The name of `path` in a file in `folder`: "../raw/a.mp4". Addresses are unchanged.
 std::string name_from(const std::string& folder, const std::string& path);
-/// What a file in `folder` calls `name`: the reverse, from here. An absolute name and an address
-/// stay as they are.
+/// The reverse: the path, from here, of `name` in a file in `folder`. Absolute names and addresses
+/// are unchanged.
 std::string named_from(const std::string& folder, const std::string& name);
 
 }  // namespace vfm::io

@@ -1,4 +1,4 @@
-// safetensors: named tensors in one file, as Hugging Face's libraries read and write them.
+// The safetensors format: named tensors in one file, as in Hugging Face's libraries.
 //
 //   8 bytes   length N of the header, little endian, at most 100,000,000
 //   N bytes   JSON: {"name": {"dtype":"F32","shape":[2,3],"data_offsets":[begin,end]}, ...},
@@ -8,7 +8,7 @@
 //
 // A set is one file NAME.safetensors, or, above a size, NAME-00001-of-0000N.safetensors with
 // NAME.safetensors.index.json, as diffusers and transformers shard them.
-// Not here: what the tensors mean. Numbers are those of a little-endian machine.
+// Numbers are little-endian.
 // Source: github.com/huggingface/safetensors README, "Format"; its Rust reader for what is refused.
 // Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -49,16 +49,16 @@ class SafetensorsSet : public TensorSet {
   /// neither exists, a shard is missing, a name is in two shards, or the index names a tensor that
   /// is not there.
   SafetensorsSet(const std::string& folder, const std::string& name);
-  /// The same of `file`, a .safetensors file, or an index (.json), under whatever name.
+  /// The same for `file`, a .safetensors file, or an index (.json), of any name.
   explicit SafetensorsSet(const std::string& file);
 
   /// The file that the first constructor opens, whether or not it is there.
   static std::string file_of(const std::string& folder, const std::string& name);
 
-  /// What the headers say of themselves; of several files all of it.
+  /// The headers' metadata; for several files all of it.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// Whether such a set exists in `folder`.
+  /// True if such a set exists in `folder`.
   static bool exists(const std::string& folder, const std::string& name);
 
   void release(const TensorView& tensor) const override;
@@ -68,7 +68,7 @@ class SafetensorsSet : public TensorSet {
   std::map<std::string, std::string> metadata_;
 };
 
-/// One file of a set that is written, and what lies in it.
+/// One file of a set to be written, and its tensors.
 struct SafetensorsFile {
   std::string name;                 ///< "m.safetensors", "m-00001-of-00002.safetensors"
   std::vector<TensorView> tensors;  ///< in the order of their data, which may be empty here
@@ -76,29 +76,29 @@ struct SafetensorsFile {
   std::uint64_t bytes() const;  ///< of the tensors
 };
 
-/// Which tensor lies in which file: a function of names, shapes, types and the limit alone.
+/// The distribution of tensors over files: a function of names, shapes, types and the limit only.
 struct SafetensorsPlan {
   std::vector<SafetensorsFile> files;
   std::string index_name, index;  ///< the file that maps tensors to files; "" where there is one
 };
 
 /// Tensors are ordered by descending item size, then by name, as the reference writer does. A new
-/// file is begun before the tensors of one would exceed `max_file_bytes`; a tensor that does so by
-/// itself has a file to itself.
+/// file is begun before the tensors of one would exceed `max_file_bytes`; a larger tensor has its
+/// own file.
 SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
                                  std::uint64_t max_file_bytes);
 
 /// One file that is written piece by piece, atomically. The data begin at a multiple of 64. The
-/// metadata is {"format":"pt"}, which other readers ask for, and `metadata`. Its end, unfinished,
-/// leaves nothing. Thread-safety: one thread at a time.
+/// metadata is {"format":"pt"}, which other readers ask for, and `metadata`. If it is destroyed
+/// unfinished, nothing remains. Thread-safety: one thread at a time.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
                     const std::map<std::string, std::string>& metadata = {});
   /// The next bytes of the tensors' data, in their order.
   void write(std::span<const std::byte> bytes);
-  /// The file is there now; returns its hash, as hash_file() gives it, without reading it again.
-  /// Throws Error if not all bytes of the tensors came.
+  /// Completes the file; returns the hash of hash_file() without reading it again. Throws Error if
+  /// not all bytes of the tensors came.
   std::string finish();
 
  private:
@@ -107,15 +107,15 @@ class SafetensorsWriter {
   std::uint64_t left_;  // bytes of data to come
 };
 
-/// The bytes of a tensor go through memory in pieces of as many at most, whole elements.
+/// Most bytes of a piece in which tensors pass through memory; pieces are whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
-/// Gives the bytes [begin, end) of a tensor when their turn comes, valid until its next call.
+/// Returns the bytes [begin, end) of a tensor, valid until its next call.
 using FetchPiece =
     std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
 
 /// Writes one such file whole; returns its hash. Without `fetch` the bytes are the tensors' `data`;
-/// with it they are asked for in their order, each tensor from its beginning in pieces of
-/// kMostOfPiece, so that a set need not lie in memory whole.
+/// else `fetch` is called in order, for each tensor in pieces of kMostOfPiece, so that a set need
+/// not be in memory.
 std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
                                    const FetchPiece& fetch = {},
                                    const std::map<std::string, std::string>& metadata = {});

@@ -1,10 +1,10 @@
 // Parts of tensors, read from the files of a set where they lie.
 //
-// A reader keeps the headers; of the data it reads what is asked for, with pread, so that a process
-// which needs a slice of each tensor never touches the rest. Of some columns each row is a read of
-// its own: 1.4 us for a KiB of a file in the page cache, no more than what lies between costs.
-// io/safetensors.h maps whole sets.
-// Not here: what the numbers are; the bytes come as they are stored.
+// A reader keeps the headers; it reads only requested data, with pread, so that a process that
+// needs a slice of each tensor never touches the rest. A range of columns needs one read for each
+// row: 1.4 us for a KiB in the page cache, no more than reading the bytes between. io/safetensors.h
+// maps whole sets.
+// The bytes come as stored.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +25,7 @@ namespace vfm::io {
 /// The tensors of a set; their `data` are empty.
 class SafetensorsReader final : public TensorSet {
  public:
-  /// Opens what SafetensorsSet opens, and throws as that does: also for files that are cut off.
+  /// Opens the same as SafetensorsSet, and throws the same, also for truncated files.
   SafetensorsReader(const std::string& folder, const std::string& name);
   explicit SafetensorsReader(const std::string& file);
 

@@ -1,10 +1,9 @@
-// Bytes that a run keeps on the disk instead of in memory, and nobody after it.
+// Bytes that a run keeps on disk instead of in memory.
 //
-// The file has no name: what is left of a run that is killed, at whatever moment, is nothing, and
-// there is nothing to clean up. Where the file system cannot make such a file, it gets a hidden
-// name that is removed at once. Read with pread, not mapped: the pages that are not on the disk yet
-// are the kernel's and not this process's. Thread-safety: one thread appends at a time; then read()
-// from any.
+// The file has no name: a run that is killed at any moment leaves nothing to clean up. If the file
+// system cannot make such a file, it gets a hidden name that is removed at once. It is read with
+// pread, not mapped, so unwritten pages do not count as this process's memory. Thread-safety: one
+// thread appends at a time; then read() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,8 +18,7 @@ namespace vfm::io {
 
 class ScratchFile {
  public:
-  /// In this folder, which must be there when there is more to keep than memory holds meanwhile
-  /// (256 KiB): only then is a file made.
+  /// In `folder`. A file is made only beyond a buffer of 256 KiB; the folder must exist then.
   explicit ScratchFile(std::string folder);
   ~ScratchFile();
   ScratchFile(ScratchFile&&) noexcept;
@@ -28,12 +26,12 @@ class ScratchFile {
 
   /// Throws Error; Stopped where the disk is full.
   void append(std::string_view bytes);
-  /// With its length, as ScratchReader::text() reads it.
+  /// Appends the text with its length, for ScratchReader::text().
   void append_text(std::string_view text);
   std::uint64_t size() const { return on_disk_ + buffer_.size(); }
   void read(void* out, std::size_t size, std::uint64_t offset) const;
 
-  /// Bytes that all of them in this process have on the disk now, and had at most.
+  /// Bytes of all ScratchFiles of this process on disk, now and at most so far.
   static std::uint64_t disk_bytes();
   static std::uint64_t most_disk_bytes();
 
@@ -54,9 +52,9 @@ class ScratchReader {
   ScratchReader(const ScratchFile& file, std::uint64_t begin, std::uint64_t end,
                 std::size_t buffer);
 
-  /// The next `size` bytes, valid until the next call; nothing more than is left.
+  /// The next `size` bytes, or fewer at the end; valid until the next call.
   std::string_view bytes(std::size_t size);
-  /// What append_text() or put_text() wrote. False at the end.
+  /// Reads a text of append_text() or put_text(). False at the end.
   bool text(std::string_view& out);
   bool ended() const { return offset_ == end_ && at_ == filled_; }
 

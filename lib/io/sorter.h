@@ -1,11 +1,10 @@
 // Sorts more records than memory holds: sorted runs on a temporary file, which are then merged.
 //
-// A record is any bytes, and the order is that of memcmp, a shorter one before those that it
-// begins: io/packed.h makes such bytes of fields. Memory is what the constructor says; of long
-// records more while they are read, since each sorted run has its next record in memory. Why not a
-// library: SQLite's sorter, which is at hand, puts its files where it likes; key-value stores
-// (LMDB, RocksDB) keep an index that nobody asks here; STXXL is not looked after, and knows records
-// of one size alone. Thread-safety: one thread at a time.
+// A record is any bytes; the order is that of memcmp, with a prefix before longer records.
+// io/packed.h makes such bytes from fields. Memory is the constructor's; long records take more
+// while read, since each sorted run has its next record in memory. Libraries do not fit: SQLite's
+// sorter chooses its own place for files; key-value stores (LMDB, RocksDB) keep an unneeded index;
+// STXXL is unmaintained, and only has records of one size. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +20,8 @@ namespace vfm::io {
 
 class Sorter {
  public:
-  /// Full from some hundred thousand records on. It grows from some ten millions on, to 56 MiB, so
-  /// that 10^8 of them are merged in one pass.
+  /// Some hundred thousand records fill it. From some ten million on it grows, to 56 MiB, so that
+  /// 10^8 records are merged in one pass.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
   /// `memory`: bytes, while records come and, if they are short, while they are read; up to seven
@@ -37,8 +36,8 @@ class Sorter {
   void add(std::string_view record);
   std::uint64_t records() const;
 
-  /// No more records come, and none is asked for soon: all go to the disk, and memory is free until
-  /// sorted().
+  /// Writes all to disk and frees the memory until sorted(). Call it when no more records come and
+  /// none is needed soon.
   void park();
 
   class Stream;

@@ -1,5 +1,5 @@
-// Where the output of a tool begins and ends (vfm-manifest(5)), so that a tool that was killed does
-// not look like one that is done.
+// The begin and end records of a tool's output (vfm-manifest(5)), so that a killed tool does not
+// look like one that is done.
 //
 //   {"kind":"begin","tool":"vfm-clip","id":"5f0c...","folder":"/data"}
 //   ...records...
@@ -8,8 +8,8 @@
 // "folder" is where the tool was started: from there its records name files.
 //
 // Each begin needs its end, with the same id. Streams may follow one another (`cat part-*.jsonl`),
-// also with the same id, and go over from one input to the next. Lines outside of a stream need
-// nothing: bare paths, and what a filter left of a stream whose begin it took.
+// also with the same id, and may extend from one input to the next. Lines outside a stream need no
+// begin or end: bare paths, and the rest of a stream after a filter took its begin.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,25 +25,25 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
-/// `told`: an object of what else it says.
+/// `told`: an object with its other fields.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
-/// Watches what one reader reads. Holds the streams that are open, at most kMostOpen.
-/// Thread-safety: one thread at a time.
+/// Watches one reader's lines. Holds the open streams, at most kMostOpen. Thread-safety: one thread
+/// at a time.
 class InputStreams {
  public:
   static constexpr std::size_t kMostOpen = 1000;
 
-  /// To be shown each line that is not blank, in order. True: it begins or ends a stream, and is
-  /// not for the tool. `source` is where it came from: "standard input", "'a.jsonl'". A stream may
-  /// begin in the middle of a line, which then is the tool's: `cat` glues it to a line that was cut
-  /// off. Throws Error for a malformed begin or end, and for one begin too many.
+  /// Takes each line that is not blank, in order. True: it begins or ends a stream, and is not for
+  /// the tool. `source` is its origin: "standard input", "'a.jsonl'". A stream may begin in the
+  /// middle of a line, which then is the tool's: `cat` glues it to a line that was cut off. Throws
+  /// Error for a malformed begin or end, and for one begin too many.
   bool take(std::string_view line, const std::string& source);
 
-  /// From which folder the last line names files; "": the working directory. Throws Error where
-  /// that cannot be told, as tools write into one pipe at once that were started in several.
+  /// The folder from which the last line names files; "": the working directory. Throws Error if
+  /// that is ambiguous, because tools started in several folders write into one pipe at once.
   std::string folder() const;
-  /// Once all is read: whose output broke off and where, as a clause; empty if none did.
+  /// Once all is read: the tool whose output broke off, and where, as a clause; empty if none.
   std::string broken_off() const;
   /// Once all is read: says with -v what filters took, and throws Error if an output broke off.
   /// `outcome` says what that means for this run: "no dataset is written".

@@ -1,5 +1,5 @@
-// A box of a tensor, and where its elements lie among those of the whole one, both in C order.
-// Errors: Error for what lies outside. Thread-safety: const members from any thread.
+// A box of a tensor, and the places of its elements among those of the whole tensor, both in C
+// order. Throws Error for ranges outside. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,20 +16,20 @@ struct TensorRange {
   std::vector<std::int64_t> offset, length;  ///< by dim
 
   static TensorRange whole(std::vector<std::int64_t> shape);
-  /// Of one dim a part, of the others all. Throws Error unless it lies within the tensor.
+  /// A part of one dim, with the others whole. Throws Error unless it lies within the tensor.
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
   std::int64_t elements() const;  ///< in the box
-  /// How many of them come before element `at` of the whole tensor. So those among its elements
-  /// [begin, end) are the elements [elements_before(begin), elements_before(end)) of the box.
+  /// The number of the box's elements before element `at` of the whole tensor. So its elements
+  /// among [begin, end) are [elements_before(begin), elements_before(end)) of the box.
   std::int64_t elements_before(std::int64_t at) const;
 };
 
 /// A range as runs of elements that lie one after the other in the whole tensor, all of one length.
 class RangeRuns {
  public:
-  /// Of a range that lies within its tensor, which is kept.
+  /// Keeps a reference to `range`, which lies within its tensor.
   explicit RangeRuns(const TensorRange& range);
 
   /// Calls act(at, in, count) for the elements [begin, end) of the range, run by run: `count` from

@@ -1,7 +1,7 @@
-// Named tensors that lie on disk, whatever the format: what io/safetensors.h and io/torch_zip.h
-// give, and what models are loaded from.
+// Named tensors on disk, in any format: io/safetensors.h and io/torch_zip.h provide them, and
+// models are loaded from them.
 //
-// Not here: what the tensors mean, and numbers as numbers: the data are bytes, little endian.
+// The data are bytes, little endian; their meaning is not known here.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ struct TensorView {
   std::uint64_t bytes() const;  ///< by dtype and shape
 };
 
-/// More dimensions in a file are damage, or an attack.
+/// More dimensions in a file mean damage or an attack.
 inline constexpr std::size_t kMaxDims = 32;
 
 /// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
@@ -52,8 +52,8 @@ class TensorSet {
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 
-  /// The tensor, one of tensors(), has been read for the present: what of a mapped file is in
-  /// memory because of it may go.
+  /// Says that the tensor, one of tensors(), is not needed soon, so memory of its mapped file may
+  /// be freed.
   virtual void release(const TensorView& /*tensor*/) const {}
 
  protected:
@@ -66,7 +66,7 @@ class TensorSet {
   TensorSet& operator=(TensorSet&&) = default;
 
   void set_path(std::string path) { path_ = std::move(path); }
-  /// Throws Error if there is one of that name.
+  /// Throws Error if the name exists.
   void add(TensorView tensor);
 
  private:

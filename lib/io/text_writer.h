@@ -1,6 +1,6 @@
-// A long text file that is written as it comes, and appears when it is whole (io/atomic_file.h):
-// in memory are 64 KiB of it, however long it is. Where the same text stands there already it stays
-// as it is, with its time stamp, as with update_file().
+// Writes a long text file piece by piece; it appears when it is whole (io/atomic_file.h). Memory is
+// 64 KiB, for any length. A file with the same text is left untouched, with its time stamp, as with
+// update_file().
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,9 +19,9 @@ class TextWriter {
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  /// Whether something else stands there, or nothing. Nothing is added afterwards.
+  /// True if the file at `path` differs or does not exist. Nothing may be added afterwards.
   bool differs();
-  /// Lets it appear, durably. Without, there is nothing.
+  /// Makes it appear, durably. Without this, no file appears.
   void commit();
   /// commit(), if it differs.
   void update();

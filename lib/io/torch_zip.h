@@ -1,12 +1,12 @@
 // PyTorch's checkpoints (.pt, .pth, .bin since PyTorch 1.6, and scripted modules, .jit): a zip
-// archive of a pickle, which names and places the tensors, and one member a storage.
+// archive with a pickle, which names and places the tensors, and one member for each storage.
 //
 //   NAME/data.pkl      io/pickle.h
 //   NAME/data/3        the numbers of storage "3"
 //   NAME/byteorder     "little", or absent
 //
-// No code is ever run. Not here: writing them; files older than 1.6 (the error says what to do).
-// Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
+// No code is ever run. Writing, and files older than 1.6, are not supported (the error says what to
+// do). Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

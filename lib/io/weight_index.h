@@ -19,8 +19,8 @@ struct WeightIndex {
   std::set<std::string> files;                 ///< in the folder of the index
 };
 
-/// Of `path`, which is such an index ("….json"), or the only file of weights. Throws Error for what
-/// is no index, and for a file that would lie in another folder.
+/// Reads `path`: such an index ("….json"), or the only file of weights. Throws Error for an invalid
+/// index, and for a file in another folder.
 WeightIndex read_weight_index(const std::string& path);
 
 /// Throws Error, naming the index, unless the set has every tensor that it lists.

@@ -13,7 +13,7 @@ namespace vfm::media {
 
 enum class AudioMode {
   drop,  ///< no sound
-  copy,  ///< the source's packets, untouched; aac where mp4 does not take them, and of Vorbis
+  copy,  ///< the source's packets, untouched; aac if mp4 does not take them, and for Vorbis
   aac,   ///< decoded, cut to the sample, encoded
 };
 
@@ -23,7 +23,7 @@ AudioMode parse_audio_mode(std::string_view name);
 /// Coded sound of one clip; time zero is the beginning of the span. Cheap to copy.
 class AudioTrack {
  public:
-  /// No packets: the source is silent there, or has no sound.
+  /// True without packets: the source is silent there, or has no sound.
   bool empty() const { return !data_; }
   const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" when empty
   bool encoded() const { return encoded_; }  ///< not the source's packets but a new encoding
@@ -54,11 +54,11 @@ class AudioTrack {
 /// more than eight channels become two. 64 kbit/s a channel.
 class AudioReader {
  public:
-  /// Opens a path or URL as Decoder does. A source without sound is no error: every read is empty.
-  /// `video`: the decoder's StreamInfo::stream, whose time the sound keeps where the source's time
-  /// starts again; -1: that of the stream a player would show.
+  /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`:
+  /// the decoder's StreamInfo::stream, whose time the sound follows where the source's time
+  /// restarts; -1: the stream that a player would show.
   explicit AudioReader(const std::string& path, int video = -1);
-  /// Reads bytes that outlive it, and all that it ever does.
+  /// Reads bytes, which must outlive it and all its work.
   AudioReader(std::string_view bytes, const std::string& name, int video);
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;

@@ -1,4 +1,4 @@
-// Inside lib/media only: decoded sound laid on the time line of a span, and that encoded as AAC.
+// Inside lib/media only: decoded sound laid on the time line of a span, and encoded as AAC.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

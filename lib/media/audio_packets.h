@@ -1,9 +1,9 @@
 // Inside lib/media only: the packets of a source's sound, from any time on.
 //
-// Where the container seeks exactly (mp4, Matroska) each start() seeks. In other containers time
-// after a seek is a guess, or restarts in the middle: there the file is read once from its
-// beginning, and the packets of the span that is worked on are kept, with times that a Timeline
-// has made one with the video's. Going back in time reads from the beginning again.
+// If the container seeks exactly (mp4, Matroska) each start() seeks. In other containers time after
+// a seek is a guess, or restarts: there the file is read once from its beginning, and the packets
+// of the current span are kept, with times that a Timeline aligns with the video's. Going back in
+// time reads from the beginning again.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,18 +28,18 @@ class AudioPackets {
   const std::string& name() const { return source_.name; }
   /// The stream a player would choose; null if there is none.
   const AVStream* stream() const { return stream_; }
-  /// What the times of packets count in: the stream's, or samples where its own times are wrong.
+  /// The unit of packet times: the stream's time base, or samples if its times are wrong.
   AVRational base() const;
-  /// Until when a packet is heard; AV_NOPTS_VALUE if that is not known.
+  /// The end of a packet's sound; AV_NOPTS_VALUE if unknown.
   std::int64_t end_of(const AVPacket& packet) const;
   /// How many streams of sound the source has.
   int streams() const { return streams_; }
-  /// Whether there is sound of which the container does not say what it is: then stream() is null.
-  /// Reads up to its first packet, as some containers announce sound that never comes.
+  /// Whether there is sound of an unnamed codec: then stream() is null. Reads up to its first
+  /// packet, since some containers announce sound that never comes.
   bool is_unknown();
 
-  /// next() begins with the packet that is heard at `time`, in base(), or with one before it. Adds
-  /// what cannot be read to `corrupt`. Throws Error.
+  /// Makes next() begin with the packet heard at `time`, in base(), or an earlier one. Adds
+  /// unreadable packets to `corrupt`. Throws Error.
   void start(std::int64_t time, std::int64_t& corrupt);
   /// The next packet; false at the end.
   bool next(AVPacket* packet, std::int64_t& corrupt);
@@ -73,7 +73,7 @@ class AudioPackets {
   std::int64_t damage_ = 0;  // found when the source was opened, to be reported
 };
 
-/// When the packet is heard; AV_NOPTS_VALUE if that is not known.
+/// The begin of the packet's sound; AV_NOPTS_VALUE if unknown.
 std::int64_t time_of(const AVPacket& packet);
 
 }  // namespace vfm::media

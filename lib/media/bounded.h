@@ -1,13 +1,13 @@
-// Inside lib/media only: work that may never end, because what FFmpeg does with a hostile file may
-// never end. It is done on a thread that can be left behind.
+// Inside lib/media only: work that may never end, since FFmpeg may never end on a hostile file. It
+// runs on a thread that can be left behind.
 //
-// A thread cannot be killed without harm to the process. So one that gets no further keeps its
-// memory, and its processor if it is busy, until it comes back or the program ends; the thread that
-// waited for it goes on. A program carries but so many of them (base/left_behind.h). Where that is
-// too much, decoding belongs in a process of its own (isolated.h).
+// A thread cannot be killed without harm to the process. So a stuck thread keeps its memory, and
+// its processor if busy, until it returns or the program ends; the waiting thread goes on. The
+// number of such threads is limited (base/left_behind.h). If that is too much, decode in separate
+// processes (isolated.h).
 //
-// Time counts only while nothing happens: a long film that is read and decoded takes what it takes.
-// What happens is said by beat(). Time in which this whole process stands still does not count.
+// Time counts only without progress, so a long film may take long. Work reports progress by beat().
+// Time in which the whole process is stopped does not count.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,18 +24,18 @@
 
 namespace vfm::media {
 
-/// Says, in work of run_bounded() or of a child's, that it has come further: a packet was read, a
-/// picture decoded, a byte read that was never read before. Elsewhere nothing.
+/// Reports progress in work of run_bounded() or of a child: a packet was read, a picture decoded, a
+/// new byte read. Elsewhere does nothing.
 void beat() noexcept;
-/// From now on beat() on this thread counts here; null: nowhere.
+/// From now on beat() on this thread counts in `beats`; null: nowhere.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
-/// Whether nobody waits any more for the work on this thread: it may end in any way.
+/// Whether nobody waits for this thread's work any more: it may end in any way.
 bool is_left_behind() noexcept;
 
-/// Seconds of a processor that the State whose work this thread does (Bounded) has taken since it
-/// was made, or restart(); elsewhere 0. Threads of its codec are not counted.
+/// Processor seconds that this thread's State (Bounded) has used since it was made, or since
+/// restart(); elsewhere 0. Threads of its codec are not counted.
 double spent_seconds() noexcept;
-/// While there is one: this thread does such work, and adds what it takes to `total`.
+/// A scope of such work: adds this thread's processor seconds to `total`.
 class Spending {
  public:
   explicit Spending(double& total) noexcept;
@@ -51,7 +51,7 @@ class Spending {
   const Spending* before_;  // of the work that this one is a part of
 };
 
-/// Tells how long a count has stayed as it is, in the time that this process ran.
+/// Measures how long a count has not changed, in this process's running time.
 class StillClock {
  public:
   /// Seconds since `beats` changed. Called at least every kStep; a longer time between two calls
@@ -67,17 +67,16 @@ class StillClock {
 };
 
 /// Does `work` and throws what it throws; for std::bad_alloc Error{Cause::memory}. With a timeout
-/// (base/input_limits.h) it is done on another thread, one of a few that are kept for that, and
-/// must own all that it uses: when it gives no beat for that long, Error{Cause::timeout} is thrown,
-/// which names `name`, and it goes on alone. The same happens, with Stopped, when a stop is asked
-/// for and it does not heed that.
+/// (base/input_limits.h) `work` runs on another thread, from a small pool, and must own all that it
+/// uses: without a beat for that long, throws Error{Cause::timeout} that names `name`, and `work`
+/// goes on alone. The same happens, with Stopped, if it does not heed a stop.
 void run_bounded(const std::string& name, std::function<void()> work);
 
-/// What the error of run_bounded() says.
+/// Throws the timeout error of run_bounded().
 [[noreturn]] void fail_still(const std::string& name);
 
-/// A State that is used in bounded work alone, by one thread at a time. When such work was left
-/// behind, the State is its own, and each further call throws as the first.
+/// A State that is used only in bounded work, by one thread at a time. Work that is left behind
+/// keeps the State, and each further call throws as the first.
 template <class State>
 class Bounded {
  public:
@@ -88,7 +87,7 @@ class Bounded {
     run([made, make] { *made = make(); });
     state_ = std::move(*made);
   }
-  /// What use(state) returns.
+  /// Returns what use(state) returns.
   template <class Use>
   auto call(Use use) {
     using Result = std::invoke_result_t<Use, State&>;
@@ -97,9 +96,9 @@ class Bounded {
     run([result, use = std::move(use), state = state_] { result->emplace(use(*state)); });
     return std::move(**result);
   }
-  /// From now on spent_seconds() counts anew.
+  /// Restarts spent_seconds() at 0.
   void restart() { spent_ = std::make_shared<double>(0); }
-  /// Null where it was left behind. Between calls it may be looked at.
+  /// Null if it was left behind. It may be read between calls.
   const State* get() const { return state_.get(); }
   /// Destroys it as bounded work.
   void end() {

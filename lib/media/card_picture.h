@@ -1,11 +1,10 @@
-// A decoded picture that has stayed on the GPU that decoded it: plain addresses in its memory, for
-// whoever computes there in the same process (the GPU's primary context, which CUDA's runtime uses,
-// too). 4:2:0 of 8 bits, V behind each U (NV12). Nothing here needs CUDA.
+// A decoded picture in the memory of the GPU that decoded it: plain addresses, for code that
+// computes there in the same process (in the GPU's primary context, which CUDA's runtime also
+// uses). Pictures are 4:2:0 of 8 bits, V behind each U (NV12). Nothing here needs CUDA.
 //
-// The engine decodes into few such pictures, so keep no more than two, and not for long. What
-// decoded it may still write: it did so on the stream that CUDA takes where none is named; wait for
-// that one. It may be written again as soon as this object is gone: wait for what reads it before.
-// Thread-safety: const members from any thread.
+// The engine decodes into few such pictures, so keep no more than two, and not for long. The
+// decoder may still write it, on CUDA's default stream: wait for that. It may be overwritten when
+// this object is gone: first wait for all reads. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,8 +18,8 @@ namespace vfm::media {
 class CardPicture {
  public:
   virtual ~CardPicture() = default;
-  /// The same picture in the system's memory, with the facts of `frame`. Throws Error where the GPU
-  /// does not give it.
+  /// The same picture in the system's memory, with the facts of `frame`. Throws Error if the GPU
+  /// does not return it.
   virtual Frame fetch(const Frame& frame) const = 0;
 
   const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< (0, 0); chroma is U, V by turns

@@ -1,5 +1,5 @@
-// Which rows of a picture are looked at where it is made very small (curate/small_picture.h): two
-// of each row of cells. A process that decodes for another one hands over these alone.
+// The rows of a picture that its small version reads (curate/small_picture.h): two for each row of
+// cells. An isolated decoder passes on only these.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace vfm::media {
 
-/// Cells from top to bottom, of luma and of chroma; of packed RGB both.
+/// Cells from top to bottom, for luma and chroma; for packed RGB both.
 inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 
 struct CellSpan {

@@ -24,39 +24,37 @@ using Units = std::vector<Unit>;
 bool has_nal_units(AVCodecID codec);
 /// Bytes of the length before each NAL unit of these streams' packets; 0: there are start codes.
 int unit_length_size(const AVCodecParameters& parameters);
-/// The NAL units of a packet. What is empty is left out. Throws Error for a length that leads
-/// behind the end.
+/// The NAL units of a packet. Leaves out empty units. Throws Error for a length beyond the end.
 Units split_units(std::string_view packet, int length_size);
-/// The parameter sets that stand beside a stream's packets: of avcC, hvcC or start codes. Throws
-/// Error where they are cut short.
+/// The parameter sets of a stream outside its packets, from avcC, hvcC or start codes. Throws Error
+/// if they are truncated.
 Units parameter_sets(const AVCodecParameters& parameters);
 
 int unit_type(AVCodecID codec, Unit unit);
 /// VPS, SPS, PPS.
 bool is_parameter_set(AVCodecID codec, int type);
-/// Whether the unit begins or ends what is copied for the container alone: a delimiter, filling, an
-/// end of sequence.
+/// True if the unit only serves the container: a delimiter, filling, an end of sequence.
 bool is_framing(AVCodecID codec, int type);
 /// HEVC: whether a picture of this type is shown before the key frame that it follows.
 bool is_leading(int type);
-/// HEVC: whether pictures that lead to one of this type may need what comes before it.
+/// HEVC: whether pictures that lead to one of this type may need earlier pictures.
 bool is_open_start(int type);
 /// Units with start codes.
 std::string join_units(const Units& units);
 
-/// Whether decoding can begin here, so that what is shown from this picture on is right whatever
-/// came before: of H.264 an IDR picture, of HEVC any random access point (what is shown before it
-/// is not), of VP9 and AV1 a key frame that is shown at once. `length_size`: of NAL units.
+/// True if decoding can begin here, with correct pictures from this one on: an IDR picture of
+/// H.264, any random access point of HEVC (pictures shown before it are wrong), a key frame of VP9
+/// or AV1 that is shown at once. `length_size`: of NAL units.
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
-/// The number that parameter sets of what is encoded beside a source's get, so that both may stand
-/// in one header: sets with one number replace each other, and readers differ in when.
+/// The number for parameter sets of our encoder, so that they and the source's may be in one
+/// header: sets with one number replace each other, and readers differ in when.
 constexpr int kSpliceId = 15;
 /// Whether a parameter set has that number.
 bool has_splice_id(AVCodecID codec, Unit set);
 /// HEVC: the unit with kSpliceId instead of 0 as the number of its parameter sets. In a slice that
-/// number takes eight bits more, so all that follows it stays on its bytes. Other units are as they
-/// were. Throws Error for sets that have another number than 0, or temporal layers.
+/// number takes eight bits more, so all that follows it stays on its bytes. Other units are
+/// unchanged. Throws Error for sets that have another number than 0, or temporal layers.
 std::string with_splice_id(Unit unit);
 
 /// HEVC: a CRA picture (which a decoder may take for one in the middle of a sequence) as one where

@@ -1,4 +1,4 @@
-// Inside lib/media only: a process gives up what decoding does not need.
+// Inside lib/media only: confines a process to what decoding needs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace vfm::media {
 
-/// Whether this vfm was built with what confine() needs.
+/// True if this build supports confine().
 bool can_confine();
 
-/// From now on this process, which must have one thread, can use what it has open and mapped, take
-/// memory, compute in threads, and end. It can open or make no file, no socket and no process, send
-/// no signal, and run no other code than it has: such calls fail. `bytes`: of memory that it may
-/// take beside what it has; 0: any. The rules are the kernel's (seccomp(2)), and last. Returns
-/// false, having done nothing that matters, where the system refuses.
+/// From now on this process, which must have one thread, can only use its open and mapped files,
+/// take memory, compute in threads, and end. It cannot open or make a file, socket or process, send
+/// a signal, or run other code: such calls fail. `bytes`: further memory that it may take; 0: any.
+/// The kernel enforces the rules for good (seccomp(2)). Returns false, without a relevant change,
+/// if the system refuses.
 bool confine(std::uint64_t bytes);
 
 }  // namespace vfm::media

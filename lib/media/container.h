@@ -1,9 +1,10 @@
-// Inside lib/media only: what kind of file an input may be, and what it may have opened.
+// Inside lib/media only: the kinds of input files that are allowed, and the further files that they
+// may open.
 //
 // Both are allow lists. A container holds its own data; a playlist or a script names other files
 // and addresses, and FFmpeg would open them whoever wrote them. So only containers are opened,
-// whatever the file's name says, and nothing but the given file or address, unless --protocols
-// (base/input_limits.h) names more.
+// whatever the file's name, and only the given file or address, unless --protocols
+// (base/input_limits.h) allows more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,12 +21,12 @@ std::string allowed_protocols(const std::string& scheme);
 /// The demuxers, comma separated, that may be used: AVFormatContext's format_whitelist.
 std::string allowed_formats();
 
-/// The first bytes of what `io` holds, which stays at its beginning.
+/// The first bytes of `io`, which stays at its beginning.
 std::string read_head(AVIOContext* io);
-/// Which demuxer reads what `io` holds, from its bytes, `head` being the first of them, and from
-/// `hint`, a name of which only the extension counts. `io` stays at its beginning. Throws Error
-/// that names what `name` is when that is not allowed. Returns 0, or FFmpeg's error where it was
-/// interrupted or could not read or recognise it.
+/// Finds the demuxer for `io`, by its bytes, which begin with `head`, and by the extension of the
+/// name `hint`. `io` stays at its beginning. Throws Error, saying what `name` is, if that is not
+/// allowed. Returns 0, or FFmpeg's error where it was interrupted or could not read or recognise
+/// it.
 int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
                         const std::string& hint, const AVInputFormat** found);
 

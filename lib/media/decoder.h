@@ -1,6 +1,6 @@
 // Decoding a video file: the right stream, every frame, in presentation order, with exact time.
 //
-// Not here: what to do with frames (curate/), which spans to cut (tools, curate/).
+// Elsewhere: the use of frames (curate/), the choice of spans (tools, curate/).
 // Thread-safety: one thread at a time; different decoders are independent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@ namespace vfm::media {
 class HardwareDecoder;
 class PictureMemory;
 
-/// What the container and codec say of the chosen stream.
+/// The facts of the chosen stream from container and codec.
 struct StreamInfo {
   int stream = -1;               ///< index in the container
   std::string container;         ///< FFmpeg's name: "mov,mp4,m4a,3gp,3g2,mj2"
@@ -32,29 +32,29 @@ struct StreamInfo {
   Rational time_base;
   Rational frame_rate;      ///< average; 0/1 if unknown
   double duration = 0;      ///< seconds by the container; 0 if unknown
-  double start = 0;         ///< where the container begins: of all streams' first times the
-                            ///< earliest, in seconds as FFmpeg counts; 0 if unknown
+  double start = 0;         ///< the container's begin: the earliest first time of its streams, in
+                            ///< FFmpeg's seconds; 0 if unknown
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
-  bool interlaced = false;  ///< by the container; a frame says of itself what it is
-  /// H.273's numbers and the bits of a sample, as coded: HDR is 16 or 18, frames of it are SDR but
-  /// with DecodeOptions::keep_hdr.
+  bool interlaced = false;  ///< by the container; frames have their own flag
+  /// H.273's numbers and the bits of a sample, as coded: HDR is 16 or 18; its frames are SDR,
+  /// except with DecodeOptions::keep_hdr.
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
-  bool has_audio = false;  ///< also one of which the file does not say what it is
+  bool has_audio = false;   ///< also if the file does not name its codec
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
-/// What becomes of frames. With --isolate (isolated.h) those that are not kept may lie where the
-/// process that decodes has put them, and change at any time.
+/// The use of frames. With --isolate (isolated.h) frames that are not kept may stay in memory that
+/// the decoding process can change at any time.
 enum class FrameUse {
   any,
-  /// Each is looked at for a moment, by code to which a byte is a number from 0 to 255 and no more,
-  /// also one that changes while it is read: Scaler. Without meaning with keep_hdr.
+  /// Each is read briefly, by code that takes bytes as mere numbers, even if they change while it
+  /// reads: Scaler. Ignored with keep_hdr.
   glance,
-  /// The same, at the rows of cells alone (cell_rows.h): curate::sample_picture(). All others may
-  /// hold anything.
+  /// The same, but only the rows of cells are read (cell_rows.h): curate::sample_picture(). Other
+  /// rows may hold anything.
   cells,
 };
 
@@ -62,32 +62,32 @@ struct DecodeOptions {
   int stream = -1;  ///< container index; -1: the one a player would choose (never cover art)
   int threads = 1;  ///< decoder threads; the frames do not depend on it
   bool keyframes_only = false;
-  bool deinterlace = true;  ///< of interlaced frames one whole picture is made
+  bool deinterlace = true;  ///< makes one whole picture of an interlaced frame
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   FrameUse use = FrameUse::any;
-  /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
-  /// a time or, but for what hardware.h names, corrupt(). Null: software.
+  /// From choose_hardware() (hardware.h): decodes only what it decodes exactly, and never changes a
+  /// frame, a time or corrupt(), except as hardware.h says. Null: software.
   const HardwareDecoder* hardware = nullptr;
-  /// With `hardware` that has sessions: waits for one as that says. False for who decodes on behalf
-  /// of a thread that may have one itself, and waits for him.
+  /// With `hardware` that has sessions: whether to wait for one. False when decoding for a thread
+  /// that may itself have one, and waits.
   bool waits_for_session = true;
-  /// What it can it leaves on its GPU: frames have Frame::card. Others come as ever.
+  /// Leaves frames on the GPU where possible: they have Frame::card. Others come as usual.
   bool on_card = false;
-  PictureMemory* memory = nullptr;  ///< of lib/media alone: where pictures go; null: FFmpeg's
+  PictureMemory* memory = nullptr;  ///< for lib/media only: memory for pictures; null: FFmpeg's
 };
 
-/// Frames carry their stored size, so a stream that changes resolution is no error. Samples that
-/// are not 8 bits or not of a PixelLayout are converted to the nearest layout, bit-exactly;
-/// transparent pixels are laid over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's
-/// colours in SDR become BT.709's.
+/// Frames carry their stored size, so a stream may change resolution. Samples that are not 8 bits
+/// or not of a PixelLayout are converted to the nearest layout, bit-exactly; transparent pixels are
+/// laid over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's colours in SDR become
+/// BT.709's.
 ///
-/// Time: pts is the container's, edit lists honoured. A frame without one, or not after the frame
-/// before it, follows that frame by its duration. duration is the gap to the next frame; for the
-/// last one what the container says, else the gap before it, else 1/frame_rate.
+/// Time: pts is the container's, edit lists honoured. A frame without pts, or with one that does
+/// not rise, follows the frame before by that frame's duration. duration is the gap to the next
+/// frame; for the last one by the container, else the gap before it, else 1/frame_rate.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
-/// Honours base/stop.h: any call may throw Stopped. A call that gets no further for
-/// input_limits().timeout throws Error{Cause::timeout}, and so does each after it: what FFmpeg does
+/// Honours base/stop.h: any call may throw Stopped. A call without progress for
+/// input_limits().timeout throws Error{Cause::timeout}, and so does each later call: FFmpeg's work
 /// is left behind (bounded.h).
 class Decoder {
  public:
@@ -109,7 +109,7 @@ class Decoder {
   /// give (starts at a key frame before it; where that is not safe, at the beginning). Its index is
   /// 0.
   void seek(std::int64_t pts);
-  /// Whether seek() begins at a key frame, by what is known so far, and not at the beginning.
+  /// True if seek() begins at a key frame, as far as known, and not at the beginning.
   bool seeks() const;
   /// Packets that could not be decoded, frames decoded with damage, and packets missing from a
   /// truncated file, so far. At the end also pictures that the codec dropped without a word, such

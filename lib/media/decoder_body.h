@@ -1,4 +1,4 @@
-// Inside lib/media only: what a Decoder's calls go to.
+// Inside lib/media only: the implementation of a Decoder's calls.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace vfm::media {
 
-/// As Decoder says.
+/// The functions of Decoder.
 struct Decoder::Body {
   virtual ~Body() = default;
   virtual const StreamInfo& info() const = 0;
@@ -18,8 +18,7 @@ struct Decoder::Body {
   virtual bool seeks() const = 0;
 };
 
-/// How large a stream is shown, by its other members. A sample aspect that no picture can be shown
-/// by becomes 1:1.
+/// Sets the display size from the other members. An impossible sample aspect becomes 1:1.
 void set_display_size(StreamInfo& info);
 
 }  // namespace vfm::media

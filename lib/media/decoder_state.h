@@ -1,4 +1,4 @@
-// Inside lib/media only: what a Decoder is made of.
+// Inside lib/media only: the state of a Decoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,15 +52,14 @@ struct Decoder::State {
 
   Source source;
   DecodeOptions options;
-  /// Of options.hardware, where it is shared: a decoding that was left behind may outlive its
-  /// owner.
+  /// Keeps options.hardware, if it is shared: decoding that was left behind may outlive its owner.
   std::shared_ptr<const HardwareDecoder> kept_hardware;
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
   CodecWatch watch;
-  /// That the codec decodes with; and what it would take to decode on hardware, before there is
-  /// one: 0 where it would not.
+  /// The codec's session; and, before it has one, the bytes that it needs to decode on hardware: 0
+  /// if it does not.
   std::shared_ptr<EngineSessions::Session> session;
   std::int64_t session_bytes = 0;
   CodecPtr codec;
@@ -85,7 +84,7 @@ struct Decoder::State {
   std::optional<Frame> earlier;  // the frame given last, as stored, if it was interlaced
   std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
   std::int64_t index = 0;
-  // Of what was decoded since it was opened, or went elsewhere; and the most, as far as is known.
+  // Counts since opening or seeking; and their limits, 0 if unknown.
   std::int64_t decoded = 0, most_decoded = 0;
   double pixels = 0, most_pixels = 0;
 };

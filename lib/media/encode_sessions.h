@@ -1,8 +1,8 @@
-// Which encoders work on a GPU's video engine, NVENC, and the sessions that they take there.
+// The encoders that work on a GPU's video engine, NVENC, and their sessions there.
 //
-// A GPU without NVENC (A100, H100, H200) is found by a trial when an encoder would be opened on it:
-// it is left out by name, and where no GPU is left that is an error with all the reasons.
-// Thread-safety: any thread, but where it says otherwise.
+// A GPU without NVENC (A100, H100, H200) is found by a trial before an encoder opens on it: it is
+// left out by name, and if no GPU is left, the error has all the reasons. Thread-safety: any
+// thread, unless stated otherwise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,33 +16,32 @@ namespace vfm::media {
 
 struct EncoderKind;
 
-/// Whether the encoder of this name does.
+/// True if the encoder of this name works on a GPU.
 bool encodes_on_gpu(const std::string& name);
 
-/// How many encoders a GPU is to have at once, of programs that share it: those that one NVENC
-/// engine keeps up with. The driver of a GeForce allows a few more.
+/// Encoders on a GPU at once, of all programs that share it: as many as one NVENC engine can serve.
+/// The driver of a GeForce allows a few more.
 inline constexpr int kEncodeSessions = 3;
 
 /// Luma samples of a picture as a video engine keeps it: both sides rounded up to 64.
 std::int64_t engine_samples(int width, int height);
 
-/// What NVENC takes of a GPU's memory, at most, for pictures of 8 bits and without B-frames:
+/// Most bytes of GPU memory for NVENC, with 8-bit pictures and no B-frames:
 ///   32 * engine_samples * 3/2 + 48 MiB:
-/// the pictures of FFmpeg that come in and the packets that go out, 8 each and a packet at most as
-/// large as a picture, and 16 that H.264 may refer to; the last for what the driver has besides the
-/// one context of them all (cuda_device.h).
+/// FFmpeg's 8 incoming pictures, 8 outgoing packets, each at most as large as a picture, and 16
+/// reference pictures of H.264; the last term is for the driver, beside the shared context
+/// (cuda_device.h).
 std::int64_t nvenc_session_bytes(int width, int height);
 
-/// For the whole program, before threads start: from now on encoders take sessions there, from
-/// their first frame on until they have finished, and wait for them in the calling thread, which
-/// has to have no other encoder that is open: nobody may wait for an encoder that nobody works on.
-/// Null: they take none, and FFmpeg chooses the GPU.
+/// For the whole program, before threads start: from now on encoders take sessions from it, from
+/// their first frame until they finish. They wait in the calling thread, which must have no other
+/// open encoder, since that would not progress. Null: they take none, and FFmpeg chooses the GPU.
 void set_encode_sessions(EngineSessions* sessions);
 
-/// Inside lib/media only: one for an encoder of this kind, on a GPU on which it opens; null where
-/// none is to be taken. Throws Stopped; Error{device} where no GPU is left, with the reasons;
-/// Error{runtime} where no GPU has so many sessions beside the models that are there, or none free
-/// for a thread that has an encoder open already, which does not wait.
+/// Inside lib/media only: a session for an encoder of this kind, on a GPU on which it opens; null
+/// if none is needed. Throws Stopped; Error{device} where no GPU is left, with the reasons;
+/// Error{runtime} if no GPU has enough sessions beside the loaded models, or none is free for a
+/// thread with an open encoder, which does not wait.
 std::shared_ptr<EngineSessions::Session> take_encode_session(const EncoderKind& kind, int width,
                                                              int height);
 

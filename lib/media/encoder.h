@@ -20,7 +20,7 @@
 
 namespace vfm::media {
 
-/// Quality is x264's CRF scale, 0 best to 51 worst, 18 hardly visible. How each encoder gets it:
+/// Quality is x264's CRF scale, 0 best to 51 worst, 18 hardly visible. For each encoder it becomes:
 ///   libx264 crf; h264_nvenc vbr with cq; libopenh264 quality mode, qmin = qmax; libx265 crf *
 ///   28/23; libsvtav1 crf * 35/23; libvpx-vp9 crf * 31/23 (both at most 63); mpeg4 qscale
 ///   2^(1+(q-18)/6) in 1..31; ffv1 lossless (in a mov: mp4 has no name for it), ignored.
@@ -36,12 +36,12 @@ struct EncodeOptions {
   Rational frame_rate;        ///< nominal; 0/1 if unknown. Does not change times
   Rational sample_aspect{1, 1};
   int rotation = 0;  ///< clockwise, stored as display matrix. Better: rotate_frame first
-  /// The pictures are to stand beside a source's (media/splice.h), and say of themselves what those
-  /// do: the encoder is splice_encoder().
+  /// The pictures will be joined with a source's (media/splice.h), and get the same properties: the
+  /// encoder is splice_encoder().
   std::optional<SpliceKind> splice;
 };
 
-/// The encoders that this FFmpeg has, of those the project knows, in the order of default_encoder.
+/// The known encoders that this FFmpeg has, in the order of default_encoder().
 std::vector<std::string> available_encoders();
 
 /// The first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4 that can be
@@ -49,19 +49,20 @@ std::vector<std::string> available_encoders();
 /// Error{usage} if there is none.
 std::string default_encoder();
 
-/// Those of available_encoders() that take 10 bits, in the order of default_ten_bit_encoder().
+/// The encoders of available_encoders() that take 10 bits, in the order of
+/// default_ten_bit_encoder().
 std::vector<std::string> ten_bit_encoders();
 /// The first of libx265, libx264, libsvtav1, libvpx-vp9 that can be opened here with 10 bits: HDR10
 /// is HEVC to most players. Throws Error{usage} if there is none.
 std::string default_ten_bit_encoder();
 
-// What an Encoder writes is 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's
-// matrix and range, tagged so; or 10-bit 4:2:0 with the first frame's HDR metadata, in the
-// container and, where the encoder can (libx265, libx264, libsvtav1), in the stream. H.264 and HEVC
-// cannot code an odd width or height in 4:2:0, nor crop to one: the last column or row is repeated
-// once, and coded_width() says so. There are no B-frames: decoding order is display order, so that
-// any reader finds any frame, and the mp4 needs no edit list for video.
-/// What Encoder::coded_width() and coded_height() will be. Throws Error for an unknown encoder.
+// An Encoder writes 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's matrix
+// and range, tagged so; or 10-bit 4:2:0 with the first frame's HDR metadata, in the container and,
+// where the encoder can (libx265, libx264, libsvtav1), in the stream. H.264 and HEVC cannot code an
+// odd width or height in 4:2:0, nor crop to one: the last column or row is repeated once, and
+// coded_width() says so. There are no B-frames: decoding order is display order, so that any reader
+// finds any frame, and the mp4 needs no edit list for video.
+/// The future Encoder::coded_width() and coded_height(). Throws Error for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
 class Encoder {
@@ -73,8 +74,8 @@ class Encoder {
   Encoder(Encoder&&) noexcept;
 
   /// Frames in order of pts. The first pts becomes time zero; the gaps are kept exactly, and so is
-  /// the duration of the last frame. Throws Error for a pts not after the one before, and for HDR
-  /// among SDR or the other way round.
+  /// the duration of the last frame. Throws Error if a pts does not rise, or if HDR and SDR are
+  /// mixed.
   void add(const Frame& frame);
   /// RGB convenience: one frame at `pts`.
   void add(const RgbImage& image, std::int64_t pts);

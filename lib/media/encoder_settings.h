@@ -1,4 +1,4 @@
-// Inside lib/media only: which encoders the project knows, and how each takes our options.
+// Inside lib/media only: the known encoders, and how each takes our options.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace vfm::media {
 
-/// What differs between encoders.
+/// The properties that differ between encoders.
 struct EncoderKind {
   const char* name;
   const char* preset_option;  ///< null: has none
@@ -19,18 +19,18 @@ struct EncoderKind {
   bool unclosable;  ///< hangs when closed before the end of its first clip: no trial opening
 };
 
-/// The entry of a name. Throws Error{usage}, naming the encoders there are, for one that is not
-/// known or not in this FFmpeg.
+/// The entry of a name. Throws Error{usage}, naming the available encoders, for an unknown one or
+/// one missing in this FFmpeg.
 const EncoderKind& encoder_kind(const std::string& name);
 
-/// Opens an encoder for pictures of this size and format; on that GPU (encodes_on_gpu()), -1: on
-/// one of FFmpeg's choice. `device`: that GPU, of cuda_device(); null: a context is made there for
-/// this encoder alone, which goes with it. Throws Error{runtime} with FFmpeg's reason.
+/// Opens an encoder for pictures of this size and format; on GPU `gpu` (encodes_on_gpu()); -1:
+/// FFmpeg chooses. `device`: that GPU, from cuda_device(); null: the encoder makes its own context
+/// there. Throws Error{runtime} with FFmpeg's reason.
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
                       AVPixelFormat format, const Frame& like, int gpu = -1,
                       AVBufferRef* device = nullptr);
 
-/// FFmpeg's reason against opening one with this preset, "": its own one; empty: it opens.
+/// FFmpeg's reason for not opening it with this preset ("": the default); empty: it opens.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
                            int gpu = -1);
 

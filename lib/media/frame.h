@@ -20,8 +20,8 @@ enum class PixelLayout {
   yuv420p10,  ///< as yuv420, 10 bits in two bytes: HDR, only where DecodeOptions::keep_hdr asks
 };
 
-/// What the numbers mean as colour: code points of ITU-T H.273, which H.264, HEVC, AV1, mp4 and
-/// FFmpeg share. 2 is "not said"; resolve_matrix() then answers as players do.
+/// The meaning of the numbers as colour: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4
+/// and FFmpeg. 2 is "unspecified"; resolve_matrix() then chooses as players do.
 struct Color {
   std::uint8_t primaries = 2;
   std::uint8_t transfer = 2;
@@ -33,13 +33,12 @@ struct Color {
 inline bool is_hdr(int transfer) {
   return transfer == 16 || transfer == 18;
 }
-/// Whether these are SDR in BT.2020's wide colours.
+/// True for SDR in BT.2020's wide colours.
 inline bool is_wide_sdr(int transfer, int primaries) {
   return primaries == 9 && (transfer == 1 || transfer == 6 || transfer == 14 || transfer == 15);
 }
 
-/// What a source says of the light of its pictures, in the units of HEVC and mp4; all zero where
-/// it says nothing.
+/// A source's metadata of its pictures' light, in the units of HEVC and mp4; all zero without any.
 struct HdrMetadata {
   /// The mastering screen (SMPTE ST 2086): x and y of red, green, blue and white in 0.00002, and
   /// its luminance in 0.0001 cd/m2.
@@ -81,8 +80,7 @@ struct Frame {
   bool interlaced = false;  ///< the source says that it was taken in two fields
   bool top_first = false;   ///< of the fields, the one with the first line came first
   std::shared_ptr<const void> owner;
-  /// The picture is in a GPU's memory, and there are no planes: only of decoders that were asked
-  /// for that (DecodeOptions::on_card), and yuv420.
+  /// The picture in a GPU's memory, without planes: only with DecodeOptions::on_card, and yuv420.
   std::shared_ptr<const CardPicture> card;
 };
 
@@ -102,11 +100,10 @@ inline std::uint8_t* writable(Frame& frame, int p) {
   return const_cast<std::uint8_t*>(frame.plane[p]);
 }
 
-/// Copies all members from `from` to `to` but layout, size and planes.
+/// Copies all members from `from` to `to`, except layout, size and planes.
 void copy_facts(const Frame& from, Frame& to);
 
-/// A copy of `frame`'s data in an owner of its own: what to keep when a decoder's buffers are
-/// scarce.
+/// A copy of `frame`'s data in an owner of its own: to keep it when a decoder's buffers are scarce.
 Frame copy_frame(const Frame& frame);
 
 /// The frame flipped left to right if `mirror`, then turned clockwise by 0, 90, 180 or 270 degrees:

@@ -6,7 +6,7 @@
 
 namespace vfm::media {
 
-/// nearest_rate() of `fps`. Throws Error for one that no clip has.
+/// nearest_rate() of `fps`. Throws Error for an impossible rate.
 Rational frame_rate(double fps);
 
 }  // namespace vfm::media

@@ -1,4 +1,4 @@
-// Inside lib/media only: what a Decoder needs of hardware that decodes for it (hardware.h).
+// Inside lib/media only: the interface of hardware that decodes for a Decoder (hardware.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,36 +15,36 @@ namespace vfm::media {
 class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
  public:
   virtual ~HardwareDecoder() = default;
-  /// Where decoders take sessions; null: they need none.
+  /// The source of decoders' sessions; null: they need none.
   virtual EngineSessions* sessions() const { return nullptr; }
-  /// With sessions(): what one for such a stream takes of a GPU; 0: it is not decoded there.
+  /// With sessions(): bytes of a GPU for such a stream; 0: it is not decoded there.
   virtual std::int64_t session_bytes(const AVCodecContext&) const { return 0; }
   /// Called before the codec is opened, with the stream's parameters in it. True: it will decode on
-  /// the hardware, with sessions() on that `gpu`. False: it is left as it was.
+  /// the hardware, with sessions() on that `gpu`. False: the codec is unchanged.
   virtual bool attach(AVCodecContext& codec, int gpu) const = 0;
-  /// A picture of such a codec as the software decoder gives it, all properties included. Null if
-  /// it cannot be had: then the file is software's.
+  /// Converts a picture of such a codec to the software decoder's form, with all properties. Null
+  /// if that fails: then software decodes the file.
   virtual AvFramePtr fetch(AvFramePtr picture) const = 0;
-  /// Such a picture where it is, which is taken from `picture`. Null, and it is left, where it
-  /// cannot be used as card_picture.h says: then fetch() it.
+  /// Takes such a picture from `picture` and leaves it on the GPU. Null, with `picture` unchanged,
+  /// if it does not fit card_picture.h: then fetch() it.
   virtual std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const;
 };
 
-/// Whether FrameImporter::import() would take samples of yuv420p of 8 bits as they are; and what
-/// such a picture says of itself that stays on a GPU: the frame but for Frame::card.
+/// Whether FrameImporter::import() takes 8-bit yuv420p samples unchanged; and the frame of such a
+/// picture on a GPU, except Frame::card.
 bool is_plain_sdr(const AVFrame& av);
 Frame frame_on_card(const AVFrame& av);
 
 /// Whether a stream is of the kinds that hardware.h names, and this FFmpeg can hand it to NVDEC.
 bool nvdec_decodes_exactly(const AVCodecContext& codec);
 
-/// What NVDEC takes of a GPU's memory for such a stream, at most, of one of a level of its
+/// Most bytes of GPU memory that NVDEC needs for such a stream, if it keeps a level of its
 /// standard:
 ///   pictures * (width * height * 3/2 * bytes of a sample, both sides rounded up to 64) + 16 MiB,
-/// the last for what the driver has besides. Pictures are those that the stream may refer to, at
-/// its size and the highest level (H.264 table A-1: 696320 macroblocks, at most 16, and as many
-/// again that wait to be shown, which FFmpeg counts apart; HEVC A.4.2: 6 of 35651584 samples, 16
-/// from a quarter of that on, and the next; VP9: 8), FFmpeg's 2 and the 3 that are kept here.
+/// the last term is for the driver. The pictures are the stream's reference pictures, at its size
+/// and the highest level (H.264 table A-1: 696320 macroblocks, at most 16, and as many that wait to
+/// be shown, which FFmpeg counts apart; HEVC A.4.2: 6 of 35651584 samples, up to 16 for a quarter
+/// of that or less, and the next; VP9: 8), FFmpeg's 2, and 3 kept here.
 std::int64_t nvdec_session_bytes(const AVCodecContext& codec);
 
 /// A picture in NV12 or P010, in the system's memory, as yuv420p or yuv420p10; cropped at the left

@@ -1,5 +1,5 @@
-// Inside lib/media only: reading sound in this process, a State in work that can be left behind
-// (bounded.h), or in one of its own (isolated.h).
+// Inside lib/media only: reads sound in this process, by a State in bounded work (bounded.h), or in
+// a separate process (isolated.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace vfm::media {
 
-/// One of the two. State is made of a Source and the index of the video stream beside the sound.
-/// Thread-safety: one thread at a time.
+/// One of the two ways. State is made from a Source and the index of the video stream beside the
+/// sound. Thread-safety: one thread at a time.
 template <class State>
 struct HereOrApart {
-  /// `want`: what State is to a child. Throws Error as State's constructor does.
+  /// `want`: the child's kind for State. Throws Error as State's constructor does.
   HereOrApart(const Source& source, int video, Want want) {
     if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
@@ -28,7 +28,7 @@ struct HereOrApart {
     request.stream = video;
     child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
   }
-  /// Of an answer that no such child gives.
+  /// Throws for an impossible answer of the child.
   [[noreturn]] void disbelieve() const {
     fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
             child->name());

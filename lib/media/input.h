@@ -16,12 +16,12 @@ namespace vfm::media {
 /// Whether borrowed bytes may still be read. Thread-safe.
 class Loan {
  public:
-  /// Nobody reads them any more when this returns.
+  /// When this returns, nobody reads the bytes any more.
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
-  /// Calls `read`, unless the loan has ended: then false.
+  /// Calls `read`; false, without a call, if the loan has ended.
   template <class Read>
   bool use(Read read) {
     const std::lock_guard lock(mutex_);
@@ -41,11 +41,10 @@ struct Source {
   std::shared_ptr<Loan> loan;  ///< of bytes; null: they outlive whatever reads them
 };
 
-/// Opens containers alone (media/container.h), and nothing but the Source, unless --protocols names
-/// more. A server that sends nothing for input_limits().timeout is an Error, and so is one that
-/// sends bytes without end and no packet in them, for kPatience times as long. What is read for the
-/// first time, and each packet, is a beat (bounded.h). Where the work takes a processor longer than
-/// --max-work allows, reading is an Error.
+/// Opens only containers (media/container.h), and only the Source, unless --protocols allows more.
+/// A server that sends nothing for input_limits().timeout is an Error; so is one that sends bytes
+/// without a packet for kPatience times as long. New bytes and packets are beats (bounded.h).
+/// Beyond the processor time of --max-work, reading is an Error.
 class Input {
  public:
   /// Throws Error as Decoder's constructor says, except about streams.
@@ -60,17 +59,17 @@ class Input {
   /// container has but cannot deliver is skipped and added to `corrupt`. Throws Error when reading
   /// fails (not when data is damaged) and Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
-  /// Goes to the last packet of this stream, by its index, that is not after `time`, in its time
-  /// base. False where there is none; throws Error when the server gave no answer.
+  /// Seeks to the last packet of this stream, by its index, that is not after `time`, in its time
+  /// base. False if there is none; throws Error when the server gave no answer.
   bool seek(int stream, std::int64_t time);
-  /// Of the file, or what a server says of it, as far as it is there; 0: not known, or it may have
-  /// others opened (--protocols).
+  /// The file's size, or the server's value, as far as it exists; 0: unknown, or it may open other
+  /// files (--protocols).
   std::uint64_t bytes() const;
-  /// Index of the stream a player would choose, or -1. Cover art and thumbnails never are.
+  /// Index of the stream a player would choose, or -1. Never cover art or thumbnails.
   int best_stream(AVMediaType type) const;
   /// Throws Error when the data of this stream lies in another file (a QuickTime data reference).
   void check_inside(int stream) const;
-  /// Of a picture that FFmpeg, which looked for the streams, does not decode; 0 x 0 for none.
+  /// The size of a picture that FFmpeg refused while it looked for streams; 0 x 0: none.
   PictureSize impossible() const { return impossible_; }
   /// "0 video h264 320x180, 1 audio aac": for messages.
   std::string describe_streams() const;

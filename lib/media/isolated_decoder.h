@@ -1,7 +1,7 @@
-// Inside lib/media only: a Decoder whose work a child does (isolated.h).
+// Inside lib/media only: a Decoder whose work is done by a child (isolated.h).
 //
-// A child is asked for several pictures at once where they are read one after the other: it decodes
-// them and waits, so at no time do both work. One that reads here and there is not kept waiting.
+// For sequential reads a child is asked for several pictures at once: it decodes them and waits, so
+// both never work at the same time. For reads with seeks it decodes single pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ namespace vfm::media {
 class PicturePool;
 
 struct Decoder::Apart : Decoder::Body {
-  /// `bytes` null: what is at the path `name`.
+  /// `bytes` null: opens the path `name`.
   Apart(const std::string& name, std::string_view bytes, const DecodeOptions& options);
   ~Apart() override;
   const StreamInfo& info() const override { return info_; }

@@ -1,4 +1,4 @@
-// Inside lib/media only: the helper of isolated.h and its children, as the parent sees them.
+// Inside lib/media only: the parent's view of the helper of isolated.h and its children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::media {
 
-/// try_out: whether this system confines processes.
+/// try_out: tests whether this system confines processes.
 enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
@@ -27,7 +27,7 @@ struct HelperReply {
   int status = 0;  ///< as waitpid() has it; of try_out: 0 if it does
 };
 
-/// Whether decoders are to be children: begin_isolation() has started the helper.
+/// Whether children decode: begin_isolation() has started the helper.
 bool is_isolating() noexcept;
 
 /// A process that the helper forked. It ends with the helper, if not before.
@@ -36,38 +36,39 @@ struct Forked {
   int helper = 0;  ///< which of those that were started one after the other
 };
 
-/// One child. Ends with this object, whatever it is at. Thread-safety: one thread at a time.
+/// One child. It ends with this object, whatever it does. Thread-safety: one thread at a time.
 class IsolatedChild {
  public:
   struct Told {
     Reply reply;
     std::string text;
   };
-  /// Opens what is at a path, or `bytes` if these are not null, for what `request` wants. Throws
-  /// Error as Decoder does, and as ask().
+  /// Opens the path `name`, or `bytes` if not null, for `request`. Throws the Errors of Decoder and
+  /// ask().
   IsolatedChild(const std::string& name, std::string_view bytes, Request request);
   ~IsolatedChild();
   IsolatedChild(const IsolatedChild&) = delete;
   IsolatedChild& operator=(const IsolatedChild&) = delete;
 
-  /// What the child said when it had opened its source.
+  /// The child's reply to opening its source.
   const Told& opened() const { return opened_; }
-  /// Waits for the answer. Throws the child's Error; Error{timeout} when it gets no further for
-  /// input_limits().timeout, or says for ever that it does: for ten times that, and as long as the
-  /// slowest reading of the file takes, 64 KiB a second; the same when it has taken a processor for
-  /// longer than --max-work allows since it was opened, or last asked to seek; {crash} when it has
-  /// died, {memory} when the system killed it, or the helper with all its children; Stopped.
+  /// Waits for the answer. Throws the child's Error; Error{timeout} without progress for
+  /// input_limits().timeout, or if progress never ends: after ten times that, plus the time to read
+  /// the file at 64 KiB a second; also beyond the processor time of --max-work since it was opened
+  /// or last asked to seek; {crash} if it died, {memory} if the system killed it, or the helper
+  /// with all its children; Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
-  /// Whether it has ended: nothing can be asked any more.
+  /// Whether it has ended and can take no more requests.
   bool gone() const { return forked_.pid == 0; }
-  /// The shared memory, and its parts. The child may change it at any time; here it is to be read.
+  /// The shared memory, and its parts. The child may change it at any time; the parent only reads
+  /// it.
   const std::shared_ptr<const Mapping>& memory() const { return shared_; }
   const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
   const std::string& name() const { return name_; }
-  /// Of the source.
+  /// The size of the source.
   std::uint64_t bytes() const { return bytes_; }
 
  private:

@@ -1,6 +1,6 @@
 // Inside lib/media only: the memory that the parent and a child of isolated.h share, and the
-// pictures in it. The child alone may write there, at any time: the parent copies what it checks
-// before it checks it.
+// pictures in it. Only the child writes there, at any time: the parent copies data before it checks
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vfm::media {
 
-/// Of a picture: all but where it lies.
+/// The facts of a picture, without its place.
 struct PictureFacts {
   std::int32_t layout = 0, width = 0, height = 0;
   std::uint8_t full_range = 0, chroma_location = 0, key = 0, interlaced = 0, top_first = 0;
@@ -22,7 +22,7 @@ struct PictureFacts {
   std::int64_t pts = 0, duration = 0, index = 0;
 };
 
-/// A picture that a child gives, where it lies, and what its decoder says then.
+/// A picture from a child, its place, and the state of its decoder then.
 struct Given {
   PictureFacts facts;
   std::array<std::uint64_t, 3> plane{};  ///< from the beginning of the room on
@@ -31,14 +31,13 @@ struct Given {
   std::uint8_t seeks = 0;
   std::int64_t corrupt = 0;
 };
-/// Places are numbers of pictures that the parent has not done with (Request::done): those stay as
-/// they are.
+/// Places number the pictures that the parent still uses (Request::done): these stay unchanged.
 constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
-/// Pictures of one request.
+/// Most pictures of one request.
 constexpr std::uint32_t kMostAhead = 8;
 /// The beginning of the shared memory. After kSharedHead bytes comes its room: first for one
-/// picture of any size, or for what else is said; then PictureMemory.
+/// picture of any size, or other data; then PictureMemory.
 struct SharedHead {
   std::atomic<std::uint64_t> beats{0};
   std::atomic<std::uint64_t> given{0};  ///< since the child began; the last ones are in `ring`
@@ -46,24 +45,24 @@ struct SharedHead {
 };
 constexpr std::size_t kSharedHead = 4096;
 static_assert(sizeof(SharedHead) <= kSharedHead);
-/// What any picture takes, a multiple of 64; and with the head and PictureMemory. What is never
-/// touched takes no memory.
+/// The most bytes of a picture, a multiple of 64; and of the whole shared memory, with the head and
+/// PictureMemory. Untouched parts take no memory.
 std::size_t picture_bytes(std::uint64_t max_pixels);
 std::size_t shared_bytes(std::uint64_t max_pixels);
 
-/// A frame of these facts over memory at `data`, which has `room` bytes. Throws Error when it does
-/// not fit, or no such picture can be. `data` null: only its size is asked for.
+/// A frame of these facts over memory at `data`, which has `room` bytes. Throws Error if it does
+/// not fit or is impossible. `data` null: only computes its size.
 struct Placed {
   Frame frame;
   std::size_t bytes = 0;
 };
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// The frame as it lies in a room. Throws Error when it does not lie there, with what may be read
-/// behind its planes, or no such picture can be.
+/// The frame in a room. Throws Error if it does not lie there, including the bytes readable behind
+/// its planes, or is impossible.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
-/// Copies the planes of a frame to those of another one of its layout and size; `cells`: the rows
-/// of cell_rows() alone.
+/// Copies the planes of a frame to a frame of the same layout and size; `cells`: only the rows of
+/// cell_rows().
 void copy_pixels(const Frame& from, const Frame& to, bool cells = false);
 
 }  // namespace vfm::media

@@ -1,5 +1,5 @@
-// Inside lib/media only: what the parent and a child of isolated.h say to each other. Both are one
-// program, so structs travel as they are; whoever receives checks their sizes and values.
+// Inside lib/media only: the messages between the parent and a child of isolated.h. Both are one
+// program, so structs travel as they are; the receiver checks their sizes and values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace vfm::media {
 
-/// What a child is.
+/// The kind of a child.
 enum class Want : std::uint32_t { decoder, audio, sound, samples };
 enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
@@ -41,23 +41,23 @@ Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop)
 
 enum class Answer : std::uint32_t { done, end, error };
 
-/// Behind it: the text of an error, or what open says of a stream (JSON).
+/// The head of a reply; its text is an error's, or open's facts of a stream (JSON).
 struct Reply {
   Answer answer = Answer::done;
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< of what lies in the room that is not a picture
+  std::uint64_t bytes = 0;  ///< of the data in the room that are not a picture
   std::int64_t begin = 0;   ///< SoundSamples::Heard::begin
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;
 };
 
-/// What a stream is, as text and back. Throws Error for what is none.
+/// A stream's facts as text and back. Throws Error for invalid text.
 std::string pack_info(const StreamInfo& info);
 StreamInfo parse_info(const std::string& text);
 
-/// A track's packets and parameters as bytes and back. Throws Error for what is none.
+/// A track's packets and parameters as bytes and back. Throws Error for invalid bytes.
 std::string pack_track(const AudioTrack& track);
 AudioTrack parse_track(std::string_view bytes);
 

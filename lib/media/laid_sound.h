@@ -1,5 +1,5 @@
-// Inside lib/media only: decoded sound, frame by frame, in one rate and layout, and where in a span
-// it lies. Frames may change their rate, format and channels from one to the next: a converter that
+// Inside lib/media only: decoded sound, frame by frame, in one rate and layout, with its place in a
+// span. Frames may change their rate, format and channels from one to the next: a converter that
 // changes the rate still holds samples of the frames before, which come out first and lie before.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +16,7 @@ namespace vfm::media {
 /// Holds one frame. Thread-safety: one thread at a time.
 class LaidSound {
  public:
-  /// Samples become float, the layout's channels by turns, `rate` of them a second. The span has
+  /// Samples become float, interleaved in the layout's channels, at `rate` a second. The span has
   /// `length` of these. Takes `layout` over, which has positions (audio_decoding.h).
   LaidSound(AVChannelLayout layout, int rate, std::int64_t length)
       : layout_(layout), rate_(rate), length_(length) {}
@@ -24,14 +24,14 @@ class LaidSound {
   LaidSound(const LaidSound&) = delete;
   LaidSound& operator=(const LaidSound&) = delete;
 
-  /// What a frame gives of the span, there until the next call.
+  /// The part of the span from a frame, valid until the next call.
   struct Part {
     std::int64_t begin = 0;  ///< in the span, where there is any
     const float* samples = nullptr;
     std::size_t times = 0;  ///< samples a channel
   };
-  /// `at`: as decode_audio() gives it (audio_decoding.h). Throws Error of what positioned()
-  /// refuses, and of what cannot be converted.
+  /// `at`: from decode_audio() (audio_decoding.h). Throws Error if positioned() does, or if it
+  /// cannot be converted.
   Part lay(const AVFrame& frame, std::optional<double> at);
   /// Whether the end of the span has been reached.
   bool ended() const { return position_ >= length_; }

@@ -51,12 +51,12 @@ void init_libav();
 /// FFmpeg's text for a negative return value, with the last error it logged on this thread since
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
-/// Whether it says that memory is at its end; FFmpeg says so of sizes that it does not allow, too.
+/// True if it means out of memory; FFmpeg also returns that for sizes that it does not allow.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// The streams of which the container said on this thread, since this was last called, that their
-/// data lies in another file, which was not opened.
+/// The streams that a container placed in another file, which was not opened: on this thread, since
+/// the last call.
 std::vector<int> take_outside_streams();
 struct PictureSize {
   std::int64_t width = 0, height = 0;
@@ -64,12 +64,11 @@ struct PictureSize {
 /// The last picture above max_pixels that a codec without a CodecWatch (codec_watch.h) refused on
 /// this thread since this was last called; 0 x 0 for none.
 PictureSize take_oversize();
-/// The same of one that FFmpeg decodes for nobody.
+/// The same for a picture that FFmpeg never decodes.
 PictureSize take_impossible();
 
-/// For a codec's max_pixels, so that it refuses to begin with what is far above --max-pixels:
-/// codecs round sizes up, so code that takes their pictures calls check_pixels()
-/// (base/input_limits.h) too.
+/// For a codec's max_pixels, so that it refuses pictures far above --max-pixels: codecs round sizes
+/// up, so code that takes their pictures calls check_pixels() (base/input_limits.h) too.
 std::int64_t codec_max_pixels();
 
 /// Throws std::bad_alloc for null: FFmpeg's allocators return it when memory is out.
@@ -79,7 +78,7 @@ T* not_null(T* pointer) {
   return pointer;
 }
 
-/// Copies of these bytes: in a packet without times, and as what stands beside a stream's packets.
+/// Copies bytes: to a packet without times, or to a stream's extradata.
 PacketPtr new_packet(std::string_view bytes);
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
@@ -89,7 +88,7 @@ inline Rational from_av(AVRational r) {
 /// Throws Error when a part does not fit FFmpeg's 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
-/// Whether planes of FFmpeg's format are a Frame's as they lie, of the 8 bit layouts.
+/// True if planes of FFmpeg's format fit one of Frame's 8-bit layouts without conversion.
 bool lies_as_frame(int format, PixelLayout& layout);
 /// Flags for every swscale context of the project: the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
@@ -104,7 +103,7 @@ class FrameImporter {
  public:
   /// HDR stays as it is, in the layout yuv420p10.
   void keep_hdr(bool keep) { keep_hdr_ = keep; }
-  /// What the container says; frames may know better.
+  /// Sets the container's metadata; frames' own has priority.
   void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }
   Frame import(AvFramePtr av);
 
@@ -120,7 +119,7 @@ class FrameImporter {
   ToneMapper mapper_;
 };
 
-/// Where subsampled chroma lies between luma's columns: left (video), in the middle (JPEG).
+/// The place of subsampled chroma between luma's columns: left (video), in the middle (JPEG).
 enum class Siting { left, center };
 
 /// Turns Frames of any layout, range and size into AVFrames of one format, as encoders want them.
@@ -128,8 +127,8 @@ class FrameExporter {
  public:
   FrameExporter() = default;
   /// `like` has the layout, size, range and colour of the results. `format` is to_av(like.layout)
-  /// or an RGB format. The results are `width` x `height`: where that is more than the size of
-  /// `like`, its last column and row are repeated.
+  /// or an RGB format. The results are `width` x `height`: if that exceeds the size of `like`, its
+  /// last column and row are repeated.
   FrameExporter(const Frame& like, AVPixelFormat format, int width, int height, Siting siting);
   AvFramePtr fit(const Frame& frame);
 

@@ -10,10 +10,10 @@
 
 namespace vfm::media {
 
-/// "libebur128 1.2.6"; empty: this build has none, and no sound has a loudness.
+/// "libebur128 1.2.6"; empty: this build lacks it, and measures no loudness.
 std::string loudness_version();
 
-/// What a channel counts as.
+/// The weight class of a channel.
 enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {
@@ -25,8 +25,8 @@ class LoudnessMeter {
 
   /// Samples of -1 to 1, those of all channels of one time together.
   void add(const float* samples, std::size_t times);
-  /// Integrated and gated, in LUFS. Nothing below -70 LUFS, which is the gate, of less than 0.4
-  /// seconds, and without libebur128.
+  /// Integrated and gated, in LUFS. Nothing below the gate of -70 LUFS, for less than 0.4 seconds,
+  /// and without libebur128.
   std::optional<double> integrated() const;
 
  private:

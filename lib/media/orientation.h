@@ -1,4 +1,4 @@
-// Inside lib/media only: how a camera was held, by the EXIF data of picture files.
+// Inside lib/media only: the camera's orientation, from the EXIF data of picture files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace vfm::media {
 
-/// EXIF's tag 0x0112 of a PNG (chunk eXIf), WebP (chunk EXIF) or TIFF file: 1 to 8; 0 if the file
-/// is none of these, or does not say.
+/// EXIF's tag 0x0112 of a PNG (chunk eXIf), WebP (chunk EXIF) or TIFF file: 1 to 8; 0 for other
+/// files, or without the tag.
 int exif_orientation(std::string_view file);
 
 /// The same as a flip left to right before a turn clockwise. False, and nothing changed, for 0.

@@ -1,7 +1,7 @@
-// Inside lib/media only: where a codec puts its pictures.
+// Inside lib/media only: memory for a codec's pictures.
 //
-// FFmpeg has memory of its own for them. A child of isolated.h gives them places in the memory that
-// it shares with its parent, so that nothing need be copied there.
+// By default FFmpeg allocates it. A child of isolated.h uses memory that it shares with its parent,
+// so that no copy is needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace vfm::media {
 
-/// Borrowed memory that is given out in pieces. It must outlive all that is in it: codecs, frames
-/// and what take() returns. Thread-safe.
+/// Borrowed memory, given out in pieces. It must outlive its users: codecs, frames and the results
+/// of take(). Thread-safe.
 class PictureMemory {
  public:
   /// `memory` is aligned to kAlign bytes.
@@ -25,10 +25,10 @@ class PictureMemory {
   PictureMemory(const PictureMemory&) = delete;
   PictureMemory& operator=(const PictureMemory&) = delete;
 
-  /// A piece, which whoever has it last gives back; null where none so large is free.
+  /// A piece, freed with its last reference; null if no piece so large is free.
   std::shared_ptr<std::uint8_t> take(std::size_t size);
-  /// Planes for a picture that will be a Frame as it lies, sized and aligned as FFmpeg's own are.
-  /// False, having done nothing: it is none, or there is no room.
+  /// Gives a picture planes that a Frame can use in place, sized and aligned like FFmpeg's own.
+  /// False, without changes, if its layout does not fit, or there is no room.
   bool give(AVCodecContext& codec, AVFrame& picture);
 
   static constexpr std::size_t kAlign = 64;
@@ -43,7 +43,7 @@ class PictureMemory {
   std::map<std::size_t, std::size_t> free_, taken_;  // sizes by places
 };
 
-/// From now on this codec, which has a watch, puts its pictures where that says. Before it is
+/// From now on this codec puts its pictures into its watch's memory. Call it before the codec is
 /// opened.
 void place_pictures(AVCodecContext* codec);
 

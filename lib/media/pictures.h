@@ -1,5 +1,5 @@
-// Inside lib/media only: which packets hold a picture that is to be shown, so that pictures which a
-// decoder drops without a word can be counted.
+// Inside lib/media only: counts packets with pictures to be shown, to find pictures that a decoder
+// drops silently.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace vfm::media {
 
-/// Packets against pictures, from the beginning of a stream to its end. Only codecs that may drop
+/// Compares packets with pictures, from a stream's beginning to its end. Only codecs that may drop
 /// pictures silently and have one picture in a packet are counted: H.264 (not coded in fields),
 /// HEVC, MPEG-1, 2 and 4, H.263 and its relatives, WMV, VP3 to VP9, Theora, AV1.
 class PictureCount {
  public:
   PictureCount() = default;
   explicit PictureCount(const AVCodecParameters& parameters);
-  /// A packet that the decoder took, or (`failed`) one that is counted as corrupt already.
+  /// Notes a packet that the decoder took, or (`failed`) one already counted as corrupt.
   void packet(const AVPacket& packet, bool failed);
   void failure() { ++failed_; }  ///< a picture was lost with an error
   void picture(const AVFrame& frame);

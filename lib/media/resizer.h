@@ -1,5 +1,5 @@
-// Frames in another size, and parts of frames, in the layout they have: what stands between a
-// decoder and an encoder. (For pictures to look at or to learn from: Scaler, which makes RGB.)
+// Resizes and crops frames in their own layout, between a decoder and an encoder. (Scaler makes
+// RGB, for viewing and training.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,15 +16,15 @@ struct Rectangle {
 };
 
 /// The part of `frame` inside `r`, which lies in it: shares its planes, copies nothing. Chroma
-/// stays on its luma where x and y are even. The matrix is that of the whole picture, and is said
-/// now: players guess it from the size.
+/// stays on its luma where x and y are even. The whole picture's matrix is now stated, since
+/// players guess it from the size.
 Frame crop_frame(const Frame& frame, const Rectangle& r);
 
 /// A rectangle of a picture of `width` x `height` after rotate_frame(degrees, mirror).
 Rectangle rotate_rectangle(const Rectangle& r, int width, int height, int degrees, bool mirror);
 
 /// Brings frames of any size to one size, whatever their shape. Bicubic, averaging when it shrinks;
-/// bit-exact across threads and runs. Time, range and colour stay; the matrix is said, as in
+/// bit-exact across threads and runs. Time, range and colour stay; the matrix is stated, as in
 /// crop_frame(). Thread-safety: one thread at a time.
 class Resizer {
  public:

@@ -1,4 +1,4 @@
-// Pixels in the size, layout and orientation that a consumer wants.
+// Converts pixels to the size, layout and orientation that a consumer wants.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

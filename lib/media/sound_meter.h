@@ -14,8 +14,8 @@ namespace vfm::media {
 
 struct SoundMeasures {
   std::optional<double> loudness;  ///< LUFS (media/loudness.h)
-  /// Share of the span whose 50 ms have a root mean square below -60 dB of full scale in all
-  /// channels, or that has no sound.
+  /// Share of the span's 50 ms pieces with a root mean square below -60 dB of full scale in all
+  /// channels, or without sound.
   double silence = 1;
   std::optional<double> speech;  ///< media/speech_likeness.h
 };
@@ -29,8 +29,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Nothing where the source has no sound, or none that can be decoded. Throws Stopped, and Error
-  /// of a cause that may pass.
+  /// Nothing if the source has no sound, or none that decodes. Throws Stopped, and Error of a cause
+  /// that may pass.
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

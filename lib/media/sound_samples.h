@@ -1,5 +1,5 @@
-// The sound of a short span of a source as samples, all of one rate and two channels whatever the
-// source has: to look at it where its pictures change.
+// The sound of a short span of a source as samples, at one fixed rate, in two channels, for
+// analysis at changes of shot.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,12 +31,12 @@ class SoundSamples {
     std::int64_t begin = 0;      ///< of the first sample, in samples after the span's beginning
     std::vector<float> samples;  ///< left and right in turn, from -8 to 8; none: nothing is heard
   };
-  /// From the first sample that the source has in the span to the last one; gaps between them are
-  /// silence. One channel becomes both, and more than two as FFmpeg mixes them, without the
-  /// effects' channel. The span is cut off after kMostSeconds.
+  /// Reads from the source's first sample in the span to the last; gaps between them are silence.
+  /// One channel becomes both, and more than two as FFmpeg mixes them, without the effects'
+  /// channel. The span is cut off after kMostSeconds.
   ///
-  /// Nothing where there is no one sound: no stream or several, less than 8000 samples a second,
-  /// what cannot be decoded. Throws Stopped, and Error of a cause that may pass.
+  /// Nothing without exactly one stream, below 8000 samples a second, or if it does not decode.
+  /// Throws Stopped, and Error of a cause that may pass.
   std::optional<Heard> read(const Span& span);
 
  private:

@@ -1,9 +1,9 @@
 // The packets of a source's video, to be copied into clips. The source is read a second time beside
 // its Decoder, packet by packet, and nothing is decoded; times are the Decoder's.
 //
-// Held in memory: the packets from the key frame that was asked for last, to the end that was.
-// A call that gets no further for input_limits().timeout throws Error{Cause::timeout}, as Decoder's
-// do. There is no form of it for --isolate: all is read in this process.
+// Memory holds the packets from the last requested key frame to the last requested end. A call
+// without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. It
+// ignores --isolate: this process reads all.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,11 +19,11 @@
 
 namespace vfm::media {
 
-/// What of a clip can be copied.
+/// The part of a clip that can be copied.
 struct CopiedVideo {
-  CodedVideo video;        ///< empty: nothing can
-  std::size_t frames = 0;  ///< it shows the first so many frames from the key frame on
-  std::string reason;      ///< why nothing can; else empty
+  CodedVideo video;        ///< empty: none
+  std::size_t frames = 0;  ///< number of frames that it shows, from the key frame on
+  std::string reason;      ///< why none; else empty
 };
 
 class SourcePackets {
@@ -32,16 +32,16 @@ class SourcePackets {
   SourcePackets(const std::string& path, int stream);
   ~SourcePackets();
 
-  /// Why nothing of this source can be copied, whatever the clip; empty: something may.
+  /// Why no part of this source can be copied, for any clip; empty: a part may be.
   std::string refusal() const;
   SpliceKind kind() const;
 
-  /// The time of the first key frame at or after `begin` where copying can begin; none: there is no
-  /// such. Quick where `begin` is not before the one asked for last; else reads from an earlier
-  /// place again. Throws Error where the source cannot be read.
+  /// The time of the first key frame at or after `begin` where copying can begin; none: there is
+  /// none. Quick if `begin` is not before the last one; else reads again from an earlier place.
+  /// Throws Error where the source cannot be read.
   std::optional<std::int64_t> key_from(std::int64_t begin);
-  /// What shows `frames`, the times of a clip's frames from `key` on, as media/splice_plan.h says.
-  /// `key`: what key_from() has returned last. `end`: when the last frame is over. Throws Error.
+  /// The packets for `frames`, the times of a clip's frames from `key` on, by media/splice_plan.h.
+  /// `key`: the last result of key_from(). `end`: the end of the last frame. Throws Error.
   CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
 
  private:

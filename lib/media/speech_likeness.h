@@ -1,8 +1,8 @@
-// How much sound is modulated as speech is: syllables come two to eight times a second.
+// Measures how far sound is modulated like speech, with two to eight syllables a second.
 //
 // The envelope (root mean square of 10 ms, of the telephone's band, 300 to 3400 Hz) of each two
-// seconds is taken apart by frequency, as the modulation spectrum of Houtgast and Steeneken (1985);
-// speech has its peak at 4 Hz, by which Scheirer and Slaney (1997) tell it from music. Nothing is
+// seconds is split by frequency, as in the modulation spectrum of Houtgast and Steeneken (1985).
+// Speech peaks at 4 Hz, by which Scheirer and Slaney (1997) distinguish it from music. Nothing is
 // recognised: drums and applause with this rhythm look the same.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,8 +20,8 @@ class SpeechLikeness {
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
   /// 0 to 1: the share of the envelope's modulations from 0.5 to 25 Hz that lies in 2 to 8 Hz,
-  /// times their depth where that is below 1 (root of twice their power over the mean envelope). 0
-  /// of silence. Nothing of less than a second.
+  /// times their depth if below 1 (root of twice their power over the mean envelope). 0 for
+  /// silence. Nothing for less than a second.
   std::optional<double> result();
 
  private:

@@ -1,12 +1,12 @@
-// A clip of coded pieces: what an Encoder made, beside packets of the source as they are.
+// Joins a clip from coded pieces: packets of an Encoder and unchanged packets of the source.
 //
-// For which codecs this works, and how decoders are kept from confusing the pieces: of H.264 and
-// HEVC both kinds of parameter sets stand in the mp4's header (avc1, hvc1), those of what was
-// encoded under a number of their own; readers need nothing in the packets, nor an order of them.
-// A key frame of VP9 or AV1 begins afresh; each of AV1 has its sequence header with it.
+// Decoders must not confuse the pieces. For H.264 and HEVC both kinds of parameter sets are in the
+// mp4's header (avc1, hvc1), the encoder's under a separate number; readers need no parameter sets
+// in the packets, and no order of them. A key frame of VP9 or AV1 resets the decoder; for AV1 each
+// brings its sequence header.
 //
-// Not here: which packets (media/splice_plan.h), and where they come from (media/source_packets.h).
-// Thread-safety: values may be shared, each function may be called from any thread.
+// media/splice_plan.h chooses the packets, media/source_packets.h reads them. Thread-safety: values
+// may be shared, each function may be called from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace vfm::media {
 
-/// Coded pictures in decoding order, with their times in the source, and what a decoder needs to
-/// know before the first. Cheap to copy.
+/// Coded pictures in decoding order, with their times in the source, and the decoder's parameters.
+/// Cheap to copy.
 class CodedVideo {
  public:
   struct Data;  // FFmpeg's types, media/mux.h
@@ -40,14 +40,14 @@ class CodedVideo {
 /// "hevc", "vp9", "av1"), by FFmpeg's name; empty: none is known, or this FFmpeg does not have it.
 std::string splice_encoder(const std::string& codec);
 
-/// What a source's packets are, for EncodeOptions: pictures beside them are made alike.
+/// Properties of a source's packets, for EncodeOptions, so that the encoder's pictures match.
 struct SpliceKind {
   int profile = -99, level = -99;  ///< FFmpeg's numbers; -99: not said
 };
 
-/// Why a decoder that has nothing but `copied` would not show `frame` first, to the bit; or would
-/// take the pictures of `encoded` (may be empty) for others in size, pixels or colours. Empty: it
-/// does, and would not. Decodes the first picture of `copied`.
+/// Why a decoder of `copied` alone would not show exactly `frame` first, or why the pictures of
+/// `encoded` (may be empty) differ in size, pixels or colours. Empty: all fits. Decodes the first
+/// picture of `copied`.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
 /// The mp4 of a clip: `head`, `copied` and `tail`, one after the other; the first and the last may

@@ -1,11 +1,11 @@
-// Inside lib/media only: one time for a source whose timestamps restart, such as transport streams
-// that were joined end to end, or run over, as their clock of 33 bits does each 26.5 hours.
+// Inside lib/media only: one continuous time for a source whose timestamps restart, as in joined
+// transport streams, or wrap around, as their 33-bit clock does every 26.5 hours.
 //
-// A stream leads: where its decoding time falls back, what follows is shifted so that it goes on
-// where it was; by all of the clock where that makes time go on by itself. Other streams get the
-// shift of the part they belong to, so all stay in time with each other. Any reader of a file's
-// packets from its beginning that passes the leading stream's to a Timeline gets the same shifts,
-// so decoder and sound agree without exchanging anything.
+// One stream leads: where its decoding time falls back, later times are shifted so that it
+// continues; by the clock's full range if that makes time continue. Other streams get the shift of
+// the part they belong to, so all stay in time with each other. Any reader of a file's packets from
+// its beginning that passes the leading stream's to a Timeline gets the same shifts, so decoder and
+// sound agree without exchanging anything.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,20 +21,20 @@ namespace vfm::media {
 class Timeline {
  public:
   Timeline() = default;
-  /// `stream`: the one that leads.
+  /// `stream`: the leading stream.
   explicit Timeline(const AVStream& stream);
 
-  /// Shifts a packet of the stream that leads.
+  /// Shifts a packet of the leading stream.
   void lead(AVPacket& packet);
   /// Shifts a packet of one other stream, whose time base is `base`. False if it belongs to a part
-  /// that the leading stream has not come to: retry after the next packet of that one. Without
-  /// `wait` it then stays in the part that there is.
+  /// that the leading stream has not reached: retry after that stream's next packet. Without `wait`
+  /// it counts to the present part.
   bool follow(AVPacket& packet, AVRational base, bool wait = true);
-  /// Time has restarted or run over at least once.
+  /// Whether time has restarted or wrapped at least once.
   bool restarted() const { return parts_.size() > 1 || turned_ != 0; }
 
  private:
-  /// From one start of time to the next.
+  /// The span from one restart of time to the next.
   struct Part {
     std::int64_t shift = 0;  // to be added to the file's times, of a clock that never runs over
     std::int64_t first = 0;  // the first and the last decoding time in the file
@@ -55,8 +55,8 @@ class Timeline {
   std::int64_t other_last_ = 0;
 };
 
-/// Whether the container has one time from its beginning to its end and seeks in it exactly. In
-/// others packets are read from the first on, and a Timeline looks after them.
+/// Whether the container has one continuous time and seeks exactly. In others packets are read from
+/// the first on, with a Timeline.
 bool has_one_time(const AVFormatContext& format);
 
 }  // namespace vfm::media

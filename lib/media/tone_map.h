@@ -1,11 +1,11 @@
-// HDR pictures (PQ, HLG), and SDR in BT.2020's colours, to what an SDR screen shows.
+// Converts HDR pictures (PQ, HLG), and SDR in BT.2020's colours, for an SDR screen.
 //
-// Light is taken as the source means it (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000 cd/m2),
-// the largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from the
-// source's peak to 203 cd/m2 (the white of BT.2408), the other two with it, so hues stay; then
-// BT.2020's primaries become BT.709's, what is outside is clipped, and a screen's gamma of 2.4 is
-// taken back. SDR has that gamma already, and nothing is compressed. All of this is computed once,
-// for a grid of 65 x 65 x 65 of (Y, U, V), between whose points pictures are interpolated in whole
+// Light follows the source's standard (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000 cd/m2).
+// The largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from the
+// source's peak to 203 cd/m2 (the white of BT.2408), the other two in proportion, so hues stay.
+// Then BT.2020's primaries become BT.709's, values outside are clipped, and the inverse of a
+// screen's gamma of 2.4 is applied. SDR has that gamma already, and is not compressed. All of this
+// is computed once, for a grid of 65 x 65 x 65 points of (Y, U, V), and interpolated in whole
 // numbers: the same bits everywhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,7 +21,7 @@ namespace vfm::media {
 /// Thread-safety: constant once made.
 class ToneMap {
  public:
-  /// What the map depends on. `peak` in cd/m2 is that of a PQ source.
+  /// The parameters of the map. `peak`: of a PQ source, in cd/m2.
   struct Kind {
     int transfer = 16, primaries = 9, matrix = 9;
     bool full_range = false;

@@ -1,6 +1,6 @@
 // Y4M (YUV4MPEG2), uncompressed video that every tool reads from a pipe: `| ffplay -`, `| x264 -`.
-// Format: the mjpegtools page yuv4mpeg(5). Limited range; the matrix, which Y4M cannot say, is the
-// one that players assume: BT.601, from 1280 wide or 577 high on BT.709.
+// Format: the mjpegtools page yuv4mpeg(5). Limited range; the matrix, which Y4M cannot state, is
+// the players' default: BT.601; BT.709 from 1280 wide or 577 high on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ enum class Y4mChroma {
 /// Thread-safety: one thread at a time.
 class Y4mWriter {
  public:
-  /// `sink` takes bytes in order; what it throws passes through.
+  /// `sink` takes bytes in order; its exceptions pass through.
   using Sink = std::function<void(std::string_view)>;
   Y4mWriter(Sink sink, int width, int height, Rational frame_rate, Y4mChroma chroma);
   ~Y4mWriter();

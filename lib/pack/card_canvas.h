@@ -1,9 +1,9 @@
-// The pictures of a clip, made on the GPU that decodes it and that the tokenizer computes on: no
-// frame is copied to the system's memory and back. They are the bytes that media::Scaler makes.
+// Makes the pictures of a clip on the GPU that decodes it and runs the tokenizer: no frame is
+// copied to the system's memory and back. The bytes equal those of media::Scaler.
 //
-// That is proved, not hoped for: before pictures of a new size and colour are made there, a pattern
-// is scaled both ways, and where one byte differs, as with an FFmpeg that rounds otherwise, such
-// pictures are left to the CPU, which is said once.
+// That is checked: before pictures of a new size and colour are made on the GPU, a pattern is
+// scaled both ways. If one byte differs, as with an FFmpeg that rounds differently, the CPU makes
+// such pictures, which is logged once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,15 +19,15 @@
 
 namespace vfm::pack {
 
-/// The numbers of all sizes that were met. Thread-safety: any thread.
+/// The scaling numbers of all sizes so far. Thread-safety: any thread.
 class CardScales {
  public:
-  /// `device`: where the pictures are made. `draws`: they are made of frames that are there, too;
-  /// else of those of the system's memory alone.
+  /// `device`: where the pictures are made. `draws`: also from frames on that device; else only
+  /// from those in the system's memory.
   explicit CardScales(Device device, bool draws = true) : device_(device), draws_(draws) {}
   Device device() const { return device_; }
   bool draws() const { return draws_; }
-  /// Null: on the CPU. Throws GpuError.
+  /// Null: the CPU must make the pictures. Throws GpuError.
   std::shared_ptr<const ops::PictureTables> find(const media::ScaledPart& part);
 
  private:

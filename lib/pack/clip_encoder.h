@@ -1,5 +1,5 @@
-// The bytes of a clip to the latents of its windows: decoding, cutting out, scaling, and the
-// tokenizer, here or in workers on cards (cards/stage_models.h), to the same latents.
+// Encodes the bytes of a clip to the latents of its windows: decodes, crops, scales and runs the
+// tokenizer, here or in workers on cards (cards/stage_models.h), with the same latents.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +22,7 @@
 namespace vfm::pack {
 
 struct EncodedWindow {
-  data::ClipPixels clip;            ///< what it was made of; without pixels
+  data::ClipPixels clip;            ///< its source; without pixels
   std::vector<float> latent;        ///< of a continuous tokenizer, else
   std::vector<std::int32_t> codes;  ///< these
 };
@@ -45,18 +45,18 @@ class ClipEncoder {
 Json to_json(const data::FrameCount& frames);
 data::FrameCount parse_frame_count(const Json& json);
 
-/// Decodes here. With `scales` pictures are bytes on their device, as they are wanted where that is
-/// the tokenizer's, or where they travel. All that is given must outlive it.
+/// Decodes in this process. With `scales` pictures are bytes on that device, as needed if it is the
+/// tokenizer's, or if they are sent to workers. All arguments must outlive it.
 std::unique_ptr<ClipEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                const data::ClipOptions& options,
                                                CardScales* scales);
 
-/// The service of a worker that has a tokenizer and decodes clips on its card, too, where "hwaccel"
-/// among the words that open it says so (media::choose_hardware).
+/// The service of a worker that has a tokenizer and also decodes clips on its card if "hwaccel" in
+/// its opening words says so (media::choose_hardware).
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<cards::Service> open_clips(const cards::Parcel& open, Device device);
 
-/// Whether workers whose service of `number` is kClips decode by video engines.
+/// True if workers with service `number`, a kClips, decode by video engines.
 bool workers_decode(cards::StageModels& models, std::size_t number);
 /// Decodes in such workers.
 std::unique_ptr<ClipEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,

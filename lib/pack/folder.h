@@ -1,7 +1,7 @@
 // The folder that vfm-pack writes: options, finished shards, and the files over all of them.
 //
-// Of a finished shard some hundred bytes stay in memory; what its notes say of its samples is read
-// again at the end, shard by shard. Thread-safety: one thread at a time.
+// Each finished shard takes some hundred bytes of memory; its notes on its samples are read again
+// at the end, shard by shard. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ namespace vfm::pack {
 
 class PackFolder {
  public:
-  /// Opens or makes the folder, for this program alone. Throws Error if another one writes it,
+  /// Opens or makes the folder, for this program only. Throws Error if another program writes it,
   /// Error{usage} if it holds latents of other options and
   /// `force` is not given; with `force` removes what vfm-pack wrote there.
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
@@ -32,28 +32,28 @@ class PackFolder {
   const std::string& directory() const { return directory_; }
   /// DIR/SPLIT/NAME.tar.
   std::string tar_path(const std::string& split, const std::string& name) const;
-  /// The notes of a shard that is finished and made from just this, by split; empty if it is not.
+  /// The notes of a finished shard made from exactly `made_from`, by split; empty if there is none.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
-  /// To be called before the latents of `input` are written: from then on the files over all shards
-  /// are out of date. Throws Error{usage} where latents of another input stand.
+  /// To be called before the latents of `input` are written, which makes the files over all shards
+  /// out of date. Throws Error{usage} if there are latents of another input.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Call it where a shard of an earlier run is one of this run too: both pack the same set.
+  /// Call it if a shard of an earlier run is also one of this run: both pack the same set.
   void goes_on() { goes_on_ = true; }
   /// Whether a shard of this run has that name.
   bool has(const std::string& split, const std::string& name) const;
-  /// The shard at `tar` is durable.
+  /// Writes the notes of the shard at `tar`, which is durable.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
   /// Adds a shard of this run, whose notes are written.
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
   /// Removes shards of the same set that are not of this run. Writes index.jsonl and
-  /// index.bin of each split, .nv-meta/ and README.md, then latents.json. Throws Error if there is
-  /// no sample, or the notes of a shard are no longer those that were added.
+  /// index.bin of each split, .nv-meta/ and README.md, then latents.json. Throws Error if there are
+  /// no samples, or if the notes of a shard have changed since add().
   void finish(const models::VideoTokenizer& tokenizer);
-  /// Samples of this run that have no text.
+  /// The number of samples of this run without text.
   std::int64_t without_text() const;
-  /// What became of the frames of this run's clips.
+  /// The counts of frames of this run's clips.
   data::FrameCount frames() const;
 
  private:

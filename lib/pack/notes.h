@@ -1,4 +1,4 @@
-// What is known of a finished shard of latents: SPLIT/X.json, its receipt.
+// The notes on a finished shard of latents: SPLIT/X.json, its receipt.
 // Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,14 +19,14 @@
 
 namespace vfm::pack {
 
-/// Of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
+/// The notes on a finished shard, or its part in one split: the contents of SPLIT/X.json.
 struct ShardNotes {
-  std::string input;                ///< the shard that it was made of, named from the folder
+  std::string input;                ///< the shard it was made from, named from the folder
   HeldJson made_from;               ///< settings, split, hashes of the tars it was made from
   std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
   std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
   HeldJson record;                   ///< of the tar; null if none of its samples could be packed
-  std::int64_t clips = 0;            ///< that its samples are windows of
+  std::int64_t clips = 0;            ///< number of clips; samples are windows of clips
   data::FrameCount frames;           ///< of these
   std::vector<data::Entry> entries;  ///< in the order of the tar
   ChannelSums sums;
@@ -35,12 +35,12 @@ struct ShardNotes {
   std::vector<io::Fault> errors;
 };
 
-/// The file, and back. Throws Error, or what the JSON library does, for what is no such notes;
-/// `path` stands in messages.
+/// The text of the file, and back. Throws Error, or the JSON library's exceptions, for invalid
+/// notes; `path` is for messages.
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
-/// What of the notes stays in memory to the end of a run.
+/// The part of the notes that stays in memory to the end of a run.
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
   std::int64_t tokens = 0;  ///< of patches of 1 x 2 x 2
@@ -49,10 +49,10 @@ struct PartFacts {
   data::FrameCount frames;
   std::array<char, 32> xxh3{};  ///< of the tar
 };
-/// Throws Error where the record of the tar lacks something.
+/// Throws Error if the tar's record lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
-/// Of a finished shard, or its part of one split, what is still to be done with it.
+/// The data of a finished shard, or its part in one split, that are still needed.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;
@@ -61,7 +61,7 @@ struct FinishedPart {
   std::string keys;  ///< of its samples, one after the other
   std::vector<std::size_t> key_ends;
 };
-/// As base/held_bytes.h has it.
+/// See base/held_bytes.h.
 std::size_t held_bytes(const FinishedPart& part);
 
 }  // namespace vfm::pack

@@ -1,16 +1,16 @@
-// vfm-pack without argv: clips to latents, and the packs that training would make of them.
+// vfm-pack without argv: makes latents from clips, and prints the packs that training would make of
+// them.
 //
-// One shard of latents for each shard of clips and split of its samples, DIR/SPLIT/X.tar
+// There is one shard of latents for each shard of clips and split of its samples, DIR/SPLIT/X.tar
 // (data/latents.h). Samples are worked on in parallel, shards written one after the other, in the
 // order of the input.
 //
 // Resume: beside each shard stands X.json, written last: what the shard was made from (options,
 // hashes of the tars), its index, sums for the statistics, its errors. If that still holds, the
-// shard is kept and its errors are reported again; else it is remade. Shards that the input no
-// longer has are removed. DIR/pack.json holds the options; a folder of other options, or with a
-// shard of that name from elsewhere, is refused, or with `force` emptied. index.jsonl and
-// latents.json are written at the end, shards sorted by name, so they do not depend on the order of
-// the input.
+// shard is kept and its errors are reported again; else it is remade. Shards that left the input
+// are removed. DIR/pack.json holds the options; a folder of other options, or with a shard of the
+// same name from elsewhere, is refused, or emptied with `force`. index.jsonl and latents.json are
+// written at the end, shards sorted by name, so they do not depend on the order of the input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,19 +32,19 @@
 namespace vfm::pack {
 
 struct PackOptions {
-  /// As shard/shard_input.h takes them.
+  /// The arguments of shard/shard_input.h.
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
-  /// Where the tokenizer computes. One from a folder rounds otherwise on a GPU; the bytes of a
-  /// builtin one do not depend on it.
+  /// The tokenizer's device. A tokenizer from a folder rounds differently on a GPU; a builtin one
+  /// gives the same bytes.
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
-  /// Not null: it computes there, on `device`, and a card's video engine decodes what it then
-  /// encodes as `hwaccel` says (media::choose_hardware), where `clip` has no hardware itself. Their
-  /// services are those of pack/clip_encoder.h.
+  /// Not null: it computes in these workers, on `device`, and their cards' video engines decode as
+  /// `hwaccel` says (media::choose_hardware), unless `clip` has its own hardware. Their service is
+  /// that of pack/clip_encoder.h.
   cards::StageModels* workers = nullptr;
   std::string hwaccel = "none";
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
@@ -53,9 +53,9 @@ struct PackOptions {
   std::string report;  ///< HTML file; empty: none
 };
 
-/// A record a shard on standard output, when it is durable. Returns the number of recorded errors.
-/// Throws Error when nothing could be packed; Error{usage} for bad options and a folder of others;
-/// Stopped.
+/// Writes a record for each shard to standard output, when it is durable. Returns the number of
+/// recorded errors. Throws Error when nothing could be packed; Error{usage} for bad options or a
+/// folder of other options; Stopped.
 long run(const PackOptions& options, Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 
@@ -69,8 +69,8 @@ struct PlanOptions {
 };
 
 /// Prints the packs of an epoch as lines of text: "# pack key shard offset tokens", one line a
-/// sample, "# fill ... ", tab separated, on standard output. Throws Error{usage} if the folder
-/// holds no latents, or a sample does not fit.
+/// sample, "# fill ... ", tab separated, on standard output. Throws Error{usage} if the folder has
+/// no latents, or a sample does not fit.
 void print_plan(const PlanOptions& options);
 
 }  // namespace vfm::pack

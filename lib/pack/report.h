@@ -1,4 +1,4 @@
-// vfm-pack's --report: what the tokenizer keeps of the pictures, as a page to look at.
+// vfm-pack's --report: a page that compares pictures before and after the tokenizer.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace vfm::pack {
 
-/// Of which tars each shard of latents was made, as little as that can be in memory. Thread-safety:
-/// one thread at a time.
+/// The source tars of each shard of latents, compactly in memory. Thread-safety: one thread at a
+/// time.
 class ClipTars {
  public:
-  /// DIR/SPLIT/name is made of the shard.
+  /// Notes that DIR/SPLIT/name is made from the shard.
   void add(const std::string& split, const ClipShard& shard);
-  /// "SPLIT/name" -> the tars, of those that are wanted.
+  /// "SPLIT/name" -> the tars, for those in `wanted`.
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
 
  private:

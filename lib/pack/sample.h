@@ -26,7 +26,7 @@ struct LatentOutput {
 };
 
 using vfm::held_bytes;
-/// What it holds beside its own size (base/held_bytes.h).
+/// Its bytes beside its own size (base/held_bytes.h).
 std::size_t held_bytes(const LatentOutput& output);
 
 struct ClipLatents {

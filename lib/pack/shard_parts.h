@@ -1,4 +1,4 @@
-// The latents of the shard that is being made: a tar for each split of its samples.
+// The latents of the shard under way: a tar for each split of its samples.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,10 +23,11 @@ class ShardParts {
   /// `folder` must outlive it.
   explicit ShardParts(PackFolder& folder) : folder_(folder) {}
 
-  /// The latents of a clip, in its split.
+  /// Adds the latents of a clip, in its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
-  /// Makes the parts durable, each with its notes, and begins anew. A shard without a sample has
-  /// one, of notes alone. `errors` are the shard's; `max_member`, if one may be for its size.
+  /// Makes the parts durable, each with its notes, and starts a new shard. A shard without samples
+  /// has one part, with only notes. `errors` are the shard's; `max_member` is set if one may be due
+  /// to size.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,
                                             std::optional<std::uint64_t> max_member);

@@ -1,6 +1,6 @@
-// Things with a picture, text and numbers, and what is near to them, for a Page.
+// Cards with a picture, text and numbers, and thumbnails of near items, for a Page.
 //
-// Each picture stands once in the page, as a rule for a class, however often it is shown.
+// Each picture is in the page once, as a rule for a class, however often it is shown.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,14 +15,14 @@ namespace vfm::report {
 
 /// A small picture with a line under it.
 struct Thumbnail {
-  std::optional<std::size_t> picture;  ///< which of picture_rules(); nothing: it has none
-  std::string name;                    ///< what is seen, for those who do not see it
+  std::optional<std::size_t> picture;  ///< index in picture_rules(); nothing: no picture
+  std::string name;                    ///< alternative text
   std::string caption;
   std::optional<std::size_t> card;  ///< leads to the card of this number
 };
 
 struct Card {
-  std::size_t number = 0;  ///< no other card of the page has it
+  std::size_t number = 0;  ///< unique in the page
   std::optional<std::size_t> picture;
   std::string title, kind, text;  ///< `kind`: a few words, such as its size
   std::vector<std::pair<std::string, std::string>> facts;  ///< name and value
@@ -30,9 +30,9 @@ struct Card {
   std::vector<Thumbnail> near;
 };
 
-/// For Page::style(): how cards look, and the pictures, each from data_url().
+/// For Page::style(): the style of cards, and the pictures, each from data_url().
 std::string picture_rules(const std::vector<std::string>& pictures);
-/// For Page::markup(): thumbnails side by side under each label, the strips beside each other where
+/// For Page::markup(): thumbnails side by side under each label, with strips beside each other if
 /// there is room.
 std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnail>>>& strips);
 std::string cards(const std::vector<Card>& cards);

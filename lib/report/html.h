@@ -13,13 +13,13 @@
 
 namespace vfm::report {
 
-/// What each page begins with.
+/// The beginning of each page.
 inline constexpr std::string_view kPageBegin = "<!DOCTYPE html>";
 
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  bool dots = false;  ///< a dot for each point, all of them, and no line
+  bool dots = false;  ///< draws a dot for each point, and no line
 };
 
 /// A picture with a line under it. `data_url` from data_url().
@@ -29,13 +29,12 @@ struct Figure {
   bool video = false;  ///< a <video> that loops, instead of an <img>
 };
 
-/// All text that becomes markup comes through here. `text` with references for what would be
-/// markup, also in an attribute; without control characters but tab and newline; U+FFFD for each
-/// byte that is no UTF-8. Marks that turn the direction of writing (base/utf8.h) are shown, as
-/// "[U+202E]", and turn nothing.
+/// Escapes all text that goes into markup: markup characters become references, also for
+/// attributes; control characters except tab and newline are removed; invalid bytes become U+FFFD.
+/// Marks that turn the direction of writing (base/utf8.h) are shown as "[U+202E]", without effect.
 std::string escape_html(std::string_view text);
-/// `text` of others, for a line of ours, which escape_html() is to see: the direction in which its
-/// letters are written ends with it (UAX #9: first strong isolate).
+/// Isolates foreign `text` in our line, before escape_html(): its writing direction ends with it
+/// (UAX #9: first strong isolate).
 std::string set_apart(std::string_view text);
 /// "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);
@@ -51,14 +50,14 @@ struct Range {
   bool finite = false;
   void add(double value);
 };
-/// A histogram of values that are not kept: their range first, then each once more.
+/// A histogram of values that are not kept: needs their range first, then each value.
 class Histogram {
  public:
   Histogram(const Range& range, int bins);
   void add(double value, std::int64_t count = 1);
-  /// As histogram() of all values.
+  /// The same as histogram() of all values.
   std::string svg(const std::string& x_label) const;
-  /// Half as wide, for many side by side: bars, what the axis is of, and the count of the highest.
+  /// Half as wide, for many side by side: bars, the axis label, and the highest count.
   std::string small_svg(const std::string& label) const;
 
  private:
@@ -67,7 +66,7 @@ class Histogram {
   std::vector<std::int64_t> counts_;
 };
 
-/// What some things are made of: of each part a value of every thing.
+/// Stacked bars: each part has a value for every bar.
 struct Bars {
   struct Part {
     std::string name;
@@ -76,12 +75,13 @@ struct Bars {
   std::vector<std::string> names;
   std::vector<Part> parts;
 };
-/// Inline SVG: a bar a thing, of its parts one after the other, with the sum.
+/// Inline SVG: a bar for each name, of its parts in order, with the sum.
 std::string stacked_bars(const Bars& bars, const std::string& unit);
 
 class Page {
  public:
-  /// The page begins with its title, what it is `of`, a dataset or a run, and the day (UTC).
+  /// The page begins with its title, its subject `of`, such as a dataset or a run, and the day
+  /// (UTC).
   explicit Page(std::string title, const std::string& of = "");
   void heading(const std::string& text);
   void paragraph(const std::string& text);
@@ -93,7 +93,7 @@ class Page {
   void svg(const std::string& markup, const std::string& caption);
   /// Several of them side by side, as many as the window is wide: markup and caption.
   void charts(const std::vector<std::pair<std::string, std::string>>& charts);
-  /// What report/cards.h made: rules for the page's head, and markup.
+  /// Add the results of report/cards.h: rules for the page's head, and markup.
   void style(const std::string& css) { style_ += css; }
   void markup(const std::string& html) { body_ += html; }
   /// Says that the page shows a part only, and why; nothing for an empty `why`.
@@ -107,9 +107,9 @@ class Page {
   std::string title_, about_, style_, body_;
 };
 
-/// Makes the folder for a page at `path`, and says so, if it is not there; write() does it, too.
+/// Makes the folder for a page at `path`, and logs it, if missing; write() does it, too.
 void make_page_folder(const std::string& path);
-/// A page that says only why it is empty. Nothing for an empty path.
+/// Writes a page that only says why it is empty. Does nothing for an empty path.
 void write_not_complete(const std::string& path, const std::string& title, const std::string& of,
                         const std::string& why);
 

@@ -9,8 +9,8 @@
 
 namespace vfm::report {
 
-/// Loss, also of validation, and gradient norm by step; of a tokenizer the PSNR and the SSIM of
-/// validations. What the file does not have is left out. Throws Error if it cannot be read.
+/// Loss, also of validation, and gradient norm by step; for a tokenizer also the PSNR and SSIM of
+/// validations. Missing data are left out. Throws Error if it cannot be read.
 void add_training_curves(Page& page, const std::string& metrics);
 
 }  // namespace vfm::report

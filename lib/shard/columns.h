@@ -1,7 +1,7 @@
 // Columns of a shard: more members for its samples, kept in tars of their own beside it.
 //
-// X.caption.tar, X.embed.tar and X.score.tar hold what vfm-caption, vfm-embed and vfm-caption
-// --score add to the samples of X.tar, in the same order of keys, so video is never copied.
+// X.caption.tar, X.embed.tar and X.score.tar hold the additions of vfm-caption, vfm-embed and
+// vfm-caption --score to the samples of X.tar, in the same order of keys, so video is never copied.
 // A shard record's "columns" names the tars.
 // Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash, and in the JSON
 // of their sample as "original_key".
@@ -30,44 +30,45 @@ std::string column_tar_path(const std::string& shard, const std::string& column,
 /// So `vfm-embed a/*.tar` can pass over them.
 bool is_column_tar(const std::string& path);
 
-/// The files that vfm-caption and vfm-embed keep for the columns beside a shard, there or not; of
-/// each column the receipt first, as shard_files() (shard/receipt.h) has them.
+/// The files of vfm-caption and vfm-embed for the columns beside a shard, existing or not; for each
+/// column the receipt first, as in shard_files() (shard/receipt.h).
 std::vector<std::string> column_files(const std::string& shard);
 
 /// Gives a shard record that has none its "columns": the tar itself as "clip" and the known columns
 /// that exist beside it.
 void complete_shard(io::Record& record);
 
-/// Compares the bytes of the tars of a record with the hashes that are known: the record's "xxh3"
-/// and "bytes" for its "path", and what was noted when a column was made. Tars without such a hash
-/// are not read. Throws Error naming the tar that is not as it was written.
+/// Compares the bytes of a record's tars with the known hashes: the record's "xxh3" and "bytes" for
+/// its "path", and those noted when a column was made. Tars without a hash are not read. Throws
+/// Error naming a changed tar.
 void check_shard_bytes(const io::Record& record);
 
-/// The key of a sample in a column, and in what vfm writes: itself, or its hash where it is not a
+/// The key of a sample in a column, and in what vfm writes: itself, or its hash if it is not a
 /// valid_key().
 std::string column_key(const std::string& key);
 
-/// Says, once in a run, that the member `extension` of `tar` is a video or picture whose name has
-/// more than one dot: "clip0.v1.mp4" is "v1.mp4" of sample "clip0", whoever reads it.
+/// Logs, once in a run, that the member `extension` of `tar` is a video or picture whose name has
+/// several dots: "clip0.v1.mp4" is "v1.mp4" of sample "clip0" for every reader.
 void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension);
 
-/// Reads the samples of several tars as one: members of all, the first tar's first. An extension
-/// that an earlier tar has too replaces it. Of samples with one key only the first is given.
+/// Reads the samples of several tars as one: members of all, the first tar's first. A member
+/// replaces an earlier tar's with the same extension. Only the first of samples with one key is
+/// given.
 class JoinedReader {
  public:
   /// Throws Error if a tar cannot be opened.
   explicit JoinedReader(const std::vector<std::string>& tars, const ReadLimits& limits = {});
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
-  /// The next sample, its key a column_key(). "json" members are merged, later ones winning; into
-  /// one that is no object nothing is merged. The foreign name of a key that is a hash stands there
-  /// as "original_key". False at the end, and where a tar is damaged: the samples before that are
-  /// whole. Throws Error when the tars do not have the same keys in one order.
+  /// The next sample, its key a column_key(). "json" members are merged, later ones winning, unless
+  /// the first is not an object. If the key is a hash, they have the foreign key as "original_key".
+  /// False at the end, and where a tar is damaged: the samples before that are whole. Throws Error
+  /// when the tars do not have the same keys in one order.
   bool next(Sample& sample);
-  /// What was skipped so far: samples that are too large or damaged, or whose key came before, and
-  /// what follows damage; each of its tar.
+  /// The parts skipped so far, by tar: samples that are too large or damaged, or repeat a key, and
+  /// all that follows damage.
   const std::vector<io::Fault>& faults() const;
-  /// Whether a sample was passed over, perhaps for its size: with another limit it may not be.
+  /// Whether a sample was skipped, perhaps for its size: another limit may include it.
   bool any_refused() const;
 
  private:

@@ -1,9 +1,9 @@
-// Which fields an SQL expression compares with constants of which type.
+// Finds the fields that an SQL expression compares with constants, and the constants' types.
 //
 // For SQLite every number is less than every text, so "motion > '0.5'" is quietly false for each
-// sample. What is found here stands in the expression by itself, in plain words: a field, an
-// operator (=, <, BETWEEN, IN, ...) and constants, either way round. A comparison of anything
-// computed is not looked at. Thread-safety: pure function.
+// sample. It finds only plain comparisons: a field, an operator (=, <, BETWEEN, IN, ...) and
+// constants, in either order. Comparisons of computed values are ignored. Thread-safety: pure
+// function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

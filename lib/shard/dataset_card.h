@@ -1,5 +1,5 @@
-// README.md of a folder of shards: a dataset card, with which Hugging Face's load_dataset(FOLDER)
-// finds the shards of each split and knows what their members are.
+// README.md of a folder of shards: a dataset card, by which Hugging Face's load_dataset(FOLDER)
+// finds the shards of each split and the types of their members.
 //
 // Its YAML has "configs" (data files of each split) and "dataset_info" (a feature for each member,
 // so that no reader has to guess types from the first samples). Format: "Dataset cards" and "Manual
@@ -14,7 +14,7 @@
 
 namespace vfm::shard {
 
-/// Shards that are loaded together.
+/// A group of shards that are loaded together.
 struct CardConfig {
   std::string name;                  ///< "mp4"; the first of several is the default
   std::vector<std::string> members;  ///< extensions: all that some sample has
@@ -22,8 +22,8 @@ struct CardConfig {
   std::map<std::string, std::vector<std::string>> files;
 };
 
-/// Writes DIR/README.md, unless there is one that vfm did not write. `tool` and `about` stand in
-/// its text. Throws Error.
+/// Writes DIR/README.md, unless there is one that vfm did not write. Its text has `tool` and
+/// `about`. Throws Error.
 void write_dataset_card(const std::string& directory, const std::string& tool,
                         const std::string& about, const std::vector<CardConfig>& configs);
 

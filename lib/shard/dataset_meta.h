@@ -26,8 +26,8 @@ struct DatasetShard {
   std::string xxh3;  ///< of the whole tar
 };
 
-/// The shards of a dataset by number: a list of them, which lives as long, or each made when it is
-/// asked for, so that those of many need not lie in memory.
+/// The shards of a dataset by number: a list, which must live as long, or a function that makes
+/// each on demand, so that many need not be in memory.
 class DatasetShards {
  public:
   using At = std::function<DatasetShard(std::size_t number)>;
@@ -48,7 +48,7 @@ class DatasetShards {
   At at_;
 };
 
-/// Energon's media metadata of one member: `type` is "av" or "image"; empty, if it is no media.
+/// Energon's media metadata of one member: `type` is "av" or "image"; empty if it is not media.
 struct MediaMetadata {
   std::string type;
   HeldJson json;
@@ -57,8 +57,8 @@ struct MediaMetadata {
 using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,
                                             std::string_view key, std::string_view extension)>;
 
-/// Writes DIR/.nv-meta. Nothing is touched if it is already of these shards. Keys must be unique
-/// over all shards. Throws Error.
+/// Writes DIR/.nv-meta. Does nothing if it already describes these shards. Keys must be unique over
+/// all shards. Throws Error.
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media);
 

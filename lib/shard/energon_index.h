@@ -10,7 +10,7 @@ namespace vfm::shard {
 
 /// Writes `path` atomically from the indexes of the shards under `directory`: tables samples,
 /// sample_parts, media_metadata and media_filters (empty). The same bytes for the same shards and
-/// the same SQLite. Throws Error; "key ... comes twice" when a key stands in two shards.
+/// the same SQLite. Throws Error; "key ... comes twice" when a key is in two shards.
 void write_energon_index(const std::string& directory, const std::string& path,
                          const DatasetShards& shards, const MediaOf& media);
 

@@ -1,4 +1,4 @@
-// Samples that lie as plain files in a folder, KEY.mp4 beside KEY.json, read as if they were a tar.
+// Samples that lie as plain files in a folder, KEY.mp4 beside KEY.json, read like a tar.
 //
 // The list, NAME.files, is a JSON object whose "samples" is an array of {"key":K, "files":
 // [{"extension":E, "bytes":N, "xxh3":H}, ...]}; the files are K.E in the list's folder, so a list
@@ -24,10 +24,10 @@ bool is_file_list(std::string_view path);
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:
-  /// Throws Error if the list cannot be read or is none.
+  /// Throws Error if the list cannot be read or is invalid.
   explicit FileListTar(const std::string& path);
-  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file is not as it was written:
-  /// by its size before it is read, by its hash before its last bytes are given.
+  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file has changed since it was
+  /// written: by size before it is read, by hash before its last bytes are returned.
   std::size_t read(char* out, std::size_t size);
 
  private:

@@ -1,5 +1,5 @@
-// The shards of a dataset that vfm-shard finished, by what its folder says of them. Nothing is read
-// from the tars. Thread-safety: any thread.
+// The shards of a dataset that vfm-shard finished, from the files of its folder. No tar is read.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +19,13 @@ struct PlannedShard {
 };
 
 /// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} if it
-/// is none, or not finished.
+/// is not such a folder, or not finished.
 std::vector<PlannedShard> planned_shards(const std::string& directory);
 
 /// The same as manifest records.
 std::vector<io::Record> dataset_records(const std::string& directory);
 
-/// The same one at a time: of many shards the records are more than the samples of one. Thread-
+/// The same, one at a time, since the records of many shards may exceed a shard's samples. Thread-
 /// safety: one thread at a time.
 class DatasetRecords {
  public:

@@ -1,4 +1,4 @@
-// What the first bytes of a JPEG, PNG or WebP file say about the picture. Decodes nothing.
+// Reads a picture's facts from the first bytes of a JPEG, PNG or WebP file. Decodes nothing.
 // Sources: ITU-T T.81 B.2.2, W3C PNG 11.2.2, RFC 9649 (WebP container).
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0

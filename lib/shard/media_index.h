@@ -1,5 +1,5 @@
-// What the index of a dataset (.nv-meta/index.sqlite, vfm-shard(5)) says of its videos and
-// pictures. Read only; its schema is not trusted. Thread-safety: one thread at a time.
+// Reads facts of videos and pictures from the index of a dataset (.nv-meta/index.sqlite,
+// vfm-shard(5)). Read only; its schema is not trusted. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +13,13 @@ namespace vfm::shard {
 
 class MediaIndex {
  public:
-  /// Of the dataset in `directory`. Throws Error{usage} without such an index.
+  /// Opens the index of the dataset in `directory`. Throws Error{usage} without one.
   explicit MediaIndex(const std::string& directory);
   ~MediaIndex();
   MediaIndex(MediaIndex&&) noexcept;
 
-  /// The metadata of the member KEY.EXTENSION: of a video video_num_frames, video_width, ...; of a
-  /// picture width, height. Null: the index has none. Throws Error where it is damaged.
+  /// The metadata of the member KEY.EXTENSION: for a video video_num_frames, video_width, ...; for
+  /// a picture width, height. Null: the index has none. Throws Error if it is damaged.
   Json find(std::string_view key, std::string_view extension);
 
  private:

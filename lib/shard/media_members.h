@@ -1,4 +1,4 @@
-// Which members of a sample are videos and still pictures, by their names.
+// Finds the members of a sample that are videos and still pictures, by their names.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,8 +17,8 @@ bool is_still_extension(std::string_view extension);
 /// Whether a name's extension is that of a video or a still picture.
 bool is_media_name(const std::string& path);
 
-/// The member of `sample` that is a video, else a still picture, or null. Of several the first, and
-/// "mp4" before "left.mp4".
+/// The member of `sample` that is a video, else a still picture, or null. The first of several
+/// counts, and "mp4" before "left.mp4".
 const Member* media_member(const Sample& sample);
 /// The message for a sample that has none: "has no video and no picture ...".
 std::string no_media(const Sample& sample);

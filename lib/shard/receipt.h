@@ -1,9 +1,9 @@
-// What proves that an output made earlier is complete, and was made from this input with these
-// settings: a JSON file that is written when all else stands.
+// The receipt of an output: a JSON file, written last, which proves that the output is complete and
+// made from this input with these settings.
 //
-// One protocol for all tools that resume: look for the receipt; if there is none that holds, hold
-// it, so that other programs wait; look once more; make the output; write the receipt. What else it
-// contains is each tool's own.
+// One protocol for all tools that resume: look for a valid receipt; if there is none, lock it, so
+// that other programs wait; look again; make the output; write the receipt. Each tool adds its own
+// contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,22 +28,21 @@ class Receipt {
   /// Throws Error if the output is not as its receipt says.
   using Check = std::function<void(const Json& receipt)>;
 
-  /// At `path`. Its `member` says from what, and with which settings, the output was made; it holds
-  /// if that is `made_from`.
+  /// The receipt at `path`. Its `member` names the inputs and settings of the output; it is valid
+  /// if that equals `made_from`.
   Receipt(std::string path, std::string member, Json made_from);
 
   const std::string& path() const { return path_; }
-  /// The receipt, if `made_from` and `check` say that it holds; else null, also for one that is
-  /// damaged or not ours.
+  /// The receipt, if valid by `made_from` and `check`; else null, also if it is damaged or foreign.
   Json find(const Check& check) const;
-  /// find(); where there is nothing, or with `redo`, keeps other programs from the output until
-  /// write() or the end of this object. Waits for one that is making it, and takes what that one
-  /// made, unless `redo`. Makes the folder. Throws Error; Stopped.
+  /// Calls find(). Without a valid receipt, or with `redo`, locks the output until write() or the
+  /// end of this object. Waits for another program that makes it, and takes its result, unless
+  /// `redo`. Makes the folder. Throws Error; Stopped.
   Json find_or_hold(const Check& check, bool redo);
-  /// As find_or_hold() with `redo`, and gives the receipt that is there then: another program may
-  /// have written it since this one looked.
+  /// The same as find_or_hold() with `redo`, but returns the receipt that exists then: another
+  /// program may have written it meanwhile.
   Json hold_and_find(const Check& check);
-  /// Writes the receipt, durably, and lets others go on. The output must be durable. Throws Error.
+  /// Writes the receipt, durably, and unlocks. The output must be durable. Throws Error.
   void write(std::string_view json);
 
  private:
@@ -60,16 +59,15 @@ std::string receipt_path(const std::string& tar);
 std::vector<std::string> shard_files(const std::string& tar);
 
 /// For Receipt::Check: throws Error unless `tar` has the size that its `record`, {"bytes":…,
-/// "samples":…}, says, and stands there with the indexes that it was written with, which are as
-/// long as those of so many samples. No contents are read.
+/// "samples":…}, says, and has its indexes, of the right length for its samples. Reads no contents.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
 /// For Receipt::Check: throws Error if samples were refused under another limit: "max_member" of
-/// the receipt, null or absent where none was.
+/// the receipt, null or absent if none was.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
-/// What a receipt says as "error_limits": where some errors may pass (base/error.h), the options of
-/// base/input_limits.h under which they came. Null: there is no such error.
+/// A receipt's "error_limits": if some errors may pass (base/error.h), the options of
+/// base/input_limits.h under which they occurred. Null: no such error.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
 /// For Receipt::Check: throws Error if errors came under other limits than those of this run.
 void check_error_limits(const Json& receipt);

@@ -1,6 +1,6 @@
 // A sample of a WebDataset shard: a key and its members, in order.
 //
-// Not here: what the members mean (columns/, pack/), how they stand in a tar (shard/writer.h,
+// Elsewhere: the meaning of members (columns/, pack/), their form in a tar (shard/writer.h,
 // shard/reader.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,8 +19,7 @@ struct Member {
 };
 
 /// Members are named KEY.EXTENSION in the tar. The key of a sample that vfm writes passes
-/// valid_key(); that of a foreign shard is whatever stands before the first dot, with its
-/// directories.
+/// valid_key(); that of a foreign shard is all before the first dot, with its directories.
 struct Sample {
   std::string key;
   std::vector<Member> members;
@@ -30,7 +29,7 @@ struct Sample {
   std::int64_t bytes() const;  ///< of all members' data
 };
 
-/// The same without owning a byte: valid as long as what it was made from.
+/// The same without owning bytes: valid as long as its source.
 struct MemberView {
   std::string_view extension;
   std::string_view data;
@@ -40,7 +39,7 @@ struct SampleView {
   std::string_view key;
   std::vector<MemberView> members;
 
-  /// The member's data, or nothing found: a view whose data() is null.
+  /// The member's data; if not found, a view whose data() is null.
   std::string_view find(std::string_view extension) const;
 };
 
@@ -50,15 +49,15 @@ std::string sample_name(std::string_view key, std::string_view tar);
 std::string hash_sample(const Sample& sample);
 
 /// ASCII letters, digits, '_' and '-', at least one, not beginning with "__" (readers take those
-/// names for metadata). What the Writer demands of a key.
+/// names for metadata). The Writer demands this of a key.
 bool valid_key(std::string_view key);
 /// Lower-case ASCII letters, digits, '_', '-', and dots between them: "mp4", "text.npy".
 bool valid_extension(std::string_view extension);
 /// Splits a member's name as every WebDataset reader does: at the first dot after the last slash,
 /// the directories belonging to the key. The extension is lower-cased and loses further leading
 /// dots
-/// ("KEY..mp4", as NeMo writes, is "mp4"). False for names that are no part of a sample: no dot,
-/// nothing before or after it, or a first component like "__this__".
+/// ("KEY..mp4", as NeMo writes, is "mp4"). False for names outside samples: no dot, nothing before
+/// or after it, or a first component like "__this__".
 bool split_member_name(std::string_view name, std::string& key, std::string& extension);
 
 }  // namespace vfm::shard

@@ -1,5 +1,5 @@
-// The shards that a tool is given: manifests, bare paths, and folders that vfm-shard wrote.
-// Thread-safety: one thread at a time.
+// The shards in a tool's input: manifests, bare paths, and folders of vfm-shard. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,14 +15,14 @@ namespace vfm::shard {
 
 class ShardInput {
  public:
-  /// `arguments` as io::ManifestReader takes them; a folder among them stands for the shards of the
-  /// dataset in it, which come first. Throws Error{usage} for a folder that holds no finished one.
+  /// `arguments` are those of io::ManifestReader; a folder means the shards of its dataset, which
+  /// come first. Throws Error{usage} for a folder without a finished dataset.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
   /// The next record of any kind, or nothing at the end. Shards that are columns of others, as
   /// `tool clips/*.tar` names them, are passed over.
   std::optional<io::Record> next();
-  /// What began and ended in the manifests.
+  /// The streams that began and ended in the manifests.
   const io::InputStreams& streams() const { return lines_.streams(); }
 
  private:

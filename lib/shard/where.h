@@ -2,9 +2,8 @@
 //
 // "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON; a field that a sample
 // does not have is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
-// -> and ->>. What SQLite offers inside an expression works (LIKE, IN,
-// BETWEEN, CASE, subqueries), and of its functions those that are known to give the same answer
-// twice and to reach nothing but their arguments: a list of allowed ones, not of forbidden ones. An
+// -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Its functions work
+// if they are on an allow list of those that are deterministic and reach only their arguments. An
 // evaluation ends after about a second, or at a signal. Thread-safety: one Where a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,17 +19,17 @@ namespace vfm::shard {
 
 class Where {
  public:
-  /// Throws Error{usage} if it is no expression, with SQLite's words for why.
+  /// Throws Error{usage} for an invalid expression, with SQLite's reason.
   explicit Where(const std::string& expression);
   ~Where();
   Where(Where&&) noexcept;
 
   /// Fields that the expression names, in the order in which SQLite met them.
   const std::vector<std::string>& fields() const;
-  /// Its comparisons with constants, with what keep() saw of their fields.
+  /// Its comparisons with constants, with counts by keep() of their fields' types.
   const std::vector<Comparison>& comparisons() const;
   /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if it cannot
-  /// be evaluated on its values, or does not come to an end; Stopped.
+  /// be evaluated on the values, or takes too long; Stopped.
   bool keep(const Json& meta);
 
  private:
@@ -38,10 +37,10 @@ class Where {
   std::unique_ptr<State> state_;
 };
 
-/// "SQLite 3.40.1": what evaluates the expressions.
+/// "SQLite 3.40.1", which evaluates the expressions.
 std::string sql_version();
 
-/// The names that `word` may have been meant to be, most similar first, at most three.
+/// The names that `word` may mean, most similar first, at most three.
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);
 

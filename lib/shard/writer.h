@@ -1,7 +1,7 @@
 // Writing one shard: a POSIX ustar tar that webdataset, wids, Energon, DALI, Hugging Face datasets
 // and Python's tarfile all read, with its indexes, in one pass (vfm-shard(5)).
 //
-// Not here: which samples go where (tools, curate/), dataset-level files (shard/dataset_meta.h).
+// Elsewhere: the choice of samples (tools, curate/), dataset-level files (shard/dataset_meta.h).
 // Life: add... then finish() or abandon(); the destructor abandons.
 // Memory: 1 MiB, and about 100 bytes a sample for the indexes.
 // Thread-safety: one thread at a time; several Writers may work on several threads.
@@ -26,8 +26,8 @@ struct WriterOptions {
   bool dali_index = true;     ///< X.idx
 };
 
-/// Longest name of a member, KEY.EXTENSION, and one more than the largest member: libtar, by which
-/// DALI reads, keeps sizes in an int.
+/// Longest name of a member, KEY.EXTENSION, and one more than the largest member: DALI reads with
+/// libtar, which keeps sizes in an int.
 constexpr std::size_t kMaxName = 100;
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 31;
 
@@ -49,9 +49,9 @@ class Writer {
   std::int64_t samples() const;
   std::uint64_t bytes() const;  ///< so far, without the end blocks
   /// Commits the indexes, then the tar; returns its manifest record {"kind":"shard","path":…,
-  /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). A tar that
-  /// stood there before is removed first, so that no tar ever stands beside another one's index.
-  /// Throws Error if there is no sample.
+  /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). An earlier
+  /// tar is removed first, so that no tar is ever beside another's index. Throws Error without
+  /// samples.
   Json finish();
   void abandon() noexcept;
 
@@ -60,8 +60,8 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
-/// Throws Error if no shard can hold the sample: key, extensions, names and sizes as the Writer
-/// wants them.
+/// Throws Error if no shard can hold the sample, by the Writer's rules for key, extensions, names
+/// and sizes.
 void check_sample(const SampleView& sample);
 /// Bytes that a sample takes in a tar: headers and padding included.
 std::uint64_t sample_bytes(const SampleView& sample);

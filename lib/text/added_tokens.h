@@ -1,5 +1,5 @@
-// Tokens that are found in the text before anything else is done to it: special ones (</s>, [CLS],
-// <extra_id_0>) and those that were added to a finished vocabulary.
+// Tokens that are found in the raw text first: special ones (</s>, [CLS], <extra_id_0>) and those
+// added to a finished vocabulary.
 //
 // Source: huggingface/tokenizers, tokenizer/added_vocabulary.rs.
 // Thread-safety: const members from any thread.
@@ -18,7 +18,7 @@ struct AddedToken {
   std::string content;
   std::int32_t id = 0;
   bool single_word = false;             ///< not inside a word
-  bool lstrip = false, rstrip = false;  ///< takes the spaces before, after it along
+  bool lstrip = false, rstrip = false;  ///< includes the spaces before, after it
 };
 
 class AddedTokens {
@@ -31,7 +31,7 @@ class AddedTokens {
     std::size_t begin = 0, end = 0;
     std::int32_t id = -1;  ///< -1: text
   };
-  /// Finds the leftmost token first, of several there the longest.
+  /// Finds the leftmost token first; of several there, the longest.
   std::vector<Part> split(std::string_view utf8) const;
 
  private:

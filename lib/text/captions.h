@@ -1,4 +1,4 @@
-// Caption files beside a video: SubRip (.srt) and JSON, and what they say of a span of it.
+// Caption files beside a video: SubRip (.srt) and JSON, and their captions of a span.
 //
 // Pure: bytes in, captions out; finding and reading the files is the caller's. Hostile input gives
 // fewer captions or an Error, never a crash.
@@ -15,7 +15,7 @@
 
 namespace vfm::text {
 
-/// What is said from `begin` to `end`, in seconds of the source. UTF-8, cleaned to one line.
+/// A caption from `begin` to `end`, in seconds of the source. UTF-8, cleaned to one line.
 struct Cue {
   double begin = 0, end = 0;
   std::string caption;
@@ -26,15 +26,15 @@ struct SubRip {
   int malformed = 0;  ///< lines with an arrow whose times cannot be read, or end before they begin
 };
 
-/// Reads the text of an .srt file. Forgiving, as players are: any line ends, missing numbers or
+/// Reads the text of an .srt file. It is as lenient as players: any line ends, missing numbers or
 /// blank lines, '.' for ',', hours left out, position settings after the times. Mark-up (<i>,
 /// {\an8}) is removed, lines of a cue are joined by a space.
 SubRip parse_srt(std::string_view utf8);
 
 /// Captions of a .json file, or of a field of a record: "text", {"caption": "text"} (the whole
 /// video: one cue without end), or [{"start": s, "end": s, "caption": "text"}, ...] in seconds,
-/// also as {"captions": [...]}. A list of texts is several captions of the whole video: the first
-/// that is not empty is taken. Throws Error naming `what`.
+/// also as {"captions": [...]}. A list of texts is several captions of the whole video: takes the
+/// first that is not empty. Throws Error naming `what`.
 std::vector<Cue> captions_of_json(const Json& value, std::string_view what);
 
 /// The caption of the span [begin, end): the cues that belong to it, in order, joined by a space. A

@@ -1,8 +1,8 @@
 // Code points of UTF-8 text, and the classes of characters that tokenizers distinguish.
 //
-// The reference libraries carry tables of different Unicode versions: where a class is that of an
-// old one, younger characters do not belong to it here either, whatever ICU says. Characters that
-// this ICU does not know yet belong to no class.
+// The reference libraries have tables of different Unicode versions. If a class follows an old
+// version, newer characters do not belong to it, whatever ICU says. Characters unknown to this ICU
+// belong to no class.
 // Source: huggingface/tokenizers and the crates it is built with, compared over all code points.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,11 +14,12 @@
 
 namespace vfm::text {
 
-/// The code point at `at`, which moves behind it. Well-formed UTF-8 only, `at` at a boundary.
+/// Returns the code point at `at`, and moves `at` behind it. Well-formed UTF-8 only, `at` at a
+/// boundary.
 char32_t next_code_point(std::string_view utf8, std::size_t& at);
 void append_code_point(std::string& utf8, char32_t c);
 std::size_t count_code_points(std::string_view utf8);
-/// Where the code point before `end` begins; end > 0.
+/// The begin of the code point before `end`; end > 0.
 std::size_t previous_boundary(std::string_view utf8, std::size_t end);
 
 bool is_space(char32_t c);    ///< White_Space
@@ -26,19 +27,19 @@ bool is_word(char32_t c);     ///< \w of Unicode TR 18: letters, marks, digits, 
 bool is_numeric(char32_t c);  ///< Nd, Nl, No
 
 // BERT's classes, of Unicode 8.
-bool is_bert_control(char32_t c);      ///< Cc, Cf, Co, but for tab and line ends
+bool is_bert_control(char32_t c);      ///< Cc, Cf, Co, except tab and line ends
 bool is_bert_punctuation(char32_t c);  ///< P*, and ASCII's symbols
 bool is_bert_accent(char32_t c);       ///< Mn
-bool is_cjk_ideograph(char32_t c);     ///< what BERT's tokenizer puts spaces around
+bool is_cjk_ideograph(char32_t c);     ///< BERT's tokenizer puts spaces around these
 
-/// Mn, Mc and Me of Unicode 9: what the normalizer StripAccents removes.
+/// Mn, Mc and Me of Unicode 9, which the normalizer StripAccents removes.
 bool is_combining_mark(char32_t c);
 
-/// The lower case of one character by itself: no rule looks at its neighbours.
+/// Appends the lower case of one character, without regard to its neighbours.
 void append_lower_case(std::string& utf8, char32_t c);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
-/// The normal form of Unicode 9: younger characters stay as they are.
+/// The normal form of Unicode 9: newer characters are unchanged.
 std::string normal_form(std::string_view utf8, NormalForm form);
 
 }  // namespace vfm::text

@@ -1,5 +1,5 @@
-// sentencepiece's precompiled character map: a compiled table that replaces characters, NMT-NFKC as
-// a rule, as tokenizer.json carries it.
+// sentencepiece's precompiled character map: a compiled table in tokenizer.json that replaces
+// characters, usually by NMT-NFKC.
 //
 //   4 bytes   size S of the trie in bytes, little endian
 //   S bytes   a double-array trie (Darts-clone): words of 32 bits; keys are UTF-8, values are
@@ -7,9 +7,9 @@
 //   the rest  replacements, each ended by a zero byte
 //
 // Source: sentencepiece normalizer.cc and Darts-clone for the layout; huggingface/tokenizers
-// normalizers/precompiled.rs for which parts of a text are looked up: a character as the reader
-// sees it if it is shorter than six bytes, and of it the shortest key, else its code points.
-// Thread-safety: const members from any thread.
+// normalizers/precompiled.rs for the parts of a text that are looked up: a grapheme if it is
+// shorter than six bytes, by its shortest key, else its code points. Thread-safety: const members
+// from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,13 +1,13 @@
 // `builtin:hash`: a text encoder without weights. One token per word; its vector is a fixed random
 // function of the word.
 //
-// A token's vector is the sum of three parts, each of random signs (Philox keyed by the hash of
-// what it stands for), scaled to unit variance per element:
+// A token's vector is the sum of three parts, each of random signs (Philox keyed by a hash of the
+// string), scaled to unit variance per element:
 //   word     30 %  the whole word, case folded: equal words agree
 //   letters  55 %  its character 2-, 3- and 4-grams: misspellings and inflections stay near
 //                  (Bojanowski et al., "Enriching word vectors with subword information", 2017)
-//   pair     15 %  the word with the one before it: the order of words shows
-// Vectors of unrelated words are orthogonal but for noise of 1/sqrt(dim).
+//   pair     15 %  the word with the previous word: shows word order
+// Vectors of unrelated words are orthogonal, except for noise of 1/sqrt(dim).
 // It is not a language model: synonyms are as far apart as any two words.
 // Same vectors on every machine: signs, sums in a fixed order, one square root.
 // Thread-safety: const members from any thread.

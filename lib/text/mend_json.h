@@ -1,4 +1,4 @@
-// JSON that a model or a server wrote, so that it can be parsed.
+// Mends JSON of a model or a server, so that it can be parsed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace vfm::text {
 
-/// `json` with U+FFFD for what is not UTF-8, and for an escape that is half of a character: a
-/// surrogate (\ud83d) without the other one. Models write such where they stop inside a character,
-/// and no parser takes them. What is JSON already stays as it is. Pure.
+/// `json` with U+FFFD for bytes that are not UTF-8, and for an escape that is half a character: a
+/// surrogate (\ud83d) without its partner. Models write these when they stop inside a character,
+/// and no parser takes them. Valid JSON is unchanged. Pure.
 std::string mend_json(std::string_view json);
 
 }  // namespace vfm::text

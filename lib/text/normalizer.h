@@ -1,4 +1,4 @@
-// The "normalizer" of a tokenizer.json: what happens to a text before it is cut into pieces.
+// The "normalizer" of a tokenizer.json: changes a text before it is cut into pieces.
 //
 // Known: BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled (sentencepiece's
 // compiled table, text/charsmap.h), Prepend, Replace, Sequence, Strip, StripAccents.
@@ -18,8 +18,8 @@ namespace vfm::text {
 /// A part of a text on its way to the vocabulary. Well-formed UTF-8.
 struct Piece {
   std::string text;
-  /// Whether its first character came from the first one of the whole text: there some tokenizers
-  /// put a space.
+  /// True if its first character comes from the whole text's first: some tokenizers put a space
+  /// there.
   bool at_start = false;
 };
 
@@ -29,7 +29,7 @@ class Normalizer {
   virtual void apply(Piece& piece) const = 0;
 };
 
-/// Null for null. Throws Error{usage} for an unknown type or a malformed one, naming it and `what`.
+/// Null for null. Throws Error{usage} for an unknown or malformed type, naming it and `what`.
 std::unique_ptr<Normalizer> make_normalizer(const Json& json, std::string_view what);
 
 }  // namespace vfm::text

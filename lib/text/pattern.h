@@ -1,8 +1,8 @@
-// What a tokenizer.json splits or replaces by: a string, or a regular expression.
+// The pattern by which a tokenizer.json splits or replaces: a string, or a regular expression.
 //
-// The reference matches with Oniguruma, we with ICU. Where the two give one text different
-// meanings ('.', '^', '$', \w, \b, ...), the expression is refused: published tokenizers use the
-// rest, \p{...}, \s, \d, classes, groups, look-around, counts.
+// The reference matches with Oniguruma, we with ICU. If their meanings differ ('.', '^', '$', \w,
+// \b, ...), the expression is refused. Published tokenizers use the rest: \p{...}, \s, \d, classes,
+// groups, look-around, counts.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

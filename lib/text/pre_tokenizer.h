@@ -1,5 +1,5 @@
-// The "pre_tokenizer" of a tokenizer.json: how a normalised text is cut into the pieces that the
-// vocabulary is applied to, one by one.
+// The "pre_tokenizer" of a tokenizer.json: cuts a normalised text into pieces, to each of which the
+// vocabulary is applied.
 //
 // Known: BertPreTokenizer, ByteLevel, Digits, Metaspace, Sequence, Split, Whitespace,
 // WhitespaceSplit. Source: huggingface/tokenizers, pre_tokenizers/.
@@ -21,14 +21,14 @@ namespace vfm::text {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  /// Cuts each piece further; none is empty after.
+  /// Cuts each piece further; no result is empty.
   virtual std::vector<Piece> apply(std::vector<Piece> pieces) const = 0;
 };
 
 /// Each byte as a visible character: printable Latin-1 as itself, the others from U+0100 on.
 const std::array<std::string, 256>& byte_characters();
 
-/// Null for null. Throws Error{usage} for an unknown type or a malformed one, naming it and `what`.
+/// Null for null. Throws Error{usage} for an unknown or malformed type, naming it and `what`.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, std::string_view what);
 
 }  // namespace vfm::text

@@ -1,4 +1,5 @@
-// A set of strings that finds those a text begins with: the vocabulary of Unigram, added tokens.
+// A set of strings that finds its members that a text begins with, for Unigram's vocabulary and
+// added tokens.
 //
 // A sorted list, narrowed byte by byte: a few times slower than a trie, a tenth of its memory.
 // Thread-safety: const members from any thread.
@@ -17,11 +18,11 @@ namespace vfm::text {
 class PrefixTable {
  public:
   PrefixTable() = default;
-  /// Of equal strings the last one counts; empty ones are left out.
+  /// The last of equal strings counts; empty ones are left out.
   explicit PrefixTable(std::vector<std::pair<std::string, std::int32_t>> entries);
 
   bool empty() const { return entries_.empty(); }
-  /// found(length, value) for each string that `text` begins with, the shortest first.
+  /// Calls found(length, value) for each string that `text` begins with, shortest first.
   template <class Found>
   void each_prefix(std::string_view text, Found found) const {
     Range range{0, entries_.size()};
@@ -34,7 +35,8 @@ class PrefixTable {
   struct Range {
     std::size_t begin, end;
   };
-  /// To the entries whose byte `length` - 1 is `byte`; all agree before it. False if none is left.
+  /// Narrows to the entries whose byte `length` - 1 is `byte`; their earlier bytes agree. False if
+  /// none is left.
   bool narrow(Range& range, std::size_t length, char byte) const;
 
   std::vector<std::pair<std::string, std::int32_t>> entries_;

@@ -51,8 +51,8 @@ class SubwordModel {
   Vocabulary vocabulary_;
 };
 
-// Each is made of the object "model"; `vocabulary` is its member "vocab" where that is an object.
-// They throw Error{usage} naming `what` for settings that are malformed or not supported.
+// Each takes the object "model"; `vocabulary` is its member "vocab" if that is an object. They
+// throw Error{usage} naming `what` for malformed or unsupported settings.
 std::unique_ptr<SubwordModel> make_unigram(const Json& model, std::string_view what);
 std::unique_ptr<SubwordModel> make_bpe(const Json& model, Vocabulary vocabulary,
                                        std::string_view what);

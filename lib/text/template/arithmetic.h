@@ -1,5 +1,5 @@
-// Inside lib/text only: the operators of a chat template, as Python has them for numbers, strings
-// and lists. Whole numbers have 64 bits: what does not fit is refused. Thread-safety: any thread.
+// Inside lib/text only: a chat template's operators, as in Python, for numbers, strings and lists.
+// Whole numbers have 64 bits: an overflow is refused. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

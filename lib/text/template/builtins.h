@@ -1,5 +1,5 @@
-// Inside lib/text only: what a chat template can use by name. Each as Jinja and Python have it; of
-// another name, or with arguments that are not supported, it is refused by name.
+// Inside lib/text only: the names that a chat template can use, with the meaning of Jinja and
+// Python. Other names and unsupported arguments are refused by name.
 //
 // Filters: abs capitalize count d default first float indent int items join last length list lower
 //   map reject rejectattr replace reverse safe select selectattr string title tojson trim upper
@@ -31,8 +31,8 @@ struct Arguments {
   std::size_t plain() const { return values.size() - names.size(); }
 };
 
-/// The arguments by parameter; null: not given. Refuses, in the name of `of`, what has no
-/// parameter, and less than `least`.
+/// The arguments by parameter; null: not given. Refuses, in the name of `of`, extra arguments, and
+/// fewer than `least`.
 std::vector<const Value*> take(const Arguments& arguments, std::string_view of,
                                std::initializer_list<std::string_view> parameters,
                                std::size_t least, Run& run);
@@ -40,7 +40,7 @@ std::vector<const Value*> take(const Arguments& arguments, std::string_view of,
 Value apply_filter(const std::string& name, const Value& of, const Arguments& arguments, Run& run);
 bool test_holds(const std::string& name, const Value& of, const Arguments& arguments, Run& run);
 Value call_method(const Function& method, const Arguments& arguments, Run& run);
-/// Nothing if there is no function of that name.
+/// Nothing if no function has that name.
 std::optional<Value> call_global(const std::string& name, const Arguments& arguments, Run& run);
 bool is_global(std::string_view name);
 
@@ -50,13 +50,13 @@ Value item_of(const Value& of, const Value& key, Run& run);
 /// `of[begin:end:step]`; null: not given.
 Value slice_of(const Value& of, const Value* begin, const Value* end, const Value* step, Run& run);
 
-/// What a loop goes over: items, characters, keys.
+/// The items of a loop over a value: items, characters, keys.
 List items_of(const Value& value, Run& run);
 bool contains(const Value& container, const Value& value, Run& run);
 /// Less than 0, 0 or more, by Python's order of numbers and strings. Refuses others.
 int compare(const Value& a, const Value& b, Run& run);
 
-/// What needs a string, a whole number.
+/// The string, or whole number, that `of` needs; refuses other values.
 const std::string& need_string(const Value& value, std::string_view of, Run& run);
 std::int64_t need_integer(const Value& value, std::string_view of, Run& run);
 

@@ -10,8 +10,8 @@
 
 namespace vfm::text::jinja {
 
-/// Variables, and those around them. A loop has a frame for each item, a macro one for each call:
-/// what is set there is gone behind it.
+/// Variables, and the outer ones. A loop has a frame for each item, a macro one for each call:
+/// variables set there end with it.
 struct Frame {
   const Frame* outer = nullptr;
   std::map<std::string, Value, std::less<>> names{};
@@ -20,11 +20,11 @@ struct Frame {
 class Evaluator {
  public:
   explicit Evaluator(Run& run) : run_(run) {}
-  /// What the template writes. Throws Error{usage}.
+  /// Returns the template's output. Throws Error{usage}.
   std::string render(const Template& of, Frame& variables);
 
  private:
-  /// How statements ended: what a loop around them does next.
+  /// How statements ended: the next action of a loop around them.
   enum class Flow { on, leave, next };
 
   /// Deeper than this (macros that call macros) is refused.

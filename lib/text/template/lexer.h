@@ -1,5 +1,5 @@
 // Inside lib/text only: the source of a chat template as tokens, with white space around tags
-// already as trim_blocks, lstrip_blocks and the signs of tags have it. Thread-safety: any thread.
+// already trimmed by trim_blocks, lstrip_blocks and the signs of tags. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

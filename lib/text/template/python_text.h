@@ -1,4 +1,4 @@
-// Inside lib/text only: what Python's strings and its json module do, for chat templates.
+// Inside lib/text only: functions of Python's strings and json module, for chat templates.
 // Positions and lengths are in code points. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,24 +13,24 @@
 
 namespace vfm::text::jinja {
 
-/// repr(): "'it\\'s'", "[1, None]", "{'a': True}", "1.5". Of what is none of these nothing.
+/// repr(): "'it\\'s'", "[1, None]", "{'a': True}", "1.5". Writes nothing for other kinds.
 void append_repr(std::string& out, const Value& value);
 
 /// repr() of a float: the shortest digits that read back as it.
 std::string real_text(double value);
 
-/// json.dumps() as transformers' tojson calls it.
+/// The style of json.dumps() in transformers' tojson.
 struct JsonStyle {
   bool ensure_ascii = false, sort_keys = false;
   std::optional<std::string> indent;  ///< of one level
   std::string between, after_key = ": ";
 };
-/// `run`: for values that JSON has not.
+/// `run`: to refuse values that JSON lacks.
 std::string to_json_text(const Value& value, const JsonStyle& style, Run& run);
 
-/// Of white space as str.isspace() has it, or of the code points of `characters`.
+/// Strips white space by str.isspace(), or the code points of `characters`.
 std::string strip(std::string_view text, const std::string* characters, bool left, bool right);
-/// The part of `text` that this is.
+/// The same as a part of `text`.
 std::string_view stripped(std::string_view text, const std::string* characters, bool left,
                           bool right);
 

@@ -38,7 +38,7 @@ struct Expression {
   std::string name;
   Value value;
   std::vector<ExpressionPtr> parts;
-  /// Of a call, filter or test: the names of its last arguments.
+  /// The names of the last arguments of a call, filter or test.
   std::vector<std::string> words;
   int depth = 1;
 };
@@ -47,8 +47,8 @@ struct Statement {
   enum class Kind { text, print, branch, loop, set, set_block, macro, group, leave, next };
   Kind kind = Kind::text;
   int line = 1;
-  std::string text;  ///< what is written; a macro's name
-  /// Names that get a value: one, or those of the parts of the value. A macro's parameters.
+  std::string text;  ///< text to write; a macro's name
+  /// Names that get the value, or its parts if several; or a macro's parameters.
   std::vector<std::string> names;
   std::string attribute;                ///< set: of the namespace names[0]; empty: of no namespace
   ExpressionPtr expression;             ///< printed, looped over, assigned; a branch's condition

@@ -1,10 +1,10 @@
-// Inside lib/text only: the values of a chat template. They do not change once they are made, but
-// for namespaces; so they are shared, not copied.
+// Inside lib/text only: the values of a chat template. They do not change once made, except
+// namespaces; so they are shared, not copied.
 //
-// A list or mapping knows what it weighs: one for each value in it and one for each byte of text,
-// counted as often as it would be written. So no value is larger than `kLargest` when it is
-// written, however often it holds the same part, and none is deeper than `kDeepest`. Namespaces,
-// loops and functions are held by variables alone: nothing can hold itself.
+// A list or mapping knows its weight: one for each value in it and one for each byte of text,
+// counted as often as it would be written. So the text of a value is at most `kLargest`, however
+// often it repeats a part, and its depth at most `kDeepest`. Only variables hold namespaces, loops
+// and functions: nothing can hold itself.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,7 +26,7 @@ namespace vfm::text::jinja {
 inline constexpr std::size_t kLargest = std::size_t{16} << 20;
 inline constexpr int kDeepest = 100;
 
-/// What a rendering has done so far, and where it is, for messages.
+/// The work of a rendering so far, and its position, for messages.
 struct Run {
   std::string what;  ///< the template's name
   int line = 1;
@@ -49,7 +49,7 @@ struct Statement;
 struct Frame;
 
 struct Undefined {
-  std::string name;  ///< what was asked for
+  std::string name;  ///< the requested name
 };
 struct None {};
 struct Sequence;
@@ -67,7 +67,7 @@ class Value {
   static Value of(std::int64_t value) { return Value(Held(value)); }
   static Value of(double value) { return Value(Held(value)); }
   static Value of(std::string text);
-  /// These throw Error{usage} for what is too large or deep, or may not be in a list.
+  /// These throw Error{usage} for values that are too large or deep, or may not be in a list.
   static Value of(List items, const Run& run, bool tuple = false);
   static Value of(Dict items, const Run& run);
   static Value of(const Json& json, const Run& run);
@@ -82,7 +82,7 @@ class Value {
   bool is_real() const { return std::holds_alternative<double>(held_); }
   bool is_number() const { return is_bool() || is_integer() || is_real(); }
 
-  /// Null if it is none.
+  /// Null if the value is of another kind.
   const std::string* string() const;
   const List* list() const;
   const Dict* mapping() const;
@@ -92,14 +92,14 @@ class Value {
   bool is_tuple() const;
   const std::string& undefined_name() const { return std::get<Undefined>(held_).name; }
 
-  /// A bool counts as 0 or 1. Of numbers only.
+  /// A bool counts as 0 or 1. For numbers only.
   std::int64_t integer() const;
   double real() const;
 
   bool truth() const;
   std::size_t weight() const;
   int depth() const;
-  /// What messages call it: "a string", "undefined".
+  /// Its name in messages: "a string", "undefined".
   std::string kind() const;
 
  private:
@@ -138,9 +138,9 @@ struct Function {
 };
 
 const Value* find(const Dict& items, std::string_view key);
-/// As Python compares them.
+/// Python's comparison.
 bool equal(const Value& a, const Value& b, Run& run);
-/// As Python's str() and repr() write it; undefined is nothing.
+/// The text of Python's str() and repr(); empty for undefined.
 std::string to_text(const Value& value, Run& run);
 
 }  // namespace vfm::text::jinja
