@@ -97,11 +97,11 @@ class CardBoard {
   CardBoard(const CardBoard&) = delete;
   CardBoard& operator=(const CardBoard&) = delete;
 
-  /// Waits for a card for one item, in the order of the calls. Once items have waited five seconds for memory, one warning
-  /// names the programs that have it. The thread should have no slot meanwhile (base/slots.h,
-  /// Slots::Away). Models are loaded for stages that wait here, and for no others:
-  /// as many threads should wait as there are cards, or more. Empty where `over` becomes true
-  /// first. Throws Stopped; Error{device} when no card is left, with the reasons.
+  /// Waits for a card for one item, in the order of the calls. Once items have waited five seconds
+  /// for memory, one warning names the programs that have it. The thread should have no slot
+  /// meanwhile (base/slots.h, Slots::Away). Models are loaded for stages that wait here, and for no
+  /// others: as many threads should wait as there are cards, or more. Empty where `over` becomes
+  /// true first. Throws Stopped; Error{device} when no card is left, with the reasons.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
   /// Takes `count` sessions of the card with most free. Empty where no card has as many: now, or,
   /// with `wait`, as long as the loaded models stay (most_sessions()). Throws what take() throws.

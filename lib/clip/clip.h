@@ -48,8 +48,7 @@ struct ClipRecipe {
   /// The identity of the model of ClipOptions::stitch_vectors, wherever it lies, and its rule: an
   /// object with "name" and "hash" among others. Null: shots are stitched by their look.
   HeldJson stitch_model;
-  /// The identity of ClipOptions::change_model, with "name" and "hash"; null except for
-  /// Detector::transnetv2.
+  /// ClipOptions::change_model, with "name" and "hash"; null except for Detector::transnetv2.
   HeldJson detector_model;
   double min_seconds = 0.5;  ///< shorter clips are left out, unless a video is one single shot
   double max_seconds = 60;   ///< longer shots are split; 0: never

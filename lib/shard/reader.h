@@ -32,8 +32,7 @@ struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
   static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
   std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of a compressed tar, unpacked,
-  static constexpr std::uint64_t kRatio = 200;  ///< beside this many times its own size (text: 20
-                                                ///< to 50)
+  static constexpr std::uint64_t kRatio = 200;  ///< beside this many times its size (text: 20-50)
 };
 
 /// A sample that was skipped.
