@@ -36,10 +36,11 @@ class MadeStage : public vfm::cli::Tool {
  public:
   std::string name() const override { return "made_stage"; }
   std::string description() const override { return "Sleep as long as each record says."; }
-  std::string example() const override { return "made_stage --fan-out 4 items.jsonl"; }
-  void add_options(CLI::App& app) override {
-    input_.add(app, "ITEMS", "manifests");
-    jobs_.add(app);
+  std::string examples() const override { return "made_stage --fan-out 4 items.jsonl"; }
+  void add_options(vfm::cli::Options& options) override {
+    CLI::App& app = options.app();
+    input_.add(options, "ITEMS", "manifests");
+    jobs_.add(options);
     app.add_option("--fan-out", fan_out_, "records that an item becomes");
     app.add_flag("--unlike", unlike_,
                  "one item of twenty takes twenty times as long as the others");
@@ -132,6 +133,5 @@ class MadeStage : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MadeStage tool;
-  return vfm::cli::run(argc, argv, tool);
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<MadeStage>}});
 }
