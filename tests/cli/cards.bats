@@ -87,14 +87,14 @@ kept() {
 }
 
 @test "a card that fails is left out by name, and its item is done on another one" {
-  made_items 20 0.02 >items.jsonl
+  made_items 80 0.02 >items.jsonl
   "$MADE" items.jsonl >alone.jsonl
   # It is said with -q, too.
   "$MADE" items.jsonl -j8 -q --cards $CARDS --card-log log --fails b:2 >out.jsonl 2>err
   cmp <(records <alone.jsonl) <(records <out.jsonl)
   grep -F "made_stage: card 'b' is left out for made_stage from now on: it was made to" err
   kept log
-  jq -e '.items.made_stage == 21' told.json
+  jq -e '.items.made_stage == 81' told.json
   [ "$(grep -c 'item b 1' log)" -eq 2 ]
   # None is left: the run fails, and says why.
   run --separate-stderr "$MADE" items.jsonl -j2 --cards a:10 --fails a:3
