@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "cli/runner.h"
 #include "io/manifest.h"
+#include "io/text_or_file.h"
 #include "report/html.h"
 
 namespace vfm::cli {
@@ -291,6 +292,13 @@ void ColumnOptions::add(Options& options) {
 
 void ReportOptions::add(Options& options, const std::string& help, const char* name) {
   add_page(options, name, path, help).everyday();
+}
+
+OptionRow& add_text_option(Options& options, const char* names, std::string& text,
+                           std::string help) {
+  return options.parsed(
+      names, [&text](const std::string& value) { text = io::text_or_file(value); }, "TEXT|@FILE",
+      std::move(help));
 }
 
 OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,

@@ -124,6 +124,10 @@ struct ReportOptions {
   void add(Options& options, const std::string& help, const char* name = "--report");
 };
 
+/// A text that may be long, such as a prompt: TEXT, or @FILE for what is in a file
+/// (io/text_or_file.h). It is read as options are parsed; what is wrong with it is exit 2.
+OptionRow& add_text_option(Options& options, const char* names, std::string& text,
+                           std::string help);
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
 OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,
                             std::string help);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/text_or_file.h"
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "io/file.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
+
+}  // namespace
+
+std::string text_or_file(const std::string& value) {
+  if (!value.starts_with('@')) return value;
+  if (value.starts_with("@@")) return value.substr(1);
+  const std::string path = value.substr(1);
+  if (path.empty()) fail_usage("'@' names no file; a text that begins with '@' begins with '@@'");
+  std::string text = as_usage([&] {
+    if (File::open_regular(path).size() > kMostBytes)
+      fail_usage("the text in '{}' is larger than 1 MiB", path);
+    return read_file(path);
+  });
+  while (text.ends_with('\n') || text.ends_with('\r'))
+    text.pop_back();
+  if (text.empty()) fail_usage("'{}' has no text", path);
+  return text;
+}
+
+}  // namespace vfm::io
