@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What README shows first, and the jobs for Slurm, run as they stand.
+# What README shows first, its recipes, and the jobs for Slurm, run as they stand.
 # SPDX-License-Identifier: Apache-2.0
 bats_require_minimum_version 1.5.0
 
@@ -11,22 +11,54 @@ setup() {
   make_video raw/b.mp4 3 "testsrc2=size=64x96:rate=12"
 }
 
+# make_small FILE: eight ranks on GPUs become two here, and the model of 100 million parameters a small one of as many tokens.
+make_small() {
+  local small='train.steps=2 schedule.warmup=1 validation.every=0 data.packs=2 model.compute=f32'
+  small+=' model.num_layers=1 model.num_attention_heads=2 sampling.steps=4'
+  sed -i "s/^mpirun -np 8 /mpirun -np 2 /; /^mpirun /s/\$/ $small/" "$1"
+  grep -q 'train.steps=2' "$1"
+  has_mpi || sed -i 's/^mpirun -np 2 //' "$1"
+  ln -s "$VFM_ROOT/examples" examples
+}
+
+run_commands() {
+  { echo 'set -euo pipefail' && cat "$1"; } >script
+  run --separate-stderr bash script </dev/null
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+}
+
 @test "README's first commands lead from videos to a generated clip" {
   awk '/^```/ { if (++fences == 2) exit; next } fences' "$VFM_ROOT/README.md" >commands
   [ "$(wc -l <commands)" -eq 3 ]
   grep -q '^find raw ' commands
-  # Eight ranks on GPUs become two here, and their model of 100 million parameters a small one of as many tokens.
-  local small='train.steps=2 schedule.warmup=1 validation.every=0 data.packs=2 model.compute=f32'
-  small+=' model.num_layers=1 model.num_attention_heads=1 sampling.steps=4'
-  sed -i "s/^mpirun -np 8 /mpirun -np 2 /; s/ --out run\$/& $small/" commands
-  grep -q 'train.steps=2' commands
-  has_mpi || sed -i 's/^mpirun -np 2 //' commands
-  ln -s "$VFM_ROOT/examples" examples
-  echo 'set -euo pipefail' | cat - commands >script
-  run --separate-stderr bash script </dev/null
-  echo "$stderr"
-  [ "$status" -eq 0 ]
+  make_small commands
+  run_commands commands
   [ "$(find videos -name '*.mp4' | wc -l)" -eq 1 ]
+}
+
+@test "README's recipes run in its order" {
+  needs_mpi
+  vfm-embed --version | grep -q FAISS || skip "built without FAISS"
+  # Small models under the names of those that a user would have. CLIP stands in for SigLIP: its vectors of texts and
+  # pictures have one width.
+  cp -r "$VFM_ROOT/tests/golden/qwen/untied" Qwen2.5-VL-3B-Instruct
+  cp -r "$VFM_ROOT/tests/golden/sentences/clip" siglip2-base
+  sed 's/24/8/g' "$VFM_ROOT/tests/golden/picture_encoders/clip/preprocessor_config.json" >siglip2-base/preprocessor_config.json
+  cp raw/a.mp4 raw/copy.mp4
+  sed -n '/^## Recipes/,/^## Works with/p' "$VFM_ROOT/README.md" | sed '/^```/,/^```/!d; /^```/d' >commands
+  local program
+  for program in clip caption embed shard pack train generate; do grep -q "vfm-$program " commands; done
+  make_small commands
+  sed -i 's/^vfm-pack .*/& --size 64 --frames 17/' commands
+  grep -q -- '--frames 17' commands
+  run_commands commands
+  # The copy was not cut.
+  [ "$(jq -s 'map(select(.stays)) | length' signatures/sources.jsonl)" -eq 2 ]
+  [ "$(records clips.jsonl | jq -s length)" -eq 2 ]
+  [ -s look.html ] && [ -s videos.html ]
+  [ "$(find videos -name '*.mp4' | wc -l)" -eq 2 ]
+  [[ $output == *'"kind":"match"'* ]]
 }
 
 @test "a job of Slurm's array takes its part of the list, and a video that cannot be used does not fail it" {

@@ -119,7 +119,7 @@ TEST_CASE("a hybrid's block has two all-to-alls forward, and two to four backwar
       }
 }
 
-TEST_CASE("ranks send for the three attentions what README's table says", "[long]") {
+TEST_CASE("ranks send for the three attentions what RESULTS.md's table says", "[long]") {
   const NetworkConfig c = two_blocks();
   const models::NetworkBatch batch = hybrid_batch(c, {{8, 8, 4, 24.f, 0.2f, 3}});
   const std::int64_t S = 64, D = c.width(), blocks = c.num_layers, b = 2;
