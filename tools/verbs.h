@@ -9,3 +9,4 @@
 
 std::unique_ptr<vfm::cli::Tool> make_embed_search();
 std::unique_ptr<vfm::cli::Tool> make_embed_index();
+std::unique_ptr<vfm::cli::Tool> make_shard_report();

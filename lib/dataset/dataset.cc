@@ -68,7 +68,7 @@ void check_names(const ShardOptions& options, const Scan& scan) {
     check_compared(scan);
   }
   if (!options.near_member.empty())
-    check_name("--near-duplicates", "member", options.near_member, scan.vectors);
+    check_name("--duplicate-vector", "member", options.near_member, scan.vectors);
   for (const BalanceRule& rule : options.balance.rules)
     check_name("--balance", rule.clusters() ? "member" : "field", rule.name,
                rule.clusters() ? scan.vectors : scan.fields);
@@ -76,7 +76,7 @@ void check_names(const ShardOptions& options, const Scan& scan) {
   for (const auto& [hash, field] : scan.numbers.fields())
     numbers.insert(field.name);
   for (const std::string& name : options.report_scores)
-    check_name("--report-scores", "number", name, numbers);
+    check_name("--scores", "number", name, numbers);
 }
 
 /// A line that takes nothing out may be a slip of the pen, too; or its source has left already.

@@ -126,7 +126,7 @@ void ItemStore::take_embedding(std::string_view packed, std::uint64_t encoder) {
   if (bytes > near_left_)
     fail_usage(
         "more than {} samples with an embedding of {} numbers: comparing {} would take more memory "
-        "than this version gives it; {}--duplicate-threshold off drops exact duplicates alone",
+        "than this version gives it; {}--keep-near-duplicates drops exact duplicates alone",
         embeddings_.size(), dim, all_pairs_ ? "all of them" : "them, even by clusters,",
         all_pairs_ ? "--duplicate-method clusters takes less, and " : "");
   near_left_ -= bytes;

@@ -129,9 +129,9 @@ class Cards {
                                   {name + ", the most", thumbnails(field.highest)}}));
     }
     if (shown_.scores > told)
-      page.paragraph(
-          fmt::format("{} more scores are not shown: {} are at most. --report-scores says which.",
-                      shown_.scores - told, told));
+      page.paragraph(fmt::format(
+          "{} more scores are not shown: {} are at most. vfm-shard report --scores chooses.",
+          shown_.scores - told, told));
   }
 
   void samples(report::Page& page) const {

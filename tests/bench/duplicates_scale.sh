@@ -62,7 +62,7 @@ print("|---|---:|---:|---:|---:|---:|")
 if unwritten:
     run("0.97, clusters, until the dataset is written", "--duplicate-threshold", "0.97", "--duplicate-method", "clusters")
     sys.exit()
-run("exact duplicates alone", "--duplicate-threshold", "off")
+run("exact duplicates alone", "--keep-near-duplicates")
 for threshold in "0.97", "0.99":
     near = ["--duplicate-threshold", threshold, "--duplicate-method"]
     found, summary = run(f"{threshold}, clusters", *near, "clusters")

@@ -187,18 +187,18 @@ PY
 @test "what stands under the name of a temporary file is neither emptied nor waited for" {
   echo kept >kept.html
   ln -s kept.html .page.html.tmp
-  fails 1 vfm-shard --report page.html shards/twice.tar
+  fails 1 vfm-shard report -o page.html shards/twice.tar
   grep -F "cannot create 'page.html': '.page.html.tmp' is a link or a pipe, which vfm does not make; remove it" err
   [ "$(cat kept.html)" = kept ]
   [ ! -e page.html ]
   rm .page.html.tmp
   mkfifo .page.html.tmp
-  fails 1 timeout 20 vfm-shard --report page.html shards/twice.tar
+  fails 1 timeout 20 vfm-shard report -o page.html shards/twice.tar
   grep -F 'is a link or a pipe' err
   # Left by a run that was killed, and kept by another name: a backup of links.
   rm .page.html.tmp
   ln kept.html .page.html.tmp
-  vfm-shard --report page.html shards/twice.tar 2>err || [ $? -eq 1 ]
+  vfm-shard report -o page.html shards/twice.tar 2>err || [ $? -eq 1 ]
   [ "$(cat kept.html)" = kept ]
   grep -q '<html' page.html
 }

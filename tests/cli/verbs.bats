@@ -51,12 +51,10 @@ refused() {
 }
 
 @test "--help is of everyday options, on two screens, and --help-all of all" {
-  local verb
-  for verb in '' search index; do
-    # shellcheck disable=SC2086
-    vfm-embed $verb --help >help
-    # shellcheck disable=SC2086
-    vfm-embed $verb --help-all >all
+  local command
+  for command in vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard "vfm-shard report"; do
+    $command --help >help
+    $command --help-all >all
     [ "$(wc -l <help)" -le 50 ]
     [ "$(awk 'length > 80' help | grep -cvE '^  (vfm-|find |ls )')" -eq 0 ]
     [ "$(grep -cE '^  -' help)" -le 25 ]

@@ -253,7 +253,7 @@ EOF
     (.reason | test("more bytes"))' d/duplicates.jsonl >/dev/null
   jq -se '.[1] | .key == "small" and .duplicate_of == "big" and .cosine > 0.99 and .cosine < 1 and
     (.reason | test("640x360 against 64x64"))' d/duplicates.jsonl >/dev/null
-  vfm-shard --duplicate-threshold off -o e <m.jsonl >/dev/null
+  vfm-shard --keep-near-duplicates -o e <m.jsonl >/dev/null
   [ "$(keys e | wc -l)" = 6 ]
   vfm-shard --duplicate-threshold 0.9999 -o f <m.jsonl >/dev/null
   [ "$(keys f | wc -l)" = 5 ]
@@ -285,8 +285,8 @@ EOF
   fails 2 vfm-shard --duplicate-threshold 0.97 -o b m.jsonl
   grep -q 'duplicate_method' err
   fails 2 vfm-shard --duplicate-method some -o z m.jsonl
-  fails 2 vfm-shard --duplicate-method clusters --duplicate-threshold off -o z m.jsonl
-  grep -q -- "--duplicate-method says how to compare; leave out --duplicate-threshold off" err
+  fails 2 vfm-shard --duplicate-method clusters --keep-near-duplicates -o z m.jsonl
+  grep -q "near duplicates are kept, so nothing is compared: leave out .*--duplicate-method" err
   fails 2 vfm-shard --duplicate-method clusters --keep-duplicates -o z m.jsonl
   [ ! -e z ]
 }
@@ -768,10 +768,10 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
 
 @test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
   kinds
-  rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --duplicate-threshold off)
+  rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --keep-near-duplicates)
   vfm-shard "${rules[@]}" -j1 -o a <m.jsonl >/dev/null
   tac m.jsonl | vfm-shard "${rules[@]}" -j4 -o b >/dev/null
-  vfm-shard --balance "text.npy,kind=0.5" --balance-clusters 3 --duplicate-threshold off -o c <m.jsonl >/dev/null
+  vfm-shard --balance "text.npy,kind=0.5" --balance-clusters 3 --keep-near-duplicates -o c <m.jsonl >/dev/null
   [ "$(tree_hash a)" = "$(tree_hash b)" ]
   [ "$(keys a)" = "$(keys c)" ]
   vfm-shard "${rules[@]}" -o a <m.jsonl >again
@@ -779,55 +779,56 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   vfm-shard --seed 1 "${rules[@]}" -o e <m.jsonl >/dev/null
   [ "$(keys a)" != "$(keys e)" ]
   # Another balance is another dataset, and none is another one, too.
-  fails 2 vfm-shard --balance kind --duplicate-threshold off -o a m.jsonl
+  fails 2 vfm-shard --balance kind --keep-near-duplicates -o a m.jsonl
   grep -q 'holds a dataset of other options (balance is ' err
-  fails 2 vfm-shard --duplicate-threshold off -o a m.jsonl
+  fails 2 vfm-shard --keep-near-duplicates -o a m.jsonl
   grep -q 'holds a dataset of other options (balance is .* there, and now null' err
 }
 
 @test "--balance by clusters of embeddings finds the heaps, and names the sample in their middle" {
   kinds
-  vfm-shard --balance text.npy --balance-clusters 3 --duplicate-threshold off -o d <m.jsonl >/dev/null
+  vfm-shard --balance text.npy --balance-clusters 3 --keep-near-duplicates -o d <m.jsonl >/dev/null
   # Three heaps of 40, 15 and 5: 20 of each.
   [ "$(counts d)" = "a20 b15 c4 none1 " ]
   jq -e '.balance[0] | .by == "text.npy" and .encoder.hash == "1" and .values == 3 and
     [.largest[].samples] == [40, 15, 5] and (.largest[0] | .most == 20 and .stay == 20 and (.nearest | test("^k[0-3]")))' \
     d/dataset.json >/dev/null
-  vfm-shard --balance text.npy --duplicate-threshold off -o e --report r.html <m.jsonl >/dev/null
+  vfm-shard --balance text.npy --keep-near-duplicates -o e --report r.html <m.jsonl >/dev/null
   jq -e '.balance[0].values <= 8' e/dataset.json >/dev/null
   grep -q 'next to its centre' r.html
   # Vectors of two encoders have no clusters in common.
   echo '{"shard":"z","key":"z","json":{"text_encoder":{"name":"own","hash":"2"}},"vectors":{"text":[1,0,0]}}' |
     make_shards in >z.jsonl
-  fails 2 vfm-shard --balance text.npy --duplicate-threshold off -o g m.jsonl z.jsonl
+  fails 2 vfm-shard --balance text.npy --keep-near-duplicates -o g m.jsonl z.jsonl
   grep -q 'are of other encoders than those of others' err
 }
 
-@test "--balance and --near-duplicates: bad rules and names that no sample has end with status 2" {
+@test "--balance and --duplicate-vector: bad rules and names that no sample has end with status 2" {
   kinds
   for bad in "--balance kind=2" "--balance kind=0" "--balance kind=x" "--balance =1" "--balance kind,kind" \
     "--balance kind," "--balance .npy" "--balance-clusters 3" "--balance kind --balance-clusters 3" \
-    "--balance text.npy --balance-clusters 0" "--near-duplicates video" "--near-duplicates text.npy --keep-duplicates" \
-    "--near-duplicates text.npy --duplicate-threshold off" "--without none.txt"; do
+    "--balance text.npy --balance-clusters 0" "--duplicate-vector video" "--duplicate-vector text.npy --keep-duplicates" \
+    "--duplicate-vector text.npy --keep-near-duplicates" "--duplicate-threshold 0.9 --keep-duplicates" \
+    "--without none.txt"; do
     # shellcheck disable=SC2086
     fails 2 vfm-shard $bad -o d m.jsonl
     [ ! -e d ]
   done
   fails 2 vfm-shard --balance kinds -o d m.jsonl
   grep -q -- "--balance: no sample has a field 'kinds'; did you mean: kind" err
-  fails 2 vfm-shard --near-duplicates txt.npy -o d m.jsonl
-  grep -q -- "--near-duplicates: no sample has a member 'txt.npy'; did you mean: text.npy" err
+  fails 2 vfm-shard --duplicate-vector txt.npy -o d m.jsonl
+  grep -q -- "--duplicate-vector: no sample has a member 'txt.npy'; did you mean: text.npy" err
   # Hardly two samples have the same: said, and nothing is lost.
-  vfm-shard --balance motion --duplicate-threshold off -o e <m.jsonl >/dev/null 2>err
+  vfm-shard --balance motion --keep-near-duplicates -o e <m.jsonl >/dev/null 2>err
   grep -q "'motion' has 60 values in 60 samples" err
   [ ! -e e/left_out.jsonl ]
-  run --separate-stderr vfm-shard --balance kind --duplicate-threshold off --dry-run -o g m.jsonl
+  run --separate-stderr vfm-shard --balance kind --keep-near-duplicates --dry-run -o g m.jsonl
   [ "$status" -eq 0 ]
   jq -e '.samples | .read == 60 and .balanced == 25 and .stay == 35' <<<"$output" >/dev/null
   [[ "$stderr" == *"of the 60 samples looked at 35 would stay"* ]]
 }
 
-@test "--near-duplicates: captions of one encoder that say the same, whatever the videos look like" {
+@test "--duplicate-vector: captions of one encoder that say the same, whatever the videos look like" {
   cat >s.jsonl <<'EOT'
 {"shard":"a","key":"a","bytes":"1","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[1,0],"vectors":{"text":[[1,0],[0,1]]}}
 {"shard":"a","key":"b","bytes":"22","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[0,1],"vectors":{"text":[[0,3],[2,0]]}}
@@ -835,7 +836,7 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
 {"shard":"c","key":"d","bytes":"4444","json":{"text_encoder":{"name":"own","hash":"2"}},"video":[-1,0],"vectors":{"text":[[1,0],[0,1]]}}
 EOT
   make_shards in <s.jsonl >m.jsonl
-  vfm-shard --near-duplicates text.npy -o d <m.jsonl >/dev/null 2>err
+  vfm-shard --duplicate-vector text.npy -o d <m.jsonl >/dev/null 2>err
   [ "$(keys d | paste -sd' ')" = "b c d" ]
   jq -e '.key == "a" and .duplicate_of == "b" and .kind == "near" and .cosine == 1' d/duplicates.jsonl >/dev/null
   grep -q "the 'text.npy' of the samples are of 2 encoders" err
@@ -843,12 +844,12 @@ EOT
     ([.sets[] | [.encoder.hash, .samples]] | sort) == [["1", 3], ["2", 1]]' d/dataset.json >/dev/null
   # A caption without tokens has no vector.
   echo '{"shard":"z","key":"z","json":{},"video":[1,1],"vectors":{"text":[[],[]]}}' | make_shards in >z.jsonl
-  timeout -s KILL 30 vfm-shard --near-duplicates text.npy --balance text.npy --where "key = 'z'" -o z z.jsonl >/dev/null
+  timeout -s KILL 30 vfm-shard --duplicate-vector text.npy --balance text.npy --where "key = 'z'" -o z z.jsonl >/dev/null
   [ "$(keys z)" = z ]
   vfm-shard -o e <m.jsonl >/dev/null
   jq -e '.near_duplicates.by == "video.npy"' e/dataset.json >/dev/null
   [ "$(keys e | paste -sd' ')" = "a c d" ]
-  fails 2 vfm-shard --near-duplicates text.npy -o e m.jsonl
+  fails 2 vfm-shard --duplicate-vector text.npy -o e m.jsonl
   grep -q 'near_duplicates is null there, and now "text.npy"' err
 }
 

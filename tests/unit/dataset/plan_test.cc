@@ -140,7 +140,7 @@ TEST_CASE("more embeddings than memory is given for are refused, and what can be
   CHECK(usage_error([&] { PlannedSamples planned(all, options); }) ==
         "more than 2 samples with an embedding of 2 numbers: comparing all of them would take more "
         "memory than this version gives it; --duplicate-method clusters takes less, and "
-        "--duplicate-threshold off drops exact duplicates alone");
+        "--keep-near-duplicates drops exact duplicates alone");
   // By itself it takes what fits.
   options.duplicate_method = DuplicateMethod::automatic;
   {
@@ -154,7 +154,7 @@ TEST_CASE("more embeddings than memory is given for are refused, and what can be
   options.near_bytes = 3 * near_bytes_in_clusters() - 1;
   CHECK(usage_error([&] { PlannedSamples planned(all, options); }) ==
         "more than 2 samples with an embedding of 2 numbers: comparing them, even by clusters, "
-        "would take more memory than this version gives it; --duplicate-threshold off drops exact "
+        "would take more memory than this version gives it; --keep-near-duplicates drops exact "
         "duplicates alone");
   all[1].embedding.clear();
   CHECK(PlannedSamples(all, options).plan.duplicates.count(DuplicateKind::near) == 1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-shard --report: the page about the samples of a dataset.
+# vfm-shard report, and --report of a run: the page about the samples of a dataset.
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
@@ -108,27 +108,27 @@ EOF
   same_pages a.html b.html
   vfm-shard --keep-duplicates --report c.html -o d <m.jsonl >/dev/null
   same_pages a.html c.html
-  vfm-shard --where 'q < 3' --balance 'mixed=0.5' --report-scores q --report f.html -o f <m.jsonl >/dev/null 2>&1
+  vfm-shard report --where 'q < 3' --balance 'mixed=0.5' --scores q -o f.html <m.jsonl >/dev/null 2>&1
   read_page f.html | jq -e '(.strips | keys == ["q, the least", "q, the most"]) and .strips["q, the most"][0][1] == "2.9"' >/dev/null
 }
 
-@test "--report without --output: the page alone" {
+@test "report: the page that --report of a run writes, and nothing else" {
   corpus
   vfm-shard --keep-duplicates --report a.html -o d <m.jsonl >/dev/null
   mkdir look
-  vfm-shard --keep-duplicates --report look/page.html <m.jsonl >out 2>err
+  vfm-shard report --keep-duplicates -o look/page.html <m.jsonl >out 2>err
   [ ! -s out ] && [ ! -s err ]
   [ "$(ls -A look)" = page.html ]
   [ "$(read_page look/page.html)" = "$(read_page a.html)" ]
   grep -q '60 samples, .* no dataset was written' look/page.html
   # What cannot be read is told, and the status says so.
   echo nothing >bad.tar
-  fails 1 vfm-shard --report look/page.html m.jsonl bad.tar
+  fails 1 vfm-shard report -o look/page.html m.jsonl bad.tar
   grep -q bad.tar err
   [ "$(ls -A look)" = page.html ]
   # Its folder is made, with a message. The splits that there would be; and no file is named that is not there.
   cat m.jsonl m.jsonl m.jsonl m.jsonl m.jsonl >five.jsonl
-  vfm-shard --split train=0.5,val=0.5 --report new/page.html <five.jsonl 2>err
+  vfm-shard report --split train=0.5,val=0.5 -o new/page.html <five.jsonl 2>err
   grep -q "made the folder 'new' for the report" err
   [ "$(ls -A new)" = page.html ]
   grep -q '<h2>Splits</h2>' new/page.html
@@ -137,48 +137,45 @@ EOF
   [ "$(grep -c 'duplicates.jsonl' new/page.html)" -eq 0 ]
 }
 
-@test "--report without --output: what a run that goes on has beside the page stays" {
+@test "report: what a run that goes on has beside the page stays" {
   corpus
   mkdir -p .page.html.vfm-shard/.unpacked
   touch .page.html.vfm-shard/.unpacked/its.tar
   exec 9<.page.html.vfm-shard
   flock 9
-  fails 1 vfm-shard --report page.html m.jsonl 9>&-
+  fails 1 vfm-shard report -o page.html m.jsonl 9>&-
   grep -q 'in use by another program' err
   [ -e .page.html.vfm-shard/.unpacked/its.tar ]
   exec 9<&-
-  vfm-shard --report page.html m.jsonl
+  vfm-shard report -o page.html m.jsonl
   [ -e page.html ] && [ ! -e .page.html.vfm-shard ]
 }
 
-@test "--report-scores in a dry run: no page, and no complaint" {
+@test "report: wrong options end with status 2, and the page of a dry run is not written" {
   corpus
-  vfm-shard --dry-run --report p.html --report-scores q -o d m.jsonl >/dev/null
-  [ ! -e p.html ]
-}
-
-@test "--report: wrong options end with status 2" {
-  corpus
-  fails 2 vfm-shard m.jsonl
-  grep -q -- '--output is required; or give --report FILE.html alone' err
-  for bad in "--force --report p.html" "--dry-run --report p.html" "-o d --report-scores q" \
-    "-o d --report p.html --report-scores ,q" "--report p.html --report-scores source_hash"; do
+  fails 2 vfm-shard report m.jsonl
+  grep -q -- '--output is required' err
+  for bad in "-o p.html --force" "-o p.html --dry-run" "-o p.html --shard-size 1MB" "-o p.html --report q.html" \
+    "-o p.html --scores source_hash"; do
     # shellcheck disable=SC2086
-    fails 2 vfm-shard $bad m.jsonl
+    fails 2 vfm-shard report $bad m.jsonl
   done
-  fails 2 vfm-shard --report p.html --report-scores seldon m.jsonl
+  fails 2 vfm-shard report -o p.html --scores seldon m.jsonl
   grep -q "no sample has a number 'seldon'; did you mean: seldom" err
+  fails 2 vfm-shard -o d report m.jsonl
+  grep -q "the verb 'report' goes first: vfm-shard report" err
+  vfm-shard --dry-run --report p.html -o d m.jsonl >/dev/null
   [ ! -e p.html ] && [ ! -e d ]
 }
 
-@test "--report: a frame of each clip as a small JPEG, once; a clip that cannot be decoded has none" {
+@test "report: a frame of each clip as a small JPEG, once; a clip that cannot be decoded has none" {
   mkdir src
   quiet_ffmpeg -f lavfi -i "color=red:size=640x360:rate=12" -t 1 -pix_fmt yuv420p src/a.mp4
   quiet_ffmpeg -f lavfi -i "color=blue:size=90x160:rate=12" -t 1 -pix_fmt yuv420p src/b.mp4
   echo damaged >src/c.mp4
   for key in a b c; do echo '{"q": 1}' >src/$key.json; done
   tar --format=ustar --sort=name -C src -cf in.tar a.json a.mp4 b.json b.mp4 c.json c.mp4
-  vfm-shard --report page.html in.tar
+  vfm-shard report -o page.html in.tar
   python3 - <<'EOF'
 import base64, re
 text = open("page.html").read()

@@ -1,0 +1,76 @@
+// vfm-shard report: a page about the samples of shards.
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+#include "dataset/dataset.h"
+#include "shard/where.h"
+#include "shard_choices.h"
+#include "verbs.h"
+
+namespace {
+
+class ShardReportTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-shard"; }
+  std::string description() const override {
+    return "Writes a page about the samples of shards, or about the dataset that options choose.";
+  }
+  std::string examples() const override {
+    return "vfm-shard report -o look.html clips/*.tar\n"
+           "vfm-shard report -o sharp.html --where 'sharpness > 0.01' clips/*.tar\nvfm-shard "
+           "report -o motion.html --scores motion dataset";
+  }
+  std::string version_details() const override { return vfm::shard::sql_version(); }
+
+  void add_options(vfm::cli::Options& options) override {
+    options.group("Input and output");
+    input_.add(options, "SHARD",
+               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
+               "default)");
+    page_.add(options, "write the page here", "-o,--output");
+    options.row("--output")
+        .required()
+        .shown("")
+        .manual("Write the page here. Its folder is made if it is missing, with a message.");
+    options
+        .add("--scores", options_.report_scores, "FIELD,...",
+             "show the least and the most of these numbers")
+        .separated_by(',')
+        .check(vfm::cli::not_blank)
+        .shown("numbers that may be scores")
+        .everyday()
+        .manual(
+            "Show the samples with the least and the most of these numbers of the JSON. The "
+            "default leaves out numbers that say which clip it is and how it is stored, such as "
+            "_begin_, _width_ and _bytes_. Of more than 32 it takes those that most samples have.");
+    choices_.add(options);
+    options.group("Work");
+    jobs_.add(options);
+    member_.add(options);
+  }
+
+  void check() override { choices_.check(); }
+
+  bool writes_manifest(const vfm::cli::Launch&) const override { return false; }
+
+  long run(vfm::cli::Context& context) override {
+    options_.inputs = input_.resolved();
+    options_.report = page_.path;
+    options_.limits.member = member_.bytes;
+    vfm::Slots slots = context.slots(jobs_);
+    return vfm::dataset::run(options_, slots, context.progress, context.manifest);
+  }
+
+ private:
+  vfm::cli::InputOptions input_;
+  vfm::cli::ReportOptions page_;
+  vfm::cli::JobOptions jobs_;
+  vfm::cli::MemberOptions member_;
+  vfm::dataset::ShardOptions options_;
+  ShardChoices choices_{options_};
+};
+
+}  // namespace
+
+std::unique_ptr<vfm::cli::Tool> make_shard_report() {
+  return std::make_unique<ShardReportTool>();
+}
