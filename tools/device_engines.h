@@ -1,5 +1,5 @@
 // The sessions of video engines that decoders and encoders of a tool take: on the GPUs of
-// --devices, or, with --share, on the first one.
+// --devices, or, with VFM_SHARE, on the first one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -23,13 +23,7 @@ struct DevicesOptions {
     options.add("--devices", devices, "all|0,2|cpu", "compute on several GPUs, each in a process")
         .separated_by(',')
         .excludes(options.row("--device"))
-        .manual(
-            "Compute models on several GPUs of this machine, each in a process of its own: *all* "
-            "of them, or some by "
-            "their numbers, *0,2*; or on the processor. The results are those of *--device* *cuda* "
-            "or *cpu*. As many "
-            "items more than *-j* are under way as there are GPUs: these wait for one. See SEVERAL "
-            "GPUS in *vfm*(7).");
+        .explained_in("vfm-devices(7)");
   }
   /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
   /// there: so Tool::check() calls it, late, as listing GPUs takes a second.
@@ -38,7 +32,7 @@ struct DevicesOptions {
     return found_;
   }
   /// What sessions of this program have of the cards that are given from now on is not its models'.
-  /// Without --share the models cannot know how much of it is in use: it counts as not there.
+  /// Without VFM_SHARE the models cannot know how much of it is in use: it counts as not there.
   void keep_for(const EngineSessions& sessions, bool shared) {
     for (Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);

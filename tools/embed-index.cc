@@ -25,9 +25,7 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .shown("")
         .check(vfm::cli::not_empty)
         .everyday();
-    input_.add(options, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default)");
+    input_.add_shards(options);
     options.add("--vectors", vectors_, "video|text", "index the vectors of clips or of captions")
         .one_of({"video", "text"})
         .everyday()

@@ -30,9 +30,7 @@ class EmbedSearchTool : public vfm::cli::Tool {
         .required()
         .shown("")
         .everyday();
-    input_.add(options, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default)");
+    input_.add_shards(options);
     options.add("--top", search_.top, "N", "print the N nearest samples")
         .in(1, 1'000'000'000)
         .everyday()

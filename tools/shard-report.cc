@@ -23,9 +23,7 @@ class ShardReportTool : public vfm::cli::Tool {
 
   void add_options(vfm::cli::Options& options) override {
     options.group("Input and output");
-    input_.add(options, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default)");
+    input_.add_shards(options);
     page_.add(options, "write the page here", "-o,--output");
     options.row("--output")
         .required()

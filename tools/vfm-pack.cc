@@ -73,9 +73,7 @@ class PackTool : public vfm::cli::Tool {
   }
 
   void add_options(vfm::cli::Options& options) override {
-    input_.add(options, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default); with --plan a folder of latents");
+    input_.add_shards(options);
     output_.add(options, false, "folder for the latents");
     jobs_.add(options);
     member_.add(options);

@@ -28,9 +28,7 @@ class ShardTool : public vfm::cli::Tool {
 
   void add_options(vfm::cli::Options& options) override {
     options.group("Input and output");
-    input_.add(options, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default)");
+    input_.add_shards(options);
     output_.add(options, true, "write the dataset to this folder");
     options.row("--output").manual("Write the dataset to this folder.");
     options.row("--force").manual(

@@ -10,13 +10,13 @@
 // the card, models cannot take the memory of its sessions. base/engine_sessions.h says which
 // sessions a decoder or encoder takes.
 //
-// State lies in FILE.cards beside the FILE of --share (base/pipe_board.h), and lives as slots do: a
-// record belongs to one program, which holds a lock that the kernel frees however the program ends.
-// Then its cards and its models' memory are free. Waiting programs look again every 50 ms. A worker
-// process that inherits life() keeps the record alive until it has ended, too, so the memory counts
-// until it is free. A program that is stopped (SIGSTOP) keeps the cards on which it has items, and
-// its models' memory. It loses its turn for a free card after 50 ms, and the plan works around
-// models that it does not unload. Without --share the cards are this program's alone.
+// State lies in FILE.cards beside the FILE of VFM_SHARE (base/pipe_board.h), and lives as slots do:
+// a record belongs to one program, which holds a lock that the kernel frees however the program
+// ends. Then its cards and its models' memory are free. Waiting programs look again every 50 ms. A
+// worker process that inherits life() keeps the record alive until it has ended, too, so the memory
+// counts until it is free. A program that is stopped (SIGSTOP) keeps the cards on which it has
+// items, and its models' memory. It loses its turn for a free card after 50 ms, and the plan works
+// around models that it does not unload. Without VFM_SHARE the cards are this program's alone.
 //
 // The file has room for 64 cards and 63 programs at a time; a program counts once more for each
 // kind of session that it has. Programs must give the same memory and sessions for a card; else the

@@ -69,7 +69,7 @@ std::string CardMap::file_of(const std::string& share) {
 }
 
 CardMap::CardMap(const std::string& share)
-    : shared_(file_of(share), sizeof(CardFile), {kCardWords, sizeof kCardWords}, "--share") {}
+    : shared_(file_of(share), sizeof(CardFile), {kCardWords, sizeof kCardWords}, "VFM_SHARE") {}
 
 std::size_t CardMap::cards() const {
   return static_cast<std::size_t>(std::clamp<std::int32_t>(file().head.cards, 0, kMostCards));
@@ -99,7 +99,7 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
   for (const Card& card : cards)
     add_card(card, need.kind);
   if (best == kCardRecords || !shared_.live(best, true))
-    fail_usage("{} programs share cards, as many as can; name another file with --share",
+    fail_usage("{} programs share cards, as many as can; name another file by VFM_SHARE",
                kCardRecords);
   own_index_ = best;
   CardRecord& record = own();

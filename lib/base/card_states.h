@@ -47,7 +47,7 @@ class CardWatch {
  public:
   explicit CardWatch(std::string share);
   ~CardWatch();
-  /// The state of all programs; empty as long as no program of that --share has cards, and where
+  /// The state of all programs; empty as long as no program of that VFM_SHARE has cards, and where
   /// the file cannot be read (a program that has cards reports that).
   CardStates look();
 

@@ -10,8 +10,8 @@ namespace vfm {
 enum class CpuLevel { base, avx2, avx512 };  ///< x86-64-v2 (or another architecture), v3 and v4
 
 CpuLevel cpu_level() noexcept;
-/// No wider than that of this name from now on; what was chosen already stays. Returns whether
-/// there is one.
+/// From now on cpu_level() is at most the level of this name. Functions that were chosen before
+/// stay. Returns false if no level has this name.
 bool limit_cpu_level(std::string_view name) noexcept;
 
 /// The one for cpu_level() of three functions, or other objects, one for each level.

@@ -30,7 +30,7 @@ class EngineSessions {
   /// Whether take() waits until there are sessions.
   enum class Wait { yes, no };
   /// For the program `stage`. Each of the `cards` says how many sessions it has. `share`: the file
-  /// of --share, or empty. Throws what CardBoard's constructor throws.
+  /// of VFM_SHARE, or empty. Throws what CardBoard's constructor throws.
   EngineSessions(const std::string& share, std::vector<Card> cards, const std::string& stage,
                  CardKind kind, Wait wait);
   /// For a process with `own` sessions on the first GPU that it sees, whatever others have; the

@@ -1,5 +1,5 @@
 // The board that the programs of one pipe share on one machine: their slots, and the counts that a
-// view of the pipe shows. It lies in a file that the user names (--share).
+// view of the pipe shows. It lies in a file that the user names (VFM_SHARE).
 //
 // A record of the file belongs to one program, which holds a lock on one byte of the file as long
 // as it lives. The kernel frees that lock however the program ends; then the record and its slots

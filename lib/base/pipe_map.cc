@@ -22,7 +22,7 @@ std::string say_slots(int slots) {
 }  // namespace
 
 PipeMap::PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage)
-    : shared_(path, sizeof(PipeFile), {kPipeWords, sizeof kPipeWords}, "--share") {
+    : shared_(path, sizeof(PipeFile), {kPipeWords, sizeof kPipeWords}, "VFM_SHARE") {
   const SharedFile::Locked lock(shared_);
   lock.need();
   agree(slots, otherwise, path);

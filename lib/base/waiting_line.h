@@ -1,4 +1,4 @@
-// Threads of one program that wait for the same, in the order in which they came.
+// A line of threads that wait for one thing. They leave it in the order in which they came.
 //
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,14 +13,15 @@ namespace vfm {
 
 class WaitingLine {
  public:
-  /// Of one thread, from its end on. Who leaves as the first wakes the next, and nobody else.
+  /// The place of one thread. It begins at the end of the line. When the first place is destroyed,
+  /// the next one wakes, and no other.
   class Place {
    public:
     explicit Place(WaitingLine& line);
     ~Place();
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
-    /// Waits until all who came before have left, at most so long. Whether they have.
+    /// Waits until this place is the first, for `most` at the longest. Returns whether it is.
     bool await_first(std::chrono::nanoseconds most);
 
    private:

@@ -30,7 +30,7 @@ inline constexpr std::int64_t kContextBytes = std::int64_t{768} << 20;
 
 class StageModels {
  public:
-  /// `cards`: find_cards(); `share`: the file of --share, or empty; `stage`: the program's name.
+  /// `cards`: find_cards(); `share`: the file of VFM_SHARE, or empty; `stage`: the program's name.
   StageModels(std::vector<Card> cards, std::string share, std::string stage);
   /// Ends the workers.
   ~StageModels();

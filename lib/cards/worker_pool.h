@@ -27,7 +27,7 @@ namespace vfm::cards {
 
 class WorkerPool {
  public:
-  /// `share`: the file of --share, or empty. `cards`: find_cards(). `need`: its memory is that
+  /// `share`: the file of VFM_SHARE, or empty. `cards`: find_cards(). `need`: its memory is that
   /// predicted for the service's model and work. Throws what CardBoard's constructor throws.
   /// Workers start later, when there are requests.
   WorkerPool(const std::string& share, std::vector<Card> cards, CardNeed need, WorkerPlan plan);

@@ -200,10 +200,7 @@ void tell_fault(const io::Fault& fault) {
 void add_dry_run(Options& options, bool& dry_run) {
   options.flag("--dry-run", dry_run, "tell how long this would take; keep nothing")
       .everyday()
-      .manual(
-          "Tell how long all of the input would take, from ten seconds of work on sixteen of its "
-          "records. Nothing is "
-          "kept. See HOW LONG IT WOULD TAKE in *vfm*(7).");
+      .explained_in("vfm(7)");
 }
 
 long tell_estimate(const Estimate& estimate) {

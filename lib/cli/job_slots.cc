@@ -1,14 +1,17 @@
-// What decides about slots: -j, make's jobserver, VFM_SLOTS and --share.
+// What decides about slots: -j, make's jobserver, VFM_SLOTS and VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/pipe_board.h"
 #include "base/slots.h"
+#include "base/utf8.h"
 #include "cli/meter.h"
 #include "cli/options.h"
 #include "cli/runner.h"
@@ -16,8 +19,14 @@
 namespace vfm::cli {
 namespace {
 
-/// 0: it is not set.
-int slots_of_environment(const std::string& text) {
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// VFM_SLOTS; 0: it is not set.
+int slots_of_environment() {
+  const std::string text = environment("VFM_SLOTS");
   if (text.empty()) return 0;
   int slots = 0;
   const char* const end = text.data() + text.size();
@@ -30,13 +39,34 @@ int slots_of_environment(const std::string& text) {
 
 }  // namespace
 
-void JobOptions::check_slots(const std::string& vfm_slots) {
-  slots_of_environment(vfm_slots);
+void JobOptions::check_environment() {
+  slots_of_environment();
+  for (const char* name : {"VFM_SHARE", "VFM_SHARE_REPORT"}) {
+    const std::string file = environment(name);
+    const std::string fault = is_utf8(file) ? no_file_message(file) : no_utf8_message(file);
+    if (!fault.empty()) fail_usage("{}: {}", name, fault);
+  }
+  const std::string page = environment("VFM_SHARE_REPORT");
+  if (page.empty()) return;
+  if (const std::string fault = page_fault(page); !fault.empty())
+    fail_usage("VFM_SHARE_REPORT: {}", fault);
+  if (environment("VFM_SHARE").empty())
+    fail_usage("VFM_SHARE_REPORT is set, and VFM_SHARE is not; set both");
+}
+
+void JobOptions::add(Options& options) {
+  share = environment("VFM_SHARE");
+  share_report = environment("VFM_SHARE_REPORT");
+  options.add("-j,--jobs", jobs, "N", "work on N items at once")
+      .in(1, PipeBoard::kMostSlots)
+      .shown("VFM_SLOTS, or one per processor")
+      .everyday()
+      .explained_in("vfm(7)");
 }
 
 Slots Context::slots(const JobOptions& jobs, int threads) const {
   if (threads == 0) threads = jobs.jobs;
-  const int given = slots_of_environment(vfm_slots);
+  const int given = slots_of_environment();
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int otherwise = given > 0 ? given : processors;
   if (jobs.share.empty()) return Slots(threads > 0 ? threads : otherwise, makeflags);

@@ -1,5 +1,5 @@
 // Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". Among programs
-// that share slots (--share) the last one that draws shows a line for each, and the others show
+// that share slots (VFM_SHARE) the last one that draws shows a line for each, and the others show
 // none (cli/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -6,7 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <cstdlib>
+#include <map>
 
 #include "base/error.h"
 
@@ -81,10 +82,11 @@ std::string help_lines(const std::string& title, const std::string& words) {
 
 OptionRow& OptionRow::in(double least, double most) {
   option_->check([least, most](const std::string& text) -> std::string {
-    double value = 0;
-    if (!CLI::detail::lexical_cast(text, value) || !(value >= least && value <= most))
-      return fmt::format("Value {} not in range [{} - {}]", text, least, most);
-    return "";
+    // CLI::Range lets NaN pass, and writes 1000000 as 1e+06.
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && value >= least && value <= most) return "";
+    return fmt::format("'{}' is not a number from {} to {}", text, least, most);
   });
   return *this;
 }
@@ -111,6 +113,12 @@ OptionRow& OptionRow::everyday() {
 
 OptionRow& OptionRow::manual(std::string paragraph) {
   manual_ = std::move(paragraph);
+  page_.clear();
+  return *this;
+}
+
+OptionRow& OptionRow::explained_in(std::string page) {
+  page_ = std::move(page);
   return *this;
 }
 
@@ -273,22 +281,37 @@ std::string Options::help(bool all) {
   return text;
 }
 
+std::string Options::manual_of(const OptionRow& row) const {
+  const std::string shown = row.shown_.value_or(row.option_->get_default_str());
+  return "\n" + manual_title(*row.option_, row.value_) + "\n\t" +
+         (row.manual_.empty() ? row.help_ + "." : row.manual_) +
+         (shown.empty() ? "" : " Default: " + shown + ".") + "\n";
+}
+
 std::string Options::manual() {
   adopt();
   std::string text;
+  std::map<std::string, std::string> elsewhere;  // rows by the page that explains them
   for (const std::string& group : groups(true)) {
-    bool any = false;
+    std::string rows;
     for (const std::unique_ptr<OptionRow>& row : rows_) {
       if (row->group_ != group || row->option_->get_positional()) continue;
-      if (!any) text += (text.empty() ? "" : "\n") + ("## " + group + "\n");
-      any = true;
-      const std::string shown = row->shown_.value_or(row->option_->get_default_str());
-      const std::string words = row->manual_.empty() ? row->help_ + "." : row->manual_;
-      text += "\n" + manual_title(*row->option_, row->value_) + "\n\t" + words +
-              (shown.empty() ? "" : " Default: " + shown + ".") + "\n";
+      if (row->page_.empty())
+        rows += manual_of(*row);
+      else
+        elsewhere[row->page_] += manual_title(*row->option_, row->value_) + "++\n";
     }
+    if (rows.empty()) continue;
+    if (group != kFirstGroup) rows = "\n## " + group + "\n" + rows;
+    text += rows;
   }
-  return text;
+  if (!elsewhere.empty()) text += "\n## Options that programs share\n";
+  for (const auto& [page, rows] : elsewhere) {
+    const std::size_t section = page.find('(');
+    text += fmt::format("\nIn *{}*{}:\n\n{}", page.substr(0, section), page.substr(section),
+                        rows.substr(0, rows.size() - 3) + "\n");
+  }
+  return text.starts_with('\n') ? text.substr(1) : text;
 }
 
 }  // namespace vfm::cli

@@ -33,7 +33,7 @@ using ValueCheck = std::function<std::string(const std::string& value)>;
 /// One row. Each setter returns the row.
 class OptionRow {
  public:
-  /// A finite number from `least` to `most`.
+  /// A number from `least` to `most`.
   OptionRow& in(double least, double most);
   OptionRow& one_of(std::initializer_list<const char*> values);
   OptionRow& check(const ValueCheck& fault_of);
@@ -43,6 +43,8 @@ class OptionRow {
   OptionRow& everyday();
   /// A paragraph in scdoc's markup, for the manual.
   OptionRow& manual(std::string paragraph);
+  /// In place of a paragraph: the page that explains the option for all programs, as "vfm(7)".
+  OptionRow& explained_in(std::string page);
   OptionRow& required();
   /// A list whose items are separated by this, in one argument. Given more than once, the lists are
   /// joined.
@@ -58,7 +60,7 @@ class OptionRow {
  private:
   friend class Options;
   CLI::Option* option_ = nullptr;
-  std::string value_, group_, help_, manual_;
+  std::string value_, group_, help_, manual_, page_;
   std::optional<std::string> shown_;
   bool everyday_ = false;
 };
@@ -66,6 +68,9 @@ class OptionRow {
 /// Lines of help, at most 80 columns wide: the title, and the words beside it from a fixed column
 /// on.
 std::string help_lines(const std::string& title, const std::string& words);
+
+/// The group of rows before the first group().
+inline constexpr const char* kFirstGroup = "Options";
 
 class Options {
  public:
@@ -95,7 +100,6 @@ class Options {
 
   /// Throws CLI::OptionNotFound.
   OptionRow& row(std::string_view name);
-  bool given(std::string_view name) { return row(name).given(); }
   /// Whether there is such a row.
   bool has(std::string_view name) const;
 
@@ -110,10 +114,11 @@ class Options {
  private:
   OptionRow& keep(CLI::Option* option, std::string value, std::string help);
   void adopt();
+  std::string manual_of(const OptionRow& row) const;
   std::vector<std::string> groups(bool all) const;
 
   CLI::App& app_;
-  std::string group_ = "Options";
+  std::string group_ = kFirstGroup;
   std::vector<std::unique_ptr<OptionRow>> rows_;
 };
 

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/pipe_board.h"
 #include "base/units.h"
 #include "cli/runner.h"
 #include "io/manifest.h"
@@ -48,7 +47,19 @@ bool holds_other_than_page(const std::string& file) {
   return stream.gcount() > 0 && begin != report::kPageBegin;
 }
 
-/// What is wrong with the name of a page to write, "" if nothing is.
+OptionRow& add_page(Options& options, const char* name, std::string& path, std::string help) {
+  return options.add(name, path, "FILE.html", std::move(help)).check(not_empty).check(page_fault);
+}
+
+std::optional<double> finite_number(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool all = !text.empty() && *end == '\0';
+  return all && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
 std::string page_fault(const std::string& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
@@ -62,19 +73,6 @@ std::string page_fault(const std::string& file) {
              ? ""
              : "'" + folder.string() + "' is no folder that can be written to";
 }
-
-OptionRow& add_page(Options& options, const char* name, std::string& path, std::string help) {
-  return options.add(name, path, "FILE.html", std::move(help)).check(not_empty).check(page_fault);
-}
-
-std::optional<double> finite_number(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const bool all = !text.empty() && *end == '\0';
-  return all && std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-}  // namespace
 
 std::string not_nan(const std::string& text) {
   return std::isnan(std::strtod(text.c_str(), nullptr)) ? "'" + text + "' is not a number" : "";
@@ -109,9 +107,12 @@ std::string not_file(const std::string& name) {
 void InputOptions::add(Options& options, const std::string& name, const std::string& help) {
   options.add(name.c_str(), inputs, "", help).everyday();
   options.flag("-0,--null", null, "read names that end with NUL, as find -print0 writes them")
-      .manual(
-          "On standard input each item ends with NUL, as *find -print0* writes them, and is always "
-          "a path.");
+      .explained_in("vfm(7)");
+}
+
+void InputOptions::add_shards(Options& options) {
+  add(options, "SHARD",
+      "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the default)");
 }
 
 std::vector<std::string> InputOptions::resolved() const {
@@ -131,84 +132,52 @@ void OutputOptions::add(Options& options, bool required, const std::string& help
   if (required) output.required();
   options.flag("--force", force, "redo the work, and replace what an earlier run left")
       .everyday()
-      .manual("Redo what is there already and still fits.");
-}
-
-void JobOptions::add(Options& options) {
-  options.add("-j,--jobs", jobs, "N", "work on N items at once")
-      .in(1, PipeBoard::kMostSlots)
-      .shown("VFM_SLOTS, or one per processor")
-      .everyday()
-      .manual(
-          "Work on _N_ items at once. Under *make -j* the jobserver decides. The output does not "
-          "depend on it.");
-  OptionRow& row = options.add("--share", share, "FILE",
-                               "share slots and GPUs with all programs that name FILE");
-  row.shown("").check(not_empty).manual(
-      "Share the slots of *VFM_SLOTS*, and the GPUs of *--devices*, with all programs that name "
-      "this file. "
-      "See SLOTS OF A PIPE and CARDS OF A PIPE in *vfm*(7).");
-  add_page(options, "--share-report", share_report, "write a page of all programs that share")
-      .needs(row)
-      .manual(
-          "Write a page of all programs that share _FILE_: what each did, its slots, what waited, "
-          "and the bottleneck.");
+      .explained_in("vfm(7)");
 }
 
 void SeedOptions::add(Options& options) {
-  options.add("--seed", seed, "N", "seed of every random choice");
+  options.add("--seed", seed, "N", "seed of every random choice").explained_in("vfm(7)");
 }
 
 void DeviceOptions::add(Options& options) {
   options
       .add("--device", device, "auto|cpu|cuda", "where to compute; auto: on a GPU if there is one")
       .one_of({"auto", "cpu", "cuda"})
-      .manual("Compute models on a GPU or on the processor. *auto*: on a GPU if there is one.");
+      .explained_in("vfm-devices(7)");
 }
 
 void ComputeOptions::add(Options& options) {
-  options.flag("--deterministic", deterministic,
-               "on a GPU: the same bits at every run, at some cost of speed");
+  options
+      .flag("--deterministic", deterministic,
+            "compute the same bits in every run on a GPU, more slowly")
+      .explained_in("vfm-devices(7)");
   options
       .add("--attention", attention, "auto|own|cudnn",
-           "on a GPU: own kernels, cuDNN, or the faster that works")
-      .one_of({"auto", "own", "cudnn"});
+           "whose attention kernels a GPU runs; auto: the faster that works")
+      .one_of({"auto", "own", "cudnn"})
+      .explained_in("vfm-devices(7)");
 }
 
 void HwaccelOptions::add(Options& options) {
   options
       .add("--hwaccel", hwaccel, "none|auto|cuda", "decode video in software, or on a GPU (NVDEC)")
       .one_of({"none", "auto", "cuda"})
-      .manual(
-          "Decode video in software, or on a GPU where it decodes to the bit (NVDEC). *auto*: on a "
-          "GPU if there "
-          "is one. *cuda*: without one it is an error. The output is the same. See GRAPHICS "
-          "PROCESSORS in *vfm*(7).");
+      .explained_in("vfm-devices(7)");
 }
 
 void InputLimitOptions::add(Options& options) {
   options.group(kTrust);
   add_unit(options, "--max-pixels", limits.max_pixels, "refuse larger pictures", parse_pixels,
            "N|WxH", "64M")
-      .manual(
-          "Refuse videos and pictures with more pixels than this, by their headers, before memory "
-          "is used. _64M_ "
-          "is 8192x8192. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
+      .explained_in("vfm-untrusted(7)");
   add_unit(options, "--timeout", limits.timeout,
            "give up an input from which nothing comes for TIME; 0: never", parse_seconds, "TIME",
            format_seconds(limits.timeout))
-      .manual(
-          "Give up an input from which nothing comes for this long: a server sends nothing, or "
-          "decoding gets no "
-          "further. 0: never. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
+      .explained_in("vfm-untrusted(7)");
   add_unit(options, "--max-work", work,
            "decode at most N pixels, for TIME, a MiB of a file; 0: any", parse_work, "N,TIME",
            "32G,64s")
-      .manual(
-          "For each MiB of a file, to which 128 KiB are added: decode at most _N_ pixels in all "
-          "its pictures, and "
-          "take a processor for at most _TIME_. 0: any. See INPUTS THAT ARE NOT TRUSTED in "
-          "*vfm*(7).");
+      .explained_in("vfm-untrusted(7)");
   options.add("--protocols", limits.protocols, "NAME,...", "allow these playlists and protocols")
       .separated_by(',')
       .check([](const std::string& name) -> std::string {
@@ -220,23 +189,14 @@ void InputLimitOptions::add(Options& options) {
         return "";
       })
       .shown("")
-      .manual(
-          "Open playlists and protocols of these names beside the files and http(s) addresses that "
-          "you give. "
-          "Default: none. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
+      .explained_in("vfm-untrusted(7)");
 }
 
 void InputLimitOptions::add_isolation(Options& options) {
   options.group(kTrust);
   OptionRow& isolate = options.flag("--isolate", limits.isolate,
                                     "decode each file in a process without network and files");
-  isolate.excludes(options.row("--protocols"))
-      .manual(
-          "Decode each file in a process of its own, which has no network, opens no file and "
-          "starts nothing: what a "
-          "hostile file does to a decoder ends that file alone. The output is the same. Addresses "
-          "are refused. Not "
-          "with *--protocols* and *--hwaccel*. See INPUTS THAT ARE NOT TRUSTED in *vfm*(7).");
+  isolate.excludes(options.row("--protocols")).explained_in("vfm-untrusted(7)");
   const auto parse = [](const std::string& text) {
     const std::uint64_t value = parse_bytes(text);
     if (value > 0 && value < kLeastIsolateMemory)
@@ -248,10 +208,7 @@ void InputLimitOptions::add_isolation(Options& options) {
            "memory that such a process may take; 0: any", parse, "SIZE",
            format_bytes(static_cast<double>(limits.isolate_memory)))
       .needs(isolate)
-      .manual(
-          "The memory that a process of *--isolate* may take, beside the file and the pictures "
-          "that it shares with "
-          "this program: one of *--max-pixels*, and 192 MiB of them. From 16 MiB on; 0: any.");
+      .explained_in("vfm-untrusted(7)");
 }
 
 void InputLimitOptions::check_isolation(const HwaccelOptions& hardware) const {
@@ -269,18 +226,11 @@ void MemberOptions::add(Options& options) {
   add_unit(options, "--max-member", bytes,
            "skip samples with more bytes than this, also when unpacked", parse, "SIZE",
            format_bytes(static_cast<double>(bytes)))
-      .manual(
-          "Skip samples with more bytes than this, in one member or all together; in compressed "
-          "tars the unpacked "
-          "bytes count. This is checked before memory is used, so this times *-j* bounds the "
-          "memory for samples. "
-          "Each skipped sample is recorded as an error. From 1 byte to under 2 GiB.");
+      .explained_in("vfm-untrusted(7)");
 }
 
 void ColumnOptions::add(Options& options) {
-  input.add(
-      options, "SHARD",
-      "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the default)");
+  input.add_shards(options);
   output.add(options, false, "put the columns here (default: beside each shard)");
   jobs.add(options);
   member.add(options);

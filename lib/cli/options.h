@@ -18,6 +18,8 @@ struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
+  /// Inputs that are shards.
+  void add_shards(Options& options);
   /// The inputs, "-" if none; each "-" is io::kNames with -0. Throws Error{usage} with a hint when
   /// standard input is a terminal, or with -0 not read.
   std::vector<std::string> resolved() const;
@@ -46,13 +48,15 @@ struct OutputOptions {
   void add(Options& options, bool required, const std::string& help);
 };
 
-/// -j/--jobs N, and --share FILE: what Context::slots() makes slots of.
+/// -j/--jobs N, and what the environment says of slots. Context::slots() makes slots of them.
 struct JobOptions {
-  int jobs = 0;  ///< 0: not given
-  std::string share, share_report;
+  int jobs = 0;              ///< 0: not given
+  std::string share;         ///< VFM_SHARE, the file of the programs that share; "": none
+  std::string share_report;  ///< VFM_SHARE_REPORT, the page of them; "": none
+  /// Reads the environment, too.
   void add(Options& options);
-  /// Throws Error{usage} for a VFM_SLOTS that is no number of slots.
-  static void check_slots(const std::string& vfm_slots);
+  /// Throws Error{usage} if VFM_SLOTS, VFM_SHARE or VFM_SHARE_REPORT cannot be used.
+  static void check_environment();
 };
 
 /// --seed N (default 0).
@@ -128,6 +132,10 @@ struct ReportOptions {
 /// (io/text_or_file.h). It is read as options are parsed; what is wrong with it is exit 2.
 OptionRow& add_text_option(Options& options, const char* names, std::string& text,
                            std::string help);
+
+/// A check of the name of a page to write: that it can be written, and replaces a page at most.
+std::string page_fault(const std::string& file);
+
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
 OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,
                             std::string help);

@@ -1,5 +1,5 @@
 // Looks at the programs that share slots while this one runs, and keeps the looks for the block
-// that --progress draws, and for the page of --share-report.
+// that --progress draws, and for the page of VFM_SHARE_REPORT.
 //
 // It has its own thread, since the others go on while this program waits. Memory is bounded: a long
 // run keeps fewer looks, evenly spaced.

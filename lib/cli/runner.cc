@@ -69,14 +69,14 @@ void hold_standard_descriptors() {
       ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Of ranks that refuse alike, one that leaves it to the first to say so: waits until that has, as
-/// a launcher ends all ranks when one has ended.
+/// Waits until the first rank has said why all ranks refuse. A launcher ends all ranks as soon as
+/// one has ended.
 void leave_to_first() {
   for (int tries = 0; tries < 100 && stop_signal() == 0; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-/// `command`: "vfm-embed search". `says`: of ranks that refuse alike one.
+/// `command`: "vfm-embed search". `says`: whether this rank says why.
 int refuse_arguments(const std::exception& error, const std::string& command, bool says) {
   if (!says) {
     leave_to_first();
@@ -139,10 +139,9 @@ std::string stream_id(const std::string& command, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
-           !option.check_lname("share") && !option.check_lname("share-report") &&
            !option.check_lname("devices") && !option.check_lname("report") &&
            !option.check_lname("isolate") && !option.check_lname("isolate-memory") &&
-           !option.check_lname("check");
+           !option.check_lname("reread");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
@@ -168,7 +167,7 @@ void check_lists(const CLI::App& app, const std::vector<std::string>& arguments)
   }
 }
 
-/// The page of --share-report. That it cannot be written is no fault of the records: their stream
+/// The page of VFM_SHARE_REPORT. That it cannot be written is no fault of the records: their stream
 /// ends, with the status that this gives.
 int end_watch(Meter& meter, int status) {
   try {
@@ -213,9 +212,9 @@ bool says_progress(const Tool& tool, const CommonOptions& common) {
   return tool.long_running() && !common.quiet && !common.no_progress;
 }
 
-/// `makeflags`: Slots::given_jobserver(). `shares`: it has slots.
+/// `makeflags`: Slots::given_jobserver(). `has_slots`: the tool has -j.
 int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::string>& arguments,
-             const std::string& id, const std::string& makeflags, bool shares) {
+             const std::string& id, const std::string& makeflags, bool has_slots) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
   const Launch launch = read_launch();
@@ -227,7 +226,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
               terminal);
   g_meter = &meter;
   io::ManifestWriter manifest;
-  Context context{meter,     meter,          tool.name(), makeflags, environment("VFM_SLOTS"),
+  Context context{meter,     meter,          tool.name(), makeflags,
                   arguments, cache_folder(), launch,      manifest};
   const auto end_meter = [&] {
     meter.finish();
@@ -235,7 +234,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
   };
   bool checked = false;
   try {
-    if (shares) JobOptions::check_slots(context.vfm_slots);
+    if (has_slots) JobOptions::check_environment();
     tool.check();
     checked = true;
     const int status = run_in_stream(tool, context, id);
@@ -316,7 +315,7 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
   take_signals(tool.long_running());
   wait_politely();
   const int status =
-      run_tool(tool, common, arguments, stream_id(command, app), makeflags, options.has("--share"));
+      run_tool(tool, common, arguments, stream_id(command, app), makeflags, options.has("--jobs"));
   if (const int left = left_behind(); left > 0) {
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,
                 options.has("--isolate") ? "; --isolate ends each alone" : "");
@@ -324,6 +323,18 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
     ::_exit(status);  // what they still use must stay
   }
   return status;
+}
+
+/// What `PROGRAM help [VERB]` stands for. Throws Error{usage}.
+std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
+                                        std::span<const Verb> verbs) {
+  refuse_file_of_verb("help");
+  if (arguments.size() == 1) return {"--help"};
+  if (arguments.size() == 2 && find_verb(verbs, arguments[1])) return {arguments[1], "--help"};
+  std::string names;
+  for (const Verb& verb : verbs.subspan(1))
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", verb.name);
+  fail_usage("help takes one verb: {}", names);
 }
 
 }  // namespace
@@ -349,7 +360,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
     return everyday->serve_card(std::atoi(argv[2]));
   }
   set_log_sink(print_message, LogLevel::warning);
-  if (arguments.size() == 2 && arguments[0] == "--generate-completion") {
+  if (arguments == std::vector<std::string>{"--generate-completion", "bash"}) {
     std::fputs(completion_of(verbs).c_str(), stdout);
     return finish(0);
   }
@@ -357,8 +368,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
   const bool says = !everyday->ranks_are_one() || read_launch().rank == 0;
   try {
     if (!knows_cpu) fail_usage("VFM_CPU is '{}'; set it to base, avx2 or avx512, or unset it", cpu);
-    if (arguments.size() > 1 && arguments[0] == "help" && find_verb(verbs, arguments[1]))
-      arguments = {arguments[1], "--help"};
+    if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments, verbs);
     const Verb* verb = arguments.empty() ? nullptr : find_verb(verbs, arguments[0]);
     if (!verb) return run_command(*everyday, command, arguments, verbs, makeflags, says);
     refuse_file_of_verb(arguments[0]);

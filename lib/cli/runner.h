@@ -46,7 +46,6 @@ struct Context {
   Meter& meter;                        ///< the same
   std::string program;                 ///< "vfm-clip"
   std::string makeflags;               ///< MAKEFLAGS, for base/slots.h; "": it names nothing of use
-  std::string vfm_slots;               ///< VFM_SLOTS
   std::vector<std::string> arguments;  ///< those behind the verb
   std::string cache;  ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;
@@ -54,8 +53,9 @@ struct Context {
   /// has returned, the one after the last.
   io::ManifestWriter& manifest;
 
-  /// Slots as -j, make's jobserver, VFM_SLOTS and --share say (vfm(7)); joins the file of --share.
-  /// Call it once, before any work: throws Error{usage}. `threads` above 0 is in the place of -j.
+  /// Slots as -j, make's jobserver, VFM_SLOTS and VFM_SHARE say (vfm(7)); joins the file of the
+  /// last. Call it once, before any work: throws Error{usage}. `threads` above 0 is in the place of
+  /// -j.
   Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
@@ -89,8 +89,8 @@ class Tool {
   /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and an output whose
   /// reader has gone is an error. Else that ends the tool by SIGPIPE, as pipelines expect.
   virtual bool long_running() const { return false; }
-  /// True: the ranks of a launch run one command together. What is wrong with its arguments the
-  /// first says for all.
+  /// True: the ranks of a launch run one command together. The first rank says for all what is
+  /// wrong with the arguments.
   virtual bool ranks_are_one() const { return false; }
 };
 
@@ -108,7 +108,8 @@ std::unique_ptr<Tool> make() {
 
 /// Parses, runs, reports. Never throws. The first argument may be a verb; where a file of that name
 /// is there too, or a verb comes later, it is refused with the way out. `PROGRAM help VERB` is
-/// `PROGRAM VERB --help`. What the program starts itself as (serve_card()) is the everyday Tool's.
+/// `PROGRAM VERB --help`, and `PROGRAM help` is `PROGRAM --help`. What the program starts itself as
+/// (serve_card()) is the everyday Tool's.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws

@@ -19,12 +19,17 @@ void CommonOptions::add(Options& options) {
   app.set_help_flag("-h,--help", "show everyday options and examples")->group(kCommonGroup);
   app.set_help_all_flag("--help-all", "show all options")->group(kCommonGroup);
   options.group(kCommonGroup);
-  options.flag("--version", version, "show version, features and libraries");
-  options.row("--help").everyday();
-  options.count("-v,--verbose", verbose, "print more messages; twice for still more");
-  options.flag("-q,--quiet", quiet, "print errors only");
-  OptionRow& on = options.flag("--progress", progress, "show progress without a terminal too");
-  options.flag("--no-progress", no_progress, "never show progress").excludes(on);
+  options.row("--help").everyday().explained_in("vfm(7)");
+  options.row("--help-all").explained_in("vfm(7)");
+  options.flag("--version", version, "show version, features and libraries").explained_in("vfm(7)");
+  options.count("-v,--verbose", verbose, "print more messages; twice for still more")
+      .explained_in("vfm(7)");
+  options.flag("-q,--quiet", quiet, "print errors only").explained_in("vfm(7)");
+  OptionRow& on = options.flag("--progress", progress, "show progress without a terminal too")
+                      .explained_in("vfm(7)");
+  options.flag("--no-progress", no_progress, "never show progress")
+      .excludes(on)
+      .explained_in("vfm(7)");
 }
 
 const Verb* find_verb(std::span<const Verb> verbs, const std::string& word) {

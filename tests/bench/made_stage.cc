@@ -1,5 +1,5 @@
 // A made program of a pipe, whose items take as long as they say and need no processor: it sleeps.
-// All else is as in the real ones: records, order, -j, --share, make's jobserver, signals.
+// All else is as in the real ones: records, order, -j, VFM_SHARE, make's jobserver, signals.
 //
 // A record: {"kind": "made", "seconds": [0.02, 0.1], ...}. The first of the seconds are this
 // program's; what it writes has the rest, and all other keys. With --until FILE an item lasts until

@@ -25,7 +25,7 @@ CARDS=g0:10,g1:10,g2:10,g3:10,g4:10,g5:10,g6:10,g7:10
 
 # With as many results as --few lets wait, or as there are, by `few`.
 stage() {
-  "$MADE" "${@:2}" -j1 ${few:+"$few"} --share share --cards $CARDS --stage "$1" --model 10 --load 2 --card-log "log.$1"
+  VFM_SHARE=share "$MADE" "${@:2}" -j1 ${few:+"$few"} --cards $CARDS --stage "$1" --model 10 --load 2 --card-log "log.$1"
 }
 
 # best SECONDS...: records a second of the best way to give each of the eight cards to one of three stages.

@@ -17,14 +17,9 @@ setup() {
   ln -s "$BATS_FILE_TMPDIR"/a.{mp4,tar} .
 }
 
-# refused TEXT COMMAND...: a bad option, for which nothing was begun; standard error holds TEXT.
-refused() {
-  local text=$1
-  shift
-  run --separate-stderr "$@" </dev/null
-  echo "$*: $status $stderr"
-  [ "$status" -eq 2 ]
-  [[ "$stderr" = *"$text"* ]]
+# refuses TEXT COMMAND...: as refused(), and no file is made.
+refuses() {
+  refused "$@"
   [ "$(echo *)" = "a.mp4 a.tar" ]
 }
 
@@ -60,28 +55,27 @@ options() {
 @test "outputs: every scheme, also file, with what to do; ./ makes a path of it" {
   local scheme
   for scheme in s3 gs az hf https S3 x-y+1; do
-    refused "'$scheme://bucket/x' is an address, and vfm has only files and folders of this machine here; copy it" \
+    refuses "'$scheme://bucket/x' is an address, and vfm has only files and folders of this machine here; copy it" \
       vfm-clip -o "$scheme://bucket/x" a.mp4
   done
-  refused "'s3:/bucket/x' is an address" vfm-clip -o s3:/bucket/x a.mp4
-  refused "'s3:/bucket/r.html' is an address" vfm-clip -o out --report s3:/bucket/r.html a.mp4
-  refused "'s3://b/x' is an address" vfm-pack --output=s3://b/x a.tar
-  refused "give the path, '$PWD/out'" vfm-shard -o "file://$PWD/out" a.tar
-  refused "'s3://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 --out s3://b/run
-  refused "'s3://b/x' is an address" vfm-generate --model s3://b/x -o out words
-  refused "'s3://b/f' is an address" vfm-clip --share s3://b/f -o out a.mp4
+  refuses "'s3:/bucket/x' is an address" vfm-clip -o s3:/bucket/x a.mp4
+  refuses "'s3:/bucket/r.html' is an address" vfm-clip -o out --report s3:/bucket/r.html a.mp4
+  refuses "'s3://b/x' is an address" vfm-pack --output=s3://b/x a.tar
+  refuses "give the path, '$PWD/out'" vfm-shard -o "file://$PWD/out" a.tar
+  refuses "'s3://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 --out s3://b/run
+  refuses "'s3://b/x' is an address" vfm-generate --model s3://b/x -o out words
   vfm-clip -o ./s3://bucket/x a.mp4 >m
   [ -e s3:/bucket/x ]
 }
 
 @test "arguments: a video may have an address of the web or one that is allowed, a shard none" {
-  refused "'s3' is no protocol that is read here" vfm-clip -o out a.mp4 s3://bucket/a.mp4
-  refused "allow others with --protocols ftp" vfm-clip -o out ftp://127.0.0.1:9/a.mp4
+  refuses "'s3' is no protocol that is read here" vfm-clip -o out a.mp4 s3://bucket/a.mp4
+  refuses "allow others with --protocols ftp" vfm-clip -o out ftp://127.0.0.1:9/a.mp4
   local tool
   for tool in vfm-caption vfm-embed vfm-pack; do
-    refused "'https://host/a.tar' is an address" "$tool" -o out a.tar https://host/a.tar
+    refuses "'https://host/a.tar' is an address" "$tool" -o out a.tar https://host/a.tar
   done
-  refused "'s3://bucket/r.yaml' is an address" vfm-train s3://bucket/r.yaml --out run
+  refuses "'s3://bucket/r.yaml' is an address" vfm-train s3://bucket/r.yaml --out run
   run --separate-stderr vfm-clip -o out http://127.0.0.1:9/a.mp4 a.mp4
   [ "$status" -eq 1 ]
   [ "$(jq -r .input out/errors.jsonl)" = http://127.0.0.1:9/a.mp4 ]
@@ -91,10 +85,10 @@ options() {
 }
 
 @test "recipes: no value is an address" {
-  refused "'data.folders' in argument 'data.folders=[s3://b/x]': 's3://b/x' is an address" \
+  refuses "'data.folders' in argument 'data.folders=[s3://b/x]': 's3://b/x' is an address" \
     vfm-train /dev/null 'data.folders=[s3://b/x]' --out run
   printf 'data:\n  folders: [a, gs://b/x]\n' >../recipe.yaml
-  refused "'data.folders' in line 2 of" vfm-train ../recipe.yaml --out run
+  refuses "'data.folders' in line 2 of" vfm-train ../recipe.yaml --out run
 }
 
 @test "records: what names an address is recorded as refused, and the others are done" {

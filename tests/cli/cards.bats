@@ -23,7 +23,7 @@ kept() {
 @test "stages of a pipe share cards: an item a card, models where memory is, the same bytes as alone" {
   made_items 30 0.01 0.02 0.03 >items.jsonl
   "$MADE" items.jsonl | "$MADE" | "$MADE" >alone.jsonl
-  VFM_SLOTS=24 cards_pipe -j8 --share share >shared.jsonl
+  VFM_SLOTS=24 VFM_SHARE=share cards_pipe -j8 >shared.jsonl
   cmp <(records <alone.jsonl) <(records <shared.jsonl)
   kept log.*
   jq -e '.items == {"one": 30, "two": 30, "three": 30}' told.json
@@ -33,11 +33,11 @@ kept() {
   made_items 4 100 >long.jsonl
   made_items 8 0.05 >short.jsonl
   export VFM_SLOTS=16
-  "$MADE" long.jsonl -j4 --share share --cards $CARDS --stage killed --model 10 --card-log log.1 >/dev/null 2>&1 3>&- &
+  VFM_SHARE=share "$MADE" long.jsonl -j4 --cards $CARDS --stage killed --model 10 --card-log log.1 >/dev/null 2>&1 3>&- &
   local killed=$!
   four_items() { [ "$(grep -c item log.1)" -eq 4 ]; }
   await four_items
-  "$MADE" short.jsonl -j8 --share share --cards $CARDS --stage next --model 10 --card-log log.2 >out 3>&- &
+  VFM_SHARE=share "$MADE" short.jsonl -j8 --cards $CARDS --stage next --model 10 --card-log log.2 >out 3>&- &
   sleep 0.3
   [ ! -s log.2 ]
   kill -KILL "$killed"
@@ -57,11 +57,11 @@ kept() {
   local stage makeflags
   for makeflags in '' ' -j1 --jobserver-auth=8,8'; do
     export MAKEFLAGS=$makeflags
-    "$MADE" long.jsonl --share share --cards $CARDS --card-log log >/dev/null 2>&1 3>&- &
+    VFM_SHARE=share "$MADE" long.jsonl --cards $CARDS --card-log log >/dev/null 2>&1 3>&- &
     stage=$!
     four_items() { [ "$(grep -c item log)" -eq 4 ]; }
     await four_items
-    timeout 20 "$MADE" short.jsonl --share share >out
+    VFM_SHARE=share timeout 20 "$MADE" short.jsonl >out
     [ "$(records <out | wc -l)" -eq 3 ]
     kill -KILL "$stage"
     wait "$stage" || true
@@ -76,10 +76,10 @@ kept() {
   [ "$status" -eq 2 ]
   # shellcheck disable=SC2154
   [[ $stderr == *"large needs 13 B of a card's memory for its models and their work, and the cards have 12 B at most; name"* ]]
-  "$MADE" long.jsonl --share share --cards a:10 --model 6 --card-log log >/dev/null 2>&1 3>&- &
+  VFM_SHARE=share "$MADE" long.jsonl --cards a:10 --model 6 --card-log log >/dev/null 2>&1 3>&- &
   local has=$!
   await grep -q item log
-  "$MADE" long.jsonl --share share --cards a:10 --stage waits --model 5 --progress >/dev/null 2>said 3>&- &
+  VFM_SHARE=share "$MADE" long.jsonl --cards a:10 --stage waits --model 5 --progress >/dev/null 2>said 3>&- &
   local waits=$!
   await grep -q ' waiting for memory' said
   kill -KILL "$has" "$waits"
@@ -103,9 +103,9 @@ kept() {
   [[ $stderr == *"no card is left for made_stage: 'a': it was made to"* ]]
 }
 
-@test "--progress and --share-report show the cards: how many are busy, and which is left out" {
+@test "--progress and VFM_SHARE_REPORT show the cards: how many are busy, and which is left out" {
   made_items 30 0.1 >items.jsonl
-  VFM_SLOTS=8 "$MADE" items.jsonl --share share --cards a:10,b:10 --model 6 --fails b:2 --progress --share-report page.html \
+  VFM_SLOTS=8 VFM_SHARE=share VFM_SHARE_REPORT=page.html "$MADE" items.jsonl --cards a:10,b:10 --model 6 --fails b:2 --progress \
     >out.jsonl 2>err
   cat err
   grep -E "^made_stage .* slots, .*; [0-9.]+ (of [12] )?cards.*, card 'b' left out" err
@@ -113,8 +113,8 @@ kept() {
   grep -q 'Cards that each program kept busy' page.html
   # A file of something else is left as it is.
   echo mine >other.cards
-  run --separate-stderr "$MADE" items.jsonl --share other --cards a:10
+  VFM_SHARE=other run --separate-stderr "$MADE" items.jsonl --cards a:10
   [ "$status" -eq 2 ]
-  [[ $stderr == *"'other.cards' is not empty, and not of --share"* ]]
+  [[ $stderr == *"'other.cards' is not empty, and not of VFM_SHARE"* ]]
   [ "$(cat other.cards)" = mine ]
 }

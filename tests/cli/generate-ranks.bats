@@ -368,8 +368,8 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   refused "no such model folder: 'none'" --model none -o out
   # Each is a start of ranks.
   at_night || return 0
-  refused 'not in range' --model "$model" -j 0 -o out
-  refused 'for --share' --model "$model" --share none/slots -o out
+  refused 'is not a number from 1 to' --model "$model" -j 0 -o out
+  VFM_SHARE=none/slots refused 'for VFM_SHARE' --model "$model" -o out
   refused "no such model folder: 'none'" --model none --dry-run
   VFM_SLOTS=x refused "VFM_SLOTS is 'x'" --model "$model" -o out
 }

@@ -9,7 +9,7 @@ setup_tools() {
   : "${VFM_BIN:?set VFM_BIN to the folder that holds the built tools}"
   export PATH="$VFM_BIN:$PATH"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-  unset MAKEFLAGS VFM_SLOTS
+  unset MAKEFLAGS VFM_SLOTS VFM_SHARE VFM_SHARE_REPORT
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
@@ -67,6 +67,15 @@ fails() {
   shift
   "$@" >out.txt 2>err || got=$?
   [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
+}
+
+# refused TEXT COMMAND...: exit 2, nothing on standard output, TEXT on standard error.
+refused() {
+  local text=$1
+  shift
+  run --separate-stderr "$@" </dev/null
+  echo "$*: $status $output $stderr"
+  [ "$status" -eq 2 ] && [ -z "$output" ] && [[ "$stderr" = *"$text"* ]]
 }
 
 # same_pages A B: whether two reports are the same bytes, but for what they are of, and the day.

@@ -73,10 +73,11 @@ END
 }
 
 @test "captions of sidecars: in the pages of vfm-caption, vfm-shard and vfm-pack" {
-  export VFM_SLOTS=2
-  printf '%s\0' "${names[@]}" | vfm-clip -0 -o out --share slots - | vfm-caption --report c.html --share slots |
-    vfm-embed --share slots | vfm-shard -o dataset --keep-duplicates --report d.html --share slots --share-report s.html |
-    vfm-pack --size 32 --frames 5 -o packed --report p.html --share slots >/dev/null 2>err
+  export VFM_SLOTS=2 VFM_SHARE=slots
+  printf '%s\0' "${names[@]}" | vfm-clip -0 -o out - | vfm-caption --report c.html | vfm-embed |
+    VFM_SHARE_REPORT=s.html vfm-shard -o dataset --keep-duplicates --report d.html |
+    vfm-pack --size 32 --frames 5 -o packed --report p.html >/dev/null 2>err
+  unset VFM_SHARE
   local i shown=()
   for i in "${captions[@]}"; do shown+=("${i//$'\e'/ }"); done
   # A caption is one line: control characters in it are blanks.

@@ -13,13 +13,6 @@ setup() {
   echo 'train: {steps: 1}' >r.yaml
 }
 
-# refused MESSAGE COMMAND ARG...: with 2, that message, and nothing on standard output.
-refused() {
-  run --separate-stderr "${@:2}" </dev/null
-  echo "${*:2}: $status $output $stderr"
-  [ "$status" -eq 2 ] && [ -z "$output" ] && [[ "$stderr" == *"$1"* ]]
-}
-
 # every_tool MESSAGE FOLDER: refuses that folder as whatever it takes models for; as video model, tokenizer, and
 # model of texts or pictures.
 every_tool() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Programs of a pipe that share slots: by --share and VFM_SLOTS, and by make's jobserver. Made programs, which sleep.
+# Programs of a pipe that share slots: by VFM_SHARE and VFM_SLOTS, and by make's jobserver. Made programs, which sleep.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 load made_pipe
@@ -32,7 +32,7 @@ four_at_once() { at_once 4 -j4 "$@"; }
   : >go
   pipe -j4 --begun all --until go >alone.jsonl
   rm log.* all go
-  VFM_SLOTS=5 pipe --share slots --begun all --until go >shared.jsonl 3>&- &
+  VFM_SLOTS=5 VFM_SHARE=slots pipe --begun all --until go >shared.jsonl 3>&- &
   local shares=$!
   await has_begun 5 all
   : >go
@@ -42,25 +42,25 @@ four_at_once() { at_once 4 -j4 "$@"; }
   [ "$(most_at_once log.*)" -eq 5 ]
   # The number that living programs share is that of the next one, too, and the file is used again.
   made_items 2 100 >long.jsonl
-  VFM_SLOTS=5 "$MADE" long.jsonl --share slots --begun begun >/dev/null 3>&- &
+  VFM_SLOTS=5 VFM_SHARE=slots "$MADE" long.jsonl --begun begun >/dev/null 3>&- &
   await has_begun 2
-  VFM_SLOTS=3 run --separate-stderr "$MADE" items.jsonl --share slots
+  VFM_SLOTS=3 VFM_SHARE=slots run --separate-stderr "$MADE" items.jsonl
   [ "$status" -eq 2 ]
   # shellcheck disable=SC2154
   [[ $stderr == *"'slots' have 5 slots, this one 3 slots"* ]]
   kill -KILL $! # that is asked to end, it would finish its items
   wait $! || true
-  VFM_SLOTS=3 "$MADE" items.jsonl --share slots >/dev/null
+  VFM_SLOTS=3 VFM_SHARE=slots "$MADE" items.jsonl >/dev/null
 }
 
 @test "a stage that is killed takes no slot with it" {
   made_items 4 100 >long.jsonl
   made_items 8 0 >short.jsonl
   export VFM_SLOTS=4
-  "$MADE" long.jsonl --share slots --begun begun >/dev/null 2>&1 3>&- &
+  VFM_SHARE=slots "$MADE" long.jsonl --begun begun >/dev/null 2>&1 3>&- &
   local killed=$!
   await has_begun 4
-  "$MADE" short.jsonl --share slots --log log --begun others --until go >short.out 3>&- &
+  VFM_SHARE=slots "$MADE" short.jsonl --log log --begun others --until go >short.out 3>&- &
   local waits=$!
   await [ -e others ]
   sleep 0.3
@@ -78,18 +78,18 @@ four_at_once() { at_once 4 -j4 "$@"; }
 @test "a stage that is stopped is named and passed by, and has slots again when it goes on" {
   made_items 2 0 >items.jsonl
   export VFM_SLOTS=2
-  "$MADE" items.jsonl --share slots --begun begun --until go >long.out 3>&- &
+  VFM_SHARE=slots "$MADE" items.jsonl --begun begun --until go >long.out 3>&- &
   local stopped=$!
   await has_begun 2
   kill -STOP "$stopped"
   # Its two items have both slots: the other one's are done all the same.
-  timeout 60 "$MADE" items.jsonl --share slots --share-report page.html --progress >short.out 2>said
+  VFM_SHARE=slots VFM_SHARE_REPORT=page.html timeout 60 "$MADE" items.jsonl --progress >short.out 2>said
   cat said
   grep -F "made_stage (process $stopped) is stopped: others have its 2 of the shared slots until 'kill -CONT $stopped'" said
   grep -F "bottleneck: made_stage (process $stopped) is stopped" said
   [ "$(records <short.out | wc -l)" -eq 2 ]
   # While another one has both, it waits.
-  "$MADE" items.jsonl --share slots --begun others --until others.go >/dev/null 3>&- &
+  VFM_SHARE=slots "$MADE" items.jsonl --begun others --until others.go >/dev/null 3>&- &
   local other=$!
   await has_begun 2 others
   kill -CONT "$stopped"
@@ -130,25 +130,25 @@ four_at_once() { at_once 4 -j4 "$@"; }
     printf '+++' >&8
     rm log.*
   done
-  # A file of --share then only shows what they do.
-  VFM_SLOTS=1 under_make 8,8 --share slots
+  # A file of VFM_SHARE then only shows what they do.
+  VFM_SLOTS=1 VFM_SHARE=slots under_make 8,8
   cmp alone.jsonl shared.jsonl
   most=$(most_at_once log.*)
   [ "$most" -gt 3 ] && [ "$most" -le 6 ]
   exec 8>&-
 }
 
-@test "a stage that is killed under make: with --share another one gives its tokens back" {
+@test "a stage that is killed under make: with VFM_SHARE another one gives its tokens back" {
   made_items 4 100 >long.jsonl
   made_items 6 0 >short.jsonl
   mkfifo tokens
   exec 8<>tokens
   printf '+++' >&8
   export MAKEFLAGS=" -j4 --jobserver-auth=8,8"
-  "$MADE" long.jsonl -j4 --share slots >/dev/null 2>&1 3>&- &
+  VFM_SHARE=slots "$MADE" long.jsonl -j4 >/dev/null 2>&1 3>&- &
   local killed=$!
   while read -r -t 0 <&8; do sleep 0.01; done
-  "$MADE" short.jsonl -j4 --share slots --log log --begun others --until go >short.out 3>&- &
+  VFM_SHARE=slots "$MADE" short.jsonl -j4 --log log --begun others --until go >short.out 3>&- &
   local waits=$!
   # Its own slot.
   await has_begun 1 others
@@ -223,24 +223,26 @@ four_at_once() { at_once 4 -j4 "$@"; }
   done
 }
 
-@test "--share takes no file that holds something else" {
+@test "VFM_SHARE takes no file that holds something else" {
   made_items 1 0 >items.jsonl
-  run --separate-stderr "$MADE" items.jsonl --share items.jsonl
+  VFM_SHARE=items.jsonl run --separate-stderr "$MADE" items.jsonl
   [ "$status" -eq 2 ]
-  [[ $stderr == *"'items.jsonl' is not empty, and not of --share"* ]]
+  [[ $stderr == *"'items.jsonl' is not empty, and not of VFM_SHARE"* ]]
   [ "$(wc -l <items.jsonl)" -eq 1 ]
-  run --separate-stderr "$MADE" items.jsonl --share no/where
+  VFM_SHARE=no/where run --separate-stderr "$MADE" items.jsonl
   [ "$status" -eq 2 ]
-  [[ $stderr == *"cannot open 'no/where' for --share: No such file or directory"* ]]
-  run "$MADE" items.jsonl --share ''
-  [ "$status" -eq 2 ]
+  [[ $stderr == *"cannot open 'no/where' for VFM_SHARE: No such file or directory"* ]]
+  refused "VFM_SHARE: 's3://b/f' is an address" env VFM_SHARE=s3://b/f "$MADE" items.jsonl
+  refused "'items.jsonl' is there, and no page" env VFM_SHARE=slots VFM_SHARE_REPORT=items.jsonl "$MADE" items.jsonl
+  refused 'VFM_SHARE is not; set both' env VFM_SHARE_REPORT=page.html "$MADE" items.jsonl
+  [ ! -e slots ]
 }
 
-@test "--progress shows all programs of the pipe, once, and the bottleneck; --share-report writes a page of them" {
+@test "--progress shows all programs of the pipe, once, and the bottleneck; VFM_SHARE_REPORT writes a page of them" {
   made_items 12 0.05 0.02 0.12 >items.jsonl
   export VFM_SLOTS=4
-  "$MADE" items.jsonl --fan-out 4 --share slots --progress 2>err.1 | "$MADE" --share slots --progress 2>err.2 |
-    "$MADE" --share slots --progress --share-report page.html >out.jsonl 2>err.3
+  VFM_SHARE=slots "$MADE" items.jsonl --fan-out 4 --progress 2>err.1 | VFM_SHARE=slots "$MADE" --progress 2>err.2 |
+    VFM_SHARE=slots VFM_SHARE_REPORT=page.html "$MADE" --progress >out.jsonl 2>err.3
   [ ! -s err.1 ] && [ ! -s err.2 ]
   cat err.3
   # Of the three the third has most work.
@@ -254,19 +256,17 @@ four_at_once() { at_once 4 -j4 "$@"; }
   # Neither changes what is written, nor its name.
   made_items 2 0 >two.jsonl
   "$MADE" two.jsonl >alone.jsonl
-  "$MADE" two.jsonl --share slots --share-report page.html >shared.jsonl
+  VFM_SHARE=slots VFM_SHARE_REPORT=page.html "$MADE" two.jsonl >shared.jsonl
   cmp alone.jsonl shared.jsonl
   # A page that can no longer be written at the end: what the stream's end says is the exit status.
   mkdir pages
   { until grep -qs made fresh; do sleep 0.02; done; rm -r pages; : >pages; : >go; } 3>&- &
-  fails 1 "$MADE" two.jsonl --until go --share fresh --share-report pages/page.html
+  VFM_SHARE=fresh VFM_SHARE_REPORT=pages/page.html fails 1 "$MADE" two.jsonl --until go
   wait
   [ "$(records <out.txt | wc -l)" -eq 2 ]
   tail -n 1 out.txt | jq -e '.status == 1'
   grep pages err
-  # Success is silent without it, and the view needs the file.
-  "$MADE" items.jsonl --share slots >/dev/null 2>err
+  # Success is silent without it.
+  VFM_SHARE=slots "$MADE" items.jsonl >/dev/null 2>err
   [ ! -s err ]
-  run --separate-stderr "$MADE" items.jsonl --share-report page.html
-  [ "$status" -eq 2 ]
 }

@@ -10,17 +10,6 @@ setup() {
   setup_tools
 }
 
-# refused TEXT COMMAND...: exit 2, nothing on standard output, TEXT on standard error.
-refused() {
-  local text=$1
-  shift
-  run --separate-stderr "$@" </dev/null
-  echo "$*: $status $stderr"
-  [ "$status" -eq 2 ]
-  [ -z "$output" ]
-  [[ "$stderr" = *"$text"* ]]
-}
-
 @test "help VERB, VERB --help and the verbs of each other's help agree" {
   vfm-embed help search >one
   vfm-embed search --help >two
@@ -29,6 +18,13 @@ refused() {
   grep -q '^  vfm-embed index ' one
   vfm-embed --help | grep -q '^  vfm-embed search '
   grep -qF 'man vfm-embed-search' one
+  vfm-embed help >one
+  vfm-embed --help >two
+  cmp one two
+  refused 'help takes one verb: search, index' vfm-embed help nonsense
+  refused 'help takes one verb' vfm-embed help search index
+  touch help
+  refused "'./help' is the file" vfm-embed help
 }
 
 @test "an option that a verb does not have is unknown there" {

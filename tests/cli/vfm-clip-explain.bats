@@ -74,7 +74,7 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
   echo '<!DOCTYPE html><p>of before' >why.html
   : >empty.html
   local option
-  for option in "--shots-only --explain" "-o out --report" "-o out --share slots --share-report"; do
+  for option in "--shots-only --explain" "-o out --report"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip $option mine.mp4 flash.mp4
     echo "$stderr"

@@ -17,7 +17,7 @@ CARDS=g0:10,g1:10,g2:10,g3:10,g4:10,g5:10,g6:10,g7:10
 
 # stage NAME [OPTION...]: one that shares the cards: a model takes 2 s to load.
 stage() {
-  "$MADE" "${@:2}" -j16 --share share --cards "${CARDS_OF:-$CARDS}" --stage "$1" --load 2 --card-log "log.$1"
+  VFM_SHARE=share "$MADE" "${@:2}" -j16 --cards "${CARDS_OF:-$CARDS}" --stage "$1" --load 2 --card-log "log.$1"
 }
 
 # told CARDS OPTION... LOG...: what the logs tell; no card had two items, or more models than memory.
@@ -73,7 +73,7 @@ begun() {
   # 160 s of work on one card. Where the stage has seven when the other is killed, a load of 2 s for an eighth of them more
   # is worth it when the models have lain so for 14 s.
   made_items 1600 0.1 >items.jsonl
-  "$MADE" long.jsonl -j16 --share share --cards "$CARDS" --stage killed --model 10 --load 2 --card-log log.killed \
+  VFM_SHARE=share "$MADE" long.jsonl -j16 --cards "$CARDS" --stage killed --model 10 --load 2 --card-log log.killed \
     >/dev/null 2>&1 3>&- &
   local killed=$!
   until [ -e log.killed ] && [ "$(grep -c ready log.killed)" -ge 8 ]; do sleep 0.1; done

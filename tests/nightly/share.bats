@@ -69,10 +69,10 @@ compare() {
   done
 }
 
-# run_shared share|make ITEMS OPTION...: sixteen slots, by --share or of a jobserver: each program has one of its own.
+# run_shared share|make ITEMS OPTION...: sixteen slots, by VFM_SHARE or of a jobserver: each program has one of its own.
 run_shared() {
   if [ "$1" = share ]; then
-    VFM_SLOTS=16 pipe "$2" out 16 16 16 --share slots "${@:3}"
+    VFM_SLOTS=16 VFM_SHARE=slots pipe "$2" out 16 16 16 "${@:3}"
   else
     rm -f tokens
     mkfifo tokens

@@ -55,26 +55,6 @@ END
   grep -qw avx2 /proc/cpuinfo || skip "this processor has no AVX2"
   "$SAME" --only curate --record record "$VFM_BIN"
   grep -q '^# FFmpeg ' record
-  # A program of verbs alone gives the same.
-  copied_tools moved
-  rm moved/vfm-clip
-  cat >moved/vfm-clip <<END
-#!/bin/bash
-case \$1:\$2 in
-  shots:--help | unique:--help) echo 'A verb.' ;;
-  --help:*) echo 'Verbs' ;;
-  shots:*) exec '$VFM_BIN/vfm-clip' --shots-only "\${@:2}" ;;
-  unique:*) exec '$VFM_BIN/vfm-clip' --unique "\${@:2}" ;;
-  --shots-only:* | --unique:*) exit 2 ;;
-  *) exec '$VFM_BIN/vfm-clip' "\$@" ;;
-esac
-END
-  chmod +x moved/vfm-clip
-  # It names itself by the program's options.
-  if "$VFM_BIN/vfm-clip" --help | grep -q -- '--shots-only'; then
-    run -0 "$SAME" --only curate --against record moved
-    [[ $output == *'files, all the same' ]]
-  fi
   sed -E -i 's/^[0-9a-f]{16}(  curate plan\.out)$/0000000000000000\1/; /curate search\.status/d' record
   run -1 "$SAME" --only curate --against record "$VFM_BIN"
   [[ $output == *plan.out*search.status*'2 of '*' files differ'* && $output != *clip.out* ]]

@@ -600,7 +600,7 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   const TemporaryFolder folder;
   folder.write("share.cards", "something else");
   CHECK_THROWS_WITH(CardBoard(folder / "share", cards_of(1, 30), need, {}),
-                    Catch::Contains("share.cards' is not empty, and not of --share"));
+                    Catch::Contains("share.cards' is not empty, and not of VFM_SHARE"));
 }
 
 TEST_CASE("many threads of three programs: an item a card, and never more than memory holds") {

@@ -501,12 +501,12 @@ TEST_CASE("a file that is not of this is refused, and left as it is") {
   const TemporaryFolder folder;
   const std::string path = folder.path + "/slots";
   std::ofstream(path) << "my notes";
-  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("not of --share"));
+  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("not of VFM_SHARE"));
   std::string text;
   std::getline(std::ifstream(path), text);
   CHECK(text == "my notes");
   std::ofstream(path) << std::string(64 * 1024, 'x');
-  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("not of --share"));
+  CHECK_THROWS_WITH(PipeBoard(path, 2, 1, kNoPipes), Catch::Contains("not of VFM_SHARE"));
   CHECK_THROWS_WITH(PipeBoard(folder.path, 2, 1, kNoPipes), Catch::Contains("cannot open"));
   CHECK_THROWS_WITH(PipeBoard(folder.path + "/no/where", 2, 1, kNoPipes),
                     Catch::Contains("No such file"));
