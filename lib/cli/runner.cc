@@ -325,18 +325,6 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
   return status;
 }
 
-/// What `PROGRAM help [VERB]` stands for. Throws Error{usage}.
-std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
-                                        std::span<const Verb> verbs) {
-  refuse_file_of_verb("help");
-  if (arguments.size() == 1) return {"--help"};
-  if (arguments.size() == 2 && find_verb(verbs, arguments[1])) return {arguments[1], "--help"};
-  std::string names;
-  for (const Verb& verb : verbs.subspan(1))
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", verb.name);
-  fail_usage("help takes one verb: {}", names);
-}
-
 }  // namespace
 
 int run(int argc, char** argv, std::initializer_list<Verb> all) {

@@ -45,6 +45,17 @@ void refuse_file_of_verb(const std::string& verb) {
     fail_usage("'{0}' is a verb, and a file of that name is here; './{0}' is the file", verb);
 }
 
+std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
+                                        std::span<const Verb> verbs) {
+  refuse_file_of_verb("help");
+  if (arguments.size() == 1) return {"--help"};
+  if (arguments.size() == 2 && find_verb(verbs, arguments[1])) return {arguments[1], "--help"};
+  std::string names;
+  for (const Verb& verb : verbs.subspan(1))
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", verb.name);
+  fail_usage("help takes one verb: {}", names);
+}
+
 void check_verbs(Options& options, const std::vector<std::string>& arguments,
                  const std::string& program, std::span<const Verb> verbs) {
   const auto end = std::find(arguments.begin(), arguments.end(), "--");

@@ -26,6 +26,10 @@ struct CommonOptions {
 const Verb* find_verb(std::span<const Verb> verbs, const std::string& word);
 /// Throws Error{usage} where a file of the verb's name is here too.
 void refuse_file_of_verb(const std::string& verb);
+/// The arguments that `PROGRAM help [VERB]` stands for. Throws Error{usage} for other words behind
+/// help.
+std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
+                                        std::span<const Verb> verbs);
 /// Throws Error{usage} for a verb behind other arguments of the everyday work. Behind "--" it is an
 /// argument.
 void check_verbs(Options& options, const std::vector<std::string>& arguments,
