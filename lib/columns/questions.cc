@@ -7,13 +7,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "io/file.h"
+#include "io/text_or_file.h"
 
 namespace vfm::columns {
 namespace {
 
 constexpr std::size_t kLongestAnswerName = 40;
-constexpr std::uint64_t kMostPromptBytes = std::uint64_t{1} << 20;
 
 /// "caption_…" of these is something else: of the column, or a score of captions.
 constexpr std::string_view kTakenNames[] = {
@@ -29,7 +28,7 @@ struct Named {
 Named named(const std::string& text, const char* option, const char* form) {
   const std::size_t equals = text.find('=');
   if (equals == text.npos || equals + 1 == text.size())
-    fail_usage("{} '{}' is no {}", option, text, form);
+    fail_usage("{} '{}' is not {}", option, text, form);
   Named one{text.substr(0, equals), text.substr(equals + 1)};
   const bool word =
       !one.name.empty() && one.name.size() <= kLongestAnswerName &&
@@ -50,7 +49,7 @@ Asked names_of(const std::vector<std::string>& prompts, const std::vector<std::s
     return std::ranges::any_of(all, [&](const Named& one) { return one.name == name; });
   };
   for (const std::string& text : prompts) {
-    Named one = named(text, "--also", "NAME=PROMPT, such as short='Say it in ten words.'");
+    Named one = named(text, "--also", "NAME=TEXT, such as short='Say it in ten words.'");
     if (std::find(std::begin(kTakenNames), std::end(kTakenNames), one.name) !=
         std::end(kTakenNames))
       fail_usage("--also {}: \"caption_{}\" is something else; take another name", one.name,
@@ -61,31 +60,15 @@ Asked names_of(const std::vector<std::string>& prompts, const std::vector<std::s
   for (const std::string& text : schemas) {
     Named one = named(text, "--schema", "NAME=FILE");
     if (!has(asked.prompts, one.name))
-      fail_usage("--schema {}: there is no question of that name; ask it by --also {}=PROMPT",
-                 one.name, one.name);
+      fail_usage("--schema {}: no question has that name; ask it with --also {}=TEXT", one.name,
+                 one.name);
     if (has(asked.schemas, one.name)) fail_usage("--schema {} is given twice", one.name);
     asked.schemas.push_back(std::move(one));
   }
   return asked;
 }
 
-std::string read_short_file(const std::string& path, const char* what) {
-  return as_usage([&] {
-    if (io::File::open_regular(path).size() > kMostPromptBytes)
-      fail_usage("the {} in '{}' is larger than 1 MiB", what, path);
-    return io::read_file(path);
-  });
-}
-
 }  // namespace
-
-std::string read_prompt_file(const std::string& path) {
-  std::string text = read_short_file(path, "prompt");
-  while (text.ends_with('\n') || text.ends_with('\r'))
-    text.pop_back();
-  if (text.empty()) fail_usage("'{}' has no prompt", path);
-  return text;
-}
 
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas) {
@@ -97,16 +80,15 @@ std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
   const Asked asked = names_of(prompts, schemas);
   std::vector<Question> questions;
   for (const Named& one : asked.prompts) {
-    const bool file = one.value.starts_with('@');
-    questions.push_back({one.name, file ? read_prompt_file(one.value.substr(1)) : one.value});
+    questions.push_back({one.name, io::text_or_file(one.value)});
   }
   for (const Named& one : asked.schemas) {
     const auto question =
         std::ranges::find_if(questions, [&](const Question& q) { return q.name == one.name; });
     const std::string what = fmt::format("'{}'", one.value);
     question->schema = as_usage([&] {
-      return std::make_shared<const text::JsonSchema>(
-          parse_json(read_short_file(one.value, "schema"), what), what);
+      return std::make_shared<const text::JsonSchema>(parse_json(io::option_file(one.value), what),
+                                                      what);
     });
   }
   return questions;

@@ -1,5 +1,5 @@
 // Further questions about a clip, beside the one whose answer is its caption: vfm-caption --also
-// NAME=PROMPT. The answer stands in KEY.json as "caption_NAME": a text on one line, or, with a
+// NAME=TEXT. The answer stands in KEY.json as "caption_NAME": a text on one line, or, with a
 // schema, a JSON value that fits it.
 //
 // If an answer does not fit, the question is asked again, except at temperature 0, where the answer
@@ -38,15 +38,12 @@ struct Questions {
   Json to_json(double temperature) const;
 };
 
-/// Parses NAME=PROMPT or NAME=@FILE, and NAME=FILE for their optional schemas. Throws Error{usage}.
+/// Parses NAME=TEXT or NAME=@FILE, and NAME=FILE for their optional schemas. Throws Error{usage}.
 /// check_questions() opens no file.
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas);
 std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
                                       const std::vector<std::string>& schemas);
-/// The text of a prompt's file, without line ends at its end. Throws Error{usage} if it is empty or
-/// larger than 1 MiB; reads no more than that.
-std::string read_prompt_file(const std::string& path);
 
 /// The value of an answer, from a line of text::clean_line().
 struct AnswerValue {

@@ -1,4 +1,4 @@
-// vfm-caption --score: measures the quality of captions without a person, as the column
+// vfm-caption score: measures the quality of captions without a person, as the column
 // X.score.tar. KEY.json has the fields of columns/caption_quality.h, and "caption_scored_by": the
 // models, and the caption's hash.
 //

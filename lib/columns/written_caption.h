@@ -1,5 +1,5 @@
 // The tokens of a model's caption and their log-probabilities, which vfm-caption --logprobs keeps
-// for --score in the caption column's KEY.json:
+// for vfm-caption score in the caption column's KEY.json:
 //
 //   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
 //   seen

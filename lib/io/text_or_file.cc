@@ -13,11 +13,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 }  // namespace
 
-std::string text_or_file(const std::string& value) {
-  if (!value.starts_with('@')) return value;
-  if (value.starts_with("@@")) return value.substr(1);
-  const std::string path = value.substr(1);
-  if (path.empty()) fail_usage("'@' names no file; a text that begins with '@' begins with '@@'");
+std::string option_file(const std::string& path) {
   std::string text = as_usage([&] {
     if (File::open_regular(path).size() > kMostBytes)
       fail_usage("the text in '{}' is larger than 1 MiB", path);
@@ -27,6 +23,14 @@ std::string text_or_file(const std::string& value) {
     text.pop_back();
   if (text.empty()) fail_usage("'{}' has no text", path);
   return text;
+}
+
+std::string text_or_file(const std::string& value) {
+  if (!value.starts_with('@')) return value;
+  if (value.starts_with("@@")) return value.substr(1);
+  if (value.size() == 1)
+    fail_usage("'@' names no file; a text that begins with '@' begins with '@@'");
+  return option_file(value.substr(1));
 }
 
 }  // namespace vfm::io

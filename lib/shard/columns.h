@@ -1,7 +1,7 @@
 // Columns of a shard: more members for its samples, kept in tars of their own beside it.
 //
 // X.caption.tar, X.embed.tar and X.score.tar hold the additions of vfm-caption, vfm-embed and
-// vfm-caption --score to the samples of X.tar, in the same order of keys, so video is never copied.
+// vfm-caption score to the samples of X.tar, in the same order of keys, so video is never copied.
 // A shard record's "columns" names the tars.
 // Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash, and in the JSON
 // of their sample as "original_key".

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What vfm-caption --score tells of captions with one fault: draws clips of shapes, and captions that are true or
+# What vfm-caption score tells of captions with one fault: draws clips of shapes, and captions that are true or
 # false; trains a small Qwen2.5-VL and a small CLIP on others; scores all by vfm-caption; prints the AUC of each score
 # for each fault, the same with another clip's frames, and what the texts alone tell. Fails if a target is missed.
 #   tests/bench/caption_score.sh [BUILD_DIR] [PART...]      (default: build, and data train score fit table)
@@ -28,7 +28,7 @@ train() {
 }
 
 score() {
-  "$build/tools/vfm-caption" --score --score-model "$work/captioner" --score-clip "$work/clip" --prompt Describe. \
+  "$build/tools/vfm-caption" score --model "$work/captioner" --clip "$work/clip" --prompt Describe. \
     --frame-tokens 4 --force "$work"/{tuning,test,test-elsewhere}.tar >"$work/scored.jsonl"
 }
 

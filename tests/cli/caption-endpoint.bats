@@ -313,7 +313,6 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   refused --from existing --endpoint "$url" --endpoint-model m
   refused --endpoint "$url" --endpoint-model m --dry-run
   refused --endpoint "$url" --endpoint-model m --endpoint-key NOT_SET
-  refused --endpoint "$url" --endpoint-model m --prompt a --prompt-file a.tar
   [ "$(requests)" -eq 1 ]
 }
 
@@ -321,7 +320,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   shard a red
   serve ok
   printf 'One line.\nTwo.\n' >prompt.txt
-  ask --prompt-file prompt.txt a.tar
+  ask --prompt @prompt.txt a.tar
   jq -se '.[0].prompt == "One line.\nTwo."' log
 }
 
@@ -456,18 +455,18 @@ one." >long.txt
     [ "$status" -eq 2 ]
     [[ "$stderr" = *"$say"* ]] || { echo "$stderr"; false; }
   }
-  refused "is no NAME=PROMPT" --also short
-  refused "is no NAME=PROMPT" --also short=
+  refused "is not NAME=TEXT" --also short
+  refused "is not NAME=TEXT" --also short=
   refused "a name has 1 to 40" --also Short=x
   refused '"caption_model" is something else' --also model=x
   refused "--also x is given twice" --also x=1 --also x=2
   refused "cannot open 'nowhere'" --also x=@nowhere
   : >empty
-  refused "'empty' has no prompt" --also x=@empty
+  refused "'empty' has no text" --also x=@empty
   head -c 1048577 /dev/zero >large
-  refused "the prompt in 'large' is larger than 1 MiB" --also x=@large
-  refused "the prompt in 'large' is larger than 1 MiB" --prompt-file large
-  refused "there is no question of that name" --also x=1 --schema y=schema.json
+  refused "the text in 'large' is larger than 1 MiB" --also x=@large
+  refused "the text in 'large' is larger than 1 MiB" --prompt @large
+  refused "no question has that name" --also x=1 --schema y=schema.json
   refused "cannot open 'schema.json'" --also x=1 --schema x=schema.json
   echo '{"anyOf":[]}' >schema.json
   refused "'schema.json': \"anyOf\" at $ is not supported" --also x=1 --schema x=schema.json
@@ -476,6 +475,6 @@ one." >long.txt
   refused "--endpoint-schema sends" --also x=1 --endpoint-schema
   run --separate-stderr vfm-caption --also x=1 a.tar
   [ "$status" -eq 2 ]
-  [[ "$stderr" = *"--also asks a model"* ]]
+  [[ "$stderr" = *"--also is about a model"* ]]
   [ "$(requests)" -eq 0 ]
 }

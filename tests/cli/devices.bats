@@ -159,7 +159,7 @@ begin_embed() {
   cp -r "$golden/qwen_text/untied" words
   ask() {
     vfm-caption --from model:model --frame-tokens 4 --max-tokens 6 --refine words \
-      --empty keep --also where="Where is it?" "$@" a.tar b.tar
+      --keep-empty --also where="Where is it?" "$@" a.tar b.tar
   }
   ask --device cpu --temperature 1 -j1 -o here >/dev/null
   run --separate-stderr ask --devices cpu,cpu --temperature 1 -j2 -o two
@@ -176,7 +176,7 @@ begin_embed() {
   cp -r "$golden/qwen/untied" model
   clip_model clip
   for device in --device=cpu --devices=cpu,cpu; do
-    vfm-caption --score --score-model model --score-clip clip --frame-tokens 4 $device -o "out$device" a.tar b.tar >/dev/null
+    vfm-caption score --model model --clip clip --frame-tokens 4 $device -o "out$device" a.tar b.tar >/dev/null
   done
   same_columns out--device=cpu out--devices=cpu,cpu
   [ "$(field out--device=cpu/a.score.tar c1 '.caption_logprob < 0')" = true ]
@@ -205,8 +205,8 @@ begin_embed() {
   refused "--device" embed --devices cpu --device cpu -o out a.tar
   refused "name its folder with --video DIR" vfm-embed --devices cpu -o out a.tar
   refused "--devices" vfm-embed search red --devices cpu a.tar
-  refused "names none" vfm-caption --devices cpu -o out a.tar
-  refused "name one by --score-model" vfm-caption --score --devices cpu -o out a.tar
+  refused "--devices is about a model; name its folder with --from" vfm-caption --devices cpu -o out a.tar
+  refused "name its folder with --model or --clip" vfm-caption score --devices cpu -o out a.tar
   refused "--stitch-model" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
   refused "--devices has no work" vfm-clip --devices cpu --hwaccel auto -o out "$CLIPS/c1.mp4"
   refused "--hwaccel cuda, or --encoder h264_nvenc" vfm-clip --devices 0 -o out "$CLIPS/c1.mp4"

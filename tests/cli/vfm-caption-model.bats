@@ -250,13 +250,13 @@ refused() {
   clip_shard a c2
   run --separate-stderr vfm-caption --prompt x a.tar
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"--prompt and --prompt-file ask a model: name one"* ]]
+  [[ "$stderr" == *"--prompt is about a model; name one with --from model:DIR or --endpoint"* ]]
   for option in "--fps 2" "--window 64" "--frame-tokens 9" "--max-tokens 9" "--temperature 1" "--top-p 0.5" \
     "--repetition-penalty 1" "--seed 1" "--compute f32" "--quantize int8"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption $option a.tar
     [ "$status" -eq 2 ]
-    [[ "$stderr" == *"${option% *} is about a model, and --from names none"* ]]
+    [[ "$stderr" == *"${option% *} is about a model; name its folder with --from model:DIR"* ]]
   done
   for option in "--fps 0" "--window 3" "--frame-tokens 0" "--max-tokens 0" "--temperature -1" "--top-p 0" "--compute f16" "--quantize e4m3" \
     "--seed -1"; do
@@ -273,16 +273,16 @@ refused() {
     run --separate-stderr ask --device cuda a.tar
     [ "$status" -eq 2 ]
     [[ $stderr == "vfm-caption: --device cuda: there is no usable GPU: "*"; compute on the CPU with --device cpu" ]]
-    run --separate-stderr vfm-caption --score --score-model model --device cuda a.tar
+    run --separate-stderr vfm-caption score --model model --device cuda a.tar
     [ "$status" -eq 2 ]
     [[ $stderr == *'no usable GPU'* ]]
   fi
   run --separate-stderr vfm-caption --device cpu --from builtin:measure a.tar
   [ "$status" -eq 2 ]
-  [[ $stderr == *'--device is about a model, and --from names none: --from model:DIR'* ]]
-  run --separate-stderr vfm-caption --score --device cpu a.tar
+  [[ $stderr == *'--device is about a model; name its folder with --from model:DIR or --refine'* ]]
+  run --separate-stderr vfm-caption score --device cpu a.tar
   [ "$status" -eq 2 ]
-  [[ $stderr == *'--device is about a model: name one by --score-model or --score-clip DIR'* ]]
+  [[ $stderr == *'--device is about a model; name its folder with --model or --clip'* ]]
   [ ! -e a.caption.tar ]
   # What the CPU writes says nothing of a device.
   ask --device cpu a.tar >/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-caption --score: fields about captions, by models and by the text; columns, resume, faults.
+# vfm-caption score: fields about captions, by models and by the text; columns, resume, faults.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 load small_clips
@@ -11,7 +11,7 @@ setup() {
   cp -r "$VFM_ROOT/tests/golden/qwen/untied" model
   clip_model clip
 }
-score() { vfm-caption --score --score-model model --score-clip clip --frame-tokens 4 "$@"; }
+score() { vfm-caption score --model model --clip clip --frame-tokens 4 "$@"; }
 
 # make_shard NAME KEY=CAPTION...: NAME.tar and NAME.caption.tar.
 make_shard() {
@@ -67,7 +67,7 @@ make_shard() {
   # Moved folders are the same models; another caption, prompt or model is scored anew.
   mkdir below
   mv model clip below
-  run --separate-stderr vfm-caption -v --score --score-model below/model --score-clip below/clip --frame-tokens 4 -o one a.tar
+  run --separate-stderr vfm-caption score -v --model below/model --clip below/clip --frame-tokens 4 -o one a.tar
   [[ "$stderr" == *"'one/a.score.tar' is there already"* ]]
   mv below/* .
   score --prompt "Where?" -o one a.tar >/dev/null
@@ -82,7 +82,7 @@ make_shard() {
 
 @test "no column is made again because scores or vectors appear beside it" {
   make_shard a "c1=A red circle."
-  vfm-caption --score a.tar >/dev/null
+  vfm-caption score a.tar >/dev/null
   vfm-embed a.tar >/dev/null
   kept() {
     run --separate-stderr "$@" -v a.tar
@@ -90,9 +90,9 @@ make_shard() {
     [[ "$stderr" == *"is there already"* ]]
   }
   kept vfm-caption --from existing:member
-  kept vfm-caption --score
+  kept vfm-caption score
   rm a.score.*
-  vfm-caption --score a.tar >/dev/null
+  vfm-caption score a.tar >/dev/null
   kept vfm-embed
   # Captions that were made with vectors beside them.
   echo '{"kind":"shard","path":"a.tar","columns":{"clip":"a.tar","other":"a.embed.tar"}}' |
@@ -103,12 +103,12 @@ make_shard() {
 
 @test "a model that is not named has no fields, and no quality follows from a part" {
   make_shard a "c1=A red circle."
-  vfm-caption --score --no-progress -o text a.tar >/dev/null
+  vfm-caption score --no-progress -o text a.tar >/dev/null
   tar -xOf text/a.score.tar c1.json | jq -e '(keys - ["caption_clean", "caption_ended", "caption_repetition",
     "caption_scored_by", "caption_script"]) == []'
-  vfm-caption --score --score-clip clip -o clips a.tar >/dev/null
+  vfm-caption score --clip clip -o clips a.tar >/dev/null
   tar -xOf clips/a.score.tar c1.json | jq -e 'has("caption_fit") and (has("caption_gain") or has("caption_quality") | not)'
-  vfm-caption --score --score-model model --frame-tokens 4 -o gains a.tar >/dev/null
+  vfm-caption score --model model --frame-tokens 4 -o gains a.tar >/dev/null
   tar -xOf gains/a.score.tar c1.json | jq -e 'has("caption_gain") and (has("caption_fit") or has("caption_quality") | not)'
 }
 
@@ -126,7 +126,7 @@ written() {
       | (.ids | length > 0 and length <= 6) and (.logprobs | all(. <= 0)) and (has("picture") | not)
         and (.ids | length) == (.logprobs | length))'
   done
-  vfm-caption --score --score-model model --frame-tokens 4 a.tar >/dev/null
+  vfm-caption score --model model --frame-tokens 4 a.tar >/dev/null
   [ "$(field a.score.tar c1 .caption_scored_by.written)" = true ]
   [ "$(field a.score.tar c1 .caption_tokens)" = "$(field a.caption.tar c1 '.caption_written.ids | length')" ]
   # As a pass says, where the tokens are those of the text: one letter.
@@ -136,9 +136,9 @@ written() {
   until caption $seed && [[ "$(tar -xOf b.caption.tar c1.txt)" =~ ^[!-~]$ ]]; do
     [ $((++seed)) -le 30 ]
   done
-  vfm-caption --score --score-model model --frame-tokens 4 -o again b.tar >/dev/null
+  vfm-caption score --model model --frame-tokens 4 -o again b.tar >/dev/null
   caption $seed --logprobs
-  vfm-caption --score --score-model model --frame-tokens 4 -o kept b.tar >/dev/null
+  vfm-caption score --model model --frame-tokens 4 -o kept b.tar >/dev/null
   [ "$(field kept/b.score.tar c1 .caption_scored_by.written)" = true ]
   [ "$(field again/b.score.tar c1 .caption_scored_by.written)" = null ]
   for name in tokens logprob logprob_blind gain gain_least; do
@@ -150,7 +150,7 @@ written() {
 @test "tokens that were kept are not those of another caption, prompt, model or count" {
   of=(--frame-tokens 4)
   written a c1=x
-  by() { vfm-caption --score --score-model model --frame-tokens 4 --force "$@" >/dev/null; }
+  by() { vfm-caption score --model model --frame-tokens 4 --force "$@" >/dev/null; }
   scored() { field "$1.score.tar" c1 .caption_scored_by.written; }
   by a.tar
   [ "$(scored a)" = true ]
@@ -158,7 +158,7 @@ written() {
   [ "$(scored a)" = null ]
   by --compute bf16 a.tar
   [ "$(scored a)" = null ]
-  vfm-caption --score --score-model "$VFM_ROOT/tests/golden/qwen/tied" --frame-tokens 4 --force a.tar >/dev/null
+  vfm-caption score --model "$VFM_ROOT/tests/golden/qwen/tied" --frame-tokens 4 --force a.tar >/dev/null
   [ "$(scored a)" = null ]
   # Files that somebody has changed.
   for change in '.caption_written.ids[0] += 1' '.caption_written.logprobs = [1]' '.caption_written.ids = "all"' \
@@ -182,14 +182,14 @@ written() {
   written a c1=x c2=x
   captioning=$(vfm-caption --force --from model:model --prompt Look --max-tokens 6 --logprobs --dry-run a.tar |
     jq '.model.flops | .vision + .prompt + .text')
-  run --separate-stderr vfm-caption --score --score-model model --prompt Look --dry-run a.tar
+  run --separate-stderr vfm-caption score --model model --prompt Look --dry-run a.tar
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"which it need not see again for 2 of 2"* ]]
   jq -e --argjson captioning "$captioning" '.model | .clips == 2 and .written == 2 and .flops.with_video == 0
     and .flops.alone > 0 and .flops.alone <= 0.25 * $captioning' <<<"$output"
   # Of a caption from elsewhere the pass with the video is told, too.
   vfm-caption --force --from existing:member a.tar >/dev/null
-  vfm-caption --score --score-model model --prompt Look --dry-run a.tar |
+  vfm-caption score --model model --prompt Look --dry-run a.tar |
     jq -e '.model | .written == 0 and .flops.with_video > .flops.alone'
 }
 
@@ -212,21 +212,20 @@ written() {
   [ "$(tar -xOf a.score.tar c4.json)" = "{}" ]
 }
 
-@test "options that make no sense with scores, and folders that are no models, are refused before any work" {
+@test "options that scores do not have or that need a model, and folders that are no models, are refused before any work" {
   make_shard a "c1=A red circle."
   refused() {
-    run --separate-stderr vfm-caption "${@:2}" a.tar
+    run --separate-stderr vfm-caption score "${@:2}" a.tar
     [ "$status" -eq 2 ]
-    [[ "$stderr" == *"$1"* ]]
+    [[ "$stderr" == *"$1"* ]] || { echo "$stderr"; false; }
     [ ! -e a.score.tar ]
   }
-  refused "--from is about making captions" --score --from existing
-  refused "--max-tokens is about making captions" --score --score-model model --max-tokens 4
-  refused "it needs --score" --score-model model
-  refused "it needs --score" --score-clip clip
-  refused "--fps is about a model" --score --fps 4
-  refused "no such model folder" --score --score-model nowhere
-  refused "has no tower for texts" --score --score-clip "$VFM_ROOT/tests/golden/picture_encoders/dinov2"
+  refused "The following argument was not expected: --from" --from existing
+  refused "--max-tokens" --model model --max-tokens 4
+  refused "--fps requires --model" --fps 4
+  refused "--device is about a model" --device cpu
+  refused "no such model folder" --model nowhere
+  refused "has no tower for texts" --clip "$VFM_ROOT/tests/golden/picture_encoders/dinov2"
   truncate -s -100 clip/model.safetensors
-  refused "model.safetensors" --score --score-clip clip
+  refused "model.safetensors" --clip clip
 }

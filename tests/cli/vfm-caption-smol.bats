@@ -75,7 +75,7 @@ ask() { vfm-caption --from "model:${MODEL:-model}" --max-tokens 6 "$@"; }
   for key in c1 c2 c3; do printf 'A red square.' >"src-a/$key.txt"; done
   pack_clips a
   vfm-caption --from existing:member a.tar >/dev/null
-  vfm-caption --score --score-model model a.tar >/dev/null
+  vfm-caption score --model model a.tar >/dev/null
   tar -xOf a.score.tar c2.json | jq -e '.caption_tokens > 3 and .caption_gain != 0 and .caption_logprob < 0
     and .caption_scored_by.captioner.fps == 1'
 }

@@ -226,17 +226,17 @@ captions() {
   [ "$(member a.caption.tar m4.txt)" = "wörter wörter" ]
 }
 
-@test "--empty: an empty caption is passed over, or kept" {
+@test "an empty caption is passed over, or kept with --keep-empty" {
   make_shard a
   : >v.txt
   vfm-caption --sidecars . a.tar
   [ "$(source_of a.caption.tar ac1)" = "builtin:measure" ]
-  run --separate-stderr vfm-caption --sidecars . --empty keep a.tar
+  run --separate-stderr vfm-caption --sidecars . --keep-empty a.tar
   [ "$status" -eq 0 ]
   [ -z "$(member a.caption.tar ac1.txt)" ]
   [ "$(source_of a.caption.tar ac1)" = "existing:txt" ]
   rm v.txt
-  run --separate-stderr vfm-caption --sidecars . --from existing --empty keep a.tar
+  run --separate-stderr vfm-caption --sidecars . --from existing --keep-empty a.tar
   [ "$status" -eq 0 ]
   [ "$(source_of a.caption.tar ac1)" = "none" ]
   run --separate-stderr vfm-caption --sidecars . --from existing a.tar
@@ -365,7 +365,7 @@ captions() {
 @test "exit status 2 before any work, 1 for nothing" {
   make_shard a
   export CUDA_VISIBLE_DEVICES=
-  for bad in '--from existing:tex' '--from field:' '--empty maybe' '--max-characters 0' '-j 0' '--nonsense' '--hwaccel vaapi' '--hwaccel cuda'; do
+  for bad in '--from existing:tex' '--from field:' '--max-characters 0' '-j 0' '--nonsense' '--hwaccel vaapi' '--hwaccel cuda'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption $bad a.tar
     [ "$status" -eq 2 ]

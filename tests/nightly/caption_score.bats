@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The scores of vfm-caption --score tell true captions from faulty ones, as RESULTS.md says. Two small models are trained
+# The scores of vfm-caption score tell true captions from faulty ones, as RESULTS.md says. Two small models are trained
 # for it in PyTorch, which takes some minutes.
 # SPDX-License-Identifier: Apache-2.0
 

@@ -49,6 +49,7 @@ prepare() {
 
 @test "vfm-clip(1)" { run_page vfm-clip.1; }
 @test "vfm-caption(1)" { run_page vfm-caption.1; }
+@test "vfm-caption-score(1)" { run_page vfm-caption-score.1; }
 @test "vfm-embed(1)" { run_page vfm-embed.1; }
 @test "vfm-embed-search(1)" {
   has_faiss || skip "built without FAISS"

@@ -172,7 +172,7 @@ YAML
   refused vfm-clip --shots-only --detector transnetv2 --detector-model nowhere a.mp4
   refused vfm-caption --from model:nowhere a.tar
   refused vfm-caption --refine nowhere a.tar
-  refused vfm-caption --score --score-clip nowhere a.tar
+  refused vfm-caption score --clip nowhere a.tar
   refused vfm-embed --video nowhere a.tar
   refused vfm-embed --text nowhere a.tar
   refused vfm-pack --tokenizer nowhere -o out a.tar

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the shards of the benchmark of vfm-caption --score: real videos with true and faulty captions.
+"""Makes the shards of the benchmark of vfm-caption score: real videos with true and faulty captions.
 
     clips.py FOLDER CLIPS
 

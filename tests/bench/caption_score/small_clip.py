@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CLIP of the benchmark of vfm-caption --score, see train.py."""
+"""The CLIP of the benchmark of vfm-caption score, see train.py."""
 import json
 import pathlib
 

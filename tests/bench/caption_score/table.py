@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the scores of vfm-caption --score tell of captions with faults.
+"""What the scores of vfm-caption score tell of captions with faults.
 
     table.py fit FOLDER     weights of caption_quality, fitted to the part `tuning`
     table.py show FOLDER    the table of the part `test`; fails where a target is missed, or where texts alone tell

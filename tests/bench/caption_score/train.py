@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the two small models of the benchmark of vfm-caption --score, and writes them as Hugging Face folders.
+"""Trains the two small models of the benchmark of vfm-caption score, and writes them as Hugging Face folders.
 
     train.py captioner|clip FOLDER
 

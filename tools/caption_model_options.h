@@ -1,0 +1,86 @@
+// How a captioner is asked and where models compute: options of both works of vfm-caption.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/options.h"
+#include "columns/model_caption.h"
+#include "device_engines.h"
+#include "device_workers.h"
+#include "ops/gpu_options.h"
+#include "tensor/device.h"
+
+class CaptionModelOptions {
+ public:
+  explicit CaptionModelOptions(const vfm::cli::JobOptions& jobs) : jobs_(jobs) {}
+
+  vfm::cli::OptionRow& add_prompt(vfm::cli::Options& options, const char* help) {
+    return add_text_option(options, "--prompt", prompt_, help)
+        .check(vfm::cli::not_blank)
+        .everyday();
+  }
+  void add_sight(vfm::cli::Options& options) {
+    options.add("--fps", fps_, "N", "show the model N frames a second")
+        .in(0.01, 240)
+        .shown("2; for SmolVLM and Idefics3 what their folder says, or 1")
+        .manual("Show the model _N_ frames a second.");
+    options.add("--window", window_, "N", "ask about N frames of a clip at a time")
+        .in(vfm::columns::kLeastWindow, 1 << 20)
+        .manual("Ask about _N_ frames of a clip at a time, 16 or more.");
+    options.add("--frame-tokens", frame_tokens_, "N", "most tokens for two frames, with Qwen2.5-VL")
+        .in(4, 16384)
+        .shown("768")
+        .manual(
+            "The most tokens for two frames of a video, 4 or more. Fewer are faster and show less. "
+            "Only for Qwen2.5-VL: the tiles of SmolVLM and Idefics3 have a fixed number.");
+  }
+  void add_computing(vfm::cli::Options& options) {
+    device_.add(options);
+    devices_.add(options);
+    options.add("--compute", compute_, "auto|f32|bf16", "what models compute in")
+        .one_of({"auto", "f32", "bf16"})
+        .manual(
+            "What models compute in. *bf16* halves the memory of keys and values; it is fast only "
+            "on GPUs and on processors with instructions for it. *auto*: f32 on the CPU, bf16 on a "
+            "GPU.");
+  }
+
+  /// Throws Error{usage} for GPUs that are not there.
+  void check() { devices_.cards(); }
+  const vfm::media::HardwareDecoder* decoder(const vfm::cli::HwaccelOptions& hwaccel) {
+    return engines_.decoder(hwaccel);
+  }
+  bool has_prompt() const { return !prompt_.empty(); }
+  const std::string& prompt() const { return prompt_; }
+  vfm::cards::StageModels* workers() const { return workers_.get(); }
+
+  /// Into `model`, after decoder(). `any`: whether there is a model, which needs a device.
+  void set(vfm::columns::ModelCaptionOptions& model, bool any) {
+    if (any) {
+      workers_ = workers_of(devices_, jobs_, "vfm-caption");
+      model.workers = workers_.get();
+      model.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
+    }
+    const bool gpu = model.device == vfm::Device::cuda;
+    // A text must not depend on the run: products are not timed, nor is the fastest chosen.
+    if (gpu && !workers_) vfm::ops::set_gpu_options(model.device, true, "auto", "");
+    const bool low = compute_ == "bf16" || (compute_ == "auto" && gpu);
+    model.compute = low ? vfm::DType::bf16 : vfm::DType::f32;
+    model.fps = fps_;
+    model.window = window_;
+    if (frame_tokens_ > 0) model.frame_tokens = frame_tokens_;
+    if (has_prompt()) model.video_prompt = model.picture_prompt = prompt_;
+  }
+
+ private:
+  const vfm::cli::JobOptions& jobs_;
+  std::string prompt_, compute_ = "auto";
+  double fps_ = 0;  // the model's own
+  int window_ = 256, frame_tokens_ = 0;
+  vfm::cli::DeviceOptions device_;
+  vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-caption"};
+  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
+};
