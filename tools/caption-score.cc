@@ -59,7 +59,7 @@ class CaptionScoreTool : public vfm::cli::Tool {
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
     for (const char* name : {"--device", "--devices"})
-      if (table_->given(name) && !any_model())
+      if (table_->row(name).given() && !any_model())
         vfm::fail_usage("{} is about a model; name its folder with --model or --clip", name);
     model_.check();
   }

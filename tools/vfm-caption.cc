@@ -61,7 +61,7 @@ class CaptionTool : public vfm::cli::Tool {
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
     vfm::columns::EndpointOptions& endpoint = options_.endpoint;
-    const bool from = table_->given("--from");
+    const bool from = table_->row("--from").given();
     if (!endpoint.url.empty() && !from) options_.from = {"endpoint"};
     vfm::columns::check_caption_sources(options_.from);
     vfm::columns::check_questions(also_, schemas_);
@@ -82,7 +82,8 @@ class CaptionTool : public vfm::cli::Tool {
       endpoint.input_price = prices_[0];
       endpoint.output_price = prices_[1];
     }
-    endpoint.secret = vfm::cli::secret_from_environment(key_, table_->given("--endpoint-key"));
+    endpoint.secret =
+        vfm::cli::secret_from_environment(key_, table_->row("--endpoint-key").given());
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -270,7 +271,7 @@ class CaptionTool : public vfm::cli::Tool {
           "--refine does not rewrite what a server says; ask the server for it with --prompt");
     const auto refuse = [&](std::initializer_list<const char*> names, const char* advice) {
       for (const char* name : names)
-        if (table_->given(name)) vfm::fail_usage("{} is about a model; {}", name, advice);
+        if (table_->row(name).given()) vfm::fail_usage("{} is about a model; {}", name, advice);
     };
     const bool model = names_model();
     if (!model && !endpoint)
