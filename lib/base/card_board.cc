@@ -35,14 +35,14 @@ std::vector<Card> with_sessions(std::vector<Card> cards, const CardNeed& need) {
   if (need.kind == CardKind::compute) return cards;
   std::erase_if(cards, [](const Card& card) { return card.sessions == 0; });
   if (cards.empty())
-    fail_usage("none of the cards can {}, which {} needs",
+    fail_usage("none of the devices can {}, which {} needs",
                need.kind == CardKind::decode ? "decode" : "encode", need.stage);
   return cards;
 }
 
 /// Those that have the memory; of each that has not the log tells. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
-  if (cards.empty()) fail_usage("there is no card for {}; name some with --devices", need.stage);
+  if (cards.empty()) fail_usage("there is no device for {}; name some with --devices", need.stage);
   cards = with_sessions(std::move(cards), need);
   std::int64_t least = least_memory(cards.front(), need), most = 0;
   const auto unfit = [&](const Card& card) {
@@ -54,18 +54,18 @@ std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   const bool computes = need.kind == CardKind::compute;
   if (end == cards.begin())
     fail_usage(
-        "{} needs {} of a card's memory for {}, and the cards have {} at most; name a card that "
+        "{} needs {} of a device's memory for {}, and the devices have {} at most; name a device that "
         "has more with --devices{}",
         need.stage, memory_text(least),
-        computes ? "its models and their work" : "videos that a GPU works on", memory_text(most),
+        computes ? "its models and their work" : "videos that a device works on", memory_text(most),
         computes ? ", or take smaller models, or clips, or pictures" : "");
   for (auto card = end; card != cards.end(); ++card)
-    log_warning("card '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
+    log_warning("device '{}' is not used: {} needs {} of its memory, and it has {}", card->name,
                 need.stage, memory_text(least_memory(*card, need)), memory_text(card->memory));
   cards.erase(end, cards.end());
   for (std::size_t i = 0; i < cards.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (cards[i].name == cards[j].name) fail_usage("card '{}' is named twice", cards[i].name);
+      if (cards[i].name == cards[j].name) fail_usage("device '{}' is named twice", cards[i].name);
   return cards;
 }
 
@@ -159,7 +159,7 @@ void CardBoard::State::leave_out(std::size_t which, const std::string& why, cons
       call(other.call_keeper, INT_MAX);
   }
   // No record of a run tells it, so it is said also where warnings are not.
-  log_error("card '{}' is left out for {} from now on: {}", cards[which].name, need.stage, why);
+  log_error("device '{}' is left out for {} from now on: {}", cards[which].name, need.stage, why);
 }
 
 std::string CardBoard::State::reasons() {
@@ -227,7 +227,7 @@ std::string CardBoard::State::lack_of_memory() {
   for (const std::string& name : map.names_on(place(best)))
     others += (others.empty() ? " beside the models of " : ", ") + name;
   return vfm::format(
-      "waiting for memory of a card: {} needs {}, and of card '{}' {} are free{}; it goes on when "
+      "waiting for memory of a device: {} needs {}, and of device '{}' {} are free{}; it goes on when "
       "programs that have memory have no work for a while, or end",
       need.stage, memory_text(need.memory), cards[best].name, memory_text(most), others);
 }
@@ -291,7 +291,7 @@ void CardBoard::State::unload(std::size_t which) {
     if (actions.unload) actions.unload(cards[which]);
   } catch (const Stopped&) {
   } catch (const std::exception& error) {
-    log_warning("cannot unload the model of {} from card '{}': {}", need.stage, cards[which].name,
+    log_warning("cannot unload the model of {} from device '{}': {}", need.stage, cards[which].name,
                 error.what());
   }
   const CardMap::Locked lock(map);

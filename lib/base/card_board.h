@@ -10,7 +10,7 @@
 // the card, models cannot take the memory of its sessions. base/engine_sessions.h says which
 // sessions a decoder or encoder takes.
 //
-// State lies in FILE.cards beside the FILE of VFM_SHARE (base/pipe_board.h), and lives as slots do:
+// State lies in FILE.gpus beside the FILE of VFM_SHARE (base/pipe_board.h), and lives as slots do:
 // a record belongs to one program, which holds a lock that the kernel frees however the program
 // ends. Then its cards and its models' memory are free. Waiting programs look again every 50 ms. A
 // worker process that inherits life() keeps the record alive until it has ended, too, so the memory
@@ -88,7 +88,7 @@ class CardBoard {
     int sessions = 1;            ///< how many it gives
   };
 
-  /// Joins or makes `share`.cards; no file if `share` is empty. Cards without the needed memory or
+  /// Joins or makes `share`.gpus; no file if `share` is empty. Cards without the needed memory or
   /// sessions are left out, with a warning. Throws Error{usage} where the file cannot be used,
   /// where there is no card, or where none has the memory or the sessions; it says which.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);

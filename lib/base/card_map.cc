@@ -65,7 +65,7 @@ double card_clock() {
 }
 
 std::string CardMap::file_of(const std::string& share) {
-  return share.empty() ? share : share + ".cards";
+  return share.empty() ? share : share + ".gpus";
 }
 
 CardMap::CardMap(const std::string& share)
@@ -99,7 +99,7 @@ void CardMap::join(std::span<const Card> cards, const CardNeed& need) {
   for (const Card& card : cards)
     add_card(card, need.kind);
   if (best == kCardRecords || !shared_.live(best, true))
-    fail_usage("{} programs share cards, as many as can; name another file by VFM_SHARE",
+    fail_usage("{} programs share GPUs, as many as can; name another file by VFM_SHARE",
                kCardRecords);
   own_index_ = best;
   CardRecord& record = own();
@@ -131,7 +131,7 @@ void CardMap::add_card(const Card& card, CardKind kind) {
   places_.push_back(static_cast<int>(at - head.card.begin()));
   if (at == end) {
     if (known == kMostCards)
-      fail_usage("programs that share cards name more than {}; name fewer with --devices",
+      fail_usage("programs that share GPUs name more than {}; name fewer with --devices",
                  kMostCards);
     set_name(at->name, card.name);
     at->memory = card.memory;

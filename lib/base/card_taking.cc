@@ -102,7 +102,7 @@ int CardBoard::State::most_sessions() const {
 
 void CardBoard::State::check_left() {
   if ((own().may & ~own().left_out) == 0)
-    throw Error(vfm::format("no card is left for {}: {}", need.stage, reasons()),
+    throw Error(vfm::format("no device is left for {}: {}", need.stage, reasons()),
                 ErrorKind::device);
 }
 

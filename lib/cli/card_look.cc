@@ -43,14 +43,14 @@ std::string card_text(const CardLook& look) {
   const CardStageState& state = look.state;
   std::string text = fmt::format("{:.1f}", look.busy);
   if (!state.loaded.empty()) text += fmt::format(" of {}", state.loaded.size());
-  text += state.kind == "compute" ? " cards" : fmt::format(" {} sessions", harmless(state.kind));
+  text += state.kind == "compute" ? " GPUs" : fmt::format(" {} sessions", harmless(state.kind));
   if (!state.loading.empty()) text += fmt::format(", {} changing", state.loading.size());
   if (state.waiting > 0) {
     text += fmt::format(", {} waiting", state.waiting);
     if (state.lacks_memory) text += " for memory";
   }
   for (const std::string& name : state.left_out)
-    text += fmt::format(", card '{}' left out", harmless(name));
+    text += fmt::format(", GPU '{}' left out", harmless(name));
   return text;
 }
 
@@ -69,7 +69,7 @@ bool all_cards_busy(double busy, int cards) {
 }
 
 std::vector<std::string> card_columns() {
-  return {"card", "memory", "in use", "models of", "left out by"};
+  return {"GPU", "memory", "in use", "models of", "left out by"};
 }
 
 std::vector<std::vector<std::string>> card_rows(const CardStates& states) {
@@ -92,7 +92,7 @@ std::vector<std::vector<std::string>> card_rows(const CardStates& states) {
 }
 
 std::vector<std::string> card_stage_columns() {
-  return {"program",     "needs cards to", "items",    "cards busy, mean",
+  return {"program",     "needs GPUs to", "items",    "GPUs busy, mean",
           "without one", "waiting",        "model on", "left out"};
 }
 

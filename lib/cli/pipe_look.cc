@@ -47,7 +47,7 @@ Bottleneck short_of_cards(const PipeLook& look) {
       most = cards.busy;
       found = {static_cast<int>(i),
                fmt::format("has {:.1f} {}, and items wait for more", most,
-                           computes ? fmt::format("of the {} cards", look.cards)
+                           computes ? fmt::format("of the {} GPUs", look.cards)
                                     : harmless(cards.state.kind) + " sessions")};
     }
   return found;
@@ -108,7 +108,7 @@ Bottleneck find_bottleneck(const PipeLook& look) {
   if (first.slots >= kAll * first.state.most)
     return {most, fmt::format("has all {} slots that its -j allows{}", first.state.most,
                               std::any_of(first.cards.begin(), first.cards.end(), waits_for_cards)
-                                  ? ", and its items wait for cards"
+                                  ? ", and its items wait for GPUs"
                                   : "")};
   if (held_up(look, static_cast<std::size_t>(least)) >= kMostly)
     return {-1, "the input comes too slowly"};

@@ -156,7 +156,7 @@ void PipeView::write_page() const {
         [](const StageLook& s) { return s.waiting; });
   if (!cards_.stages.empty()) {
     write_cards(page);
-    chart("cards", "Cards that each program kept busy.", [](const StageLook& s) {
+    chart("GPUs", "GPUs that each program kept busy.", [](const StageLook& s) {
       double busy = 0;
       for (const CardLook& kind : s.cards)
         if (kind.state.kind == "compute") busy += kind.busy;
@@ -167,7 +167,7 @@ void PipeView::write_page() const {
 }
 
 void PipeView::write_cards(report::Page& page) const {
-  page.paragraph(fmt::format("Cards: {} that the programs share.", cards_.cards.size()));
+  page.paragraph(fmt::format("GPUs: {} that the programs share.", cards_.cards.size()));
   page.table(card_columns(), card_rows(cards_));
   const auto names = distinct_names(before_);
   std::vector<std::vector<std::string>> rows;

@@ -75,7 +75,7 @@ kept() {
   run --separate-stderr "$MADE" long.jsonl --cards a:10,b:12 --stage large --model 13
   [ "$status" -eq 2 ]
   # shellcheck disable=SC2154
-  [[ $stderr == *"large needs 13 B of a card's memory for its models and their work, and the cards have 12 B at most; name"* ]]
+  [[ $stderr == *"large needs 13 B of a device's memory for its models and their work, and the devices have 12 B at most; name"* ]]
   VFM_SHARE=share "$MADE" long.jsonl --cards a:10 --model 6 --card-log log >/dev/null 2>&1 3>&- &
   local has=$!
   await grep -q item log
@@ -92,7 +92,7 @@ kept() {
   # It is said with -q, too.
   "$MADE" items.jsonl -j8 -q --cards $CARDS --card-log log --fails b:2 >out.jsonl 2>err
   cmp <(records <alone.jsonl) <(records <out.jsonl)
-  grep -F "made_stage: card 'b' is left out for made_stage from now on: it was made to" err
+  grep -F "made_stage: device 'b' is left out for made_stage from now on: it was made to" err
   kept log
   jq -e '.items.made_stage == 81' told.json
   [ "$(grep -c 'item b 1' log)" -eq 2 ]
@@ -100,7 +100,7 @@ kept() {
   run --separate-stderr "$MADE" items.jsonl -j2 --cards a:10 --fails a:3
   [ "$status" -eq 1 ]
   # shellcheck disable=SC2154
-  [[ $stderr == *"no card is left for made_stage: 'a': it was made to"* ]]
+  [[ $stderr == *"no device is left for made_stage: 'a': it was made to"* ]]
 }
 
 @test "--progress and VFM_SHARE_REPORT show the cards: how many are busy, and which is left out" {
@@ -108,13 +108,13 @@ kept() {
   VFM_SLOTS=8 VFM_SHARE=share VFM_SHARE_REPORT=page.html "$MADE" items.jsonl --cards a:10,b:10 --model 6 --fails b:2 --progress \
     >out.jsonl 2>err
   cat err
-  grep -E "^made_stage .* slots, .*; [0-9.]+ (of [12] )?cards.*, card 'b' left out" err
-  grep -q 'Cards: 2 that the programs share' page.html
-  grep -q 'Cards that each program kept busy' page.html
+  grep -E "^made_stage .* slots, .*; [0-9.]+ (of [12] )?GPUs.*, GPU 'b' left out" err
+  grep -q 'GPUs: 2 that the programs share' page.html
+  grep -q 'GPUs that each program kept busy' page.html
   # A file of something else is left as it is.
-  echo mine >other.cards
+  echo mine >other.gpus
   VFM_SHARE=other run --separate-stderr "$MADE" items.jsonl --cards a:10
   [ "$status" -eq 2 ]
-  [[ $stderr == *"'other.cards' is not empty, and not of VFM_SHARE"* ]]
-  [ "$(cat other.cards)" = mine ]
+  [[ $stderr == *"'other.gpus' is not empty, and not of VFM_SHARE"* ]]
+  [ "$(cat other.gpus)" = mine ]
 }

@@ -86,7 +86,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   # On the last card: one that dies as it begins ends the run, later another one is started. The same command goes on.
   rm -rf there
   fails 1 dies_at 1 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar
-  grep -q "^vfm-pack: no card is left for vfm-pack: 'cpu 0': .*SIGKILL" err
+  grep -q "^vfm-pack: no device is left for vfm-pack: 'cpu 0': .*SIGKILL" err
   dies_at 6 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar >/dev/null 2>err
   grep -q "the worker on cpu 0 is started again" err
   pack --devices cpu -o there a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]

@@ -96,7 +96,7 @@ begin_embed() {
   local by=(--video "$golden/picture_encoders/siglip" --text none)
   fails 1 dies_at 1 vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar
   [ "$(grep -c "is left out for vfm-embed from now on: its worker has died of SIGKILL" err)" -eq 2 ]
-  grep -q "^vfm-embed: no card is left for vfm-embed: .*'cpu 0': .*SIGKILL" err
+  grep -q "^vfm-embed: no device is left for vfm-embed: .*'cpu 0': .*SIGKILL" err
   [ "$(tail -1 out.txt | jq -r .kind)" != end ]
   [ ! -e killed/a.embed.tar ]
   # Once more it is done.

@@ -93,7 +93,7 @@ begun() {
   "$MADE" items.jsonl | "$MADE" >alone.jsonl
   { stage one items.jsonl --model 5 --fails g3:5 2>err.1 | stage two --model 5 2>err.2; } >out.jsonl
   cmp <(records <alone.jsonl) <(records <out.jsonl)
-  [ "$(grep -c "card 'g3' is left out for one from now on: it was made to" err.1)" -eq 1 ]
+  [ "$(grep -c "device 'g3' is left out for one from now on: it was made to" err.1)" -eq 1 ]
   [ ! -s err.2 ]
   told "$CARDS" log.*
   jq -e '.items.one == 301 and .items.two == 300' told.json

@@ -292,7 +292,7 @@ TEST_CASE("items that wait for memory for long are told of once, with who has it
   CHECK_FALSE(watch.look().stages.at(1).lacks_memory);
   set_log_sink(nullptr, LogLevel::warning);
   CHECK(card_warnings ==
-        "waiting for memory of a card: second needs 5 B, and of card 'card 0' 4 B are free beside "
+        "waiting for memory of a device: second needs 5 B, and of device 'card 0' 4 B are free beside "
         "the models of first (process " +
             std::to_string(::getpid()) +
             "); it goes on when programs that have memory have no work for a while, or end");
@@ -434,7 +434,7 @@ TEST_CASE("who waits for a program that is stopped with the lock of the cards he
   const TemporaryFolder folder;
   EndlessItems waits(folder / "share", 2, 10);
   {
-    const StoppedLocker stopped(folder / "share.cards");
+    const StoppedLocker stopped(folder / "share.gpus");
     CHECK(waits.stop() == 7);
   }
   // And who comes later has all cards.
@@ -537,7 +537,7 @@ TEST_CASE("a card that fails is left out by name; where none is left, that is an
   const auto one = board->take();
   const std::string failed = one->card->name;
   board->fail(*one, "it fell off the bus");
-  CHECK_THAT(card_warnings, Catch::Contains("card '" + failed + "' is left out for stage") &&
+  CHECK_THAT(card_warnings, Catch::Contains("device '" + failed + "' is left out for stage") &&
                                 Catch::Contains("it fell off the bus"));
   for (int i = 0; i < 3; ++i) {
     const auto lease = board->take();
@@ -549,7 +549,7 @@ TEST_CASE("a card that fails is left out by name; where none is left, that is an
   std::this_thread::sleep_for(milliseconds(60));
   board->fail(*last, "so did this");
   waits.join();
-  CHECK_THROWS_WITH(board->take(), Catch::Contains("no card is left for stage") &&
+  CHECK_THROWS_WITH(board->take(), Catch::Contains("no device is left for stage") &&
                                        Catch::Contains("it fell off the bus") &&
                                        Catch::Contains("so did this"));
   try {
@@ -564,27 +564,27 @@ TEST_CASE("a card that fails is left out by name; where none is left, that is an
   // A load that fails is a card that fails. Its own model is gone with the stage that failed.
   CardBoard bad("", cards_of(1, 10), need_of("bad", 1),
                 {[](const Card&) { fail("no such kernel"); }, {}});
-  CHECK_THROWS_WITH(bad.take(), Catch::Contains("no card is left for bad: 'card 0': no such"));
+  CHECK_THROWS_WITH(bad.take(), Catch::Contains("no device is left for bad: 'card 0': no such"));
   set_log_sink(nullptr, LogLevel::warning);
 }
 
 TEST_CASE("cards that cannot be used are refused before any work") {
   const CardNeed need = need_of("stage", 20);
-  CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no card for stage"));
+  CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no device for stage"));
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
-                    Catch::Contains("stage needs 20 B of a card's memory") &&
-                        Catch::Contains("have 10 B at most; name a card that has more"));
+                    Catch::Contains("stage needs 20 B of a device's memory") &&
+                        Catch::Contains("have 10 B at most; name a device that has more"));
   auto halved = cards_of(2, 30);
   halved[0].kept = halved[1].kept = 11;
-  CHECK_THROWS_WITH(CardBoard("", halved, need, {}), Catch::Contains("stage needs 31 B of a card"));
+  CHECK_THROWS_WITH(CardBoard("", halved, need, {}), Catch::Contains("stage needs 31 B of a device"));
   CardNeed encodes = need;
   encodes.kind = CardKind::encode;
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 30), encodes, {}),
-                    Catch::Contains("none of the cards can encode"));
+                    Catch::Contains("none of the devices can encode"));
   auto some = cards_of(2, 30);
   some[1].sessions = 2;
   CHECK_THROWS_WITH(CardBoard("", some, encodes, {}),
-                    Catch::Contains("needs 320.0 MiB of a card's memory for videos"));
+                    Catch::Contains("needs 320.0 MiB of a device's memory for videos"));
   keep_card_warnings();
   std::vector<Card> unlike = cards_of(3, 30);
   unlike[1].memory = 10;
@@ -593,14 +593,14 @@ TEST_CASE("cards that cannot be used are refused before any work") {
   CHECK(board.cards().size() == 2);
   CHECK(board.cards()[1].name == "card 2");
   CHECK(card_warnings ==
-        "card 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
+        "device 'card 1' is not used: stage needs 20 B of its memory, and it has 10 B");
   auto twice = cards_of(2, 30);
   twice[1].name = twice[0].name;
   CHECK_THROWS_WITH(CardBoard("", twice, need, {}), Catch::Contains("'card 0' is named twice"));
   const TemporaryFolder folder;
-  folder.write("share.cards", "something else");
+  folder.write("share.gpus", "something else");
   CHECK_THROWS_WITH(CardBoard(folder / "share", cards_of(1, 30), need, {}),
-                    Catch::Contains("share.cards' is not empty, and not of VFM_SHARE"));
+                    Catch::Contains("share.gpus' is not empty, and not of VFM_SHARE"));
 }
 
 TEST_CASE("many threads of three programs: an item a card, and never more than memory holds") {

@@ -368,7 +368,7 @@ TEST_CASE("a card that cannot is left out by name, and where none is left that i
   auto session = own.take(1);
   CHECK(session->gpu == 1);
   own.fail(std::move(session), "it has no engine");
-  CHECK_THAT(said, Catch::Contains("card 'card 1' is left out for own") &&
+  CHECK_THAT(said, Catch::Contains("device 'card 1' is left out for own") &&
                        Catch::Contains("it has no engine"));
   session = own.take(1);
   CHECK(session->gpu == 0);

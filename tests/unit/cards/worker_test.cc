@@ -289,7 +289,7 @@ TEST_CASE("a pool whose workers cannot be opened tells the user's error as it is
   WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, plan);
   CHECK(usage_error([&] { pool.open(); }) == "no such folder");
   // Of no request: it is no fault of an input.
-  CHECK_THROWS_WITH(pool.ask({}), Catch::Contains("no card is left for test"));
+  CHECK_THROWS_WITH(pool.ask({}), Catch::Contains("no device is left for test"));
   set_log_sink(nullptr, LogLevel::warning);
   WorkerPool good("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
   good.open();

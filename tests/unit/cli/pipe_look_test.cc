@@ -127,7 +127,7 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   after.stages[2].left_out = {"bad\x1b[2J"};
   add_cards(look, before, after);
   CHECK(find_bottleneck(look).stage == 1);
-  CHECK(find_bottleneck(look).why == "has 1.9 of the 9 cards, and items wait for more");
+  CHECK(find_bottleneck(look).why == "has 1.9 of the 9 GPUs, and items wait for more");
   after.stages[2].short_seconds = 9.5;  // that, too, and it has more of them
   add_cards(look, before, after);
   CHECK(find_bottleneck(look).stage == 2);
@@ -137,11 +137,11 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   CHECK(find_bottleneck(look).why == "has 8.0 of the 16 slots");
   after.cards.resize(4);  // but all cards are, together
   add_cards(look, before, after);
-  CHECK(find_bottleneck(look).why == "has 2.0 of the 4 cards, and items wait for more");
+  CHECK(find_bottleneck(look).why == "has 2.0 of the 4 GPUs, and items wait for more");
   const auto lines = pipe_lines(look, 0);
   CHECK_THAT(lines[0], Catch::Contains("1.4 decode sessions"));
-  CHECK_THAT(lines[1], Catch::Contains("1.9 of 2 cards, 3 waiting"));
-  CHECK_THAT(lines[2], Catch::Contains("2.0 of 6 cards, 1 changing, card 'bad"));
+  CHECK_THAT(lines[1], Catch::Contains("1.9 of 2 GPUs, 3 waiting"));
+  CHECK_THAT(lines[2], Catch::Contains("2.0 of 6 GPUs, 1 changing, GPU 'bad"));
   look.stages[1].cards.at(0).state.lacks_memory = true;
   CHECK_THAT(pipe_lines(look, 0)[1], Catch::Contains("3 waiting for memory"));
   CHECK(lines[2].find('\x1b') == std::string::npos);
