@@ -18,12 +18,12 @@ namespace vfm::cli {
 /// --devices all|0,2|cpu: the cards on which models compute, each in a worker.
 struct DevicesOptions {
   std::vector<std::string> devices;
-  /// After --device, which it excludes.
+  /// After --device, which it excludes, if the tool has that.
   void add(Options& options) {
-    options.add("--devices", devices, "all|0,2|cpu", "compute on several GPUs, each in a process")
-        .separated_by(',')
-        .excludes(options.row("--device"))
-        .explained_in("vfm-devices(7)");
+    OptionRow& row = options.add("--devices", devices, "all|0,2|cpu",
+                                 "compute on several GPUs, each in a process");
+    if (options.has("--device")) row.excludes(options.row("--device"));
+    row.separated_by(',').explained_in("vfm-devices(7)");
   }
   /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
   /// there: so Tool::check() calls it, late, as listing GPUs takes a second.

@@ -8,6 +8,8 @@
 #include "cli/runner.h"
 
 std::unique_ptr<vfm::cli::Tool> make_caption_score();
+std::unique_ptr<vfm::cli::Tool> make_clip_shots();
+std::unique_ptr<vfm::cli::Tool> make_clip_unique();
 std::unique_ptr<vfm::cli::Tool> make_embed_search();
 std::unique_ptr<vfm::cli::Tool> make_embed_index();
 std::unique_ptr<vfm::cli::Tool> make_shard_report();

@@ -1,4 +1,4 @@
-// --crop auto: the picture of a video without the black bars around it.
+// --crop: the picture of a video without the black bars around it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -244,7 +244,7 @@ std::string single_video(const std::vector<std::string>& inputs) {
 }  // namespace
 
 Json ClipRecipe::json() const {
-  const char* const detectors[] = {"content", "adaptive", "histogram", "combined", "transnetv2"};
+  const char* const detectors[] = {"combined", "transnetv2"};
   const char* const audios[] = {"drop", "copy", "aac"};
   // 2: wipes are found, and a cut to one colour is a change of its own. Others are as they were.
   const bool as_before = stride > 0 || given || !shots.gradual;
@@ -288,7 +288,7 @@ void check_smart_encoder(const std::string& encoder) {
     if (!name.empty()) known += (known.empty() ? "" : ", ") + name;
   }
   fail_usage(
-      "--encode smart cannot join frames of encoder '{}' to copied ones (of these it can: {})",
+      "--smart-cut cannot join frames of encoder '{}' to copied ones (of these it can: {})",
       encoder, known.empty() ? "none" : known);
 }
 
@@ -339,7 +339,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
     fail_usage("there is no span in the files of --spans");
   io::make_directories(options.directory);
   ClipItems items(options.inputs, options.shard_bytes, options.directory);
-  io::HashLedger ledger(io::join_path(options.directory, ".vfm-clip.ledger"), options.check);
+  io::HashLedger ledger(io::join_path(options.directory, ".vfm-clip.ledger"), options.reread);
   items.use(&ledger);
   if (options.join != Joining::none && options.format == ClipFormat::shards)
     items.join(options.join == Joining::all ? 0 : kOwnShards);

@@ -82,7 +82,7 @@ using PictureVectors =
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
 
-/// The formats of --shots-only (clip/list_shots.cc).
+/// The formats of list_shots() (clip/list_shots.cc).
 enum class ShotFormat { json, csv, edl, otio, chapters };
 
 struct ClipOptions {
@@ -97,8 +97,10 @@ struct ClipOptions {
   bool readable_names = false;                ///< keys of clip/names.h
   ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
   std::vector<double> thresholds;             ///< of list_shots(), json: a list for each
+  /// Of list_shots(), json: takes a table for people in place of records.
+  std::function<void(const std::string& lines)> print_table;
   bool force = false;                         ///< rewrite what is there already
-  bool check = false;  ///< read all sources, also those whose hash is in the ledger
+  bool reread = false;  ///< read all sources, also those whose hash is in the ledger
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool prune = false;  ///< remove outputs of sources that the inputs do not name
   /// Most bytes of frames that wait for an encoder, for each slot (clip/crew.h).
@@ -124,26 +126,24 @@ void check_encoders(ClipRecipe recipe);
 long run(const ClipOptions& options, Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 
-/// "0.3,0.4,0.5", or "0.3:0.5:0.1" for the same: the scores of --thresholds, at most 100. Throws
+/// The scores of --thresholds, at most 100: "0.3,0.4,0.5", or "0.3:0.5:0.1" for the same. Throws
 /// Error{usage} for anything else.
 std::vector<double> parse_thresholds(const std::string& text);
 
-/// --shots-only: writes one {"kind":"shots",...} line for each video to standard output, and no
-/// file; with thresholds one line for each, with its "threshold". Returns the number of videos that
-/// failed, each with a warning. It uses the options recipe, inputs, hardware, shot_format,
-/// thresholds and explain.
+/// `vfm-clip shots`: prints a {"kind":"shots",...} line for each video, or for each of its
+/// thresholds, with "threshold". Returns the number of videos that failed, each with a warning. It
+/// uses recipe, inputs, hardware, shot_format, thresholds, print_table and explain.
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 
-/// --unique: decodes each source once for its signature (clip/signature_file.h), and compares all.
-/// Writes DIR/sources.jsonl, a line for each source, and DIR/duplicates.jsonl, a line for each
-/// pair. Then writes to standard output, in input order, the unchanged records of the sources that
-/// stay (clip/duplicate_groups.h). Records of other kinds pass. Pictures are compared by their
-/// bytes alone. Failures are recorded in DIR/errors.jsonl; returns their number. Memory holds the
-/// index (clip/duplicate_index.h) and about a kilobyte for each source, but no signatures. Throws
-/// Error if no source could be used, or if the input broke off, so that the choice is unknown;
-/// Stopped. It uses the options recipe.stream, recipe.deinterlace, inputs, directory, force,
-/// hardware and unique_share.
+/// `vfm-clip unique`: decodes each source once for its signature (clip/signature_file.h), and
+/// compares all. Writes DIR/sources.jsonl, a line for each source, and DIR/duplicates.jsonl, a line
+/// for each pair. Then prints, in input order, the unchanged records of the sources that stay
+/// (clip/duplicate_groups.h). Other records pass. Pictures are compared by bytes alone. Failures go
+/// to DIR/errors.jsonl; returns their number. Memory holds the index (clip/duplicate_index.h) and
+/// about a kilobyte for each source. Throws Error if no source could be used, or if the input broke
+/// off; Stopped. It uses recipe.stream, recipe.deinterlace, inputs, directory, force, hardware and
+/// unique_share.
 long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest);
 

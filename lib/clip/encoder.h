@@ -36,7 +36,7 @@ struct ClipEvidence {
   std::vector<std::int64_t> pts;
   std::int64_t end = 0;
   Rational time_base;
-  /// With --encode smart, for each frame: picture_hash() if it was copied, "" if it was encoded.
+  /// With --smart-cut, for each frame: picture_hash() if it was copied, "" if it was encoded.
   /// Empty: all were encoded.
   std::vector<std::string> copied;
 };

@@ -1,5 +1,5 @@
-// vfm-clip --explain: explains where a video's shots begin: the detector's score over time, and the
-// pictures around changes found and nearly found.
+// vfm-clip shots --explain: explains where a video's shots begin: the detector's score over time,
+// and the pictures around changes found and nearly found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,8 +60,9 @@ std::size_t list_weight(const ShotList& list) {
 /// Writes the lists to standard output, each when its video is done.
 class ShotPrinter {
  public:
-  ShotPrinter(ShotFormat format, io::ManifestWriter& manifest)
-      : format_(format), manifest_(manifest) {
+  ShotPrinter(const ClipOptions& options, io::ManifestWriter& manifest)
+      : format_(options.shot_format), table_(options.print_table), manifest_(manifest) {
+    const ShotFormat format = format_;
     if (format != ShotFormat::json) out_ = io::File(::dup(STDOUT_FILENO), "standard output");
     if (format == ShotFormat::csv) put(shots_csv_header());
     if (format == ShotFormat::edl) put(edl_.header());
@@ -69,7 +71,11 @@ class ShotPrinter {
   }
 
   void print(const ShotList& list) {
-    if (format_ == ShotFormat::json) {
+    if (format_ == ShotFormat::json && table_) {
+      if (list.shots)
+        for (const Json& record : list.records)
+          table_(shots_table(record));
+    } else if (format_ == ShotFormat::json) {
       for (const Json& record : list.records)
         manifest_.write(record);
     } else if (list.shots) {
@@ -97,6 +103,7 @@ class ShotPrinter {
   void put(const std::string& text) { out_.write_all(text.data(), text.size()); }
 
   ShotFormat format_;
+  std::function<void(const std::string&)> table_;  // or none
   io::ManifestWriter& manifest_;
   io::File out_;
   ShotsEdl edl_;
@@ -284,8 +291,9 @@ std::optional<double> score_of(const std::string& text) {
 std::vector<double> parse_thresholds(const std::string& text) {
   const auto refuse = [&]() {
     fail_usage(
-        "--thresholds: '{}' is no list of scores; write 0.3,0.4 or 0.2:0.6:0.05 (from, to, step), "
-        "at most {} scores above 0",
+        "--thresholds: '{}' is no list of scores; write at most {} scores above 0, as 0.3,0.4 or "
+        "as "
+        "0.2:0.6:0.05 (from, to, step)",
         text, kMostThresholds);
   };
   const char sign = text.find(':') == std::string::npos ? ',' : ':';
@@ -324,7 +332,7 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
       return {{}, {error.what()}, {}, {}, {}};
     }
   };
-  ShotPrinter printer(options.shot_format, manifest);
+  ShotPrinter printer(options, manifest);
   ExplainPage page;
   long failed = 0, done = 0;
   progress.start("videos", shard::count_videos(options.inputs));

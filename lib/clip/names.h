@@ -1,4 +1,4 @@
-// --names readable: keys that tell a clip's origin.
+// --readable-names: keys that tell a clip's origin.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

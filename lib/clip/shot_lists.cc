@@ -116,6 +116,23 @@ Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational ti
           {"score", six_digits(change.score)}};
 }
 
+std::string shots_table(const Json& record) {
+  const Json& cuts = record.at("cuts");
+  std::string text = one_line(record.at("path").get<std::string>());
+  if (record.contains("threshold"))
+    text += fmt::format(", threshold {}", record.at("threshold").get<double>());
+  text += fmt::format(
+      ": {} in {} frames\n",
+      cuts.size() == 1 ? "1 change of shot" : fmt::format("{} changes of shot", cuts.size()),
+      record.at("frames").get<std::int64_t>());
+  if (!cuts.empty()) text += fmt::format("{:>14}  {:>8}  {:10}  score\n", "time", "frame", "kind");
+  for (const Json& cut : cuts)
+    text += fmt::format("{:>14}  {:>8}  {:10}  {:5.2f}\n", clock_text(cut.at("time").get<double>()),
+                        cut.at("frame").get<std::int64_t>(), cut.at("type").get<std::string>(),
+                        cut.at("score").get<double>());
+  return text;
+}
+
 std::string shots_csv_header() {
   return "Scene Number,Start Frame,Start Timecode,Start Time (seconds),End Frame,End Timecode,"
          "End Time (seconds),Length (frames),Length (timecode),Length (seconds),Source\n";

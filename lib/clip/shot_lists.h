@@ -1,5 +1,5 @@
-// Lists of shots: our JSON, and formats of other programs: PySceneDetect's CSV, edit decision
-// lists, OpenTimelineIO's timelines and FFmpeg's chapters.
+// Lists of shots: our JSON, a table for people, and formats of other programs: PySceneDetect's CSV,
+// edit decision lists, OpenTimelineIO's timelines and FFmpeg's chapters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +15,9 @@ namespace vfm::clip {
 
 /// {"frame":F,"pts":P,"time":S,"type":"cut","score":X}: one change of shot.
 Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
+
+/// A {"kind":"shots",...} record as a table for people: the video, then a line for each change.
+std::string shots_table(const Json& record);
 
 /// From one change of shot to the next. Frames are counted from 0, seconds and ticks from the first
 /// frame.

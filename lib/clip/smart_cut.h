@@ -1,4 +1,4 @@
-// Makes one clip of --encode smart: encodes a part of it and joins that with the copied part
+// Makes one clip of --smart-cut: encodes a part of it and joins that with the copied part
 // (media/splice_plan.h divides them).
 //
 // Frames come as they are decoded, before the clip's end is known. Frames before its first key

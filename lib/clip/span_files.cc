@@ -176,7 +176,7 @@ void SpanFile::json_line(const std::string& line) {
   add(source ? source->get<std::string>() : "", std::move(span));
 }
 
-/// The shots between the changes that --shots-only lists.
+/// The shots between the changes that `vfm-clip shots` lists.
 void SpanFile::shots(const Json& record) {
   const std::string source = need_string(record, "path", lines_.where());
   const auto cuts = record.find("cuts");

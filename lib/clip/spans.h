@@ -2,9 +2,9 @@
 //
 // Formats, recognised by the first line:
 //   JSON Lines  {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}, the json of clips, and what
-//               vfm-clip --shots-only prints; other fields go on into the clip's json
+//               vfm-clip shots prints; other fields go on into the clip's json
 //   CSV         with a header (source, begin, end) or without one in this order; PySceneDetect's
-//               list of scenes, and --shots-only --format csv
+//               list of scenes, and vfm-clip shots --format csv
 //   EDL         CMX 3600: the source's times and "* FROM CLIP NAME:"
 // Thread-safety: one thread at a time; results of take() from any.
 // SPDX-License-Identifier: Apache-2.0

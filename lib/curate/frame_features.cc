@@ -8,8 +8,8 @@
 namespace vfm::curate {
 namespace {
 
-/// YUV to HSV for every chroma cell, in floats without branches so that the loop vectorises.
-void to_hsv(const SmallPicture& p, FrameFeatures& out) {
+/// HSV's saturation of every chroma cell, in floats without branches so that the loop vectorises.
+void find_saturation(const SmallPicture& p, FrameFeatures& out) {
   alignas(32) std::array<std::uint8_t, kChromaCells> luma;
   halve_luma(p, luma);
   for (int i = 0; i < kChromaCells; ++i) {
@@ -20,14 +20,7 @@ void to_hsv(const SmallPicture& p, FrameFeatures& out) {
     const float b = std::clamp(y + 1.772f * u, 0.f, 255.f);
     const float high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
     const float range = high - low;
-    const float scale = range > 0 ? 30.f / range : 0.f;
-    const float red = (g - b) * scale + (g < b ? 180.f : 0.f);
-    const float green = (b - r) * scale + 60.f;
-    const float blue = (r - g) * scale + 120.f;
-    const float hue = high == r ? red : (high == g ? green : blue);
-    out.hue[i] = static_cast<std::uint8_t>(hue >= 179.5f ? 0.f : hue + 0.5f);
     out.saturation[i] = static_cast<std::uint8_t>(high > 0 ? 255.f * range / high : 0.f);
-    out.value[i] = static_cast<std::uint8_t>(high);
   }
 }
 
@@ -128,25 +121,13 @@ void compute_features(const media::Frame& frame, FrameFeatures& out) {
 }
 
 void complete_features(FrameFeatures& out) {
-  to_hsv(out.picture, out);
+  find_saturation(out.picture, out);
   count_histograms(out);
   out.luma = luma_statistics(out.picture);
   out.area = active_area(out.picture);
   out.black = out.area == ActiveArea{} && out.luma.dark == 1;
   out.deviation = colour_deviation(out.picture, out.area);
   out.whole_deviation = colour_deviation(out.picture);
-}
-
-float content_difference(const FrameFeatures& a, const FrameFeatures& b) {
-  std::uint32_t hue = 0;
-  for (int i = 0; i < kChromaCells; ++i) {
-    const int apart = std::abs(int{a.hue[i]} - int{b.hue[i]});
-    const int around = std::min(apart, 180 - apart);
-    hue += static_cast<std::uint32_t>(around * std::min(a.saturation[i], b.saturation[i]));
-  }
-  const double saturation = sum_of_differences(a.saturation, b.saturation);
-  const double value = sum_of_differences(a.value, b.value);
-  return static_cast<float>((hue / 255.0 + saturation + value) / (3.0 * kChromaCells));
 }
 
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b) {

@@ -17,8 +17,8 @@ inline constexpr int kChromaBins = 16;  ///< for u and for v: 16 x 16 joint bins
 /// A frame's small picture and what is derived from it once.
 struct FrameFeatures {
   SmallPicture picture;
-  /// Hue 0..179 (two degrees each, as in OpenCV), saturation and value 0..255, on the chroma grid.
-  alignas(32) std::array<std::uint8_t, kChromaCells> hue, saturation, value;
+  /// HSV's, 0..255, on the chroma grid.
+  alignas(32) std::array<std::uint8_t, kChromaCells> saturation;
   /// Smoothed counts (so that a slight change of light does not move a flat area into a foreign
   /// bin).
   alignas(32) std::array<float, kLumaBins> luma_histogram;
@@ -33,11 +33,6 @@ struct FrameFeatures {
 void compute_features(const media::Frame& frame, FrameFeatures& out);
 /// Computes all other fields from out.picture.
 void complete_features(FrameFeatures& out);
-
-/// Mean absolute change of hue, saturation and value, 0..255: the "content" measure of
-/// PySceneDetect (detectors/content_detector.py, weights 1 1 1), except that hue is circular and is
-/// weighted by the lower saturation of the two cells: grey has no hue.
-float content_difference(const FrameFeatures& a, const FrameFeatures& b);
 
 /// 1 - Pearson correlation of the histograms, the larger of luma and chroma: 0 same, 1 unrelated.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);

@@ -41,8 +41,7 @@ struct CellSum {
 bool ShotDetector::begins_restless(std::int64_t f) const {
   constexpr float kColours = 0.1f, kOthers = 0.3f;  // histogram_difference of one scene, of two
   const std::int64_t before = f - 1 - kFrames;
-  if (options_.detector != Detector::combined ||
-      before < std::max<std::int64_t>(1, frames_ - kRing) || f + kFrames > frames_ ||
+  if (before < std::max<std::int64_t>(1, frames_ - kRing) || f + kFrames > frames_ ||
       scores_[slot(f)].combined < threshold_)
     return false;
   for (std::int64_t i = before + 1; i < f + kFrames; ++i)  // the first may begin a shot itself

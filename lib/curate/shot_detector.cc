@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
-
 namespace vfm::curate {
 namespace {
 
@@ -40,29 +38,8 @@ float combined_score(float structure, float residual, const FrameFeatures& a,
 
 }  // namespace
 
-Detector parse_detector(std::string_view name) {
-  if (name == "content") return Detector::content;
-  if (name == "adaptive") return Detector::adaptive;
-  if (name == "histogram") return Detector::histogram;
-  if (name == "combined") return Detector::combined;
-  if (name == "transnetv2") return Detector::transnetv2;
-  fail_usage("unknown detector '{}'; choose content, adaptive, histogram, combined or transnetv2",
-             name);
-}
-
 double default_threshold(Detector detector) {
-  switch (detector) {
-    case Detector::content:
-      return 27;
-    case Detector::adaptive:
-      return 3;
-    case Detector::histogram:
-    case Detector::transnetv2:
-      return 0.5;
-    case Detector::combined:
-      break;
-  }
-  return 0.38;
+  return detector == Detector::transnetv2 ? 0.5 : 0.38;
 }
 
 const char* name_of(ChangeType type) {
@@ -95,11 +72,7 @@ void ShotDetector::push(const FrameFeatures& features) {
     score.difference = motion_.difference;
     score.residual = motion_.residual;
     // Nearly the same picture: the rest is about zero, and most frames of most videos are so.
-    if (motion_.difference > 1.5f) {
-      score.structure = structure_difference(before, features);
-      score.content = content_difference(before, features);
-      score.histogram = histogram_difference(before, features);
-    }
+    if (motion_.difference > 1.5f) score.structure = structure_difference(before, features);
     score.combined = combined_score(score.structure, score.residual, before, features);
   }
   for (; judged_ + kReturn <= now; ++judged_)
@@ -111,36 +84,8 @@ void ShotDetector::push(const FrameFeatures& features) {
   merge(frames_ - kShotLag);
 }
 
-/// How far frame `f` stands out as the first of a shot, on the detector's scale.
+/// How far frame `f` stands out as the first of a shot.
 float ShotDetector::spike(std::int64_t f) const {
-  const auto around = [&](int reach, auto&& use) {
-    for (std::int64_t i = std::max<std::int64_t>(1, f - reach);
-         i <= std::min(frames_ - 1, f + reach); ++i)
-      if (i != f) use(scores_[slot(i)]);
-  };
-  const PairScore& here = scores_[slot(f)];
-  switch (options_.detector) {
-    case Detector::content:
-    case Detector::histogram: {
-      const auto value = [&](const PairScore& s) {
-        return options_.detector == Detector::content ? s.content : s.histogram;
-      };
-      bool peak = true;
-      around(kAround, [&](const PairScore& s) { peak = peak && value(s) <= value(here); });
-      return peak ? value(here) : 0;
-    }
-    case Detector::adaptive: {
-      float sum = 0;
-      int n = 0;
-      around(2, [&](const PairScore& s) { sum += s.content, ++n; });
-      return here.content < 15
-                 ? 0
-                 : here.content / std::max(sum / static_cast<float>(std::max(n, 1)), 0.1f);
-    }
-    case Detector::combined:
-    case Detector::transnetv2:
-      break;
-  }
   // A frame must stand out from both sides: from the less restless one nearly wholly (noise is all
   // change), from the other as far as a cut between a wild and a quiet shot does, or next to
   // another cut.
@@ -151,7 +96,8 @@ float ShotDetector::spike(std::int64_t f) const {
     after = std::max(after, scores_[slot(i)].combined);
   if (f == 1) before = after;
   if (f == frames_ - 1) after = before;
-  return here.combined - std::max(0.6f * std::max(before, after), 0.9f * std::min(before, after));
+  return scores_[slot(f)].combined -
+         std::max(0.6f * std::max(before, after), 0.9f * std::min(before, after));
 }
 
 /// Whether frames i < f <= k show one scene, and f interrupts it: what they show differs less than

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "curate/frame_features.h"
@@ -17,17 +16,12 @@
 
 namespace vfm::curate {
 
-/// The measure that detects hard cuts. Each score is compared with a threshold of its own scale.
-///   content    change of hue, saturation and value between two frames, 0..255 (27)
-///   adaptive   the same, divided by its mean over two frames on either side (3)
-///   histogram  1 - correlation of luma or chroma histograms, 0..2 (0.5)
+/// What finds changes of shot. Each score is compared with a threshold of its own scale.
 ///   combined   what is left of the picture's structure and of its cells after motion is taken out,
 ///              0..1.35, less what the frames around it lose anyway (0.38); the threshold itself
 ///              where colours alone tell a cut
 ///   transnetv2 the probability of a network, 0..1 (0.5): WindowDetector's, not ShotDetector's
-enum class Detector { content, adaptive, histogram, combined, transnetv2 };
-/// Throws Error{usage} for another name.
-Detector parse_detector(std::string_view name);
+enum class Detector { combined, transnetv2 };
 double default_threshold(Detector detector);
 
 struct ShotOptions {
@@ -57,7 +51,7 @@ struct ShotChange {
 
 /// Scores of two neighbouring frames, for explanations and tuning.
 struct PairScore {
-  float content = 0, histogram = 0, structure = 0, residual = 0;
+  float structure = 0, residual = 0;
   float combined = 0;    ///< of this pair alone
   float difference = 0;  ///< plain, grey levels
 };
@@ -94,7 +88,6 @@ class ShotDetector {
 
   /// The motion between the last two frames pushed.
   const MotionField& motion() const { return motion_; }
-  const PairScore& pair() const { return scores_[slot(frames_ - 1)]; }
 
  private:
   static constexpr int kRing = 32;

@@ -34,7 +34,7 @@ ratio() {
   : >"$scratch/decode" && : >"$scratch/shots"
   for _ in 1 2 3 4 5; do
     timed ffmpeg -nostdin -v error -i "$1" -f null - >>"$scratch/decode"
-    timed "$clip" --shots-only "$1" >>"$scratch/shots"
+    timed "$clip" shots "$1" >>"$scratch/shots"
   done
   for column in 1 2; do
     for run in decode shots; do cut -d' ' -f$column "$scratch/$run" | sort -n | head -1; done
@@ -43,7 +43,7 @@ ratio() {
       name, $1, $2, $2 / $1, $3, $4, $4 / $3 }'
 }
 
-echo "vfm-clip --shots-only against ffmpeg -f null"
+echo "vfm-clip shots against ffmpeg -f null"
 if [ $# -eq 0 ]; then
   draw "$scratch/720p.mp4" 1280x720 60
   draw "$scratch/360p.mp4" 640x360 60
@@ -78,7 +78,7 @@ for video; do lone "$video"; done
 echo "memory at most, MiB"
 draw "$scratch/10s.mp4" 320x180 10
 draw "$scratch/long.mp4" 320x180 "${LONG:-3600}"
-for mode in --shots-only "-j1 --output $scratch/out --preset ultrafast --max-length 10s --shard-size 8MiB" \
+for mode in shots "-j1 --output $scratch/out --preset ultrafast --max-length 10s --shard-size 8MiB" \
   "-j2 --output $scratch/out2 --preset ultrafast --max-length 10s --shard-size 8MiB"; do
   # shellcheck disable=SC2086
   for video in 10s long; do timed "$clip" $mode "$scratch/$video.mp4" | cut -d' ' -f3; done |

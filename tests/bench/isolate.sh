@@ -39,10 +39,10 @@ timed() {
   shift
   rm -rf "$work/clips"
   case $way in
-    shots) set -- --shots-only "$@" ;;
+    shots) set -- shots "$@" ;;
     cut) set -- -o "$work/clips" "$@" ;;
   esac
-  python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" -q -j1 "$@" "$video"
+  python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" "$@" -q -j1 "$video"
 }
 # result WAY: what it came to, without what names the command.
 result() {
@@ -77,8 +77,8 @@ for ((i = 0; i < 101; ++i)); do ln -s one.mp4 "$work/v$i.mp4"; done
 # of_rounds OPTION...: mean seconds of one video, and of all.
 of_rounds() {
   for ((round = 0; round < ${ROUNDS:-5}; ++round)); do
-    python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" -q -j1 --shots-only "$@" "$work/one.mp4"
-    python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" -q -j1 --shots-only "$@" "$work"/v*.mp4
+    python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" shots -q -j1 "$@" "$work/one.mp4"
+    python3 "$work/cost.py" "$work/out" "$bin/vfm-clip" shots -q -j1 "$@" "$work"/v*.mp4
   done | awk '{ sum[NR % 2] += $1 } END { n = NR / 2; print sum[1] / n, sum[0] / n }'
 }
 echo "$(of_rounds) $(of_rounds --isolate)" | awk '{ each = ($4 - $3 - ($2 - $1)) / 100

@@ -6,7 +6,7 @@
 # plasma-workspace-wallpapers have some), without which no pans and zooms are made, and clips
 # FILE:BEGIN-END whose frames BEGIN to END are one shot. SEED (report-1) makes other videos; thresholds were
 # chosen on the seed tune-1. SHARE (1) of the videos of each class are made, or of CLASS alone. KEEP=DIR keeps all
-# in DIR. TRANSNET=DIR also asks vfm-clip --detector transnetv2 with these weights, which takes long.
+# in DIR. TRANSNET=DIR also asks vfm-clip shots --detector-model with these weights, which takes long.
 # PySceneDetect is SCENEDETECT_PYTHON's, or is installed into a venv in BUILD_DIR, with OpenCV. Takes a
 # quarter of an hour on two cores, and 300 MB in TMPDIR. Prints Markdown.
 # SPDX-License-Identifier: Apache-2.0
@@ -36,10 +36,10 @@ videos=$scratch/videos
 [ -f "$videos/truth.json" ] ||
   python3 "$here/shots_make.py" --seed "${SEED:-report-1}" --share "${SHARE:-1}" --out "$videos" \
     ${CLASS:+--class "$CLASS"} "${material[@]}"
-"$build/tools/vfm-clip" --shots-only "$videos"/*.mkv >"$scratch/vfm.jsonl"
+"$build/tools/vfm-clip" shots "$videos"/*.mkv >"$scratch/vfm.jsonl"
 network=()
 if [ -n "${TRANSNET:-}" ]; then
-  "$build/tools/vfm-clip" --shots-only --detector transnetv2 --detector-model "$TRANSNET" "$videos"/*.mkv \
+  "$build/tools/vfm-clip" shots --detector-model "$TRANSNET" "$videos"/*.mkv \
     >"$scratch/transnet.jsonl"
   network=("TransNet V2=$scratch/transnet.jsonl")
 fi

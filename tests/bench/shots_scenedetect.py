@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts by four of PySceneDetect's detectors, each in a file in the form of vfm-clip --shots-only.
+"""Cuts by four of PySceneDetect's detectors, each in a file in the form of vfm-clip shots.
 
   shots_scenedetect.py OUT VIDEO...
 

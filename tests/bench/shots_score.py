@@ -4,7 +4,7 @@
 
   shots_score.py DIR NAME=RESULTS.jsonl...
 
-RESULTS holds what vfm-clip --shots-only prints, or shots_scenedetect.py. A found change is one frame. It
+RESULTS holds what vfm-clip shots prints, or shots_scenedetect.py. A found change is one frame. It
 is right at tolerance T if it lies within T frames of a cut's first frame, or of the frames that a gradual
 change takes; each change of the truth has one finding at most, and the nearest pairs are taken first.
 Prints Markdown: a table of all classes at tolerance 0 (F1, or false changes where there is nothing to be

@@ -1,5 +1,5 @@
 #!/bin/sh
-# vfm-clip --encode smart against full encoding: processor seconds of both, beyond those of decoding and measuring, on a
+# vfm-clip --smart-cut against full encoding: processor seconds of both, beyond those of decoding and measuring, on a
 # drawn 1080p video with a key frame a second, in clips that begin between two key frames.
 # Usage: tests/bench/smart.sh [BUILD_DIR [SECONDS [CLIP_SECONDS]]]
 # SECONDS (default 600) is the length of the video, CLIP_SECONDS (default 20) that of a clip: of shorter ones more is
@@ -34,7 +34,7 @@ spans 0 && spans 0.5
 timed() {
   name=$1
   shift
-  /usr/bin/time -o time -f '%U %S' "$clip" -q -j1 video.mp4 --format files -o "$name" "$@" >/dev/null
+  /usr/bin/time -o time -f '%U %S' "$clip" -q -j1 video.mp4 --files -o "$name" "$@" >/dev/null
   awk '{ printf "%.1f\n", $1 + $2 }' time
 }
 # share NAME: of frames that were encoded, in percent.
@@ -44,8 +44,8 @@ share() { cat "$1"/????????????????????????????????.json | grep -o '"frames_[a-z
 # The same span of the same frames is decoded and measured each time. What is beyond that: full and smart less base, which
 # begins on key frames, so encodes but tails, and copies.
 full=$(timed full --spans spans-0.5.jsonl)
-smart=$(timed smart --spans spans-0.5.jsonl --encode smart)
-base=$(timed base --spans spans-0.jsonl --encode smart)
+smart=$(timed smart --spans spans-0.5.jsonl --smart-cut)
+base=$(timed base --spans spans-0.jsonl --smart-cut)
 /usr/bin/time -o time -f '%U %S' ffmpeg -nostdin -loglevel error -i video.mp4 -map 0:v -c copy -f null - >/dev/null
 copy=$(awk '{ print $1 + $2 }' time)
 echo "$seconds s of 1080p, 30 frames a second, a key frame a second; clips of $length s, -j1; processor seconds"

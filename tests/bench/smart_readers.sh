@@ -1,5 +1,5 @@
 #!/bin/bash
-# Clips of --encode smart, of each codec and kind of groups of pictures, by the readers that people train with: PyAV,
+# Clips of --smart-cut, of each codec and kind of groups of pictures, by the readers that people train with: PyAV,
 # OpenCV, decord, torchcodec (PyPI's, some 3 GB, in a venv of BUILD_DIR, or those of TORCH_PYTHON). Fails if one of them
 # gives another frame than the others, in order or after a seek.
 # Usage: tests/bench/smart_readers.sh [BUILD_DIR]
@@ -26,7 +26,7 @@ while read -r name options; do
     echo "{\"source\":\"$name\",\"begin\":${span%,*},\"end\":${span#*,}}"
   done >spans.jsonl
   rm -rf clips
-  "$build/tools/vfm-clip" -q --encode smart --verify --format files --spans spans.jsonl "$name" -o clips >clips.jsonl
+  "$build/tools/vfm-clip" -q --smart-cut --verify --files --spans spans.jsonl "$name" -o clips >clips.jsonl
   [ "$(cat clips/*.json | grep -o '"not_copied":null' | wc -l)" -eq 4 ] || { echo "$name: nothing was copied" && failed=1; }
   ffmpeg -nostdin -loglevel error -y -i "$name" -c copy "whole-${name%.*}.mp4"
   "$python" "$root/tests/bench/smart_readers.py" "whole-${name%.*}.mp4" clips/*.mp4 2>/dev/null || failed=1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes videos with copies among them, and scores what vfm-clip --unique finds (source_duplicates.sh).
+"""Makes videos with copies among them, and scores what vfm-clip unique finds (source_duplicates.sh).
 
 Copies of an original, drawn by the seed:
   crop   0 to 15 % cut off at each side, stretched to the same shape or not

@@ -17,13 +17,15 @@ mkdir -p "$scratch"
 
 videos=$scratch/videos
 if [ ! -f "$videos/truth.json" ]; then
-  "$build/tools/vfm-clip" -q --shots-only "$@" >"$scratch/shots.jsonl"
+  "$build/tools/vfm-clip" shots -q "$@" >"$scratch/shots.jsonl"
   python3 "$here/stitch_sound_make.py" --seed "${SEED:-report-1}" --each "${EACH:-12}" --shots "$scratch/shots.jsonl" \
     --out "$videos"
 fi
 find "$videos" -name '[0-9]*-[0-9]*.*' | LC_ALL=C sort >"$scratch/list"
 for sound in off on; do
-  "$build/tools/vfm-clip" -q --join none --min-length 0 --preset ultrafast --scale 64x36 --stitch-sound $sound \
+  option=()
+  [ $sound = off ] || option=(--stitch-sound)
+  "$build/tools/vfm-clip" -q --join none --min-length 0 --preset ultrafast --scale 64x36 "${option[@]}" \
     -o "$scratch/$sound" - <"$scratch/list" >"$scratch/$sound.jsonl"
 done
 python3 "$here/stitch_sound_score.py" "$scratch"

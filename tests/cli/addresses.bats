@@ -114,7 +114,7 @@ options() {
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"'videos' is a folder, not a video; for the videos in it: find 'videos' -type f | vfm-clip ..."* ]]
   [ "$(jq -r .code out/errors.jsonl)" = open ]
-  run --separate-stderr vfm-clip --shots-only videos
+  run --separate-stderr vfm-clip shots videos
   [[ "$stderr" = *"'videos' is a folder"* ]]
   local tool
   for tool in vfm-shard vfm-caption vfm-pack; do

@@ -46,17 +46,17 @@ estimated() {
   estimated vfm-clip ./*.mp4
   jq -e '.of == "video" and .records == 3 and .sampled == 3 and (.video_hours - 48 / 3600 | fabs) < 1e-4' <<<"$output"
   [[ $stderr == *"3 of 3 videos looked at"* ]]
-  estimated vfm-clip --shots-only ./*.mp4
+  estimated vfm-clip shots ./*.mp4
   jq -e .timed==3 <<<"$output"
   # Lists of shots that go to standard output otherwise.
-  estimated vfm-clip --shots-only --format csv 1.mp4
-  estimated vfm-clip --shots-only --format edl 1.mp4
+  estimated vfm-clip shots --format csv 1.mp4
+  estimated vfm-clip shots --format edl 1.mp4
 }
 
 @test "of many records sixteen are drawn, and stand for all" {
   local i
   for i in {1..40}; do ln 1.mp4 "many-$i.mp4"; done
-  estimated vfm-clip --shots-only -j2 many-*.mp4
+  estimated vfm-clip shots -j2 many-*.mp4
   jq -e '.records == 40 and .sampled == 16 and (.video_hours - 40 * 8 / 3600 | fabs) < 1e-4' <<<"$output"
 }
 
@@ -101,7 +101,7 @@ estimated() {
 }
 
 @test "a reader that goes away leaves no temporary files, and other work is refused" {
-  bash -c 'vfm-clip --dry-run --shots-only 1.mp4 2>/dev/null | true' || true
+  bash -c 'vfm-clip shots --dry-run 1.mp4 2>/dev/null | true' || true
   [ -z "$(ls temporary)" ]
   run -2 --separate-stderr vfm-pack --plan --dry-run latents
   [[ $stderr == *"leave out --plan"* ]]

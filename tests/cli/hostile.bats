@@ -74,7 +74,7 @@ isolates() {
 
 @test "sixteen decoders that hang are left behind; one more ends the run" {
   copies asleep.mp4 18
-  bad vfm-clip -j16 --timeout 1s --shots-only n?.mp4 n1[0-6].mp4 wide.mp4
+  bad vfm-clip shots -j16 --timeout 1s n?.mp4 n1[0-6].mp4 wide.mp4
   echo "$stderr"
   [ "$status" -eq 1 ]
   [[ "$output" = *'"path":"wide.mp4"'*'"kind":"end"'* ]]
@@ -128,11 +128,11 @@ isolates() {
     [ "$(tree_hash here-$mode)" = "$(tree_hash apart-$mode)" ]
     diff <(shards here) <(shards apart)
   done
-  cmp <(vfm-clip --shots-only wide.mp4) <(vfm-clip --isolate --shots-only wide.mp4)
+  cmp <(vfm-clip shots wide.mp4) <(vfm-clip shots --isolate wide.mp4)
   quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -f lavfi -i anoisesrc=r=16000:c=pink:a=0.05:d=3 \
     -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mkv
-  vfm-clip --stitch-sound on -o here-joins jump.mkv >/dev/null
-  vfm-clip --stitch-sound on --isolate -o apart-joins jump.mkv >/dev/null
+  vfm-clip --stitch-sound -o here-joins jump.mkv >/dev/null
+  vfm-clip --stitch-sound --isolate -o apart-joins jump.mkv >/dev/null
   [ "$(tree_hash here-joins)" = "$(tree_hash apart-joins)" ]
   jq -e '.cuts[0].sound > 0.9' apart-joins/*.json
   vfm-caption -o c1 <here | vfm-embed -o e1 | vfm-pack --size 64 -o p1 >/dev/null
@@ -282,7 +282,7 @@ END
   isolates
   local pid got=0 i
   copies asleep.mp4 12
-  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip --shots-only -j1 --isolate n?.mp4 n1?.mp4 >m 2>err 3>&- &
+  env LD_PRELOAD="$PWD/misbehave.so" vfm-clip shots -j1 --isolate n?.mp4 n1?.mp4 >m 2>err 3>&- &
   pid=$!
   for ((i = 0; i < 9; ++i)); do kill -KILL "$(helper_at_work $pid)"; done
   wait $pid || got=$?
@@ -297,7 +297,7 @@ END
   isolates
   local pid i
   copies asleep.mp4 3
-  setsid env LD_PRELOAD="$PWD/misbehave.so" vfm-clip --shots-only -j3 --isolate asleep.mp4 busy.mp4 n?.mp4 >m 2>err 3>&- &
+  setsid env LD_PRELOAD="$PWD/misbehave.so" vfm-clip shots -j3 --isolate asleep.mp4 busy.mp4 n?.mp4 >m 2>err 3>&- &
   pid=$!
   helper_at_work $pid
   for ((i = 0; i < 5; ++i)); do
@@ -333,7 +333,7 @@ END
   local how
   for how in "" --isolate; do
     [ -z "$how" ] || isolates
-    bad vfm-clip -j1 --shots-only $how endless.mp4 wide.mp4
+    bad vfm-clip shots -j1 $how endless.mp4 wide.mp4
     echo "$stderr"
     [ "$status" -eq 1 ]
     [[ "$stderr" = *"'endless.mp4' gives more pictures than its $(stat -L -c %s endless.mp4) bytes can hold"* ]]
@@ -363,7 +363,7 @@ END
     [ "$(codes "pixels$how")" = 'bomb.gif limit' ]
     [[ "$stderr" = *"'bomb.gif' has more than "*" pixels in all its pictures, which is more than --max-work allows for 460020 bytes"* ]]
     [[ "$output" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
-    run --separate-stderr timeout 30 vfm-clip -j1 $how --max-work 0,50ms --shots-only bomb.gif
+    run --separate-stderr timeout 30 vfm-clip shots -j1 $how --max-work 0,50ms bomb.gif
     echo "$stderr"
     [ "$status" -eq 1 ]
     [[ "$stderr" = *"'bomb.gif' takes a processor more than 0.0s to decode, which is more than --max-work allows"* ]]
@@ -409,9 +409,9 @@ END
   [ "$status" -eq 2 ]
   run vfm-clip --isolate-memory 1GB -o out wide.mp4
   [ "$status" -eq 2 ]
-  run vfm-clip --isolate --encode smart -o out wide.mp4
+  run vfm-clip --isolate --smart-cut -o out wide.mp4
   [ "$status" -eq 2 ]
-  [[ "$output" = *"--encode smart takes packets from a file that --isolate keeps away"* ]]
+  [[ "$output" = *"--smart-cut takes packets from a file that --isolate keeps away"* ]]
 }
 
 @test "--isolate-memory below what a small video takes is refused, with that" {

@@ -67,9 +67,9 @@ END
   cmp sources <(printf '%s\0' "${names[@]}" | sort -z)
   run ! grep -P '[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xd8\x9c' records.jsonl
   jq -e '.input == "no\u001b[2J\nsuch.mp4" and .code == "open"' <(tail -n 1 out/errors.jsonl)
-  vfm-clip --shots-only --explain why.html "${names[@]}" >shots
+  vfm-clip shots --explain why.html "${names[@]}" >listed
   page why.html "${names[@]}"
-  jq -rj 'select(.path) | .path, "\u0000"' shots | cmp - <(printf '%s\0' "${names[@]}")
+  jq -rj 'select(.path) | .path, "\u0000"' listed | cmp - <(printf '%s\0' "${names[@]}")
 }
 
 @test "captions of sidecars: in the pages of vfm-caption, vfm-shard and vfm-pack" {
@@ -137,7 +137,7 @@ END
   vfm-clip -o out "${names[1]}" >clips.jsonl
   cp out/*.tar "$bad.tar"
   mkdir "$bad"
-  for tool in "vfm-clip -o a" "vfm-clip --unique -o b" "vfm-clip --shots-only"; do
+  for tool in "vfm-clip -o a" "vfm-clip unique -o b" "vfm-clip shots"; do
     for way in argument lines names; do
       case $way in
         argument) run --separate-stderr $tool "$bad.mp4" "${names[1]}" ;;
@@ -154,12 +154,12 @@ END
   done
   [ "$(jq -r .code a/errors.jsonl)" = line ]
   # The record has the bytes, too: another name would be that of another file.
-  for tool in "vfm-clip -o a" "vfm-clip --unique -o b"; do
+  for tool in "vfm-clip -o a" "vfm-clip unique -o b"; do
     run $tool "$bad.mp4" "${names[1]}"
     [ "$(jq -r .input "${tool##* }/errors.jsonl")" = "argument 'caf\\xE9.mp4'" ]
   done
-  # What --unique lets pass is found by the next one.
-  vfm-clip --unique -o b "$bad.mp4" "${names[@]}" 2>/dev/null | vfm-clip -o c >c.jsonl
+  # What vfm-clip unique lets pass is found by the next one.
+  vfm-clip unique -o b "$bad.mp4" "${names[@]}" 2>/dev/null | vfm-clip -o c >c.jsonl
   [ ! -e c/errors.jsonl ]
   for tool in "vfm-caption --from builtin:measure" vfm-embed vfm-shard "vfm-pack --size 32"; do
     run --separate-stderr $tool -o "in-${tool%% *}" "$bad.tar" "$bad" - <clips.jsonl

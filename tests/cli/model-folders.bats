@@ -33,7 +33,7 @@ other_tools() {
   refused "$1" vfm-caption --refine "$2" a.tar
   refused "$1" vfm-caption score --clip "$2" a.tar
   refused "$1" vfm-clip --stitch-model "$2" -o out "$CLIPS/c1.mp4"
-  refused "$1" vfm-clip --shots-only --detector transnetv2 --detector-model "$2" "$CLIPS/c1.mp4"
+  refused "$1" vfm-clip shots --detector-model "$2" "$CLIPS/c1.mp4"
 }
 
 # pipeline FOLDER CLASS PART...
@@ -147,7 +147,7 @@ pointer() {
   [ "$(jq -r .error clips/errors.jsonl)" = "'$(lfs p.png)
 '$(lfs v.mp4)" ]
   [ "$(jq -r .code clips/errors.jsonl | sort -u)" = missing ]
-  run --separate-stderr vfm-clip --shots-only v.mp4
+  run --separate-stderr vfm-clip shots v.mp4
   [ "$status" -eq 1 ]
   [ "$stderr" = "vfm-clip: '$(lfs v.mp4)" ]
   pointer b.tar

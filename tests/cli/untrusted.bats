@@ -69,7 +69,7 @@ watched() {
   [ "$(grep -c 'playlist\|manifest\|script\|session' out/errors.jsonl)" -eq "$(find bad/ -type f | wc -l)" ]
   grep -q "'bad/hls.mkv': it is an HLS playlist, which names other files.*--protocols hls" out/errors.jsonl
   [[ "$output" = *'"source":"plain.mp4"'* ]]
-  watched vfm-clip --shots-only bad/hls-http.mp4 bad/dash.mp4
+  watched vfm-clip shots bad/hls-http.mp4 bad/dash.mp4
   [ "$status" -eq 1 ]
 }
 
@@ -236,15 +236,15 @@ PY
   quiet_ffmpeg -f lavfi -i testsrc2=size=1280x960:rate=12 -t 0.5 -c:v libx264 -preset ultrafast -f h264 c.h264
   cat a.h264 b.h264 >grows.h264
   cat a.h264 c.h264 >soars.h264
-  run vfm-clip --shots-only --max-pixels 10000 grows.h264
+  run vfm-clip shots --max-pixels 10000 grows.h264
   [ "$status" -eq 1 ]
   [[ "$output" = *"has pictures of 320x240, more pixels than --max-pixels allows (10000)"* ]]
-  run vfm-clip --shots-only --max-pixels 10000 soars.h264
+  run vfm-clip shots --max-pixels 10000 soars.h264
   [ "$status" -eq 1 ]
   [[ "$output" = *"has pictures of 1280x960, more pixels than --max-pixels allows (10000)"* ]]
   # Sizes that codecs round up are no larger for it.
-  vfm-clip --shots-only --max-pixels 300x200 small.png
-  vfm-clip --shots-only grows.h264
+  vfm-clip shots --max-pixels 300x200 small.png
+  vfm-clip shots grows.h264
 }
 
 @test "a name forges no line" {
@@ -350,7 +350,7 @@ PY
 @test "a file whose index has the same bytes again and again gives no more pictures than it can hold" {
   quiet_ffmpeg -f lavfi -i testsrc=size=16x16:rate=25 -vf scale=2x2 -frames:v 128 -pix_fmt gray -c:v rawvideo plain.mov
   "$BATS_TEST_DIRNAME/promise-frames" plain.mov again.mov 127 4 200
-  run --separate-stderr vfm-clip --shots-only again.mov plain.mov
+  run --separate-stderr vfm-clip shots again.mov plain.mov
   echo "$stderr"
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"'again.mov' gives more pictures than its $(stat -c %s again.mov) bytes can hold"* ]]
@@ -361,12 +361,12 @@ PY
   local codec
   for codec in libx264 libx265 libvpx-vp9 libsvtav1 mpeg4 mjpeg ffv1 png; do
     quiet_ffmpeg -f lavfi -i testsrc2=size=320x240:rate=5 -t 0.4 -c:v "$codec" -pix_fmt "$(pixels "$codec")" "$codec.mkv" 2>ff.log || continue
-    run vfm-clip --shots-only --max-pixels 319x240 "$codec.mkv"
+    run vfm-clip shots --max-pixels 319x240 "$codec.mkv"
     only_records
     echo "$codec: $output"
     [ "$status" -eq 1 ]
     [[ "${lines[0]}" = "vfm-clip: '$codec.mkv' has pictures of 320x240, more pixels than --max-pixels allows (76560)"* ]]
-    vfm-clip --shots-only --max-pixels 320x240 "$codec.mkv"
+    vfm-clip shots --max-pixels 320x240 "$codec.mkv"
   done
 }
 pixels() { case $1 in mjpeg) echo yuvj420p ;; png) echo rgb24 ;; *) echo yuv420p ;; esac; }
@@ -375,11 +375,11 @@ pixels() { case $1 in mjpeg) echo yuvj420p ;; png) echo rgb24 ;; *) echo yuv420p
   quiet_ffmpeg -f lavfi -i testsrc2=size=1920x1088:rate=12 -t 0.5 -c:v libx264 -preset ultrafast -pix_fmt yuv420p late.flv
   quiet_ffmpeg -i late.flv -c:v mpeg2video -r 24 late.mpg
   for file in late.flv late.mpg; do
-    run vfm-clip -vv --shots-only --max-pixels 10000 "$file"
+    run vfm-clip shots -vv --max-pixels 10000 "$file"
     [ "$status" -eq 1 ]
     [[ "$output" = *"'$file' has pictures of 1920x1088, more pixels than"* ]]
-    vfm-clip --shots-only "$file" >shots
-    grep -q '"frames":[1-9]' shots
+    vfm-clip shots "$file" >listed
+    grep -q '"frames":[1-9]' listed
   done
 }
 

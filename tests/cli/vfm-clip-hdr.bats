@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-clip and HDR: --hdr keep, and by what tone mapping goes.
+# vfm-clip and HDR: --keep-hdr, and by what tone mapping goes.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 bats_require_minimum_version 1.5.0
@@ -69,8 +69,8 @@ print(len(set(a)), int(10 * math.log10(1023 ** 2 / max(error, 1e-9))))
 PYTHON
 }
 
-@test "--hdr keep: 10 bits, the source's numbers, its tags, and what it says of its light" {
-  vfm-clip -q --hdr keep pq.mp4 -o keep --verify >/dev/null
+@test "--keep-hdr: 10 bits, the source's numbers, its tags, and what it says of its light" {
+  vfm-clip -q --keep-hdr pq.mp4 -o keep --verify >/dev/null
   only_clip keep
   [ "$(stream clip.mp4)" = "yuv420p10le,tv,bt2020nc,smpte2084,bt2020" ]
   [ "$(probe clip.mp4 codec_name,profile)" = "hevc,Main 10" ]
@@ -92,18 +92,18 @@ PYTHON
   [ "$levels" -gt 600 ]
   [ "$psnr" -ge 48 ]
   # HLG has no such metadata, and a source without them gets none.
-  vfm-clip -q --hdr keep hlg.mp4 -o hlg --format files >/dev/null
+  vfm-clip -q --keep-hdr hlg.mp4 -o hlg --files >/dev/null
   [ "$(stream hlg/*.mp4)" = "yuv420p10le,tv,bt2020nc,arib-std-b67,bt2020" ]
   [ "$(boxes hlg/*.mp4)" = "9 18 9 0
 none
 none" ]
 }
 
-@test "--hdr keep with each encoder of 10 bits, and with one that has none" {
+@test "--keep-hdr with each encoder of 10 bits, and with one that has none" {
   local encoder
   for encoder in libx264 libsvtav1 libvpx-vp9 ffv1; do
     rm -rf out
-    vfm-clip -q --hdr keep --encoder $encoder pq.mp4 -o out --verify >/dev/null
+    vfm-clip -q --keep-hdr --encoder $encoder pq.mp4 -o out --verify >/dev/null
     only_clip out
     echo "$encoder $(stream clip.mp4) $(boxes clip.mp4)"
     # FFV1 has no place for the range, nor has its container, mov: that is limited then.
@@ -113,19 +113,19 @@ none" ]
     [ "$(jq -r '"\(.bit_depth) \(.encoder)"' clip.json)" = "10 $encoder" ]
     run ! grep -q 'x264 - core' clip.mp4
   done
-  vfm-clip -q --hdr keep --encoder libx264 pq.mp4 -o h264 >/dev/null
+  vfm-clip -q --keep-hdr --encoder libx264 pq.mp4 -o h264 >/dev/null
   only_clip h264
   ffmpeg -v trace -i clip.mp4 -c copy -bsf:v trace_headers -f null - 2>trace
   grep -q 'max_display_mastering_luminance .*= 40000000$' trace
   grep -q 'max_content_light_level .*= 3000$' trace
-  run --separate-stderr vfm-clip --hdr keep --encoder mpeg4 pq.mp4 -o none
+  run --separate-stderr vfm-clip --keep-hdr --encoder mpeg4 pq.mp4 -o none
   [ "$status" -eq 2 ]
   [[ "$stderr" = "vfm-clip: encoder 'mpeg4' does not take the 10 bits of HDR (those that do: libx265, libx264, "* ]]
   [ ! -e none ]
 }
 
-@test "--hdr keep with --scale, --fps, --crop, --stride, interlaced video, RGB and other depths" {
-  vfm-clip -q --hdr keep pq.mp4 -o small --scale 512x-2 --fps 5 --verify >/dev/null
+@test "--keep-hdr with --scale, --fps, --crop, --stride, interlaced video, RGB and other depths" {
+  vfm-clip -q --keep-hdr pq.mp4 -o small --scale 512x-2 --fps 5 --verify >/dev/null
   only_clip small
   [ "$(jq -r '"\(.width)x\(.height) \(.fps) \(.frames) \(.bit_depth)"' clip.json)" = "512x32 5 6 10" ]
   quiet_ffmpeg -i clip.mp4 -frames:v 1 -pix_fmt yuv420p10le -f rawvideo frame.yuv
@@ -135,11 +135,11 @@ none" ]
   local tags=(-color_trc smpte2084 -color_primaries bt2020 -colorspace bt2020nc -color_range tv)
   quiet_ffmpeg -f lavfi -i "color=black:size=256x64:rate=10:duration=1.2,format=yuv420p10le,geq=lum='if(between(Y,8,55),300+X,64)':cb=512:cr=512" \
     -c:v ffv1 "${tags[@]}" bars.mkv
-  vfm-clip -q --hdr keep bars.mkv -o bars --crop auto --stride 0.5s --verify >/dev/null
+  vfm-clip -q --keep-hdr bars.mkv -o bars --crop --stride 0.5s --verify >/dev/null
   [ "$(tar -xOf bars/*.tar --wildcards '*.json' | jq -r '"\(.crop) \(.bit_depth) \(.verified)"' | sort -u)" = "256x48+0+8 10 true" ]
   quiet_ffmpeg -f rawvideo -pix_fmt yuv420p10le -s 1024x64 -r 10 -i ramp.yuv \
     -vf setfield=tff -field_order tt -c:v ffv1 "${tags[@]}" fields.mkv
-  vfm-clip -q --hdr keep fields.mkv -o fields --verify >/dev/null
+  vfm-clip -q --keep-hdr fields.mkv -o fields --verify >/dev/null
   only_clip fields
   [ "$(jq -r '"\(.deinterlaced) \(.bit_depth)"' clip.json)" = "true 10" ]
   [ "$(depth clip.mp4 | cut -d' ' -f2)" -ge 40 ]
@@ -148,7 +148,7 @@ none" ]
   for format in yuv420p12le yuv422p10le yuv444p16le gbrp10le; do
     quiet_ffmpeg -f rawvideo -pix_fmt yuv420p10le -s 1024x64 -r 10 -colorspace bt2020nc -i ramp.yuv \
       -vf "scale=in_color_matrix=bt2020:in_range=tv,format=$format" -c:v ffv1 "${tags[@]}" "$format.mkv"
-    vfm-clip -q --hdr keep "$format.mkv" -o "$format" --verify >/dev/null
+    vfm-clip -q --keep-hdr "$format.mkv" -o "$format" --verify >/dev/null
     only_clip "$format"
     [ "$(stream clip.mp4)" = "yuv420p10le,tv,bt2020nc,smpte2084,bt2020" ]
     echo "$format $(depth clip.mp4)"
@@ -157,31 +157,31 @@ none" ]
   done
 }
 
-@test "--hdr keep changes no byte of the clips of SDR, nor where shots begin" {
+@test "--keep-hdr changes no byte of the clips of SDR, nor where shots begin" {
   vfm-clip -q sdr.mp4 -o without >without.jsonl
-  vfm-clip -q --hdr keep sdr.mp4 -o with >with.jsonl
+  vfm-clip -q --keep-hdr sdr.mp4 -o with >with.jsonl
   [ "$(cat without/*.tar | sha256sum)" = "$(cat with/*.tar | sha256sum)" ]
   [ "$(jq -c '.settings.recipe | [.hdr, .hdr_encoder]' with/*.json)" = '["keep","libx265"]' ]
   [ "$(jq -c '.settings.recipe | has("hdr")' without/*.json)" = false ]
   # Two shots in PQ.
   { cat ramp.yuv && head -c $((3 * 1024 * 64 * 12)) /dev/zero | tr '\0' '\1'; } | hevc two.mp4 smpte2084
   vfm-clip -q two.mp4 -o mapped >/dev/null
-  vfm-clip -q --hdr keep two.mp4 -o kept >/dev/null
+  vfm-clip -q --keep-hdr two.mp4 -o kept >/dev/null
   measured='[.pts_begin, .pts_end, .motion, .brightness, .sharpness, .color_1]'
   [ "$(tar -xOf mapped/*.tar --wildcards '*.json' | jq -c "$measured")" = "$(tar -xOf kept/*.tar --wildcards '*.json' | jq -c "$measured")" ]
   [ "$(tar -tf kept/*.tar | grep -c mp4)" -eq 2 ]
   [ "$(tar -tf kept/*.tar | sort)" != "$(tar -tf mapped/*.tar | sort)" ]
 }
 
-@test "another --hdr makes the clips again, and the same one nothing; -j changes no byte" {
+@test "with or without --keep-hdr the clips are made again, and the same once more is nothing; -j changes no byte" {
   vfm-clip -q pq.mp4 hlg.mp4 -o out >/dev/null
   vfm-clip -q pq.mp4 hlg.mp4 -o mapped >/dev/null
-  vfm-clip -q --hdr keep pq.mp4 hlg.mp4 -o out -j1 >/dev/null
-  vfm-clip -q --hdr keep pq.mp4 hlg.mp4 -o kept -j4 >/dev/null
+  vfm-clip -q --keep-hdr pq.mp4 hlg.mp4 -o out -j1 >/dev/null
+  vfm-clip -q --keep-hdr pq.mp4 hlg.mp4 -o kept -j4 >/dev/null
   [ "$(tree_hash out)" = "$(tree_hash kept)" ]
-  run --separate-stderr vfm-clip -v --hdr keep pq.mp4 -o out
+  run --separate-stderr vfm-clip -v --keep-hdr pq.mp4 -o out
   [[ "$stderr" = *"there already"* ]]
-  vfm-clip -q --hdr tone-map pq.mp4 hlg.mp4 -o out >/dev/null
+  vfm-clip -q pq.mp4 hlg.mp4 -o out >/dev/null
   [ "$(tree_hash out)" = "$(tree_hash mapped)" ]
   only_clip_depth=$(tar -xOf "$(find out -name '*.tar' | head -1)" --wildcards '*.json' | jq .bit_depth)
   [ "$only_clip_depth" -eq 8 ]
@@ -189,7 +189,7 @@ none" ]
 
 @test "the tools behind tone-map kept clips as they do HDR sources" {
   vfm-clip -q --quality 4 pq.mp4 -o mapped --stride 0.6s | vfm-caption | vfm-embed >mapped.jsonl
-  vfm-clip -q --quality 4 --hdr keep pq.mp4 -o kept --stride 0.6s | vfm-caption | vfm-embed >kept.jsonl
+  vfm-clip -q --quality 4 --keep-hdr pq.mp4 -o kept --stride 0.6s | vfm-caption | vfm-embed >kept.jsonl
   local name
   for name in mapped kept; do
     vfm-shard --keep-duplicates --report $name.html -o $name-set <$name.jsonl >$name-set.jsonl
@@ -216,7 +216,7 @@ PYTHON
 
 @test "the peak for tone mapping is the container's where the pictures say none" {
   # VP9 itself has no place for it.
-  vfm-clip -q --hdr keep --encoder libvpx-vp9 pq.mp4 -o vp9 >/dev/null
+  vfm-clip -q --keep-hdr --encoder libvpx-vp9 pq.mp4 -o vp9 >/dev/null
   only_clip vp9
   python3 - <<'PYTHON'
 import struct
@@ -269,7 +269,7 @@ PYTHON
   quiet_ffmpeg -f rawvideo -pix_fmt yuv420p10le -s 1024x64 -r 10 -i ramp.yuv -c:v libx265 -preset ultrafast \
     -x265-params log-level=none:info=0:bframes=0 -color_trc bt709 -color_primaries bt709 -colorspace bt709 sdr.ts
   cat hdr.ts sdr.ts >both.ts
-  vfm-clip -q --hdr keep both.ts -o out --max-length 0 >/dev/null || [ $? -eq 1 ]
+  vfm-clip -q --keep-hdr both.ts -o out --max-length 0 >/dev/null || [ $? -eq 1 ]
   tar -xOf out/*.tar --wildcards '*.json' | jq -c '[.bit_depth, .transfer, .frames]' >facts
   cat facts
   [ "$(head -1 facts)" = '[10,"smpte2084",12]' ]

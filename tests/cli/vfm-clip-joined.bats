@@ -175,16 +175,16 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
 
 @test "joined: spans, readable names, a report; and what cannot be" {
   printf 'source,begin,end\nv1.mp4,0,0.3\nv5.mp4,1,2\nv5.mp4,2,3\n' >spans.csv
-  vfm-clip --join none -o own --names readable --spans spans.csv v1.mp4 v5.mp4 >/dev/null
-  vfm-clip --join all -o clips --names readable --spans spans.csv v1.mp4 v5.mp4 --report page.html >/dev/null
+  vfm-clip --join none -o own --readable-names --spans spans.csv v1.mp4 v5.mp4 >/dev/null
+  vfm-clip --join all -o clips --readable-names --spans spans.csv v1.mp4 v5.mp4 --report page.html >/dev/null
   [ "$(samples clips | wc -l)" -eq 6 ]
   diff <(samples own) <(samples clips)
   grep -q 'v1.mp4' page.html
   grep -q 'v5.mp4' page.html
   # Other spans of one of them: the other one is copied.
   sed -i 's/,0.3/,0.4/' spans.csv
-  join --names readable --spans spans.csv v1.mp4 v5.mp4
+  join --readable-names --spans spans.csv v1.mp4 v5.mp4
   [ "$(samples clips | wc -l)" -eq 6 ]
-  fails 2 vfm-clip --join all --format files -o files v1.mp4
+  fails 2 vfm-clip --join all --files -o files v1.mp4
   [ ! -e files ]
 }

@@ -25,19 +25,19 @@ read_of() {
 # path_in MANIFEST: where the shard is, from its folder on.
 path_in() { basename "$(records "$1" | jq -r .path)"; }
 
-@test "a source that did not change is not read again; --check reads it" {
+@test "a source that did not change is not read again; --reread reads it" {
   cp -rL noted clips
   [ "$(read_of "$MEDIA/large.mp4")" -eq 0 ]
   diff -r -x .vfm-clip.ledger noted clips
   diff <(records noted.jsonl | sed "s|\"noted|\"$PWD/clips|g") <(records made.jsonl)
   head -n 1 made.jsonl >begun
-  [ "$(read_of --check "$MEDIA/large.mp4")" -eq 1 ]
+  [ "$(read_of --reread "$MEDIA/large.mp4")" -eq 1 ]
   cmp begun <(head -n 1 made.jsonl)  # the same task
-  [ "$(read_of --check small.mp4 "$MEDIA/large.mp4")" -eq 2 ]
+  [ "$(read_of --reread small.mp4 "$MEDIA/large.mp4")" -eq 2 ]
   # Named from another folder, and by another way.
   [ "$(cd "$MEDIA" && read_of large.mp4)" -eq 0 ]
   [ "$(read_of large.mp4)" -eq 1 ]
-  fails 2 vfm-clip --shots-only --check small.mp4
+  fails 2 vfm-clip shots --reread small.mp4
 }
 
 @test "a source that changed is read, though size and time of change are the same" {

@@ -52,9 +52,9 @@ same() {
 
 @test "a lone video: the same bytes at any -j, of open GOPs, one key frame, VFR, HDR" {
   same open.mp4
-  same one-key.mp4 --verify --crop auto
-  same vfr.mkv --format files --no-stitch --min-length 0.6s
-  same hdr.mp4 --hdr keep
+  same one-key.mp4 --verify --crop
+  same vfr.mkv --files --no-stitch --min-length 0.6s
+  same hdr.mp4 --keep-hdr
 }
 
 @test "a lone video: the same sound, where times restart too" {

@@ -25,7 +25,7 @@ setup() { setup_media; }
 
 # clips: the json of the only clip of each, by name.
 clips() {
-  vfm-clip --no-gradual --detector content --threshold 255 -o clips "$@" >clips.jsonl
+  vfm-clip --no-gradual --threshold 9 -o clips "$@" >clips.jsonl
   local tar
   for tar in clips/*.tar; do tar -xOf "$tar" --wildcards '*.json'; echo; done | grep . |
     jq -s 'map({(.source | sub("[.].*"; "")): .}) | add' >all.json
@@ -69,7 +69,7 @@ holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_valu
   else
     holds '.speech.loudness == null'
   fi
-  vfm-clip --no-gradual --detector content --threshold 255 -j1 -o one speech.mkv noise.mkv >/dev/null
+  vfm-clip --no-gradual --threshold 9 -j1 -o one speech.mkv noise.mkv >/dev/null
   for tar in clips/*.tar; do cmp "$tar" "one/${tar#*/}"; done
 }
 
@@ -79,7 +79,7 @@ holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_valu
 }
 
 @test "vfm-shard filters by the measures, and its report draws them" {
-  vfm-clip --no-gradual --detector content --threshold 255 -o clips scene.mp4 titled.mp4 noise.mkv >clips.jsonl
+  vfm-clip --no-gradual --threshold 9 -o clips scene.mp4 titled.mp4 noise.mkv >clips.jsonl
   vfm-shard --where 'text_area < 0.01' --report page.html -o set clips.jsonl >set.jsonl
   jq -es 'map(.samples // 0) | add == 2' set.jsonl >/dev/null
   for name in text_area focus banding camera_motion loudness silence; do grep -q ">$name<\|$name" page.html; done

@@ -54,7 +54,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   for made in libvorbis.mkv libopus.mp4 aac.mp4 libmp3lame.mp4 ac3.ts; do
     sounding "$made" -c:a "${made%.*}" -ac 2 -muxdelay 0 -muxpreload 0
     rm -rf out
-    vfm-clip -q --audio copy --format files --names readable --spans spans.jsonl "$made" -o out >/dev/null
+    vfm-clip -q --audio copy --files --readable-names --spans spans.jsonl "$made" -o out >/dev/null
     for clip in out/*.mp4; do
       ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |
         sed -n 's/.*silence_end: \([0-9.]*\).*/\1/p' | head -1
@@ -67,7 +67,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
 @test "an AVI's sound is as late in all clips, though it counts in packets" {
   sounding b.avi -c:a libmp3lame -ac 2
   printf '{"begin":%s,"end":%s}\n' 0.166667 1 0.25 1 0.333333 1 0.416667 1 >spans.jsonl
-  vfm-clip -q --audio copy --format files --names readable --spans spans.jsonl b.avi -o out >/dev/null
+  vfm-clip -q --audio copy --files --readable-names --spans spans.jsonl b.avi -o out >/dev/null
   local clip
   for clip in out/*.mp4; do
     ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |
@@ -136,9 +136,10 @@ END
   local offset mode
   for offset in 95440.1 95440.4 95442.19 95442.3; do
     sounding over.ts -c:a aac -bf 3 -output_ts_offset "$offset"
-    for mode in 'full copy' 'smart aac'; do
+    for mode in copy 'aac --smart-cut'; do
       rm -rf out
-      vfm-clip -q --encode "${mode% *}" --audio "${mode#* }" --verify over.ts -o out >/dev/null
+      # shellcheck disable=SC2086
+      vfm-clip -q --audio $mode --verify over.ts -o out >/dev/null
       [ "$(beeps out)" = "5 5 " ] || { echo "$offset $mode: $(beeps out)"; false; }
       tar -xOf out/*.tar --wildcards '*.json' | jq -se 'map([.frames, (1000 * (.end - .begin) | round)]) == [[18, 1500], [18, 1500]]'
     done
@@ -212,12 +213,12 @@ only_clip() {
   [ "$(jq -r .source_transfer clip.json)" = arib-std-b67 ]
 }
 
-@test "interlaced video loses its combs, and keeps them with --deinterlace off" {
+@test "interlaced video loses its combs, and keeps them with --no-deinterlace" {
   # A bar that moves 8 pixels from field to field.
   quiet_ffmpeg -f lavfi -i "color=black:size=128x64:rate=50:duration=2,format=yuv420p,geq=lum='if(between(X-8*mod(N,12),0,16),235,16)':cb=128:cr=128,interlace=lowpass=off" \
     -c:v mpeg2video -q:v 2 -flags +ildct+ilme -top 1 fields.mpg
   vfm-clip -q fields.mpg -o auto >/dev/null
-  vfm-clip -q --deinterlace off fields.mpg -o off >/dev/null
+  vfm-clip -q --no-deinterlace fields.mpg -o off >/dev/null
   # The mean difference of neighbouring lines.
   comb() {
     quiet_ffmpeg -i clip.mp4 -vf "format=gray,convolution=0m='0 -1 0 0 2 0 0 -1 0':0rdiv=0.5,signalstats,metadata=print:file=stats" -f null -

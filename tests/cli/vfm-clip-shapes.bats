@@ -89,10 +89,10 @@ END
   done
 }
 
-@test "--spans takes what --shots-only prints, in each format, and PySceneDetect's list" {
-  vfm-clip --shots-only shots.mp4 vfr.mkv late.ts >list.json
-  vfm-clip --shots-only --format csv shots.mp4 vfr.mkv late.ts >list.csv
-  vfm-clip --shots-only --format edl shots.mp4 vfr.mkv late.ts >list.edl
+@test "--spans takes what vfm-clip shots prints, in each format, and PySceneDetect's list" {
+  vfm-clip shots shots.mp4 vfr.mkv late.ts >list.json
+  vfm-clip shots --format csv shots.mp4 vfr.mkv late.ts >list.csv
+  vfm-clip shots --format edl shots.mp4 vfr.mkv late.ts >list.edl
   [ "$(head -n 1 list.csv)" = "Scene Number,Start Frame,Start Timecode,Start Time (seconds),End Frame,End Timecode,End Time (seconds),Length (frames),Length (timecode),Length (seconds),Source" ]
   [ "$(sed -n 3p list.csv)" = "2,19,00:00:01.500,1.500000,36,00:00:03.000,3.000000,18,00:00:01.500,1.500000,shots.mp4" ]
   [ "$(sed -n 4,6p list.edl)" = '001  AX       V     C        00:00:00:00 00:00:01:06 00:00:00:00 00:00:01:06
@@ -121,126 +121,6 @@ END
   [ "$(facts film frames)" = "36 36 " ]
   vfm-clip film.mp4 shots.mp4 -o both --spans film-Scenes.csv
   [ "$(facts both source)" = "film.mp4 film.mp4 " ]
-}
-
-# shots_otio FILE: "path first-second length-in-seconds rate" of each clip, read by Python alone.
-shots_otio() {
-  python3 -c 'import json, sys, urllib.parse
-def check(node, schema):
-    assert node["OTIO_SCHEMA"] == schema, node["OTIO_SCHEMA"]
-    return node
-def seconds(time): return check(time, "RationalTime.1")["value"] / time["rate"]
-timeline = check(json.load(open(sys.argv[1], encoding="utf-8")), "Timeline.1")
-(track,) = check(timeline["tracks"], "Stack.1")["children"]
-for clip in check(track, "Track.1")["children"]:
-    media = check(check(clip, "Clip.1")["media_reference"], "ExternalReference.1")
-    span = check(clip["source_range"], "TimeRange.1")
-    whole = check(media["available_range"], "TimeRange.1")
-    assert seconds(whole["start_time"]) == 0
-    end = seconds(span["start_time"]) + seconds(span["duration"])
-    assert end <= seconds(whole["duration"]) + 1e-9
-    path = urllib.parse.unquote_to_bytes(media["target_url"])
-    sys.stdout.buffer.write(path + " {:.6f} {:.6f} {:g}\n".format(
-        seconds(span["start_time"]), seconds(span["duration"]), span["start_time"]["rate"]).encode())' "$1"
-}
-
-@test "shots as a timeline of OpenTimelineIO and as FFmpeg's chapters, of any name and rate" {
-  local name=$'a,"=;#\\%41\xc3\xbf\n .mp4'
-  cp shots.mp4 "$name"
-  # vfr.mkv has the 1st, 2nd, 4th, ... of five frames, in milliseconds.
-  vfm-clip --shots-only --format otio "$name" vfr.mkv late.ts >list.otio
-  shots_otio list.otio >got
-  printf '%s %s\n' "$name" "0.000000 1.500000 12" "$name" "1.500000 1.500000 12" "$name" "3.000000 1.500000 12" >want
-  printf 'vfr.mkv %s 1000\n' "0.000000 1.500000" "1.500000 1.500000" "3.000000 1.500000" >>want
-  printf 'late.ts %s 12\n' "0.000000 1.500000" "1.500000 1.500000" "3.000000 1.500000" >>want
-  diff want got
-  # A list that ended early is none.
-  run vfm-clip --shots-only --format otio no.mp4 shots.mp4
-  [ "$status" -eq 1 ]
-  vfm-clip --shots-only --format otio no.mp4 shots.mp4 >list.otio 2>/dev/null || true
-  [ "$(shots_otio list.otio | wc -l)" -eq 3 ]
-  vfm-clip --shots-only --format chapters "$name" vfr.mkv >chapters.txt
-  ffprobe -v error -show_chapters -of json chapters.txt |
-    jq -r '.chapters[] | [.start_time, .end_time, .tags.title] | join(" ")' >got
-  for start in 0 4.5; do
-    for n in 1 2 3; do
-      awk -v a="$start" -v n="$n" 'BEGIN { printf "%.6f %.6f ", a + (n - 1) * 1.5, a + n * 1.5 }'
-      if [ $start = 0 ]; then printf 'a,"=;#\\%%41\xc3\xbf? .mp4 %d\n' $n; else echo "vfr.mkv $n"; fi
-    done
-  done >want
-  diff want got
-  # FFmpeg puts them into the video.
-  quiet_ffmpeg -i shots.mp4 -i chapters.txt -map 0:v -map_chapters 1 -c copy with.mkv
-  [ "$(ffprobe -v error -show_chapters -of json with.mkv | jq '.chapters[1].start')" = 1500000000 ]
-}
-
-# at_frames VIDEO: leaves its chapters in chapters.txt, and prints for each chapter of the file that FFmpeg makes of the
-# two "at", where it begins within a millisecond of its frame (0, 18 and 36), else both times.
-at_frames() {
-  vfm-clip --shots-only --format chapters "$1" >chapters.txt
-  quiet_ffmpeg -y -i "$1" -i chapters.txt -map 0 -map_chapters 1 -c copy with.mkv
-  paste <(ffprobe -v error -show_chapters -of json with.mkv | jq '.chapters[].start / 1e6') \
-    <(ffprobe -v error -select_streams v -show_entries frame=best_effort_timestamp -of csv=p=0 with.mkv |
-      grep -o '[0-9][0-9]*' | sed -n '1p;19p;37p') | awk '{ print ($1 - $2) ^ 2 <= 1 ? "at" : $0 }' | paste -sd ' '
-}
-
-@test "chapters begin with their frames, also where sound comes before the picture" {
-  local video
-  quiet_ffmpeg -itsoffset 0.25 -i shots.mp4 -f lavfi -i sine=duration=5 -map 0 -map 1 -c:v copy -c:a aac \
-    -output_ts_offset 3 lead.mkv
-  quiet_ffmpeg -i lead.mkv -c copy lead.ts
-  quiet_ffmpeg -i lead.mkv -c copy lead.mp4
-  quiet_ffmpeg -itsoffset 0.25 -i sound.mp4 -i sound.mp4 -map 1:v -map 0:a -c copy lag.mkv
-  for video in lead.mkv lead.ts lead.mp4 lag.mkv late.ts; do
-    [ "$(at_frames $video)" = "at at at" ]
-    vfm-clip --shots-only --format chapters --isolate $video | cmp - chapters.txt
-  done
-  # AAC's first packet comes 23 ms before its sound.
-  [ "$(vfm-clip --shots-only --format chapters lead.mkv | grep -m 1 START)" = START=273 ]
-  [ "$(vfm-clip --shots-only --format chapters lag.mkv | grep -m 1 START)" = START=0 ]
-}
-
-@test "an edit decision list leaves out a video of more frames a second than a timecode has, and says so" {
-  make_video fast.mp4 1 "testsrc2=size=96x64:rate=120"
-  run --separate-stderr vfm-clip --shots-only --format edl fast.mp4 shots.mp4
-  [ "$status" -eq 1 ]
-  [ "$stderr" = "vfm-clip: 'fast.mp4': the timecodes of an edit decision list count at most 100 frames a second, and it has 120; take --format otio, csv or json" ]
-  [ "$output" = "$(vfm-clip --shots-only --format edl shots.mp4)" ]
-  vfm-clip --shots-only --format otio fast.mp4 >fast.otio
-  [ "$(shots_otio fast.otio)" = "fast.mp4 0.000000 1.000000 120" ]
-}
-
-@test "an edit decision list of a variable frame rate is told to be no list of times" {
-  run --separate-stderr vfm-clip --shots-only --format edl shots.mp4 vfr.mkv late.ts
-  [ "$status" -eq 0 ]
-  [ "$(wc -l <<<"$stderr")" -eq 1 ]
-  [[ "$stderr" == "vfm-clip: 'vfr.mkv' has no constant frame rate: the timecodes "*" count frames at "*" and are not its times"* ]]
-}
-
-@test "--thresholds: from one decoding what each --threshold finds" {
-  make_video restless.mp4 2 "mandelbrot=size=96x64:rate=12"
-  for detector in combined content adaptive; do
-    local scores="0.05 0.1 0.15 0.2" list=0.05:0.2:0.05
-    [ $detector = combined ] || { scores="30 2.5 200" && list=30,2.5,200; }
-    vfm-clip --shots-only --detector $detector --thresholds $list restless.mp4 shots.mp4 -j2 | records >swept
-    for video in restless.mp4 shots.mp4; do
-      for score in $scores; do
-        vfm-clip --shots-only --detector $detector --threshold "$score" "$video" | records |
-          jq -c --argjson t "$score" '{kind, path, threshold: $t, frames, cuts}'
-      done
-    done >single
-    diff single <(jq -c . swept)
-  done
-  [ "$(jq -c '.cuts | length' swept | sort -u | wc -l)" -gt 1 ]
-  local bad
-  for bad in "" , 0 -1 nan inf 0.3,x 0.3,, 0.1:0.5 0.5:0.1:0.1 0.1:0.5:0 0.1:100:0.1 "0.1 0.2"; do
-    fails 2 vfm-clip --shots-only --thresholds "$bad" shots.mp4
-    grep -q "thresholds" err
-  done
-  for bad in "--thresholds 0.3 -o out" "--shots-only --thresholds 0.3 --threshold 0.3" "--shots-only --thresholds 0.3 --format csv"; do
-    # shellcheck disable=SC2086
-    fails 2 vfm-clip shots.mp4 $bad
-  done
 }
 
 @test "spans that overlap are all cut, and what cannot be cut is reported" {
@@ -315,17 +195,17 @@ END
   [ "$(facts slowest frames)$(facts slowest fps)" = "1 1 1 0.01 0.01 0.01 " ]
 }
 
-@test "--crop auto cuts the black bars, and says where" {
-  vfm-clip bars.mp4 shots.mp4 -o out --crop auto --verify
+@test "--crop cuts the black bars, and says where" {
+  vfm-clip bars.mp4 shots.mp4 -o out --crop --verify
   [ "$(facts out crop | tr ' ' '\n' | sort | xargs)" = "96x40+16+12 null null null" ]
   [ "$(facts out verified | grep -o true | wc -l)" -eq 4 ]
   turn bars.mp4 turned.mp4
-  vfm-clip turned.mp4 -o turned --crop auto --verify
+  vfm-clip turned.mp4 -o turned --crop --verify
   [ "$(facts turned crop)" = "40x96+12+16 " ]
   [ "$(facts turned width)" = "40 " ]
   # Bars that something is in at some time are no bars.
   quiet_ffmpeg -i bars.mp4 -vf "drawbox=y=54:h=8:color=white:t=fill:enable='gt(t,1.5)'" -c:v libx264 words.mp4
-  vfm-clip words.mp4 -o words --crop auto --no-gradual
+  vfm-clip words.mp4 -o words --crop --no-gradual
   [[ "$(facts words crop)" = 128x50+0+12* ]]
 }
 
@@ -333,17 +213,17 @@ END
   printf 'shots.mp4,0.5,1.5\nvfr.mkv,1,3\nshots.mp4,1,2\nvfr.mkv,0,4\nodd.mp4,0,1\n' >spans.csv
   same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 --spans spans.csv --shard-size 9000
   rm -r j1 j4 j9
-  same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 b.png --stride 0.5s --format files --names readable
+  same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 b.png --stride 0.5s --files --readable-names
   [ -z "$(find j9 -name '.*')" ]
   rm -r j1 j4 j9
-  same_for_any_jobs bars.mp4 vfr.mkv rotated.mp4 --crop auto --scale short:32 --fps 10 --shard-size 9000
+  same_for_any_jobs bars.mp4 vfr.mkv rotated.mp4 --crop --scale short:32 --fps 10 --shard-size 9000
 }
 
-@test "--names readable: the source's name and the times, legal for every reader" {
+@test "--readable-names: the source's name and the times, legal for every reader" {
   cp shots.mp4 $'Ein Film, der 2. (Müll).v1.MP4'
   mkdir sub
   cp vfr.mkv sub/shots.mkv
-  vfm-clip $'Ein Film, der 2. (Müll).v1.MP4' sub/shots.mkv b.png -o out --names readable
+  vfm-clip $'Ein Film, der 2. (Müll).v1.MP4' sub/shots.mkv b.png -o out --readable-names
   local tar
   for tar in out/*.tar; do tar -tf "$tar"; done | sort >names
   grep -qE '^Ein_Film_der_2_M_ll_v1-00h00m01s500-00h00m03s000-[0-9a-f]{8}\.mp4$' names
@@ -354,20 +234,20 @@ END
   [ "$(facts out key | tr ' ' '\n' | grep -c .)" -eq 7 ]
 }
 
-@test "--format files: clips as files that the next tools take" {
-  vfm-clip shots.mp4 b.png -o out --format files --names readable --verify >out.jsonl
+@test "--files: clips as files that the next tools take" {
+  vfm-clip shots.mp4 b.png -o out --files --readable-names --verify >out.jsonl
   [ "$(find out -name '*.mp4' | wc -l)" -eq 3 ]
   [ "$(find out -name '*.json' | wc -l)" -eq 4 ]
   [ "$(find out -name '*.files' | wc -l)" -eq 2 ]
   [ "$(find out -name '.*' -type f | wc -l)" -eq 0 ]
   [ "$(ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 out/shots-00h00m00s000-*.mp4 | tr -d ,)" -eq 18 ]
-  vfm-clip shots.mp4 b.png -o tars --names readable --verify >tars.jsonl
+  vfm-clip shots.mp4 b.png -o tars --readable-names --verify >tars.jsonl
   # On to the dataset: the same as from shards.
   vfm-caption <out.jsonl | vfm-embed | vfm-shard -o dataset --keep-duplicates >/dev/null
   vfm-caption <tars.jsonl | vfm-embed | vfm-shard -o other --keep-duplicates >/dev/null
   [ "$(cd dataset && find . -name '*.tar' -exec sha256sum {} + | sort)" = "$(cd other && find . -name '*.tar' -exec sha256sum {} + | sort)" ]
   # A clip that changed is reported; a clip that is gone is remade.
-  vfm-clip shots.mp4 b.png -o out --format files --names readable --verify >again.jsonl
+  vfm-clip shots.mp4 b.png -o out --files --readable-names --verify >again.jsonl
   diff <(records out.jsonl) <(records again.jsonl)
   local clip
   clip=$(echo out/shots-00h00m00s000-*.mp4)
@@ -376,19 +256,19 @@ END
   run vfm-shard out/*.files -o broken
   [[ "$output" = *"is not as it was written"* ]]
   rm "$clip"
-  vfm-clip shots.mp4 b.png -o out --format files --names readable --verify >again.jsonl
+  vfm-clip shots.mp4 b.png -o out --files --readable-names --verify >again.jsonl
   cmp "$clip" whole.mp4
   # Other settings leave nothing of the old clips.
-  vfm-clip shots.mp4 -o out --format files --stride 1s >/dev/null
+  vfm-clip shots.mp4 -o out --files --stride 1s >/dev/null
   [ "$(find out -name '*.mp4' | wc -l)" -eq 5 ]
 }
 
 @test "options that contradict each other end before any work" {
   printf 'shots.mp4,0,1\n' >s.csv
   local args
-  for args in "--stride 1s --spans s.csv" "--stride 1s --detector content" "--spans s.csv --stitch" "--stride 1s --max-length 3s" \
-    "--shots-only --stride 1s" "--shots-only --spans s.csv" "--format csv" "--shots-only --format files" "--shots-only --prune" "--scale 640" "--scale -2x-2" \
-    "--scale 0x5" "--scale short:-2" "--scale 640x480x2" "--fps 0" "--fps nan" "--fps 1/0" "--fps 24fps" "--crop left" "--names long"; do
+  for args in "--stride 1s --spans s.csv" "--stride 1s --threshold 0.3" "--spans s.csv --stitch-sound" "--stride 1s --max-length 3s" \
+    "--stride 1s --no-gradual" "--spans s.csv --dry-run" "--format csv" "--files --join all" "--scale 640" "--scale -2x-2" \
+    "--scale 0x5" "--scale short:-2" "--scale 640x480x2" "--fps 0" "--fps nan" "--fps 1/0" "--fps 24fps"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip shots.mp4 -o out $args
     echo "$args: $status $stderr"
@@ -403,7 +283,7 @@ END
   [[ "$stderr" =~ "vfm-clip: 'one.mp4': 1 shots, 1 clips, 0.1s of video in "[0-9.]+s ]]
   run --separate-stderr vfm-clip shots.mp4 one.mp4 -o out -v
   [[ "$stderr" = *"'shots.mp4': 3 shots, 3 clips, 4.5s of video, there already"* ]]
-  run --separate-stderr vfm-clip --shots-only shots.mp4 -v
+  run --separate-stderr vfm-clip shots shots.mp4 -v
   [[ "$stderr" =~ "vfm-clip: 'shots.mp4': 3 shots, 4.5s of video in "[0-9.]+s ]]
   quiet_ffmpeg -f lavfi -i testsrc2=size=640x480:rate=25 -t 12 -c:v libx264 -preset ultrafast long.mp4
   run --separate-stderr vfm-clip long.mp4 one.mp4 -o long --progress -j1 --preset slow

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-clip --encode smart: what is copied is the source's to the bit, what is encoded is no more than must be, and what
+# vfm-clip --smart-cut: what is copied is the source's to the bit, what is encoded is no more than must be, and what
 # cannot be copied is encoded in full, with the reason.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
@@ -31,7 +31,7 @@ spans() {
 # smart FILE ARGS...: cuts the spans, proved, into files in out.
 smart() {
   rm -rf out
-  vfm-clip -q --encode smart --verify --format files --spans spans.jsonl "$@" -o out >/dev/null
+  vfm-clip -q --smart-cut --verify --files --spans spans.jsonl "$@" -o out >/dev/null
 }
 
 # clips DIR: the files of json of its clips.
@@ -86,7 +86,7 @@ check_copies() {
   [ "$(facts 'select(.begin == 3.5) | .frames_encoded')" -le 7 ]
   [ "$(facts 'select(.begin == 4.1) | "\(.frames_copied) \(.not_copied)"')" = "0 no key frame to copy from is in it" ]
   # Full encoding counts nothing of the kind, and its clips have other keys.
-  vfm-clip -q --format files --spans spans.jsonl b.mp4 -o full >/dev/null
+  vfm-clip -q --files --spans spans.jsonl b.mp4 -o full >/dev/null
   [ "$(clips full | xargs jq -s 'map(has("frames_copied")) | any')" = false ]
   [ "$(clips out | wc -l)" = 6 ]
   [ "$({ clips out; clips full; } | xargs -n1 basename | sort -u | wc -l)" = 12 ]
@@ -113,13 +113,13 @@ check_copies() {
   # Of the last frames wait without pixels, and are decoded again.
   for how in "j1 -j1" "j4 -j4" "ahead -j4 --ahead 40kB"; do
     # shellcheck disable=SC2086
-    vfm-clip -q --encode smart --stride 0.7s ${how#* } --shard-size 20KiB b.mp4 -o "${how%% *}" >/dev/null
+    vfm-clip -q --smart-cut --stride 0.7s ${how#* } --shard-size 20KiB b.mp4 -o "${how%% *}" >/dev/null
   done
   [ "$(tree_hash j1)" = "$(tree_hash j4)" ]
   [ "$(tree_hash j1)" = "$(tree_hash ahead)" ]
   [ "$(ls j1/*.tar | wc -l)" -ge 3 ]
   leave j1 2
-  vfm-clip -q --encode smart --stride 0.7s --shard-size 20KiB b.mp4 -o left >/dev/null
+  vfm-clip -q --smart-cut --stride 0.7s --shard-size 20KiB b.mp4 -o left >/dev/null
   [ "$(tree_hash j1)" = "$(tree_hash left)" ]
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 2 ]
 }
@@ -131,7 +131,7 @@ check_copies() {
       -color_primaries $colors $colors.mp4
   done
   "$BATS_TEST_DIRNAME"/join-tracks tracks.mp4 bt709.mp4 smpte170m.mp4 bt709.mp4 bt709.mp4
-  vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o whole >/dev/null
+  vfm-clip -q --smart-cut --stride 5s --shard-size 10KiB tracks.mp4 -o whole >/dev/null
   [ "$(ls whole/*.tar | wc -l)" -eq 16 ]
   [ "$(for shard in whole/*.tar; do tar -xOf "$shard" --wildcards '*.json'; done |
     jq -rs 'map("\(.begin) \(.frames_copied > 0) \(.not_copied)")[]' | sed -n '4,5p;8,9p')" = "15 true null
@@ -139,7 +139,7 @@ check_copies() {
 35 false the source changes its parameter sets
 40 true null" ]
   leave whole 13
-  vfm-clip -q --encode smart --stride 5s --shard-size 10KiB tracks.mp4 -o left >/dev/null
+  vfm-clip -q --smart-cut --stride 5s --shard-size 10KiB tracks.mp4 -o left >/dev/null
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 13 ]
   [ "$(tree_hash whole)" = "$(tree_hash left)" ]
 }
@@ -216,7 +216,7 @@ END
     smart "$name" || [ "$name" = holed.ts ]
     [ "$(facts '"\(.frames_copied) \(.not_copied)"')" = "0 $reason" ] || { facts .; false; }
     # As without the option.
-    vfm-clip -q --format files --spans spans.jsonl "$name" -o "full-$name" >/dev/null || [ "$name" = holed.ts ]
+    vfm-clip -q --files --spans spans.jsonl "$name" -o "full-$name" >/dev/null || [ "$name" = holed.ts ]
     [ "$name" = rare.mp4 ] || cmp out/*.mp4 "full-$name"/*.mp4
   done <<'END'
 yuv444.mp4 the source's pixels (yuv444p) are converted
@@ -237,17 +237,17 @@ END
 @test "options that change every frame are refused" {
   while read -r args; do
     # shellcheck disable=SC2086
-    fails 2 vfm-clip --encode smart $args b.mp4 -o out
-    [[ "$(cat err)" = "vfm-clip: --encode smart copies the source's frames, and ${args%% [0-9]*} changes them; leave one out"* ]] ||
+    fails 2 vfm-clip --smart-cut $args b.mp4 -o out
+    [[ "$(cat err)" = "vfm-clip: --smart-cut copies the source's frames, which cannot be changed; leave out ${args%% [0-9]*}"* ]] ||
       { cat err; false; }
   done <<'END'
 --scale 64x-2
 --fps 5
---crop auto
+--crop
 END
-  fails 2 vfm-clip --encode smart --isolate b.mp4 -o out
-  [[ "$(cat err)" = "vfm-clip: --encode smart takes packets from a file that --isolate keeps away from this program"* ]]
-  fails 2 vfm-clip --encode smart --encoder mpeg4 b.mp4 -o out
-  [[ "$(cat err)" = "vfm-clip: --encode smart cannot join frames of encoder 'mpeg4' to copied ones"* ]]
+  fails 2 vfm-clip --smart-cut --isolate b.mp4 -o out
+  [[ "$(cat err)" = "vfm-clip: --smart-cut takes packets from a file that --isolate keeps away from this program"* ]]
+  fails 2 vfm-clip --smart-cut --encoder mpeg4 b.mp4 -o out
+  [[ "$(cat err)" = "vfm-clip: --smart-cut cannot join frames of encoder 'mpeg4' to copied ones"* ]]
   [ ! -e out ]
 }

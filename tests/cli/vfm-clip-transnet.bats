@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-clip --detector transnetv2: shots by a network. The model is tests/golden/transnet's, small and of random weights;
+# vfm-clip --detector-model: shots by a network. The model is tests/golden/transnet's, small and of random weights;
 # tests/unit compare it with the public module.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
@@ -15,7 +15,7 @@ setup() { setup_media; }
 
 # facts DIR FIELD: the field of each clip's json, in order.
 facts() { for tar in "$1"/*.tar; do tar -xOf "$tar" --wildcards '*.json' | jq -r ".$2"; done | tr '\n' ' '; }
-network() { vfm-clip --detector transnetv2 --min-length 0 --no-stitch "$@"; }
+network() { vfm-clip --min-length 0 --no-stitch "$@"; }
 
 @test "shots by a network: the same at any -j, by lists and by clips, resumed, wherever the model lies" {
   # Between the answers for its frames, so that there are changes.
@@ -25,7 +25,7 @@ network() { vfm-clip --detector transnetv2 --min-length 0 --no-stitch "$@"; }
   [ "$(tree_hash one)" = "$(tree_hash two)" ]
   OMP_NUM_THREADS=1 network --detector-model model --threshold $at -j1 shots.mp4 long.mp4 -o alone >/dev/null
   [ "$(tree_hash one)" = "$(tree_hash alone)" ]
-  network --shots-only --detector-model model --threshold $at long.mp4 | jq -c 'select(.kind == "shots").cuts' >listed
+  vfm-clip shots --detector-model model --threshold $at long.mp4 | jq -c 'select(.kind == "shots").cuts' >listed
   cat listed
   jq -e 'length > 1 and all(.[]; (.type == "cut" or .type == "transition") and .score > 0.2 and .score <= 1)' listed
   jq -c 'select(.frames == 132).cuts' one/*.json | cmp - listed
@@ -56,14 +56,14 @@ network() { vfm-clip --detector transnetv2 --min-length 0 --no-stitch "$@"; }
   run --separate-stderr network --detector-model model --threshold 0.0000001 long.mp4 shots.mp4 -o none
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"no clip"* ]]
-  network --shots-only --detector-model model --threshold 0.0000001 long.mp4 | jq -se 'any(.[]; .cuts == [] and .frames == 132)'
+  vfm-clip shots --detector-model model --threshold 0.0000001 long.mp4 | jq -se 'any(.[]; .cuts == [] and .frames == 132)'
 }
 
 @test "--explain shows a network's probabilities; the list is as without it" {
-  local args=(--shots-only --detector-model model --threshold 0.2)
-  network "${args[@]}" shots.mp4 long.mp4 | records >plain
-  network "${args[@]}" --explain why.html -j1 shots.mp4 long.mp4 | records | diff plain -
-  network "${args[@]}" --explain again.html -j2 shots.mp4 long.mp4 | records | diff plain -
+  local args=(--detector-model model --threshold 0.2)
+  vfm-clip shots "${args[@]}" shots.mp4 long.mp4 | records >plain
+  vfm-clip shots "${args[@]}" --explain why.html -j1 shots.mp4 long.mp4 | records | diff plain -
+  vfm-clip shots "${args[@]}" --explain again.html -j2 shots.mp4 long.mp4 | records | diff plain -
   same_pages why.html again.html
   [ "$(grep -c '<svg' why.html)" -eq 2 ]
   grep -q "probability that a frame is the last one of a shot" why.html
@@ -81,21 +81,20 @@ network() { vfm-clip --detector transnetv2 --min-length 0 --no-stitch "$@"; }
     [[ "$stderr" == *"$1"* ]]
     [ ! -e out ]
   }
-  refused "goes with --detector-model" --detector transnetv2
-  refused "goes with --detector-model" --detector-model model
-  refused "no such model folder: 'nowhere'" --detector transnetv2 --detector-model nowhere
-  refused "has no weights" --detector transnetv2 --detector-model "$MEDIA"
-  refused "holds no TransNet V2" --detector transnetv2 --detector-model "$VFM_ROOT/tests/golden/picture_encoders/clip"
-  refused "--strictness" --detector transnetv2 --detector-model model --no-gradual
-  refused "--strictness" --detector transnetv2 --detector-model model --strictness 2
-  refused "is no probability" --detector transnetv2 --detector-model model --threshold 1
-  refused "is no probability" --shots-only --detector transnetv2 --detector-model model --thresholds 0.5,1
+  refused "no such model folder: 'nowhere'" --detector-model nowhere
+  refused "has no weights" --detector-model "$MEDIA"
+  refused "holds no TransNet V2" --detector-model "$VFM_ROOT/tests/golden/picture_encoders/clip"
+  refused "leave out --no-gradual" --detector-model model --no-gradual
+  refused "leave out --strictness" --detector-model model --strictness 2
+  refused "--threshold 1 is not below 1" --detector-model model --threshold 1
+  run -2 --separate-stderr vfm-clip shots shots.mp4 --detector-model model --thresholds 0.5,1
+  [[ "$stderr" == *"--thresholds 1 is not below 1"* ]]
   refused "--detector-model" --detector-model model --stride 1s
   mkdir damaged
   head -c 50000 model/model.safetensors >damaged/model.safetensors
-  refused "model.safetensors" --detector transnetv2 --detector-model damaged
+  refused "model.safetensors" --detector-model damaged
   rm damaged/model.safetensors
   cp "$VFM_ROOT/tests/golden/transnet/model/model.safetensors" damaged
   "$BATS_TEST_DIRNAME/fill-tensor" damaged/model.safetensors nan fc1.bias
-  refused "fc1.bias has values that are not finite" --detector transnetv2 --detector-model damaged
+  refused "fc1.bias has values that are not finite" --detector-model damaged
 }

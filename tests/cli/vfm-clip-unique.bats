@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-clip --unique: sources that show the same, of which one goes on.
+# vfm-clip unique: sources that show the same, of which one goes on.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 bats_require_minimum_version 1.5.0
@@ -37,7 +37,7 @@ setup() { setup_media; }
 paths() { records | jq -r .path; }
 
 @test "of sources that show the same one goes on" {
-  run --separate-stderr bash -c "ls ./*.mp4 | grep -v bad | vfm-clip --unique -o looks"
+  run --separate-stderr bash -c "ls ./*.mp4 | grep -v bad | vfm-clip unique -o looks"
   [ "$status" -eq 0 ]
   # shellcheck disable=SC2154
   [ -z "$stderr" ]
@@ -67,7 +67,7 @@ paths() { records | jq -r .path; }
   far far.mp4 10 0
   far other.mp4 10 2
   quiet_ffmpeg -ss 2.7 -i far.mp4 -t 5.5 "${x264[@]}" -crf 18 far-part.mp4
-  [ "$(vfm-clip --unique -o looks far-part.mp4 other.mp4 far.mp4 | paths)" = "$(printf '%s\n' other.mp4 far.mp4)" ]
+  [ "$(vfm-clip unique -o looks far-part.mp4 other.mp4 far.mp4 | paths)" = "$(printf '%s\n' other.mp4 far.mp4)" ]
   jq -se 'map(select(.kind == "near")) | length == 1 and (.[0] | .first == "far-part.mp4" and .second == "far.mp4"
     and (.second_begin - .first_begin - 2.7 | fabs) < 0.3)' looks/duplicates.jsonl
 }
@@ -75,7 +75,7 @@ paths() { records | jq -r .path; }
 @test "what goes on is cut, with the fields that it came with; other records and pictures pass" {
   printf '%s\n' '{"kind":"video","path":"part.mp4","licence":"mine"}' '{"kind":"video","path":"a.mp4","licence":"theirs"}' \
     '{"kind":"clip","path":"x"}' one.png two.png >in.jsonl
-  vfm-clip --unique -o looks in.jsonl >stay.jsonl
+  vfm-clip unique -o looks in.jsonl >stay.jsonl
   [ "$(records <stay.jsonl)" = "$(printf '%s\n' '{"kind":"video","path":"a.mp4","licence":"theirs"}' \
     '{"kind":"clip","path":"x"}' '{"kind":"video","path":"one.png"}')" ]
   vfm-clip -o clips <stay.jsonl >clips.jsonl
@@ -83,47 +83,47 @@ paths() { records | jq -r .path; }
 }
 
 @test "the same at any -j; a run that was killed goes on, and no video is decoded twice" {
-  vfm-clip --unique -o one -j1 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >one.jsonl
-  setsid vfm-clip --unique -o four -j4 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >/dev/null 2>&1 3>&- &
+  vfm-clip unique -o one -j1 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >one.jsonl
+  setsid vfm-clip unique -o four -j4 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >/dev/null 2>&1 3>&- &
   local pid=$!
   sleep 0.06
   kill -KILL -- "-$pid" 2>/dev/null || true
   wait "$pid" 2>/dev/null || true
-  vfm-clip --unique -o four -j4 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >four.jsonl
+  vfm-clip unique -o four -j4 a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >four.jsonl
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
   [ "$(records <one.jsonl)" = "$(records <four.jsonl)" ]
   [ "$(find four -name "*.signature" | wc -l)" -eq 4 ]
   touch -d '2001-01-01' four/*
-  vfm-clip --unique -o four a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >/dev/null
+  vfm-clip unique -o four a.mp4 copy.mp4 part.mp4 other-minute.mp4 same.mp4 >/dev/null
   [ -z "$(find four -type f -newermt 2002-01-01)" ]
-  vfm-clip --unique -o four --force a.mp4 >/dev/null
+  vfm-clip unique -o four --force a.mp4 >/dev/null
   [ -n "$(find four -name '*.signature' -newermt 2002-01-01)" ]
 }
 
 @test "a signature that is cut short, or of another stream, is made anew" {
-  vfm-clip --unique -o looks a.mp4 >/dev/null
+  vfm-clip unique -o looks a.mp4 >/dev/null
   local there hash
   there=$(echo looks/*.signature)
   hash=$(sha256sum <"$there")
   truncate -s -1024 "$there"
-  vfm-clip --unique -o looks a.mp4 >/dev/null
+  vfm-clip unique -o looks a.mp4 >/dev/null
   [ "$(sha256sum <"$there")" = "$hash" ]
-  vfm-clip --unique -o looks --stream 0 a.mp4 >/dev/null
+  vfm-clip unique -o looks --stream 0 a.mp4 >/dev/null
   grep -q '"stream":0' "$there"
 }
 
 @test "a bad video costs nothing but itself; nothing to list is no file" {
-  run --separate-stderr vfm-clip --unique -o looks bad.mp4 bad-too.mp4 a.mp4 part.mp4 nowhere.mp4
+  run --separate-stderr vfm-clip unique -o looks bad.mp4 bad-too.mp4 a.mp4 part.mp4 nowhere.mp4
   [ "$status" -eq 1 ]
   [ "$(paths <<<"$output")" = a.mp4 ]
   [ "$(wc -l <looks/errors.jsonl)" -eq 3 ]
   grep -q "same contents as .bad.mp4., which could not be used" looks/errors.jsonl
   [[ $stderr == *"nowhere.mp4"* ]]
   [ -s looks/duplicates.jsonl ]
-  vfm-clip --unique -o looks a.mp4 >/dev/null
+  vfm-clip unique -o looks a.mp4 >/dev/null
   [ ! -e looks/duplicates.jsonl ]
   [ ! -e looks/errors.jsonl ]
-  fails 1 vfm-clip --unique -o looks bad.mp4
+  fails 1 vfm-clip unique -o looks bad.mp4
   grep -q 'nothing in the input could be used' err
 }
 
@@ -131,25 +131,24 @@ paths() { records | jq -r .path; }
   # Its last third is something else.
   quiet_ffmpeg -i a.mp4 -i other-minute.mp4 -filter_complex "[0]trim=0:8,setpts=PTS-STARTPTS[x];[1]trim=0:4[y];[x][y]concat" \
     "${x264[@]}" mixed.mp4
-  [ "$(vfm-clip --unique -o looks mixed.mp4 a.mp4 | paths)" = "$(printf '%s\n' mixed.mp4 a.mp4)" ]
-  [ "$(vfm-clip --unique -o looks mixed.mp4 a.mp4 --unique-share 0.7 | paths)" = mixed.mp4 ]
+  [ "$(vfm-clip unique -o looks mixed.mp4 a.mp4 | paths)" = "$(printf '%s\n' mixed.mp4 a.mp4)" ]
+  [ "$(vfm-clip unique -o looks mixed.mp4 a.mp4 --covered 0.7 | paths)" = mixed.mp4 ]
   [ "$(jq -r 'select(.path == "a.mp4").reason' looks/sources.jsonl | grep -c "'mixed.mp4' shows [78]")" -eq 1 ]
 }
 
 @test "options that do not go together are refused before any work" {
-  fails 2 vfm-clip --unique a.mp4
-  grep -q -e '-o DIR' err
-  fails 2 vfm-clip --unique --shots-only a.mp4
-  fails 2 vfm-clip --unique -o x --stride 2s a.mp4
-  fails 2 vfm-clip -o x --unique-share 0.5 a.mp4
-  fails 2 vfm-clip --unique -o x --unique-share 0 a.mp4
-  fails 2 vfm-clip --unique -o x --unique-share nan a.mp4
+  fails 2 vfm-clip unique a.mp4
+  grep -q -e '--output' err
+  fails 2 vfm-clip unique -o x --stride 2s a.mp4
+  fails 2 vfm-clip -o x --covered 0.5 a.mp4
+  fails 2 vfm-clip unique -o x --covered 0 a.mp4
+  fails 2 vfm-clip unique -o x --covered nan a.mp4
   [ ! -e x ]
 }
 
 @test "an input that broke off chooses nothing" {
   printf '%s\n' '{"kind":"begin","tool":"x","id":"1"}' '{"kind":"video","path":"a.mp4"}' >in.jsonl
-  run --separate-stderr vfm-clip --unique -o looks in.jsonl
+  run --separate-stderr vfm-clip unique -o looks in.jsonl
   [ "$status" -eq 1 ]
   [ -z "$(records <<<"$output")" ]
 }

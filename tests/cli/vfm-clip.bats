@@ -56,48 +56,6 @@ frames_of() {
   done | tr '\n' ' '
 }
 
-@test "--shots-only prints the cuts and writes nothing" {
-  run --separate-stderr vfm-clip --shots-only shots.mp4
-  only_records
-  [ "$status" -eq 0 ]
-  [ -z "$stderr" ]
-  [[ "$output" =~ ^'{"kind":"shots","path":"shots.mp4","frames":54,"cuts":[{"frame":18,"pts":18432,"time":1.5,"type":"cut","score":'[0-9.]+'},{"frame":36,"pts":36864,"time":3.0,"type":"cut","score":'[0-9.]+'}]}'$ ]]
-  run --separate-stderr vfm-clip --shots-only plain.mp4 one.mp4 -j2
-  only_records
-  [ "$output" = '{"kind":"shots","path":"plain.mp4","frames":24,"cuts":[]}
-{"kind":"shots","path":"one.mp4","frames":1,"cuts":[]}' ]
-  [ "$(find . -type f ! -name 'separate-stderr-*' | wc -l)" -eq 0 ]
-}
-
-@test "every detector finds the cuts" {
-  local detector
-  for detector in content adaptive histogram combined; do
-    run --separate-stderr vfm-clip --shots-only --detector $detector shots.mp4
-    [ "$(grep -o '"frame":[0-9]*' <<<"$output" | tr '\n' ' ')" = '"frame":18 "frame":36 ' ]
-  done
-  run --separate-stderr vfm-clip --shots-only --detector content --threshold 250 shots.mp4
-  only_records
-  [[ "$output" = *'"cuts":[]}' ]]
-}
-
-@test "a fade and a dissolve are reported by their kind" {
-  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=3 -f lavfi -i mandelbrot=size=96x64:rate=24 \
-    -filter_complex "[1]trim=duration=3[b];[0]settb=1/24,format=yuv420p[a];[b]settb=1/24,format=yuv420p[c];[a][c]xfade=duration=0.5:offset=2.5" \
-    -c:v libx264 -preset ultrafast dissolve.mp4
-  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=2 -f lavfi -i smptebars=size=96x64:rate=24:duration=2 \
-    -filter_complex "[0]format=yuv420p,fade=out:st=1.5:d=0.5[a];[1]format=yuv420p,fade=in:d=0.5[b];[a][b]concat" -c:v libx264 -preset ultrafast fade.mp4
-  run --separate-stderr vfm-clip --shots-only dissolve.mp4 fade.mp4
-  [ "$(grep -o '"type":"[a-z]*"' <<<"$output" | tr '\n' ' ')" = '"type":"dissolve" "type":"fade" ' ]
-  local frame
-  frame=$(sed -n 's/.*"frame":\([0-9]*\),.*dissolve.*/\1/p' <<<"$output")
-  [ "$frame" -ge 62 ] && [ "$frame" -le 70 ]
-  frame=$(sed -n 's/.*"frame":\([0-9]*\),.*"fade".*/\1/p' <<<"$output")
-  [ "$frame" -ge 47 ] && [ "$frame" -le 52 ]
-  run --separate-stderr vfm-clip --shots-only --no-gradual dissolve.mp4
-  only_records
-  [[ "$output" = *'"cuts":[]}' ]]
-}
-
 @test "a cut to black, a wipe and an explosion are told apart" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=2 -f lavfi -i color=black:size=96x64:rate=24:duration=0.75 \
     -f lavfi -i smptebars=size=96x64:rate=24:duration=2 \
@@ -108,7 +66,7 @@ frames_of() {
   quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=24:duration=4 -f lavfi -i "gradients=size=96x64:rate=24:duration=4:c0=0xfff0c0:c1=0xff9020:nb_colors=2:seed=3" \
     -filter_complex "[0]format=gbrp[a];[1]format=gbrp[b];[a][b]blend=all_expr='if(lt(N,48),A,A+(B-A)*0.95*pow(0.85,max(0,N-58)))',format=yuv420p" \
     -c:v libx264 -preset ultrafast blast.mp4
-  run --separate-stderr vfm-clip --shots-only black.mp4 wipe.mp4 blast.mp4
+  run --separate-stderr vfm-clip shots black.mp4 wipe.mp4 blast.mp4
   [ "$(records <<<"$output" | jq -c '[.cuts[]|.type]' | tr '\n' ' ')" = '["cut","fade"] ["wipe"] [] ' ]
   [ "$(records <<<"$output" | jq -s -c '[.[0].cuts[].frame]|[.[0], .[1]>=66 and .[1]<=69]')" = '[48,true]' ]
   # The black frames between the two changes are in no clip.
@@ -124,7 +82,7 @@ frames_of() {
       -filter_complex "[1]trim=duration=4[b];[0]settb=1/24,format=yuv420p[a];[b]settb=1/24,format=yuv420p[c];[a][c]xfade=$way:duration=1:offset=2" \
       -c:v libx264 -preset ultrafast "$way.mp4"
   done
-  run --separate-stderr vfm-clip --shots-only "${names[@]}"
+  run --separate-stderr vfm-clip shots "${names[@]}"
   [ "$(records <<<"$output" | jq -r '[.cuts[].type]|join(" ")' | sort | uniq -c | xargs)" = "8 transition" ]
   # Frames 49 to 71 show both.
   [ "$(records <<<"$output" | jq -c '[.cuts[].frame]|.[0]>49 and .[0]<72' | sort -u)" = true ]
@@ -261,7 +219,7 @@ frames_of() {
   [[ "$stderr" = *"no clips"* ]]
   run --separate-stderr vfm-clip -o out - </dev/null
   [ "$status" -eq 1 ]
-  run --separate-stderr vfm-clip --shots-only audio.mp4
+  run --separate-stderr vfm-clip shots audio.mp4
   [ "$status" -eq 1 ]
   only_records
   [ -z "$output" ]
@@ -313,9 +271,9 @@ PY
 
 @test "options that cannot be end before any work" {
   local args
-  for args in "shots.mp4" "shots.mp4 -o out --detector motion" "shots.mp4 -o out --encoder nosuch" "shots.mp4 -o out --preset nosuch" \
+  for args in "shots.mp4" "shots.mp4 -o out --spans " "shots.mp4 -o out --encoder nosuch" "shots.mp4 -o out --preset nosuch" \
     "shots.mp4 -o out --quality 52" "shots.mp4 -o out --min-length 3 --max-length 2" "shots.mp4 -o out --min-length -1" \
-    "shots.mp4 -o out --shard-size 0" "shots.mp4 -o out --shard-size many" "shots.mp4 -o out --audio mp3" "shots.mp4 --shots-only --report r.html" \
+    "shots.mp4 -o out --shard-size 0" "shots.mp4 -o out --shard-size many" "shots.mp4 -o out --audio mp3" "shots.mp4 -o out --format csv" \
     "shots.mp4 -o out --threshold 0" "shots.mp4 -o out --no-such-option" "shots.mp4 -o out --hwaccel vaapi"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip $args
@@ -402,32 +360,32 @@ PY
   [ "$(joined brighter)" = "1 1 [null,null]" ]
   [ "$(jq '.settings.recipe | has("stitch_sound")' out/*.json)" = false ]
   measured() { jq -e ".cuts[0] | $1" out/*.json; }
-  [[ "$(joined goes-on --stitch-sound on)" == "2 ["* ]]
+  [[ "$(joined goes-on --stitch-sound)" == "2 ["* ]]
   measured '.likeness > 0.9 and .sound > 0.9 and .threshold > 0.52 and .threshold < 0.53'
-  [[ "$(joined breaks --stitch-sound on)" == "1 1 ["* ]]
+  [[ "$(joined breaks --stitch-sound)" == "1 1 ["* ]]
   measured '.likeness > 0.9 and .sound < 0.05 and .threshold > 0.95 and .threshold < 0.98'
-  [[ "$(joined brighter --stitch-sound on)" == "2 ["* ]]
+  [[ "$(joined brighter --stitch-sound)" == "2 ["* ]]
   measured '.likeness < 0.6 and .likeness > 0.53'
   tar -xOf out/*.tar --wildcards '*.json' | jq -e '(.joins | length) == 1 and .joins[0].pts == 1000 and .joins[0].time == 1
     and .joins[0].likeness > 0.52 and .joins[0].likeness < 0.6 and .sound_at_joins == .joins[0].sound'
   # Nothing is known of no sound, and of two.
-  [ "$(joined mute --stitch-sound on)" = "2 [null,0.6]" ]
-  [ "$(joined both --stitch-sound on)" = "2 [null,0.6]" ]
-  vfm-clip --stitch-sound on goes-on.mkv breaks.mkv mute.mkv both.mkv brighter.mkv -o one -j1 >/dev/null
-  vfm-clip --stitch-sound on goes-on.mkv breaks.mkv mute.mkv both.mkv brighter.mkv -o four -j4 >/dev/null
+  [ "$(joined mute --stitch-sound)" = "2 [null,0.6]" ]
+  [ "$(joined both --stitch-sound)" = "2 [null,0.6]" ]
+  vfm-clip --stitch-sound goes-on.mkv breaks.mkv mute.mkv both.mkv brighter.mkv -o one -j1 >/dev/null
+  vfm-clip --stitch-sound goes-on.mkv breaks.mkv mute.mkv both.mkv brighter.mkv -o four -j4 >/dev/null
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
-  vfm-clip --shots-only --stitch-sound on --explain why.html breaks.mkv brighter.mkv >/dev/null
+  vfm-clip shots --stitch-sound --explain why.html breaks.mkv brighter.mkv >/dev/null
   grep -q 'likeness 0.9[0-9]*, sound 0.0[0-9]*: not stitched (from 0.9' why.html
   grep -q 'likeness 0.5[0-9]*, sound 0.9[0-9]*: stitched (from 0.52' why.html
-  run --separate-stderr vfm-clip breaks.mkv -o none --no-stitch --stitch-sound on
+  run --separate-stderr vfm-clip breaks.mkv -o none --no-stitch --stitch-sound
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"leave out --stitch-sound on"* ]]
+  [[ "$stderr" == *"leave out --stitch-sound"* ]]
 }
 
 @test "stitching by a model: by the vectors of vfm-embed, any -j, resumed" {
   local model="$VFM_ROOT/tests/golden/picture_encoders/clip"
   cp -r "$model" model
-  by_model() { vfm-clip --stitch-model model --device cpu --min-length 0 "$@" >/dev/null; }
+  by_model() { vfm-clip --stitch-model model --devices cpu --min-length 0 "$@" >/dev/null; }
   by_model shots.mp4 wide.mp4 -j1 -o one
   by_model shots.mp4 wide.mp4 -j4 -o four
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
@@ -449,14 +407,11 @@ END
   # The same model elsewhere is the same one; other options, or none, make other clips.
   mv model moved
   before=$(stat -c '%Y %i' shots/*.tar)
-  vfm-clip --stitch-model moved --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --stitch-model moved --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
   [ "$(stat -c '%Y %i' shots/*.tar)" = "$before" ]
   jq -e '.settings.recipe | .stitch == 0.82 and .stitch_model.name == "clip" and (.stitch_model | has("path") | not)
     and .stitch_model.rule == "cosine of the last and the first frame"' shots/*.json
-  key=$(facts shots key)
-  vfm-clip --stitch-model moved --compute bf16 --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
-  [ "$(facts shots key)" != "$key" ]
-  vfm-clip --stitch-model "$model/../dinov2" --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --stitch-model "$model/../dinov2" --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
   tar -xOf "$(echo shots/*.tar)" --wildcards '*.json' | jq -e '.stitch_model.name == "dinov2"'
   vfm-clip --min-length 0 shots.mp4 -o shots >/dev/null
   vfm-clip --min-length 0 shots.mp4 -o look >/dev/null
@@ -474,11 +429,9 @@ END
   refused "no such model folder: 'nowhere'" --stitch-model nowhere
   refused "it has no preprocessor_config.json" --stitch-model "$VFM_ROOT/tests/golden/t5/v1_1"
   refused "leave out --stitch-model" --stitch-model model --no-stitch
-  refused "leave out --stitch-model" --stitch-model model --shots-only
   refused "--stitch-model" --stitch-model model --stride 1s
-  refused "--stitch-model" --compute f32
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
-  run --separate-stderr vfm-clip --stitch-model model --device cpu --stitch-threshold 0 shots.mp4 -o out
+  run --separate-stderr vfm-clip --stitch-model model --devices cpu --stitch-threshold 0 shots.mp4 -o out
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"shots are not stitched where the vectors of --stitch-model are no numbers"* ]]
   [ "$(facts out shots)" = "1 1 1 " ]
@@ -517,7 +470,7 @@ END
   # To the driver this is a machine without a GPU.
   export CUDA_VISIBLE_DEVICES=
   local tool
-  for tool in "vfm-clip -o out" "vfm-clip --shots-only"; do
+  for tool in "vfm-clip -o out" "vfm-clip shots"; do
     # shellcheck disable=SC2086
     run --separate-stderr $tool --hwaccel cuda shots.mp4
     [ "$status" -eq 2 ]
@@ -575,7 +528,7 @@ END
 @test "what a run leaves that is killed as it ends is removed by the next one" {
   local name
   vfm-clip shots.mp4 -o shards
-  vfm-clip shots.mp4 -o files --format files
+  vfm-clip shots.mp4 -o files --files
   name=$(basename shards/*.json .json)
   cp -r shards whole-shards
   cp -r files whole-files
@@ -583,7 +536,7 @@ END
   echo '{}' >"shards/.$name.settings"
   echo '{}' >"files/.$name.journal"
   vfm-clip shots.mp4 -o shards
-  vfm-clip shots.mp4 -o files --format files
+  vfm-clip shots.mp4 -o files --files
   [ "$(tree_hash shards)" = "$(tree_hash whole-shards)" ]
   [ "$(tree_hash files)" = "$(tree_hash whole-files)" ]
 }
@@ -706,10 +659,10 @@ END
 @test "a truncated Matroska file says so" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=160x120:rate=25 -t 6 -c:v libx264 -g 12 -preset ultrafast long.mkv
   head -c $(($(stat -c %s long.mkv) * 6 / 10)) long.mkv >cut.mkv
-  run --separate-stderr vfm-clip --shots-only cut.mkv
+  run --separate-stderr vfm-clip shots cut.mkv
   [ "$status" -eq 1 ]
   [[ $stderr == *damaged* ]]
-  vfm-clip --shots-only long.mkv >whole 2>errors
+  vfm-clip shots long.mkv >whole 2>errors
   [ ! -s errors ]
 }
 
@@ -734,7 +687,7 @@ END
     -filter_complex '[0][1]vstack' -frames:v 1 wall.png
   quiet_ffmpeg -loop 1 -framerate 25 -i wall.png -vf "crop=640:360:x=0:y='500*abs(cos(n*PI/150))'" -frames:v 150 \
     -c:v libx264 -pix_fmt yuv420p tilt.mp4
-  [ "$(vfm-clip --shots-only tilt.mp4 | records | jq -c .cuts)" = '[]' ]
+  [ "$(vfm-clip shots tilt.mp4 | records | jq -c .cuts)" = '[]' ]
 }
 
 @test "what cannot be is known before any work" {
@@ -766,21 +719,23 @@ END
 @test "what another program makes is waited for and taken, or made if that one dies" {
   local format name
   for format in shards files; do
-    vfm-clip --format $format shots.mp4 -o whole-$format >whole.out
+    local flag=()
+    [ $format = shards ] || flag=(--files)
+    vfm-clip "${flag[@]}" shots.mp4 -o whole-$format >whole.out
     case $format in
       shards) name=$(basename whole-shards/*.json) ;;
       files) name=$(basename whole-files/*.files) ;;
     esac
     # It dies.
     other_program dies-$format/$name
-    waits_for dies-$format/$name vfm-clip --format $format shots.mp4 -o dies-$format
+    waits_for dies-$format/$name vfm-clip "${flag[@]}" shots.mp4 -o dies-$format
     [ -z "$(find dies-$format -name '*.tar' -o -name '*.mp4')" ]
     let_go
     wait $waiting
     [ "$(tree_hash dies-$format)" = "$(tree_hash whole-$format)" ]
     # It comes to its end.
     other_program done-$format/$name
-    waits_for done-$format/$name vfm-clip --format $format shots.mp4 -o done-$format
+    waits_for done-$format/$name vfm-clip "${flag[@]}" shots.mp4 -o done-$format
     cp -p whole-$format/* done-$format
     find done-$format -type f ! -name '.*' -printf '%p %i\n' | sort >before
     let_go

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The memory of vfm-clip with 4K video of every codec: the figures that vfm-clip(1) reports.
+# The memory of vfm-clip with 4K video of every codec: the figures that vfm-clips(7) reports.
 # SPDX-License-Identifier: Apache-2.0
 load ../cli/helpers
 bats_require_minimum_version 1.5.0

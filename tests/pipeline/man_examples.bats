@@ -48,6 +48,8 @@ prepare() {
 }
 
 @test "vfm-clip(1)" { run_page vfm-clip.1; }
+@test "vfm-clip-shots(1)" { run_page vfm-clip-shots.1; }
+@test "vfm-clip-unique(1)" { run_page vfm-clip-unique.1; }
 @test "vfm-caption(1)" { run_page vfm-caption.1; }
 @test "vfm-caption-score(1)" { run_page vfm-caption-score.1; }
 @test "vfm-embed(1)" { run_page vfm-embed.1; }

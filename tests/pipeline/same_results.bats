@@ -33,8 +33,7 @@ copied_tools() {
   cat >moved/vfm-clip <<END
 #!/bin/sh
 case \$1:\$2 in
-  shots:--help) echo 'The shots alone.' ;;
-  --help:*) echo 'Verbs: shots' ;;
+  *:--help | --help:*) echo 'Options alone.' ;;
   --no-such-option:*) echo 'other words' >&2; exit 2 ;;
   *) exec '$VFM_BIN/vfm-clip' "\$@" ;;
 esac

@@ -152,7 +152,7 @@ YAML
   }
   refused vfm-clip -o out --encoder nonsense a.mp4
   refused vfm-clip -o out --encoder libx264 --preset nonsense a.mp4
-  refused vfm-clip -o out --hdr keep --encoder mpeg4 a.mp4
+  refused vfm-clip -o out --keep-hdr --encoder mpeg4 a.mp4
   refused vfm-caption --from model:nowhere --also x a.tar
   refused vfm-caption --from model:nowhere --also 'A B=x' a.tar
   refused vfm-caption --from model:nowhere --schema x=y a.tar
@@ -169,7 +169,7 @@ YAML
   refused vfm-generate --model nowhere -o out --encoder nonsense x
   refused vfm-generate --decode-only --model nowhere -o out
   refused vfm-clip -o out --stitch-model nowhere a.mp4
-  refused vfm-clip --shots-only --detector transnetv2 --detector-model nowhere a.mp4
+  refused vfm-clip shots --detector-model nowhere a.mp4
   refused vfm-caption --from model:nowhere a.tar
   refused vfm-caption --refine nowhere a.tar
   refused vfm-caption score --clip nowhere a.tar
@@ -179,7 +179,7 @@ YAML
   # With no GPU here, what needs one.
   local CUDA_VISIBLE_DEVICES=""
   export CUDA_VISIBLE_DEVICES
-  refused vfm-clip --stitch-model nowhere --device cuda -o out a.mp4
+  refused vfm-clip --stitch-model nowhere --devices all -o out a.mp4
   refused vfm-clip --hwaccel cuda -o out a.mp4
   refused vfm-clip --encoder h264_nvenc -o out a.mp4
   refused vfm-caption --from model:nowhere --device cuda a.tar
@@ -201,7 +201,7 @@ YAML
   mkfifo fifo
   exec 8<>fifo
   local tool golden=$VFM_ROOT/tests/golden
-  for tool in "vfm-clip -o out -" "vfm-clip --shots-only -" "vfm-clip --unique -o out -" vfm-caption vfm-embed \
+  for tool in "vfm-clip -o out -" "vfm-clip shots -" "vfm-clip unique -o out -" vfm-caption vfm-embed \
     "vfm-embed search red" "vfm-embed index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --decode-only -o out" \
     "vfm-caption --from model:$golden/smolvlm/smolvlm" "vfm-embed --text $golden/t5/v1_0 --device cpu"; do
     : >begun
@@ -300,7 +300,7 @@ fails_with() {
   grep -v a.mp4 a.jsonl >none.jsonl
   vfm-caption -v none.jsonl b.jsonl 2>said >out
   grep -q "^vfm-caption: 1 of the 1 records of vfm-clip in 'none.jsonl' did not come: a filter took them$" said
-  sed '1a clips/other.tar' none.jsonl | vfm-clip --shots-only -v - b.mp4 2>said >out # one for the one that was taken
+  sed '1a clips/other.tar' none.jsonl | vfm-clip shots -v - b.mp4 2>said >out # one for the one that was taken
   run ! grep "did not come" said
   run --separate-stderr vfm-caption -q < <(head -n 2 both.jsonl)
   [ "$status" -eq 1 ]
@@ -348,7 +348,7 @@ checked() {
   corpus raw
   checked vfm-clip raw/v0.mp4 raw/v1.mp4 raw/v2.mp4 -o clips
   cp one clips.jsonl
-  checked vfm-clip --shots-only raw/v0.mp4 raw/v1.mp4
+  checked vfm-clip shots raw/v0.mp4 raw/v1.mp4
   checked vfm-caption clips.jsonl
   cp one captions.jsonl
   checked vfm-embed captions.jsonl
@@ -394,12 +394,12 @@ YAML
   find raw -name '*.mp4' -print0 | sort -z | vfm-clip -0 -o clips >m.jsonl
   [ "$(records m.jsonl | jq -c .source | tr '\n' ' ')" = '"raw/plain.mp4" "raw/two\nlines.mp4" ' ]
   vfm-caption m.jsonl | records | jq -e '.columns.caption' >/dev/null
-  echo '[x].mp4' | vfm-clip --shots-only | records | jq -e '.path == "[x].mp4"'
-  printf '%s\0' '{"x"}.mp4' ' ' | { vfm-clip -0 --shots-only 2>err || true; } | records | jq -e '.path == "{\"x\"}.mp4"'
+  echo '[x].mp4' | vfm-clip shots | records | jq -e '.path == "[x].mp4"'
+  printf '%s\0' '{"x"}.mp4' ' ' | { vfm-clip shots -0 2>err || true; } | records | jq -e '.path == "{\"x\"}.mp4"'
   grep -q "cannot open ' '" err
-  run --separate-stderr vfm-clip --shots-only <<<'[1, 2]'
+  run --separate-stderr vfm-clip shots <<<'[1, 2]'
   [[ "$stderr" == *"line 1 of standard input is JSON but not an object"* ]]
-  run vfm-clip -0 --shots-only raw/plain.mp4
+  run vfm-clip shots -0 raw/plain.mp4
   [ "$status" -eq 2 ]
   [[ "$output" == *"-0 is for standard input"* ]]
 }

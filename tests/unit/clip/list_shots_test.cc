@@ -1,4 +1,4 @@
-// What --shots-only asks of a network.
+// What `vfm-clip shots` asks of a network.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 
-#include "base/error.h"
 #include "curate/wipe.h"
 #include "drawn_shots.h"
 
@@ -37,25 +36,20 @@ void add_faded(Video& video, std::uint64_t seed, int first, double share,
 
 }  // namespace
 
-TEST_CASE("hard cuts are exact, with every detector") {
+TEST_CASE("hard cuts are exact") {
   Video video;
   add_shot(video, 1, 30);
   add_shot(video, 2, 17, 0.4, {0, 100, 60});
   add_shot(video, 3, 41, 0.4, {80, 20, 90});
   add_shot(video, 4, 9, 0.4, {30, 100, 30});
-  for (const char* name : {"combined", "content", "adaptive", "histogram"}) {
-    INFO(name);
-    const ShotOptions options{.detector = parse_detector(name)};
-    const auto changes = detect(video, options);
-    CHECK(frames_of(changes) == Frames{30, 47, 88});
-    for (const ShotChange& change : changes) {
-      CHECK(change.type == ChangeType::cut);
-      CHECK(change.begin == change.frame);
-      CHECK(change.end == change.frame);
-      CHECK(change.score >= default_threshold(options.detector));
-    }
+  const auto changes = detect(video);
+  CHECK(frames_of(changes) == Frames{30, 47, 88});
+  for (const ShotChange& change : changes) {
+    CHECK(change.type == ChangeType::cut);
+    CHECK(change.begin == change.frame);
+    CHECK(change.end == change.frame);
+    CHECK(change.score >= default_threshold(Detector::combined));
   }
-  CHECK_THROWS_AS(parse_detector("Content"), vfm::Error);
 }
 
 TEST_CASE("a threshold above every score finds nothing") {
@@ -63,7 +57,6 @@ TEST_CASE("a threshold above every score finds nothing") {
   add_shot(video, 1, 30);
   add_shot(video, 2, 30);
   CHECK(detect(video, {.threshold = 1.4}).empty());
-  CHECK(detect(video, {.detector = Detector::content, .threshold = 255}).empty());
 }
 
 TEST_CASE("videos of no, one and two frames") {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-clip --explain: the page that shows why shots begin where they do.
+# vfm-clip shots --explain: the page that shows why shots begin where they do.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 bats_require_minimum_version 1.5.0
@@ -28,9 +28,9 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
 @test "--explain: scores, threshold and pairs of pictures in one page; the list is as without it" {
   local name='<b>&"x.mp4'
   cp shots.mp4 "$name"
-  vfm-clip --shots-only "$name" flash.mp4 many.mp4 | records >plain
-  vfm-clip --shots-only --explain why.html "$name" flash.mp4 many.mp4 -j1 | records | diff plain -
-  vfm-clip --shots-only --explain pages/again.html "$name" flash.mp4 many.mp4 -j3 2>err | records | diff plain -
+  vfm-clip shots "$name" flash.mp4 many.mp4 | records >plain
+  vfm-clip shots --explain why.html "$name" flash.mp4 many.mp4 -j1 | records | diff plain -
+  vfm-clip shots --explain pages/again.html "$name" flash.mp4 many.mp4 -j3 2>err | records | diff plain -
   grep -q "made the folder 'pages' for the report" err
   same_pages why.html pages/again.html
   grep -q '<h2>&lt;b&gt;&amp;&quot;x.mp4</h2>' why.html
@@ -48,22 +48,21 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
   [ "$(grep -c '^132,96$' sizes)" -ge 40 ]
   [ "$(wc -l <sizes)" -le $((2 + 40 + 3 * 12)) ]
   # What is not found with a higher threshold is nearly found.
-  vfm-clip --shots-only --threshold 1.3 --no-gradual --explain high.html shots.mp4 >/dev/null
+  vfm-clip shots --threshold 1.3 --no-gradual --explain high.html shots.mp4 >/dev/null
   grep -qE '<figcaption dir="auto">1.500 s, frame 18: [0-9.]+, below the threshold<' high.html
 }
 
 @test "--explain shows what there is, and is refused where there is nothing to explain" {
-  fails 1 vfm-clip --shots-only --explain why.html missing.mp4 shots.mp4
+  fails 1 vfm-clip shots --explain why.html missing.mp4 shots.mp4
   grep -q '<h2>shots.mp4</h2>' why.html
-  vfm-clip --shots-only shots.mp4 | sed -n '1w list.jsonl'
+  vfm-clip shots shots.mp4 | sed -n '1w list.jsonl'
   echo '{"kind":"video","path":"shots.mp4"}' >>list.jsonl
-  fails 1 vfm-clip --shots-only --explain part.html list.jsonl
+  fails 1 vfm-clip shots --explain part.html list.jsonl
   grep -q 'Not complete: ' part.html
   local args
-  for args in "-o out --explain x.html" "--shots-only --explain x.html --thresholds 0.3" "--shots-only --explain ."; do
+  for args in "--explain x.html --thresholds 0.3" "--explain ." "--stitch-sound"; do
     # shellcheck disable=SC2086
-    fails 2 vfm-clip shots.mp4 $args
-    [ ! -e out ]
+    fails 2 vfm-clip shots shots.mp4 $args
     [ ! -e x.html ]
   done
 }
@@ -74,7 +73,7 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
   echo '<!DOCTYPE html><p>of before' >why.html
   : >empty.html
   local option
-  for option in "--shots-only --explain" "-o out --report"; do
+  for option in "shots --explain" "-o out --report"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip $option mine.mp4 flash.mp4
     echo "$stderr"
@@ -83,8 +82,8 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
     cmp mine.mp4 shots.mp4
     [ ! -e out ]
   done
-  vfm-clip --shots-only --explain why.html flash.mp4 >/dev/null
+  vfm-clip shots --explain why.html flash.mp4 >/dev/null
   grep -q '<svg' why.html
-  vfm-clip --shots-only --explain empty.html flash.mp4 >/dev/null
+  vfm-clip shots --explain empty.html flash.mp4 >/dev/null
   same_pages why.html empty.html
 }

@@ -1,0 +1,132 @@
+// vfm-clip shots: prints where the shots of videos begin, and writes nothing.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "cli/meter.h"
+#include "cli/options.h"
+#include "clip/clip.h"
+#include "clip_estimate.h"
+#include "clip_shot_options.h"
+#include "device_engines.h"
+#include "media/isolated.h"
+#include "verbs.h"
+
+namespace {
+
+class ClipShotsTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-clip"; }
+  std::string description() const override { return "Prints where the shots of videos begin."; }
+  std::string examples() const override {
+    return "vfm-clip shots a.mp4\n"
+           "vfm-clip shots --format otio a.mp4 b.mp4 > cuts.otio\n"
+           "vfm-clip shots --explain why.html a.mp4";
+  }
+
+  void add_options(vfm::cli::Options& options) override {
+    table_ = &options;
+    options.group("Input and output");
+    input_.add(options, "VIDEO", "videos or lists of them (default: '-')");
+    options.add("--format", format_, "json|csv|edl|otio|chapters", "form of the list")
+        .one_of({"json", "csv", "edl", "otio", "chapters"})
+        .shown("json; on a terminal a table")
+        .everyday()
+        .manual("How the shots are printed; see OUTPUT.");
+    explain_.add(options, "write a page that shows scores and reasons", "--explain");
+    options.row("--explain")
+        .manual(
+            "Also write a page that shows for each video the score over time, the frames at "
+            "changes of shot, and the highest scores that made no change, each with its reason. At "
+            "most 100 videos and 240 pairs of frames.");
+    options.flag("--stitch-sound", stitch_sound_, "tell on that page what sound would stitch")
+        .needs(options.row("--explain"))
+        .manual(
+            "Tell on the page of *--explain* which shots *vfm-clip --stitch-sound* would join.");
+    vfm::cli::add_dry_run(options, dry_run_);
+    options.group("Shots");
+    shots_.add(options, options_.recipe);
+    options.add("--thresholds", thresholds_, "A,B,...|FROM:TO:STEP", "try each of these thresholds")
+        .excludes(shots_.threshold())
+        .excludes(options.row("--explain"))
+        .everyday()
+        .manual(
+            "Print the shots that each of these thresholds finds, at most 100, from one decoding. "
+            "Each line of JSON has the field _threshold_. _TO_ counts.");
+    options.group("Work");
+    jobs_.add(options);
+    hwaccel_.add(options);
+    devices_.add(options);
+    options.row("--devices").needs(options.row("--hwaccel"));
+    input_limits_.add(options);
+    input_limits_.add_isolation(options);
+  }
+
+  void check() override {
+    input_limits_.check_isolation(hwaccel_);
+    input_limits_.apply();  // FFmpeg takes them when it is first used
+    options_.recipe.stitch_sound = stitch_sound_;
+    options_.explain = explain_.path;
+    shots_.check(*table_, options_.recipe);
+    using vfm::clip::ShotFormat;
+    options_.shot_format = format_ == "csv"        ? ShotFormat::csv
+                           : format_ == "edl"      ? ShotFormat::edl
+                           : format_ == "otio"     ? ShotFormat::otio
+                           : format_ == "chapters" ? ShotFormat::chapters
+                                                   : ShotFormat::json;
+    if (table_->given("--thresholds")) check_thresholds();
+    devices_.cards();
+  }
+
+  bool writes_manifest(const vfm::cli::Launch&) const override {
+    return !dry_run_ && !for_people() && options_.shot_format == vfm::clip::ShotFormat::json;
+  }
+  int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
+  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
+  long run(vfm::cli::Context& context) override {
+    vfm::media::begin_isolation();
+    options_.inputs = input_.resolved();
+    options_.hardware = engines_.decoder(hwaccel_);
+    if (for_people())
+      options_.print_table = [&](const std::string& lines) {
+        context.meter.clear();
+        vfm::cli::print(lines);
+      };
+    shots_.open(options_);
+    vfm::Slots slots = context.slots(jobs_);
+    const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
+      return vfm::clip::list_shots(options_, slots, progress, manifest);
+    };
+    if (dry_run_) return tell_clip_estimate(options_, slots.threads(), work);
+    return work(context.progress, context.manifest);
+  }
+
+ private:
+  bool for_people() const { return format_.empty() && vfm::cli::stdout_is_terminal(); }
+
+  void check_thresholds() {
+    options_.thresholds = vfm::clip::parse_thresholds(thresholds_);
+    for (const double score : options_.thresholds)
+      shots_.check_score("--thresholds", score);
+    if (options_.shot_format != vfm::clip::ShotFormat::json)
+      vfm::fail_usage("--format {} has one list of shots; leave out --thresholds", format_);
+  }
+
+  vfm::cli::Options* table_ = nullptr;
+  vfm::cli::InputOptions input_;
+  vfm::cli::ReportOptions explain_;
+  vfm::cli::JobOptions jobs_;
+  vfm::cli::HwaccelOptions hwaccel_;
+  vfm::cli::InputLimitOptions input_limits_;
+  vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
+  ClipShotOptions shots_;
+  std::string format_, thresholds_;
+  bool dry_run_ = false, stitch_sound_ = false;
+  vfm::clip::ClipOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<vfm::cli::Tool> make_clip_shots() {
+  return std::make_unique<ClipShotsTool>();
+}

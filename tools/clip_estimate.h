@@ -1,0 +1,34 @@
+// --dry-run of vfm-clip and `vfm-clip shots`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "cli/estimate.h"
+#include "clip/clip.h"
+#include "media/decoder.h"
+
+/// Tells how long the work would take. It uses `options`, which are changed to a sample of the
+/// input, and writes no page.
+inline long tell_clip_estimate(
+    vfm::clip::ClipOptions& options, int jobs,
+    std::function<long(vfm::Progress& progress, vfm::io::ManifestWriter& manifest)> work) {
+  options.report.clear();
+  options.explain.clear();
+  options.most_seconds = vfm::cli::kEstimateSeconds;
+  options.shot_format = vfm::clip::ShotFormat::json;  // the others go to standard output
+  options.print_table = nullptr;
+  return vfm::cli::tell_estimate(
+      {.inputs = options.inputs,
+       .folder = options.directory,
+       .input = vfm::cli::estimate_input<vfm::io::ManifestReader>(options.inputs),
+       .kind = "video",
+       .jobs = jobs,
+       .work = std::move(work),
+       .seconds =
+           [&options](const vfm::io::Record& video) {
+             const vfm::media::Decoder decoder(video.path(), {.stream = options.recipe.stream});
+             return decoder.info().duration;
+           },
+       .samples = nullptr});
+}
