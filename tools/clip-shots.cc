@@ -72,7 +72,7 @@ class ClipShotsTool : public vfm::cli::Tool {
                            : format_ == "otio"     ? ShotFormat::otio
                            : format_ == "chapters" ? ShotFormat::chapters
                                                    : ShotFormat::json;
-    if (table_->given("--thresholds")) check_thresholds();
+    if (table_->row("--thresholds").given()) check_thresholds();
     devices_.cards();
   }
 

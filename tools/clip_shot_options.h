@@ -56,7 +56,7 @@ class ClipShotOptions {
     if (!by_model()) return;
     recipe.shots.detector = vfm::curate::Detector::transnetv2;
     for (const char* name : {"--no-gradual", "--strictness"})
-      if (options.given(name))
+      if (options.row(name).given())
         vfm::fail_usage("--detector-model finds all kinds of changes alike; leave out {}", name);
     check_score("--threshold", recipe.shots.threshold);
   }

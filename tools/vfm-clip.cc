@@ -122,7 +122,7 @@ class ClipTool : public vfm::cli::Tool {
   /// Refuses options of a work that is not done.
   void refuse(const char* why, std::initializer_list<const char*> names) {
     for (const char* name : names)
-      if (table_->given(name)) vfm::fail_usage("{}; leave out {}", why, name);
+      if (table_->row(name).given()) vfm::fail_usage("{}; leave out {}", why, name);
   }
 
   void add_output_options(vfm::cli::Options& options) {
@@ -224,7 +224,7 @@ class ClipTool : public vfm::cli::Tool {
              {"--stitch-model", "--stitch-threshold", "--stitch-sound"});
     if (stitch_model_.empty())
       return engines_.check_work("--stitch-model", hwaccel_, recipe.encoder);
-    if (!table_->given("--stitch-threshold"))
+    if (!table_->row("--stitch-threshold").given())
       recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
   }
 
