@@ -13,3 +13,5 @@ std::unique_ptr<vfm::cli::Tool> make_clip_unique();
 std::unique_ptr<vfm::cli::Tool> make_embed_search();
 std::unique_ptr<vfm::cli::Tool> make_embed_index();
 std::unique_ptr<vfm::cli::Tool> make_shard_report();
+std::unique_ptr<vfm::cli::Tool> make_generate_decode();
+std::unique_ptr<vfm::cli::Tool> make_generate_cost();

@@ -361,7 +361,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
     if (help) arguments = help_arguments(arguments, verbs);
     const Verb* verb = arguments.empty() ? nullptr : find_verb(verbs, arguments[0]);
     if (!verb) return run_command(*everyday, command, arguments, verbs, makeflags, says);
-    if (everyday->arguments_are_files() && !help) refuse_file_of_verb(arguments[0]);
+    if (everyday->arguments_are_files()) refuse_file_of_verb(arguments[0]);
     command += " " + arguments[0];
     arguments.erase(arguments.begin());
     return run_command(*verb->make(), command, arguments, verbs, makeflags, says);

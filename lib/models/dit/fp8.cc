@@ -24,12 +24,7 @@ Fp8Parts parse_fp8(std::string_view name) {
   if (name == "off") return {};
   if (name == "linear") return {.linear = true};
   if (name == "all") return {.linear = true, .attention = true};
-  if (name == "mxfp8")
-    fail_usage(
-        "FP8 '{}': MXFP8, which is Blackwell's with a scale for every 32 numbers, is not there; "
-        "linear and all run on Blackwell too, with a scale for each tensor",
-        name);
-  fail_usage("unknown FP8 '{}': there are off, linear and all", name);
+  fail_usage("unknown FP8 '{}': there are linear and all", name);
 }
 
 std::string_view fp8_name(Fp8Parts parts) {
