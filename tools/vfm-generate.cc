@@ -57,7 +57,7 @@ class GenerateTool : public vfm::cli::Tool {
         .manual("Frames a second of the clip. The model is told them, too.");
     options.group("Sampling");
     seed_.add(options);
-    options.row("--seed").everyday().manual("The seed of the noise. See SAMPLING.");
+    options.row("--seed").everyday();
     generate_.add_sampling(options);
     options.add("--save-every", job_.save_every, "S", "keep unfinished sampling every S seconds")
         .in(0, 1e9)
@@ -135,13 +135,7 @@ class GenerateTool : public vfm::cli::Tool {
     options.group("Computing");
     generate_.tokenizer.device.add(options);
     devices_.add(options);
-    options.row("--devices")
-        .everyday()
-        .manual(
-            "Deal the prompts to these GPUs, each with the whole model in a process of its own: "
-            "*all*, or some by number, as in *0,2*; or to the processor. The clips are those of "
-            "*--device*. It is for clips in a folder, without *mpirun*(1) and *--parallel*. See "
-            "SEVERAL GPUS in *vfm*(7).");
+    options.row("--devices").everyday();
     jobs_.add(options);
     generate_.add_precision(options);
     options

@@ -243,8 +243,6 @@ PY
   refused "has adapters of the model '$PWD/base/checkpoints/step-00000008', which is not there: move it back" --model run
   vfm-generate --model moved --lora run --steps 1 -o there 'a red circle' >/dev/null
   "${TRAIN[@]}" --init "$shared/base" --out other train.steps=1 >/dev/null
-  # For which values have to be read.
-  refused_once "is not the model that the adapters of" --model other --lora "$shared/run" -o out 'a red circle'
   refused "has no adapters: it is a model of its own" --model other --lora "$shared/base"
   refused "has adapters of its own" --model "$shared/run" --lora "$shared/run"
   refused "no such adapter: 'nowhere'" --model other --lora nowhere

@@ -14,7 +14,6 @@ setup() {
   setup_tools
   model=$BATS_FILE_TMPDIR/run
   wide=$BATS_FILE_TMPDIR/wide
-  fast=(--model "$model" --steps 2)
 }
 
 @test "it reports what a clip costs, from any folder, without prompts or output" {

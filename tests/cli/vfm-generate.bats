@@ -446,9 +446,6 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   printf '\0\0\300\177' | dd of=nan.npy bs=1 seek=200 conv=notrunc status=none
   cp wide.npy wide.txt
   for file in wide.npy flat.npy none.npy nan.npy wide.txt nowhere.npy; do
-    run --separate-stderr vfm-generate cost --model "$model" --embedding $file
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"'$file'"* ]]
     echo "{\"negative_embedding\":\"$file\",\"prompt\":\"a\"}"
   done >lines
   run vfm-generate "${fast[@]}" -o out <lines

@@ -43,7 +43,8 @@ apart() {
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
   # Another prompt makes another clip, so the text is not without effect.
-  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips <<<"${prompt//fox/boat}" >/dev/null
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips \
+    <<<'{"prompt":"a blue boat","name":"boat","fps":30,"noise":"cosmos/noise.npy"}' >/dev/null
   [ "$(apart clips/boat.mp4)" -gt 20 ]
 }
 
@@ -108,6 +109,7 @@ ema: {mode: "off"}
 validation: {every: 0}
 train: {steps: 2}
 END
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
   local larger=(--size 48x48 --frames 9 --fps 30 --steps 3 --guidance 3 --device cpu)
   vfm-generate --model cosmos "${larger[@]}" -o folder <<<"$prompt" >/dev/null
   for how in full lora.rank=2; do
@@ -212,6 +214,7 @@ END
 
 @test "--tokenizer-memory: the same clip in two stages and in one, as the dry run tells; too little is refused" {
   clip=(--model cosmos --device cpu --size 48x32 --frames 17 --steps 2)
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
   vfm-generate "${clip[@]}" -o whole <<<"$prompt" >/dev/null
   run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB -o less <<<"$prompt"
   [ "$status" -eq 2 ]
