@@ -21,10 +21,10 @@ Device LoadedModel::device() const {
 void AdapterChoice::check_for(const ModelFolder& model) const {
   const bool adapted = model.has_adapters();
   if (mode_chosen && sets.empty() && !adapted)
-    fail_usage("'{}' has no adapters that could be merged or separate: give some (--lora)",
+    fail_usage("'{}' has no adapters to keep apart: leave out --no-merge, or give some (--lora)",
                model.folder());
   if (!sets.empty() && adapted)
-    fail_usage("'{}' has adapters of its own: give the model under them for others",
+    fail_usage("'{}' has adapters of its own: to add others, give the model under them",
                model.folder());
 }
 
@@ -99,7 +99,9 @@ std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::option
     opening->adapters.sets = {{model.folder()}};
   }
   if (!opening->adapters.sets.empty() && (ranks.layout.tp_size() > 1 || ranks.layout.blocks))
-    fail_usage("ranks that share the matrices of a network (tp, shard) put no adapters on them");
+    fail_usage(
+        "ranks that share the matrices of a network (tp, shard) take no adapters: share clips by "
+        "cfg and cp, or leave the adapters out");
   const ModelConfig config = read_model_config(opening->whole());
   if (const auto* decoder = std::get_if<DecoderConfig>(&config))
     loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);
