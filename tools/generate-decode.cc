@@ -40,8 +40,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
         .shown("")
         .everyday()
         .manual(
-            "The folder of the model whose tokenizer decodes. Default: the one that the records "
-            "name.");
+            "The folder of the model whose tokenizer decodes. Default: the model of the records.");
     tokenizer_.add_folder(options);
     options.row("--tokenizer").everyday();
     options.group("Output");

@@ -63,7 +63,7 @@ void TokenizerOptions::add_computing(vfm::cli::Options& options) {
       .manual(
           "The most memory for the activations of a tokenizer from a folder, for each clip that is "
           "made at once. It then decodes fewer frames at once, to the same frames. Too little for "
-          "a clip is an error that says how much is needed. As in _64MiB_, _2GiB_. Default: no "
+          "a clip is an error that says how much is needed. For example _2GiB_. Default: no "
           "limit.");
 }
 
@@ -187,7 +187,7 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
       .shown("")
       .everyday()
       .manual(
-          "How strongly to follow the prompt. 0 is no guidance. See SAMPLING. Default: the "
+          "How strongly to follow the prompt. 0 turns guidance off. See SAMPLING. Default: the "
           "model's, "
           "or 1.");
   options.add("--sampler", sampler_, "NAME", "euler, edm-euler, heun, res or lcm")
@@ -246,7 +246,7 @@ void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
   job.compute = tokenizer.compute();
   for (const std::string& lora : loras_)
     job.lora.sets.push_back(parse_lora(lora));
-  job.lora.separate = job.lora.mode_chosen = no_merge_;
+  job.lora.separate = no_merge_;
   job.parallel = vfm::generate::parse_parallel(parallel_);
   if (!fp8_.empty()) job.fp8 = vfm::models::parse_fp8(fp8_);
   if (!quantize_.empty()) job.quantize = vfm::ops::parse_row_format(quantize_);

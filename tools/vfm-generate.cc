@@ -54,7 +54,7 @@ class GenerateTool : public vfm::cli::Tool {
         .in(0.1, 1000)
         .shown("as trained")
         .everyday()
-        .manual("Frames a second of the clip. The model is told them, too.");
+        .manual("Frames a second of the clip. The model sees the rate, too.");
     options.group("Sampling");
     seed_.add(options);
     options.row("--seed").everyday();
@@ -169,7 +169,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (!devices_.devices.empty()) refuse_with_devices(files_.stream(), job_.parallel);
     if (prompts_.empty() && vfm::cli::stdin_is_terminal())
       vfm::fail_usage(
-          "there is no prompt: give one, or pipe lines of them; '-' reads the terminal");
+          "no prompt is given: give one, or pipe lines of them; '-' reads the terminal");
     job_.prompts.clear();
     for (const std::string& prompt : prompts_)
       job_.prompts.push_back(prompt == "-" ? prompt : vfm::generate::given_text(prompt));

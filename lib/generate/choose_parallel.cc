@@ -116,7 +116,7 @@ ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node) {
   const std::vector<CostedLayout> costed = costed_layouts(job, ranks, per_node);
   if (costed.empty())
     fail_usage("--parallel auto: no layout of {} ranks is possible{}", ranks,
-               job.parallel.shard ? " with --shard, which needs two" : "");
+               job.parallel.shard ? " with shard, which needs two" : "");
   const auto words = [](const CostedLayout& one) {
     const std::string name = one.parallel.alone() ? "each alone" : one.parallel.name();
     return fmt::format("{} ({:.3g} s a clip, {} a rank)", name, one.seconds,

@@ -136,7 +136,7 @@ void SampleChoice::check_for(bool autoregressive, Sampler own) const {
     const bool flow = own == Sampler::flow;
     if (sampler) check_sampler(*sampler, own);
     if (flow && (sigma_min || sigma_max))
-      fail_usage("this model is of flow matching: it has no sigma_min and no sigma_max");
+      fail_usage("sigma_min and sigma_max are not for this model: it is of flow matching");
     if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this one is not");
     return;
   }

@@ -456,6 +456,18 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   grep -q "the embedding 'nan.npy' has values that are not finite" errors
 }
 
+@test "@FILE is the prompt in a file, newlines too; @@ begins a prompt with @" {
+  printf 'a red circle\nmoves left\n' >prompt.txt
+  vfm-generate "${fast[@]}" -o out @prompt.txt '@@home' >out.jsonl
+  [ "$(jq -c .prompt <(records out.jsonl) | tr '\n' ' ')" = '"a red circle\nmoves left" "@home" ' ]
+  for wrong in @nowhere.txt @; do
+    run --separate-stderr vfm-generate "${fast[@]}" -o bad "$wrong"
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+  done
+}
+
 @test "--negative @FILE: the text stands in a file" {
   printf '\xef\xbb\xbfugly scenes, flicker\n\n' >words.txt
   vfm-generate "${fast[@]}" --negative @words.txt -o file 'a red circle' >file.jsonl
