@@ -16,5 +16,5 @@ find "$raw" -type f \( -name '*.mp4' -o -name '*.webm' -o -name '*.mov' -o -name
   vfm-shard --where 'motion > 0.0005 AND seconds >= 1' --split train=0.95,val=0.05 -o "$out/dataset" |
   vfm-pack --size 64 --frames 17 -o "$out/latents" >"$out/latents.jsonl"
 
-vfm-train "$recipes/quickstart.yaml" --data "$out/latents" --out "$out/run" >"$out/run.jsonl"
+vfm-train "$recipes/quickstart.yaml" --data "$out/latents" -o "$out/run" >"$out/run.jsonl"
 echo 'a red circle moves left' | vfm-generate --model "$out/run" -o "$out/videos"

@@ -32,15 +32,16 @@ std::vector<std::string> help_arguments(const std::vector<std::string>& argument
                                         std::span<const Verb> verbs);
 /// Throws Error{usage} for a verb behind other arguments of the everyday work. Behind "--" it is an
 /// argument.
-void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
-                 std::span<const Verb> verbs);
+void check_verbs(Options& options, const std::vector<std::string>& arguments,
+                 const std::string& program, std::span<const Verb> verbs);
 
 /// --help, or --help-all if `all`. `command`: "vfm-embed search".
 std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
                       Options& options, bool all);
-/// The source of a manual page in `file`, with the options in place of the line "@OPTIONS@". Throws
-/// Error{usage} if it cannot be read.
-std::string manual_page(const std::string& file, Options& options);
+/// The source of a manual page in `file`, with the options in place of the line "@OPTIONS@", and
+/// the tool's own parts in place of others (Tool::manual_part). Throws Error{usage} if it cannot be
+/// read.
+std::string manual_page(const std::string& file, const Tool& tool, Options& options);
 /// A bash completion script: verbs as the first word, the options of the verb, else file names.
 std::string completion_of(std::span<const Verb> verbs);
 

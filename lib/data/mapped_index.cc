@@ -231,9 +231,8 @@ std::unique_ptr<SampleIndex> open_index(const std::string& folder, const Json& i
   if (::access(folder.c_str(), W_OK) != 0) {
     if (bytes <= kMostInMemory) return list_index(read_list(list));
     fail(
-        "'{}' has no index.bin that fits, and it cannot be written there; '{}' is too large to do "
-        "without, {} bytes: who may write there makes it with vfm-pack, or with vfm-train "
-        "--dry-run",
+        "'{}' has no index.bin that fits, and it cannot be written there; '{}' has {} bytes and "
+        "needs one: run vfm-pack or vfm-train cost as a user who may write there",
         folder, list, bytes);
   }
   io::AtomicFile file = io::AtomicFile::await(path);

@@ -152,7 +152,7 @@ const Gpu& of_table(std::string_view name) {
     if (gpu.name == name) return gpu;
     known.push_back(gpu.name);
   }
-  fail_usage("--gpu: no rates are known of a '{}'; choose one of {}, or a file (.json)", name,
+  fail_usage("--gpu: unknown GPU '{}'; choose one of {}, or a file (.json)", name,
              fmt::join(known, ", "));
 }
 

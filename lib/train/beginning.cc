@@ -161,7 +161,7 @@ dist::Verdict read_source(dist::World& world, Source source, std::string_view pa
 void check_facts(const models::ModelFolder& model, const models::NetworkConfig& network,
                  const models::ModelFacts& facts) {
   if (facts.sampling.sampler == "flow")
-    fail_usage("'{}' is a model of flow matching, and vfm-train trains by EDM's loss",
+    fail_usage("'{}' is a model of flow matching; vfm-train trains with EDM's loss only",
                model.folder());
   if (facts.scale && facts.scale->channels() != static_cast<std::size_t>(network.out_channels))
     fail_usage("'{}' has a scale of {} channels, and the network makes {}", model.folder(),
@@ -219,12 +219,12 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
   const std::vector<std::string> changes = changed_settings(train["recipe"], recipe);
   if (!changes.empty())
     fail_usage(
-        "'{}' was begun with another recipe: {}; restore it, choose another --out, or begin "
-        "again with --force",
+        "'{}' was begun with another recipe: {}; restore it, choose another folder (-o), or start "
+        "over with --force",
         options.out, fmt::join(changes, "; "));
   if (get_string(train, "data_fingerprint") != data_fingerprint)
     fail_usage(
-        "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
+        "'{}' was begun with other data than '{}'; choose another folder (-o), or start over with "
         "--force",
         options.out, name_data(options, "', '"));
   if (!options.earlier.empty()) return;
@@ -240,8 +240,8 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
   };
   if (!is_same())
     fail_usage(
-        "'{}' was begun from {}, not from {}; give the same --init, choose another --out, or "
-        "begin again with --force",
+        "'{}' was begun from {}, not from {}; give the same --init, choose another folder (-o), or "
+        "start over with --force",
         options.out, from.empty() ? "new weights" : "'" + from + "'",
         init.empty() ? "new weights" : "'" + init + "'");
 }
@@ -253,7 +253,7 @@ data::Packing packing_of(const Json& train, const std::string& run) {
     if (known == static_cast<int>(packing)) return packing;
   fail_usage(
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
-      "the version that began it, choose another --out, or begin again with --force",
+      "the version that began it, choose another folder (-o), or start over with --force",
       run, dump_json(known));
 }
 
@@ -307,7 +307,7 @@ models::Origin load_initial(dist::World& world, const RunOptions& options,
     if (verdict.rank < 0) return origin;
     if (tries == 1 || before.empty() || newest() == before) fail_on_all_ranks(world, verdict);
     if (world.rank() == 0)
-      log_info("'{}' has gone on, and its newest checkpoint is taken", options.init);
+      log_info("'{}' has trained on; its newest checkpoint is used", options.init);
   }
 }
 
@@ -322,7 +322,7 @@ models::Origin load_base(dist::World& world, const RunOptions& options, const mo
     if (hash != known.hash)
       fail_usage(
           "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
-          "give the same --init, choose another --out, or begin again with --force",
+          "give the same --init, choose another folder (-o), or start over with --force",
           options.earlier.empty() ? options.init : found.model.folder(), known.path, hash,
           known.hash);
     source.model = found.model.folder();

@@ -149,9 +149,9 @@ Alone step_alone(const RunOptions& options, const Recipe& run, int ranks, const 
   }
   if (memory > usable)
     fail_usage(
-        "rank 0 first makes the step alone, with the whole model, which needs about {} of memory, "
-        "and {} are there: check the layout with fewer layers ('model.num_layers'), or on a "
-        "machine with more memory",
+        "rank 0 first makes the step alone, with the whole model, which needs about {} of memory; "
+        "there are {}: check the layout with fewer layers ('model.num_layers'), or on a machine "
+        "with more memory",
         format_bytes(memory), format_bytes(usable));
   log_info("rank 0 makes the step alone, with the whole model: about {} of {}",
            format_bytes(memory), format_bytes(usable));

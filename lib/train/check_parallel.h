@@ -1,7 +1,7 @@
 // The proof that a layout trains what one rank trains: the loss, the gradients and the update of
 // the first step, then losses, norms and updates of three more, and a validation, which rank 0
 // makes alone and then all ranks make together (train/check_steps.h), compared one parameter after
-// the other (vfm-train --check-parallel).
+// the other (vfm-train check).
 //
 // Weights begin as a run's do, but for parameters that are all zeros: these shut off the gradients
 // of others, so they are drawn at 0.02, the same on every layout. A gradient that is zero both
@@ -49,7 +49,7 @@ struct ParallelCheck {
   bool passed = false;                ///< the same on all ranks
   std::vector<ComparedValue> values;  ///< on rank 0: faults first, then by difference over limit
 
-  /// With the keys that vfm-train(1) documents; and a table.
+  /// With the keys that vfm-train-check(1) documents; and a table.
   Json to_json() const;
   std::string words() const;
 };

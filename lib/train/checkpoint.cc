@@ -189,7 +189,7 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
     if (!leader) return;
     for (const CheckpointFiles::File& file : files.files())
       if (!io::file_exists(io::join_path(temporary, files.name(file))))
-        fail("rank {} has written '{}', and rank 0 does not find it: all need the same file system",
+        fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
              file.writer, io::join_path(temporary, files.name(file)));
     io::write_file(io::join_path(temporary, "COMPLETE"), merge_lines(all));
     rename_durably(temporary, target);

@@ -1,4 +1,4 @@
-// The part of the recipe that is of data: which samples, and how they become packs (vfm-train(1)).
+// The part of the recipe that is of data: which samples, and how they become packs (vfm-recipe(5)).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -75,7 +75,7 @@ bool is_there(const ExportOptions& options, const Json& mark) {
                options.folder);
   }
   if (!fs::is_empty(options.folder))
-    fail_usage("'{}' is there already, and no export of vfm-train: choose another folder",
+    fail_usage("'{}' is there already, and is not an export: choose another folder",
                options.folder);
   return false;
 }
@@ -112,7 +112,7 @@ Json export_once(const ExportOptions& options) {
   const std::string& type = model.type();
   const bool adapted = models::has_adapters(checkpoint), adapters = adapted && !options.merge;
   if (!options.merge && !adapted)
-    fail_usage("'{}' has no adapters that could be kept separate", checkpoint);
+    fail_usage("'{}' has no adapters: leave --lora-mode separate out", checkpoint);
   PipelineParts parts;
   const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
   if (diffusion && !adapters)
@@ -158,7 +158,7 @@ Json export_once(const ExportOptions& options) {
                 options.folder);
   else if (parts.type.empty() && diffusion && !adapters &&
            options.parts != ExportOptions::Parts::none)
-    log_warning("'{}' is the network alone, no pipeline of diffusers: {}", options.folder,
+    log_warning("'{}' is the network alone, not a pipeline of diffusers: {}", options.folder,
                 parts.why_not);
   return record;
 }

@@ -1,4 +1,4 @@
-// A trained model for other programs (vfm-train --export): the weights that vfm-generate samples
+// A trained model for other programs (vfm-train export): the weights that vfm-generate samples
 // with, as a folder that diffusers' and peft's from_pretrained takes.
 //
 //   DIR/model_index.json, transformer/, scheduler/, vae/, text_encoder/, tokenizer/

@@ -53,7 +53,7 @@ std::string place_of(const std::string& was, const std::string& given, const cha
   const std::string& path = given.empty() ? was : given;
   if (!path.empty() && io::file_exists(path)) return path;
   fail_usage(
-      "the {} is not in '{}' any more: give its folder with {} DIR, or take the network alone "
+      "the {} is not in '{}' any more; give its folder with {} DIR, or write the network alone "
       "with --parts none",
       what, path, option);
 }
@@ -135,7 +135,7 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   parts.vae = place_of(tokenizer.path, options.tokenizer, "tokenizer", "--tokenizer");
   tokenizer.path = parts.vae;
   models::inspect_cosmos(tokenizer);  // refuses another one
-  if (!facts.scale) fail_usage("the run says nothing of the scale of its latents");
+  if (!facts.scale) fail_usage("the run does not say the scale of its latents");
   const text::EncoderConfig& text = *facts.text_encoder;
   const std::string path =
       place_of(text.path, options.text_encoder, "text encoder", "--text-encoder");

@@ -88,11 +88,11 @@ std::vector<std::string> other_parts(const models::ModelFacts& base, const Json&
                                      const std::string& init) {
   std::vector<std::string> sentences = {
       compare("tokenizer", base.tokenizer, data, init,
-              "the latents are of another tokenizer, {}, than those of '{}', {}: the model will "
-              "have to learn them anew; 'vfm-pack --tokenizer {}' makes those that it knows"),
+              "the latents are of another tokenizer, {}, than those of '{}', {}: the model has to "
+              "learn them; 'vfm-pack --tokenizer {}' makes those that it knows"),
       compare("text_encoder", base.text_encoder, data, init,
-              "the texts are of another encoder, {}, than those of '{}', {}: the model will have "
-              "to learn them anew; 'vfm-embed --text {}' makes those that it knows")};
+              "the texts are of another encoder, {}, than those of '{}', {}: the model has to "
+              "learn them; 'vfm-embed --text {}' makes those that it knows")};
   std::erase(sentences, "");
   return sentences;
 }

@@ -29,8 +29,8 @@ void fit_field(int& field, int of_data, const char* name) {
 
 std::string text_left_aside(const std::string& directory) {
   return fmt::format(
-      "the model to begin from has no text, and that of '{}' is left aside: what is trained will "
-      "take no prompts",
+      "the model to begin from has no text, so the text of '{}' is left aside: the trained model "
+      "takes no prompts",
       directory);
 }
 

@@ -297,8 +297,8 @@ void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNe
   const double lasting = need.total() - need.activations - need.host;
   if (lasting <= usable) return;
   fail_usage(
-      "weights, gradients and the optimizer's state need about {} of memory on each rank, and {} "
-      "are there: {}",
+      "weights, gradients and the optimizer's state need about {} of memory on each rank; there "
+      "are {}: {}",
       format_bytes(lasting), format_bytes(usable),
       less_memory(recipe, ranks, Recompute::block, device, need, usable));
 }
@@ -306,15 +306,14 @@ void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNe
 void check_offload(const Recipe& recipe, Device device) {
   if (recipe.model.offload && device == Device::cpu)
     fail_usage(
-        "'model.offload' is true, and this run computes on the CPU, whose memory is the host's: "
-        "it is for a GPU");
+        "'model.offload' is true, and this run computes on the CPU: leave it out, it is for a GPU");
 }
 
 void check_pinned(const MemoryNeed& need, int local_ranks) {
   if (const double usable = usable_memory(Device::cpu, local_ranks); need.pinned > usable)
     fail_usage(
-        "'model.offload' is true, and would pin about {} of the host's memory on each rank, of "
-        "which {} are usable: lower 'data.tokens', or leave it out",
+        "'model.offload' is true, and would pin about {} of the host's memory on each rank; {} are "
+        "usable: lower 'data.tokens', or leave it out",
         format_bytes(need.pinned), format_bytes(usable));
 }
 

@@ -69,8 +69,8 @@ EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dat
   const std::string damage = damage_of(world, earlier.checkpoint);
   on_all_ranks(world, [&] {
     if (!damage.empty())
-      fail("{}: nothing is continued from '{}'; --continue takes an earlier checkpoint, too",
-           damage, earlier.checkpoint);
+      fail("{}: '{}' cannot be continued; --continue takes an earlier checkpoint too", damage,
+           earlier.checkpoint);
     if (world.rank() != 0) return;
     text = io::read_file(io::join_path(earlier.checkpoint, "train.json"));
     earlier.stages = stages_of(parse_json(text, models::train_json_name(earlier.checkpoint)));
@@ -88,10 +88,8 @@ EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dat
 Beginning read_stage(const RunOptions& options) {
   if (!options.out.empty() && (whole_path(options.earlier) == whole_path(options.out) ||
                                run_of(options.earlier) == whole_path(options.out)))
-    fail_usage(
-        "'{}' is the run to continue itself: its next stage needs a folder of its own, choose "
-        "another --out",
-        options.out);
+    fail_usage("'{}' is the run to continue itself: its next stage needs a folder of its own (-o)",
+               options.out);
   const bool begun = is_begun(options.out, options.force);
   const std::string checkpoint =
       begun ? models::find_checkpoint(options.out) : models::find_checkpoint(options.earlier);
@@ -116,16 +114,16 @@ void check_continues_earlier(const Json& train, const RunOptions& options) {
   if (stages.empty())
     fail_usage(
         "'{}' is a run that continues none, and does not go on with --continue '{}': choose "
-        "another --out, or begin again with --force",
+        "another folder (-o), or start over with --force",
         options.out, options.earlier);
   const std::string path = get_string(stages.back(), "checkpoint").value_or("?");
   if (options.earlier.empty())
-    fail_usage("'{}' continues '{}': give the same --continue, or choose another --out",
+    fail_usage("'{}' continues '{}': give the same --continue, or choose another folder (-o)",
                options.out, path);
   if (!is_same_checkpoint(stages.back(), options.earlier))
     fail_usage(
-        "'{}' continues '{}', not '{}'; give the same --continue, choose another --out, or begin "
-        "again with --force",
+        "'{}' continues '{}', not '{}'; give the same --continue, choose another folder (-o), or "
+        "start over with --force",
         options.out, path, options.earlier);
 }
 

@@ -15,7 +15,7 @@ PackOrder::PackOrder(std::unique_ptr<data::EpochOrder> order, data::LengthsOf le
                      const data::PackOptions& options)
     : order_(std::move(order)), lengths_(std::move(lengths)), options_(options) {
   plan();
-  if (packs_.empty()) fail("there is no sample to train on");
+  if (packs_.empty()) fail("the data have no samples to train on");
 }
 
 void PackOrder::plan() {

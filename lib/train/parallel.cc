@@ -322,8 +322,8 @@ void check_share(const Recipe& recipe, const data::Entry& sample) {
       parallel.tp * parallel.cp * (parallel.cp > 1 ? kind_of(recipe.model.type).cp_ranges() : 1);
   if (const std::int64_t tokens = token_count(sample, recipe.model); tokens < parts)
     fail_usage(
-        "sample '{}' has {}, too few for the ranks that share a pack, of which each needs "
-        "some: {}, {}; share it among fewer, or leave such samples out",
+        "sample '{}' has {}, too few for the ranks that share a pack: {}, {}; share it among fewer "
+        "ranks, or leave such samples out",
         sample.key, counted(tokens, "token"), describe_setting(recipe, "parallel.tp"),
         describe_setting(recipe, "parallel.cp"));
 }

@@ -1,4 +1,4 @@
-// The part of the recipe that is of ranks (vfm-train(1)).
+// The part of the recipe that is of ranks (vfm-recipe(5)).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

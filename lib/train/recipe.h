@@ -1,4 +1,4 @@
-// The recipe: everything that decides a training run besides the data (vfm-train(1)).
+// The recipe: everything that decides a training run besides the data (vfm-recipe(5)).
 //
 // Plain structs with documented fields; recipe_file.h fills them from YAML and the command line.
 // SPDX-License-Identifier: Apache-2.0

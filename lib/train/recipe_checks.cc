@@ -21,7 +21,7 @@ void check_adapters(const Recipe& recipe, bool begins) {
     fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
                recipe.lora.rank);
   if (recipe.lora.rank == 0 && (recipe.lora.alpha != 0 || !recipe.lora.targets.empty()))
-    fail_usage("'{}' is set, but not 'lora.rank': without a rank there are no adapters",
+    fail_usage("'{}' is set, but 'lora.rank' is not: adapters need a rank",
                recipe.lora.alpha != 0 ? "lora.alpha" : "lora.targets");
 }
 

@@ -42,6 +42,12 @@ std::string Range::text(std::string kind) const {
   return kind;
 }
 
+std::string Range::short_text() const {
+  if (std::isfinite(low) && std::isfinite(high)) return fmt::format("{} to {}", low, high);
+  if (!std::isfinite(low)) return "any";
+  return fmt::format("{} {}", open ? "above" : "from", low);
+}
+
 FieldList& FieldList::flag(const char* name, bool& value) {
   return add(
       name,
@@ -50,7 +56,7 @@ FieldList& FieldList::flag(const char* name, bool& value) {
         if (text != "true" && text != "false") refuse(setting, "true or false");
         value = text == "true";
       },
-      [&value] { return Json(value); });
+      [&value] { return Json(value); }, "true or false");
 }
 
 FieldList& FieldList::names(const char* name, std::vector<std::string>& list) {
@@ -60,7 +66,7 @@ FieldList& FieldList::names(const char* name, std::vector<std::string>& list) {
         if (!setting.list) refuse(setting, "a list [a, b, ...]");
         list = setting.values;
       },
-      [&list] { return Json(list); });
+      [&list] { return Json(list); }, "a list of names");
 }
 
 FieldList& FieldList::choice(const char* name, std::string& value, std::vector<std::string> words,
@@ -73,12 +79,12 @@ FieldList& FieldList::choice(const char* name, std::string& value, std::vector<s
         value = setting.values[0];
         if (then) then();
       },
-      [&value] { return Json(value); });
+      [&value] { return Json(value); }, fmt::format("{}", fmt::join(words, ", ")));
 }
 
 FieldList& FieldList::add(const char* name, std::function<void(const Setting&)> set,
-                          std::function<Json()> get) {
-  fields.push_back({prefix_ + name, false, std::move(set), std::move(get)});
+                          std::function<Json()> get, std::string values) {
+  fields.push_back({prefix_ + name, false, std::move(set), std::move(get), std::move(values)});
   return *this;
 }
 

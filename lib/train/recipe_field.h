@@ -24,6 +24,7 @@ struct Field {
   bool may_change;  ///< may differ between a checkpoint and the run that continues it
   std::function<void(const Setting&)> set;
   std::function<Json()> get;
+  std::string values;  ///< those allowed, as the manual lists them: "1 to 1024"
 };
 
 /// Throws Error{usage}: the value is not one of those allowed.
@@ -38,6 +39,8 @@ struct Range {
   bool holds(double x) const { return (open ? x > low : x >= low) && x <= high; }
   /// "a number of at least 1 and at most 8", `kind` being "a number".
   std::string text(std::string kind) const;
+  /// "1 to 8", "above 0".
+  std::string short_text() const;
 };
 constexpr Range kAny;
 constexpr Range positive{0, std::numeric_limits<double>::infinity(), true};
@@ -80,7 +83,7 @@ class FieldList {
           if (setting.list) refuse(setting, range.text("a number"));
           value = parse_number<T>(setting, setting.values[0], range);
         },
-        [&value] { return Json(value); });
+        [&value] { return Json(value); }, range.short_text());
   }
   /// A list; a vector may have any length but none, or also none.
   template <class List>
@@ -98,7 +101,7 @@ class FieldList {
           for (std::size_t i = 0; i < list.size(); ++i)
             list[i] = parse_number<T>(setting, setting.values[i], range);
         },
-        [&list] { return Json(list); });
+        [&list] { return Json(list); }, "a list, each " + range.short_text());
   }
   FieldList& flag(const char* name, bool& value);
   /// A list of names, which may be empty.
@@ -109,7 +112,7 @@ class FieldList {
 
  private:
   FieldList& add(const char* name, std::function<void(const Setting&)> set,
-                 std::function<Json()> get);
+                 std::function<Json()> get, std::string values);
   std::string prefix_;
 };
 

@@ -1,4 +1,4 @@
-// Recipes as text (vfm-train(1)): filled from YAML and from "section.key=value" on the command
+// Recipes as text (vfm-recipe(5)): filled from YAML and from "section.key=value" on the command
 // line, later ones winning, and written as YAML and JSON.
 //
 // An unknown key, a wrong type or a value out of range is Error{usage}, with the key, where it

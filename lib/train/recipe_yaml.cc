@@ -45,7 +45,7 @@ bool goes_on_after_first_document(const std::string& text) {
 }
 
 YAML::Node load(std::string_view text, std::string_view what) {
-  if (text.size() > kMaxText) fail_usage("{} is longer than 1 MiB, which no recipe is", what);
+  if (text.size() > kMaxText) fail_usage("{} is longer than 1 MiB, too long for a recipe", what);
   try {
     const std::string owned(text);
     if (goes_on_after_first_document(owned))

@@ -66,7 +66,7 @@ struct RunOptions {
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress);
 
-/// What such a run would cost, with the keys that vfm-train(1) documents: parameters, tokens and
+/// What such a run would cost, with the keys of vfm-train-cost(1): parameters, tokens and
 /// FLOPs a step, memory. Nothing is built or written. Of the options it wants recipe, data or
 /// synthetic, and device. Without data the recipe must say what the data would, and one sample
 /// is taken to fill a pack. With `gpu` also the time that a step would take there, if its packs

@@ -42,7 +42,7 @@ void refuse_foreign_files(const std::string& run) {
   for (const auto& entry : fs::directory_iterator(run)) {
     const std::string name = entry.path().filename().string();
     if (is_log(name))
-      fail_usage("'{}' is not from vfm-train and would be replaced: choose another --out",
+      fail_usage("'{}' is not from vfm-train and would be replaced; choose another folder (-o)",
                  entry.path().string());
   }
 }

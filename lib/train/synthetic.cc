@@ -33,7 +33,7 @@ SampleSizes parse_sizes(std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();
   const auto refuse = [&] {
-    fail_usage("'{}' is no list of sizes, FRAMESxHEIGHTxWIDTH,...", text);
+    fail_usage("'{}' is not a list of sizes: write FRAMESxHEIGHTxWIDTH,...", text);
   };
   while (true) {
     std::array<int, 3>& size = sizes.emplace_back();

@@ -1,5 +1,5 @@
 // In how many chunks rows travel along tp beside products (nn/chunked_rows.h): what pays, by the
-// shapes that a rank has and the rates of a GPU and its links. For a run and for --plan.
+// shapes that a rank has and the rates of a GPU and its links. For a run and for vfm-train plan.
 //
 // An exchange of T seconds beside a product of P in C chunks leaves T - P (1 - 1/C) exposed: rows
 // of the rank's own are multiplied while the first come, and nothing hides the last chunk's

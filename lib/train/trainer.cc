@@ -68,7 +68,7 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
   state.samples = need_integer(value, "samples", what);
   if (value.contains("folder_samples"))
     for (const Json& seen : value["folder_samples"]) {
-      if (!seen.is_number_integer()) fail("'folder_samples' in {} are no whole numbers", what);
+      if (!seen.is_number_integer()) fail("'folder_samples' in {} must be whole numbers", what);
       state.of_sources.push_back(seen.get<std::int64_t>());
     }
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));

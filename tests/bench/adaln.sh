@@ -37,7 +37,7 @@ predict() {
   local tokens=$1 size=$2 packs=$3
   local layout=("${@:4}")
   one() {
-    "$train" "$root/examples/recipes/$1.yaml" --dry-run -q --gpu h100 --ranks 8 --synthetic "$size" ema.mode=off \
+    "$train" cost "$root/examples/recipes/$1.yaml" -q --gpu h100 --ranks 8 --synthetic "$size" ema.mode=off \
       model.recompute=block_but_attention parallel.shard=full "${layout[@]}" data.tokens="$tokens" data.packs="$packs" "${@:2}" |
       jq '.predicted.seconds as $s | {parameters, seconds: $s, tflops: (.flops_per_step / $s / 8 / 1e12)}'
   }
@@ -57,10 +57,10 @@ fi
 measure() {
   local name=$1 tokens=$2 size
   size=$([ "$tokens" = 2048 ] && echo 8x32x32 || echo 2x32x32)
-  "$train" "$folder/recipe.yaml" --synthetic "$size" --out "$folder/run" --force -q --device cpu train.steps=$((steps + 1)) \
+  "$train" "$folder/recipe.yaml" --synthetic "$size" -o "$folder/run" --force -q --device cpu train.steps=$((steps + 1)) \
     data.tokens="$tokens" model.compute="${DTYPE:-bf16}" "${@:3}" >/dev/null
   local parameters
-  parameters=$("$train" "$folder/recipe.yaml" --synthetic "$size" --dry-run -q --device cpu data.tokens="$tokens" "${@:3}" | jq .parameters)
+  parameters=$("$train" cost "$folder/recipe.yaml" --synthetic "$size" -q --device cpu data.tokens="$tokens" "${@:3}" | jq .parameters)
   tail -n +2 "$folder/run/timing.jsonl" | jq -c --argjson p "$parameters" \
     '{parameters: $p, seconds: .seconds_per_step, tflops}' >>"$folder/$name"
   jq -s -c 'min_by(.seconds)' "$folder/$name" >"$folder/best" && mv "$folder/best" "$folder/$name"

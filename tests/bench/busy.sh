@@ -20,7 +20,7 @@ export OMP_NUM_THREADS=2
 # train RECIPE SIZES STEPS SETTINGS...: the median step, in ms.
 train() {
   rm -rf "$scratch/run"
-  "$build/tools/vfm-train" "$1" -j2 --device cpu --synthetic "$2" --out "$scratch/run" train.steps="$3" \
+  "$build/tools/vfm-train" "$1" -j2 --device cpu --synthetic "$2" -o "$scratch/run" train.steps="$3" \
     train.log_every=1 validation.every=0 "${@:4}" >"$scratch/out" 2>&1
   jq -s '[.[2:][].seconds_per_step] | sort | .[length / 2 | floor] * 1000' "$scratch/run/timing.jsonl"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Predictions checked against measured steps: this machine is calibrated (vfm-train --calibrate) with two threads,
+# Predictions checked against measured steps: this machine is calibrated (vfm-train calibrate) with two threads,
 # with one, and with two ranks of one thread; then steps of networks that were not calibrated with are measured and
-# predicted (--dry-run --gpu). Printed as Markdown: the error of each, the median and the worst, how much measured
+# predicted (vfm-train cost --gpu). Printed as Markdown: the error of each, the median and the worst, how much measured
 # steps differ when they are measured again, and of how many pairs that differ by more the order was predicted.
 # usage: tests/bench/calibrate.sh FOLDER [BUILD]      (default: build)
 # What is done stays in FOLDER, and the same command goes on. Environment: LIMIT (seconds; then it ends with status 3,
@@ -34,15 +34,15 @@ launch() {
   local table=$1
   shift
   case $table in
-    threads2) "$build/tools/vfm-train" -j2 "$@" ;;
-    threads1) "$build/tools/vfm-train" -j1 "$@" ;;
-    ranks2) mpirun -np 2 --bind-to none "$build/tools/vfm-train" -j1 "$@" ;;
+    threads2) "$build/tools/vfm-train" "$@" -j2 ;;
+    threads1) "$build/tools/vfm-train" "$@" -j1 ;;
+    ranks2) mpirun -np 2 --bind-to none "$build/tools/vfm-train" "$@" -j1 ;;
   esac
 }
 
 for table in threads2 threads1 ranks2; do
   [ -e "$folder/$table.json" ] && continue
-  launch $table --calibrate "$folder/$table.json" --calibrate-time "${CALIBRATE_TIME:-60s}" >&2
+  launch $table calibrate "$folder/$table.json" --time "${CALIBRATE_TIME:-60s}" >&2
   enough
 done
 
@@ -91,7 +91,7 @@ LIST
 measure() {
   local name=$1 table=$2 sizes=$3
   shift 3
-  launch "$table" "$folder/recipe.yaml" --synthetic "$sizes" --out "$folder/run" --force -q --device cpu \
+  launch "$table" "$folder/recipe.yaml" --synthetic "$sizes" -o "$folder/run" --force -q --device cpu \
     train.steps=4 "$@" >/dev/null
   tail -n +2 "$folder/run/timing.jsonl" | jq -s -c --arg name "$name" \
     '{name: $name, seconds: (map(.seconds_per_step) | min)}' >>"$folder/measured.jsonl"
@@ -113,7 +113,7 @@ while read -r name table sizes settings; do
   ranks=1
   [ "$table" = ranks2 ] && ranks=2
   # shellcheck disable=SC2086
-  "$build/tools/vfm-train" "$folder/recipe.yaml" --synthetic "$sizes" --dry-run --ranks $ranks \
+  "$build/tools/vfm-train" cost "$folder/recipe.yaml" --synthetic "$sizes" --ranks $ranks \
     --gpu "$folder/$table.json" $settings 2>/dev/null |
     jq -c --arg name "$name" --arg table "$table" '{name: $name, table: $table, seconds: .predicted.seconds,
       lines: (.predicted.lines | map({(.name): .seconds}) | add)}' >>"$folder/predicted.jsonl"

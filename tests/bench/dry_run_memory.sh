@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The memory that --dry-run tells, and what the run then takes, on the CPU with one thread, of tiny models that
+# The memory that vfm-train cost tells, and what the run then takes, on the CPU with one thread, of tiny models that
 # this makes. Prints a Markdown table: what, MiB reported, MiB measured, reported / measured (target: 0.8 to 1.3).
 # Measured is the most that is resident at once, the program included, as .memory_bytes.peak of vfm-generate and
 # .total of vfm-train count it. Of vfm-train also without the program: what is resident beyond what the dry run has;
@@ -47,7 +47,7 @@ row() {
 generates() {
   local told output
   for output in - taken; do
-    told=$(vfm-generate cost --device cpu "${@:2}" -q | jq '.memory_bytes.peak / 1024')
+    told=$(vfm-generate --device cpu "${@:2}" -o $output --dry-run -q | jq '.memory_bytes.peak / 1024')
     row "$1, $([ $output = - ] && echo stream || echo file)" "$told" \
       "$(resident vfm-generate --device cpu "${@:2}" -o $output --force -j1 'a red circle moves left')"
   done
@@ -57,11 +57,11 @@ generates() {
 trains() {
   local cost idle took
   rm -rf run
-  cost=$(vfm-train "${@:2}" --device cpu --dry-run -q)
+  cost=$(vfm-train cost "${@:2}" --device cpu -q)
   told() { jq "(.memory_bytes | $1) / 1024" <<<"$cost"; }
-  idle=$(resident vfm-train "${@:2}" --device cpu --dry-run -q)
+  idle=$(resident vfm-train cost "${@:2}" --device cpu -q)
   took=$(resident vfm-train "${@:2}" --device cpu -j1 train.steps=3 train.log_every=1 validation.every=0 \
-    schedule.warmup=0 --out run)
+    schedule.warmup=0 -o run)
   row "$1" "$(told .total)" "$took" "$(told ".total - 1024 * $idle")" $((took - idle)) \
     "$(told '.total - .host')" "$(jq -s 'map(.memory_peak) | max / 1024' run/timing.jsonl)"
 }
@@ -79,7 +79,7 @@ sed '/adaln_lora_dim/d' "$recipes/tiny.yaml" >moviegen.yaml
 
 # make FOLDER RECIPE DATA SETTING...: a model that has seen one step.
 make() {
-  vfm-train "$2" --data "$3" --device cpu -j1 train.steps=1 validation.every=0 --out "$1" "${@:4}" >/dev/null 2>&1
+  vfm-train "$2" --data "$3" --device cpu -j1 train.steps=1 validation.every=0 -o "$1" "${@:4}" >/dev/null 2>&1
 }
 make dit "$recipes/quickstart.yaml" latents
 make stdit "$recipes/tiny.yaml" latents model.type=stdit data.tokens=384

@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 # ours DTYPE HEADS SIZE TOKENS BLOCKS: seconds of the median step.
 ours() {
   rm -rf "$work/run"
-  "$build/tools/vfm-train" -q -j2 --device cpu --synthetic "$3" --out "$work/run" "$here/../../examples/recipes/100m.yaml" \
+  "$build/tools/vfm-train" -q -j2 --device cpu --synthetic "$3" -o "$work/run" "$here/../../examples/recipes/100m.yaml" \
     "model.compute=$1" "model.num_attention_heads=$2" "model.num_layers=$5" model.recompute=none "data.tokens=$4" \
     data.packs=1 data.micro_packs=1 ema.mode=off validation.every=0 train.steps=6 train.log_every=1 \
     train.checkpoint_every=1000 >/dev/null

@@ -8,7 +8,7 @@
 Asked is its model of a kernel's time, of the fastest of all kernels that it proposes, as vfm times those that cuBLASLt
 proposes; for its backend "generic", since cuBLASLt is none of its backends. The products are those of
 lib/models/dit/dit_block.cc and moviegen.cc, on one pack of the recipe's tokens with 512 tokens of text and nothing
-recomputed. Their sum is what vfm-train --dry-run counts with model.recompute=none.
+recomputed. Their sum is what vfm-train cost counts with model.recompute=none.
 """
 import pathlib
 import re

@@ -1,4 +1,4 @@
-// The rates that vfm-train --calibrate measures of a GPU, fitted here of the same ops at the sizes
+// The rates that vfm-train calibrate measures of a GPU, fitted here of the same ops at the sizes
 // of large models, by the compute core alone: a record of each rate, and how far what the rates say
 // is from the times that they were fitted to. Links between GPUs are no part of it.
 // SPDX-License-Identifier: Apache-2.0

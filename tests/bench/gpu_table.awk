@@ -163,7 +163,7 @@ END {
     "convolutions, own kernels;memory;copies to the host;gap between kernels;apart from their times", rate, ";")
   for (i = 1; i <= rates; ++i) {
     unit = i <= 10 ? "TFLOP/s" : i <= 12 ? "GB/s" : i == 13 ? "us" : "%"
-    plain("rate fitted as by --calibrate: " rate[i], "rates", rate[i], "vfm", unit, "")
+    plain("rate fitted as by calibrate: " rate[i], "rates", rate[i], "vfm", unit, "")
   }
   print ""
   print "Bytes and operations are those that the mathematics needs: each array read and written once, attention"

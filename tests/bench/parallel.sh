@@ -30,7 +30,7 @@ train() {
   local name=$1
   shift
   # shellcheck disable=SC2086
-  "$@" "$folder/recipe.yaml" --synthetic 8x32x32 --out "$folder/run" --force -q --device cpu \
+  "$@" "$folder/recipe.yaml" --synthetic 8x32x32 -o "$folder/run" --force -q --device cpu \
     train.steps=$((steps + 1)) model.compute="$dtype" ${SETTINGS-} >/dev/null
   tail -n +2 "$folder/run/timing.jsonl" | jq -s -c --arg name "$name" --arg dtype "$dtype" \
     'min_by(.seconds_per_step) | {name: $name, dtype: $dtype, seconds: .seconds_per_step, wait: .wait_seconds, sent: .sent_bytes}'

@@ -22,7 +22,7 @@ run_one() {
   mkdir -p "$folder"
   local begin=$SECONDS
   vfm-train "$root/examples/recipes/quickstart.yaml" "$@" train.seed="$seed" -j "$threads" --data "$latents" \
-    --out "$folder/run" >/dev/null
+    -o "$folder/run" >/dev/null
   local seconds=$((SECONDS - begin))
   "$root/scripts/check-generation" "$folder" --generate-option=-j"$threads" >"$folder/table" || true
   # "all  64  64/64  64/64  32/64  0.867"

@@ -60,7 +60,7 @@ def run(steps):
     forget(f"{work}/latents/train/index.bin")
     metrics = f"{work}/run/metrics.jsonl"
     before = os.path.getsize(metrics) if os.path.exists(metrics) else 0
-    command = [f"{build}/tools/vfm-train", f"{root}/examples/recipes/tiny.yaml", "--data", f"{work}/latents", "--out",
+    command = [f"{build}/tools/vfm-train", f"{root}/examples/recipes/tiny.yaml", "--data", f"{work}/latents", "-o",
                f"{work}/run", "--device", "cpu", f"train.steps={steps}", "train.log_every=1", "validation.every=0",
                "schedule.warmup=0", f"data.packs={4 * ranks}"]
     if ranks > 1:

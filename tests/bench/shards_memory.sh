@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ranks that share a state keep of it, for 1, 2, 4 and 8 of them: as a Markdown table the bytes a rank between
-# steps that --dry-run tells, and beside them what the formulas give; and the most in a step, told and as the run's own
+# steps that vfm-train cost tells, and beside them what the formulas give; and the most in a step, told and as the run's own
 # allocator had it (memory_ranks of timing.jsonl), each rank a process of its own, on the CPU with one thread.
 #
 # f32, AdamW and an average: of each element of N ranks, P in all, a weight and a gradient of 4 bytes, two moments and
@@ -28,7 +28,7 @@ END
 train=(vfm-train wide.yaml --data latents data.tokens=16 data.packs=8 --device cpu -j1)
 mib() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1048576 }'; }
 
-"${train[@]}" data.packs=1 train.steps=1 --out one >/dev/null 2>&1
+"${train[@]}" data.packs=1 train.steps=1 -o one >/dev/null 2>&1
 read -r all blocks < <(python3 - one/checkpoints/step-*/model/*.safetensors <<'PY'
 import json, math, struct, sys
 every = blocks = 0
@@ -50,7 +50,7 @@ for shard in none optimizer full; do
   for ranks in 1 2 4 8; do
     if [ "$ranks" -eq 1 ] && [ $shard != none ]; then continue; fi
     command=("${train[@]}" "parallel.shard=$shard")
-    cost=$("${command[@]}" --dry-run -q --ranks "$ranks")
+    cost=$("${command[0]}" cost "${command[@]:1}" -q --ranks "$ranks")
     kept=$(jq '.memory_bytes | .weights + .gradients + .moments + .average' <<<"$cost")
     told=$(jq '.memory_bytes | .total - .host' <<<"$cost")
     case $shard in
@@ -62,7 +62,7 @@ for shard in none optimizer full; do
     # One rank alone needs no launcher.
     start=(mpirun -np "$ranks")
     [ "$ranks" -gt 1 ] || start=()
-    "${start[@]}" "${command[@]}" --out run >/dev/null 2>&1
+    "${start[@]}" "${command[@]}" -o run >/dev/null 2>&1
     took=$(jq -s 'map(.memory_ranks.most // .memory_peak) | max' run/timing.jsonl)
     printf '| %s | %d | %s | %s | %.3f | %s | %s | %.3f |\n' $shard "$ranks" "$(mib "$kept")" "$(mib "$formula")" \
       "$(jq -n "$kept / $formula")" "$(mib "$told")" "$(mib "$took")" "$(jq -n "$told / $took")"

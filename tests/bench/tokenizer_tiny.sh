@@ -20,10 +20,10 @@ if [[ -z $dataset ]]; then
 fi
 recipe=$root/examples/recipes/tokenizer-tiny.yaml
 begin=$EPOCHREALTIME
-vfm-train "$recipe" --data "$dataset" --out "$work/run" >/dev/null
+vfm-train "$recipe" --data "$dataset" -o "$work/run" >/dev/null
 end=$EPOCHREALTIME
 # One step at no rate, for its validation on whole clips.
-vfm-train "$recipe" --data "$dataset" --init "$work/run" --out "$work/judged" data.size=64 data.tokens=384 schedule.warmup=0 \
+vfm-train "$recipe" --data "$dataset" --init "$work/run" -o "$work/judged" data.size=64 data.tokens=384 schedule.warmup=0 \
   optimizer.lr=1e-12 train.steps=1 validation.every=1 validation.samples=64 >/dev/null
 seconds=$((${end/./} / 1000000 - ${begin/./} / 1000000))
 jq -r --argjson seconds "$seconds" 'select(.val_psnr) |

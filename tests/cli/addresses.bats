@@ -62,7 +62,7 @@ options() {
   refuses "'s3:/bucket/r.html' is an address" vfm-clip -o out --report s3:/bucket/r.html a.mp4
   refuses "'s3://b/x' is an address" vfm-pack --output=s3://b/x a.tar
   refuses "give the path, '$PWD/out'" vfm-shard -o "file://$PWD/out" a.tar
-  refuses "'s3://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 --out s3://b/run
+  refuses "'s3://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 -o s3://b/run
   refuses "'s3://b/x' is an address" vfm-generate --model s3://b/x -o out words
   vfm-clip -o ./s3://bucket/x a.mp4 >m
   [ -e s3:/bucket/x ]
@@ -75,7 +75,7 @@ options() {
   for tool in vfm-caption vfm-embed vfm-pack; do
     refuses "'https://host/a.tar' is an address" "$tool" -o out a.tar https://host/a.tar
   done
-  refuses "'s3://bucket/r.yaml' is an address" vfm-train s3://bucket/r.yaml --out run
+  refuses "'s3://bucket/r.yaml' is an address" vfm-train s3://bucket/r.yaml -o run
   run --separate-stderr vfm-clip -o out http://127.0.0.1:9/a.mp4 a.mp4
   [ "$status" -eq 1 ]
   [ "$(jq -r .input out/errors.jsonl)" = http://127.0.0.1:9/a.mp4 ]
@@ -86,9 +86,9 @@ options() {
 
 @test "recipes: no value is an address" {
   refuses "'data.folders' in argument 'data.folders=[s3://b/x]': 's3://b/x' is an address" \
-    vfm-train /dev/null 'data.folders=[s3://b/x]' --out run
+    vfm-train /dev/null 'data.folders=[s3://b/x]' -o run
   printf 'data:\n  folders: [a, gs://b/x]\n' >../recipe.yaml
-  refuses "'data.folders' in line 2 of" vfm-train ../recipe.yaml --out run
+  refuses "'data.folders' in line 2 of" vfm-train ../recipe.yaml -o run
 }
 
 @test "records: what names an address is recorded as refused, and the others are done" {

@@ -19,7 +19,7 @@ YAML
 blend=(vfm-train tiny.yaml -j1 --data images --data videos 'data.weights=[10, 1]')
 
 @test "several folders are blended in their shares, and a run goes on in the middle to the same bytes" {
-  "${blend[@]}" --out run >out 2>err
+  "${blend[@]}" -o run >out 2>err
   [ ! -s err ]
   python3 - <<'PY'
 import json
@@ -34,8 +34,8 @@ assert lines[-1]["val_folders"].keys() == {"images", "videos"} and lines[-1]["va
 val = lines[-1]["val_folders"]
 assert abs(lines[-1]["val_loss"] - (10 * val["images"] + val["videos"]) / 11) < 1e-6
 PY
-  "${blend[@]}" --out apart train.steps=20 >/dev/null 2>&1
-  "${blend[@]}" --out apart >/dev/null 2>&1
+  "${blend[@]}" -o apart train.steps=20 >/dev/null 2>&1
+  "${blend[@]}" -o apart >/dev/null 2>&1
   cmp run/metrics.jsonl apart/metrics.jsonl
   cmp run/checkpoints/step-00000040/model/*.safetensors apart/checkpoints/step-00000040/model/*.safetensors
 }
@@ -44,7 +44,7 @@ PY
   rm -r images videos
   "$BATS_TEST_DIRNAME/make-latents" images 24 broken
   "$BATS_TEST_DIRNAME/make-latents" videos 5 broken
-  run "${blend[@]}" --out run train.steps=12 validation.every=0 --report page.html
+  run "${blend[@]}" -o run train.steps=12 validation.every=0 --report page.html
   echo "$output"
   [ "$status" -eq 1 ]
   [ "$(jq -r .input run/errors.jsonl | cut -d/ -f1 | sort | paste -sd' ')" = "images videos" ]
@@ -54,15 +54,15 @@ PY
 }
 
 @test "a blend is the same from the recipe, on any number of ranks, and resumed on any" {
-  "${blend[@]}" --out run validation.every=0 >/dev/null
+  "${blend[@]}" -o run validation.every=0 >/dev/null
   sed 's/data: {/data: {folders: [images, videos], weights: [10, 1], /' tiny.yaml >both.yaml
-  vfm-train both.yaml -j1 --out named validation.every=0 >/dev/null
+  vfm-train both.yaml -j1 -o named validation.every=0 >/dev/null
   cmp run/metrics.jsonl named/metrics.jsonl
   cmp run/recipe.yaml named/recipe.yaml
   grep -qx '  folders: \["images","videos"\]' run/recipe.yaml
   needs_mpi
-  mpirun -np 2 "${blend[@]}" --out two validation.every=0 train.steps=20 >/dev/null 2>&1 </dev/null
-  mpirun -np 4 "${blend[@]}" --out two validation.every=0 parallel.tp=2 >/dev/null 2>&1 </dev/null
+  mpirun -np 2 "${blend[@]}" -o two validation.every=0 train.steps=20 >/dev/null 2>&1 </dev/null
+  mpirun -np 4 "${blend[@]}" -o two validation.every=0 parallel.tp=2 >/dev/null 2>&1 </dev/null
   seen() { jq -c '[.step, .samples, .tokens, .epoch, .folder_samples]' "$1"/metrics.jsonl; }
   cmp <(seen run) <(seen two)
   jq -s -e 'all(.[]; (.[0] - .[1]) | fabs < 1e-3)' \
@@ -73,7 +73,7 @@ PY
   refused() { # refused TEXT ARGUMENT...
     local text=$1
     shift
-    run vfm-train tiny.yaml --out new "$@"
+    run vfm-train tiny.yaml -o new "$@"
     echo "$output"
     [ "$status" -eq 2 ]
     [[ $output == *"$text"* ]]
@@ -92,16 +92,16 @@ PY
 }
 
 @test "what a blend is of may not change when a run goes on; where it lies may" {
-  "${blend[@]}" --out run train.steps=10 >/dev/null 2>&1
-  run "${blend[@]}" --out run 'data.weights=[11, 1]'
+  "${blend[@]}" -o run train.steps=10 >/dev/null 2>&1
+  run "${blend[@]}" -o run 'data.weights=[11, 1]'
   [ "$status" -eq 2 ]
   [[ $output == *"data.weights: [10.0,1.0] -> [11.0,1.0]"* ]]
-  run vfm-train tiny.yaml --data videos --data images 'data.weights=[10, 1]' --out run
+  run vfm-train tiny.yaml --data videos --data images 'data.weights=[10, 1]' -o run
   [ "$status" -eq 2 ]
   [[ $output == *"was begun with other data than 'videos', 'images'"* ]]
   mkdir moved
   mv images moved/
-  vfm-train tiny.yaml -j1 --data moved/images --data videos 'data.weights=[10, 1]' --out run train.steps=12 >out
+  vfm-train tiny.yaml -j1 --data moved/images --data videos 'data.weights=[10, 1]' -o run train.steps=12 >out
   [ "$(records out | wc -l)" -eq 1 ]
 }
 
@@ -109,7 +109,7 @@ PY
   mkdir first second
   mv images first/latents
   mv videos second/latents
-  train() { vfm-train tiny.yaml -j1 --data "$1" --data "$2" --out "$3" train.steps=12 train.checkpoint_every=6 >/dev/null; }
+  train() { vfm-train tiny.yaml -j1 --data "$1" --data "$2" -o "$3" train.steps=12 train.checkpoint_every=6 >/dev/null; }
   train first/latents second/latents whole
   cp -r whole moved
   rm -r moved/checkpoints/step-00000012
@@ -122,14 +122,14 @@ PY
   jq -s -e '[.[] | select(.val_folders) | .val_folders | keys] == [["first/latents", "second/latents"], ["first/latents", "second/latents"]]' moved/metrics.jsonl
 }
 
-@test "--dry-run says what a run sees of each folder, and counts what is read ahead" {
-  vfm-train tiny.yaml --data images --data videos 'data.repeats=[1, 2]' --dry-run >cost 2>words
-  jq -e '.folders[0] | .folder == "images" and .samples == 24 and (.share - 24 / 34 | fabs < 1e-9)' cost
-  jq -e '.folders[1].epochs / .folders[0].epochs - 2 | fabs < 1e-9' cost
-  jq -e '.folders[0].seen + .folders[1].seen - .samples_per_step * .steps | fabs < 1e-6' cost
+@test "cost says what a run sees of each folder, and counts what is read ahead" {
+  vfm-train cost tiny.yaml --data images --data videos 'data.repeats=[1, 2]' >cost.json 2>words
+  jq -e '.folders[0] | .folder == "images" and .samples == 24 and (.share - 24 / 34 | fabs < 1e-9)' cost.json
+  jq -e '.folders[1].epochs / .folders[0].epochs - 2 | fabs < 1e-9' cost.json
+  jq -e '.folders[0].seen + .folders[1].seen - .samples_per_step * .steps | fabs < 1e-6' cost.json
   grep -q '  videos .*29.41 % of the samples: .* times its 5' words
   # Samples with texts of two megabytes; the program's own memory is told in whole MiB, which may differ.
-  ahead() { vfm-train tiny.yaml data.tokens=64 --synthetic 4x8x8 --dry-run --device cpu data.ahead="$1" 2>/dev/null; }
+  ahead() { vfm-train cost tiny.yaml data.tokens=64 --synthetic 4x8x8 --device cpu data.ahead="$1" 2>/dev/null; }
   ahead 0 >none
   ahead 67108864 >some
   jq -s -e '.[1].memory_bytes.host - .[0].memory_bytes.host - 67108864 | fabs < 4e6' none some

@@ -13,7 +13,7 @@ teardown() {
 # train_step THREADS: milliseconds of the median step.
 train_step() {
   rm -rf run
-  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "-j$1" --device cpu --synthetic 3x8x8 --out run train.steps=8 \
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "-j$1" --device cpu --synthetic 3x8x8 -o run train.steps=8 \
     train.log_every=1 validation.every=0 model.in_channels=24 model.text_embed_dim=64 model.num_layers=2 >/dev/null
   jq -s '[.[1:][].seconds_per_step] | sort | .[length / 2 | floor] * 1000 | floor' run/timing.jsonl
 }

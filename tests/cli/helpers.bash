@@ -42,7 +42,7 @@ quick_recipe() {
   local out=$1 latents=$2
   shift 2
   vfm-train "${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 \
-    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 "$@" --data "$latents" --out "$out" >"$out.jsonl"
+    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 "$@" --data "$latents" -o "$out" >"$out.jsonl"
 }
 
 # paper_commands: the commands of vfm-paper(7), with the folders that they name.
@@ -137,6 +137,9 @@ setup_media() {
   ln -s "$MEDIA"/* .
 }
 
+# cost_of COMMAND...: what that run of vfm-train would cost.
+cost_of() { "$1" cost "${@:2}"; }
+
 # records FILE...: what tools wrote to standard output, without the lines that begin and end it.
 records() { sed -E '/^\{"kind":"(begin|end)",/d' "$@"; }
 
@@ -216,12 +219,12 @@ waits_for() {
   return 1
 }
 
-# tells_its_memory OPTION...: vfm-generate cost tells 0.8 to 1.3 of what the clip of the options takes, as a
+# tells_its_memory OPTION...: vfm-generate's dry run tells 0.8 to 1.3 of what the clip of the options takes, as a
 # stream, and as a file in the folder "taken".
 tells_its_memory() {
   local told took output
   for output in - taken; do
-    told=$(vfm-generate cost --device cpu "$@" -q | jq '.memory_bytes.peak / 1024 | floor')
+    told=$(vfm-generate --device cpu "$@" -o $output --dry-run -q | jq '.memory_bytes.peak / 1024 | floor')
     took=$(most_memory vfm-generate --device cpu "$@" -o $output --force -j1 'a red circle moves left')
     echo "$* -o $output: told $told KiB, took $took"
     [ $((10 * told)) -ge $((8 * took)) ] || return 1

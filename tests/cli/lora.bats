@@ -19,8 +19,8 @@ validation: {every: 0}
 train: {steps: 8, checkpoint_every: 4, log_every: 1}
 END
   vfm-train common.yaml model.num_attention_heads=2 model.attention_head_dim=16 model.num_layers=2 \
-    model.adaln_lora_dim=8 -j1 --data latents --out base >base.jsonl
-  vfm-train common.yaml lora.rank=3 lora.alpha=6 -j1 --init base --data latents --out run >run.jsonl
+    model.adaln_lora_dim=8 -j1 --data latents -o base >base.jsonl
+  vfm-train common.yaml lora.rank=3 lora.alpha=6 -j1 --init base --data latents -o run >run.jsonl
 }
 
 setup() {
@@ -74,32 +74,32 @@ PY
 }
 
 @test "killed and run again it ends with the same bytes, and with two ranks like with one" {
-  train() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out "$@"; }
-  kill_at_random 3 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out parts
+  train() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" -o "$@"; }
+  kill_at_random 3 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" -o parts
   train parts >/dev/null
   diff <(run_hash parts) <(run_hash "$shared/run")
-  mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out two >/dev/null
+  mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" -o two >/dev/null
   paste -d' ' <(jq .loss two/metrics.jsonl) <(jq .loss parts/metrics.jsonl) |
     awk '{ d = $1 - $2; if (d * d > 1e-8) { print; exit 1 } }'
   # The base is read again: it may have moved, not changed.
   cp -r "$shared/base" moved
-  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init gone --out parts train.steps=9
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init gone -o parts train.steps=9
   [ "$status" -eq 2 ]
   [[ $output == *"no such model folder: 'gone'"* ]]
-  "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init moved --out parts train.steps=9 >/dev/null
-  "${TRAIN[@]}" --init moved --out other train.steps=1 >/dev/null
-  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init other --out parts train.steps=10
+  "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init moved -o parts train.steps=9 >/dev/null
+  "${TRAIN[@]}" --init moved -o other train.steps=1 >/dev/null
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init other -o parts train.steps=10
   [ "$status" -eq 2 ]
   [[ $output == *"'other' is not the model whose adapters this run trains"* ]]
 }
 
 @test "a base that trains on stays the base of its adapters, as long as it keeps that checkpoint" {
   cp -r "$shared/base" .
-  train() { "${TRAIN[@]}" lora.rank=3 --init base --out "$@"; }
+  train() { "${TRAIN[@]}" lora.rank=3 --init base -o "$@"; }
   train whole >/dev/null
   train parts train.steps=4 >/dev/null
   "${TRAIN[@]}" model.num_attention_heads=2 model.attention_head_dim=16 model.num_layers=2 \
-    model.adaln_lora_dim=8 --out base train.steps=12 >/dev/null
+    model.adaln_lora_dim=8 -o base train.steps=12 >/dev/null
   train parts >/dev/null
   diff -r {whole,parts}/checkpoints/step-00000008
   vfm-generate --model parts --steps 1 -o out 'a red circle' >/dev/null
@@ -112,36 +112,36 @@ PY
 @test "what is computed again changes no bit, in bf16 too" {
   for mode in none elementwise block; do
     "${TRAIN[@]}" lora.rank=2 'lora.targets=[attn1.to_v, ff.net.0.proj, ff.net.2, norm3.linear_2]' \
-      model.compute=bf16 model.recompute=$mode --init "$shared/base" --out $mode train.steps=3 >/dev/null
+      model.compute=bf16 model.recompute=$mode --init "$shared/base" -o $mode train.steps=3 >/dev/null
   done
   cmp none/metrics.jsonl elementwise/metrics.jsonl
   cmp none/metrics.jsonl block/metrics.jsonl
 }
 
 @test "recipes that cannot be are refused before any work" {
-  run "${TRAIN[@]}" lora.rank=3 --out none
+  run "${TRAIN[@]}" lora.rank=3 -o none
   [ "$status" -eq 2 ]
   [[ $output == *"'lora.rank' is 3: adapters need a model to adapt, give --init DIR"* ]]
-  run "${TRAIN[@]}" lora.rank=3 'lora.targets=[to_x]' --init "$shared/base" --out none
+  run "${TRAIN[@]}" lora.rank=3 'lora.targets=[to_x]' --init "$shared/base" -o none
   [ "$status" -eq 2 ]
   [[ $output == *"no matrix of the model is called 'to_x'; there are "*"to_q"* ]]
   for alone in lora.alpha=6 'lora.targets=[to_q]'; do
-    run "${TRAIN[@]}" "$alone" --init "$shared/base" --out none
+    run "${TRAIN[@]}" "$alone" --init "$shared/base" -o none
     [ "$status" -eq 2 ]
-    [[ $output == *"'${alone%%=*}' is set, but not 'lora.rank': without a rank there are no adapters"* ]]
+    [[ $output == *"'${alone%%=*}' is set, but 'lora.rank' is not: adapters need a rank"* ]]
   done
-  run "${TRAIN[@]}" lora.rank=3 lora.alpha=1e40 --init "$shared/base" --out none
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=1e40 --init "$shared/base" -o none
   [ "$status" -eq 2 ]
   [[ $output == *"'lora.alpha' in argument 'lora.alpha=1e40' is '1e40', must be a number"* ]]
-  run "${TRAIN[@]}" model.type=tokenizer lora.rank=3 --out none
+  run "${TRAIN[@]}" model.type=tokenizer lora.rank=3 -o none
   [ "$status" -eq 2 ]
   [[ $output == *"'lora.rank' in argument 'lora.rank=3' is not for a 'model.type' of tokenizer"* ]]
   [ ! -e none/checkpoints ]
 }
 
-@test "--dry-run reports what is trained and what is frozen" {
-  "${TRAIN[@]}" lora.rank=3 --init "$shared/base" --dry-run >lora 2>words
-  "${TRAIN[@]}" --init "$shared/base" --dry-run >full 2>/dev/null
+@test "cost reports what is trained and what is frozen" {
+  cost_of "${TRAIN[@]}" lora.rank=3 --init "$shared/base" >lora 2>words
+  cost_of "${TRAIN[@]}" --init "$shared/base" >full 2>/dev/null
   cat lora words
   grep -q '^  trained  *3456 (3.46k), adapters of rank 3; the others are frozen' words
   # In each of two blocks six matrices [32, 32], and two [32, 64] for keys and values of the text.
@@ -152,11 +152,11 @@ PY
   jq -s -e '.[0].flops_per_step / .[1].flops_per_step | . > 0.6 and . < 0.8' lora full
 }
 
-@test "vfm-generate cost counts the adapters: merged their file, separate their numbers and work too" {
-  for model in "base" "base --lora $shared/run" "run" "base --lora $shared/run --no-merge" \
-    "base --lora $shared/run --lora $shared/run:0.5 --no-merge"; do
+@test "vfm-generate --dry-run counts the adapters: merged their file, separate their numbers and work too" {
+  for model in "base" "base --lora $shared/run" "run --base $shared/base" "base --lora $shared/run --lora-mode separate" \
+    "base --lora $shared/run --lora $shared/run:0.5 --lora-mode separate"; do
     # shellcheck disable=SC2086
-    vfm-generate cost --model "$shared"/$model -q --device cpu >>costs
+    vfm-generate --model "$shared"/$model --dry-run -q --device cpu >>costs
   done
   jq -s 'map(.network)' costs
   jq -s -e '[.[].network.file_bytes - .[0].network.file_bytes] == [0, 13824, 13824, 13824, 27648]' costs
@@ -172,12 +172,10 @@ PY
   vfm-generate --model base --lora run:0 "${latents[@]}" -o "$out/none" 'a red circle' >/dev/null
   vfm-generate --model base --lora run:0.5 "${latents[@]}" -o "$out/half" 'a red circle' >"$out/half.jsonl"
   vfm-generate --model base "${latents[@]}" -o "$out/base" 'a red circle' >/dev/null
-  vfm-generate --model base --lora run --no-merge "${latents[@]}" -o "$out/apart" 'a red circle' >"$out/apart.jsonl"
+  vfm-generate --model base --lora run --lora-mode separate "${latents[@]}" -o "$out/apart" 'a red circle' >"$out/apart.jsonl"
   # Several are summed.
   for mode in merged separate; do
-    how=()
-    [ $mode = merged ] || how=(--no-merge)
-    vfm-generate --model base --lora run:1.5 --lora run:-0.5 "${how[@]}" "${latents[@]}" -o "$out/sum-$mode" \
+    vfm-generate --model base --lora run:1.5 --lora run:-0.5 --lora-mode $mode "${latents[@]}" -o "$out/sum-$mode" \
       'a red circle' >"$out/sum-$mode.jsonl"
   done
   vfm-generate --model base --lora run:1.5 --lora run:-0.5 "${latents[@]}" -o "$out/again" <"$out/sum-merged.jsonl" \
@@ -228,27 +226,34 @@ PY
 
 @test "a base that has moved is asked for, another one refused, as are adapters that do not fit" {
   refused_once() {  # MESSAGE ARGUMENT...
-    run vfm-generate "${@:2}" </dev/null
+    run vfm-generate "${@:2}"
     [ "$status" -eq 2 ]
     [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
     [ ! -e out ]
   }
   refused() {
     refused_once "$@" --steps 1 -o out 'a red circle'
-    refused_once "$1" cost "${@:2}"
+    refused_once "$@" --dry-run
   }
   cp -r "$shared/base" base
-  "${TRAIN[@]}" lora.rank=3 --init base --out run train.steps=1 >/dev/null
+  "${TRAIN[@]}" lora.rank=3 --init base -o run train.steps=1 >/dev/null
   mv base moved
-  refused "has adapters of the model '$PWD/base/checkpoints/step-00000008', which is not there: move it back" --model run
-  vfm-generate --model moved --lora run --steps 1 -o there 'a red circle' >/dev/null
-  "${TRAIN[@]}" --init "$shared/base" --out other train.steps=1 >/dev/null
+  refused "has adapters of the model '$PWD/base/checkpoints/step-00000008', which is not there: say where it is (--base)" --model run
+  vfm-generate --model run --base moved --steps 1 -o there 'a red circle' >/dev/null
+  "${TRAIN[@]}" --init "$shared/base" -o other train.steps=1 >/dev/null
+  # For which values have to be read.
+  refused_once "is not the model that the adapters of" --model "$shared/run" --base other -o out 'a red circle'
+  refused "has weights of its own" --model other --base "$shared/base"
   refused "has no adapters: it is a model of its own" --model other --lora "$shared/base"
-  refused "has adapters of its own" --model "$shared/run" --lora "$shared/run"
+  refused "has adapters of its own" --model "$shared/run" --base "$shared/base" --lora "$shared/run"
   refused "no such adapter: 'nowhere'" --model other --lora nowhere
   refused "no such adapter: 'org/lora'; if that is a name on a hub: nothing is downloaded" --model other --lora org/lora
   refused "no such adapter: 'nowhere'" --model "$shared/base" --lora "$shared/run" --lora nowhere
   refused "are not those of the model" --model other --lora "$VFM_ROOT/tests/golden/dit_lora"
+  cp -r "$VFM_ROOT/tests/golden/cosmos_pipeline" cosmos
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" cosmos/vae
+  cp -r "$VFM_ROOT"/tests/golden/t5/v1_0/{text_encoder,tokenizer} cosmos
+  refused "'cosmos' has weights of its own" --model cosmos --base "$shared/base"
 }
 
 # values FILE [PREFIX]: tensors as JSON, without the prefix, sorted.
@@ -269,13 +274,13 @@ print(json.dumps(out, sort_keys=True))
 PY
 }
 
-@test "--export of a run of adapters: merged it is a model, separate what diffusers and peft open" {
+@test "export of a run of adapters: merged it is a model, separate what diffusers and peft open" {
   cd "$BATS_TEST_TMPDIR"
   run=$shared/run
-  vfm-train "$run" --export merged 2>words >record
+  vfm-train export "$run" -o merged 2>words >record
   [ "$(jq -r '[.kind, .path, .weights, .adapters, .class, .step] | @tsv' <(records record))" = \
     "$(printf 'model\tmerged\tema\tmerged\tCosmosTransformer3DModel\t8')" ]
-  grep -q "is the network alone, no pipeline of diffusers: it has no class for the tokenizer builtin:wavelet" words
+  grep -q "is the network alone, not a pipeline of diffusers: it has no class for the tokenizer builtin:wavelet" words
   [ ! -e merged/model_index.json ]
   # W + 6/3 B A, of the averaged numbers of both.
   python3 - merged "$shared/base/checkpoints/step-00000008" "$run/checkpoints/step-00000008" <<'PY'
@@ -306,7 +311,7 @@ for name, (shape, values) in base.items():
             moved = max(moved, abs(want - values[i * columns + j]))
 assert moved > 1e-4, moved
 PY
-  vfm-train "$run" --export separate --lora-mode separate --weights model 2>words >record
+  vfm-train export "$run" -o separate --lora-mode separate --weights model 2>words >record
   [ ! -s words ]
   [ "$(jq -r '.weights + " " + .adapters' <(records record))" = "model separate" ]
   # The same numbers for both; and what a checkpoint of adapters has is the same.
@@ -319,38 +324,38 @@ PY
     jq -e '.peft_type == "LORA" and .r == 3 and .lora_alpha == 6 and .target_modules == ["to_q", "to_k", "to_v", "to_out.0"]
       and (.base_model_name_or_path | endswith("/base/checkpoints/step-00000008"))' "$config/adapter_config.json"
   done
-  run vfm-train "$shared/base" --export other --lora-mode separate
+  run vfm-train export "$shared/base" -o other --lora-mode separate
   [ "$status" -eq 2 ]
-  [[ $output == *"has no adapters that could be kept separate"* ]]
+  [[ $output == *"has no adapters: leave --lora-mode separate out"* ]]
 }
 
 @test "--init of a run of adapters: merged into the weights, or gone on with" {
   cd "$BATS_TEST_TMPDIR"
   # Updates too small to change a float: what is there at the end is what it began from.
   still=(train.steps=1 train.checkpoint_every=1 optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0)
-  vfm-train "$shared/run" --export merged >/dev/null 2>&1
-  "${TRAIN[@]}" --init "$shared/run" "${still[@]}" --out full >/dev/null
+  vfm-train export "$shared/run" -o merged >/dev/null 2>&1
+  "${TRAIN[@]}" --init "$shared/run" "${still[@]}" -o full >/dev/null
   cmp full/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors merged/diffusion_pytorch_model.safetensors
   # With a rank the adapters go on: on the model that they are of, with the numbers that they had.
-  "${TRAIN[@]}" --init "$shared/run" lora.rank=3 lora.alpha=6 "${still[@]}" --out more >/dev/null
+  "${TRAIN[@]}" --init "$shared/run" lora.rank=3 lora.alpha=6 "${still[@]}" -o more >/dev/null
   values more/checkpoints/step-00000001/lora/pytorch_lora_weights.safetensors transformer. >ours
   values "$shared/run/checkpoints/step-00000008/state/ema.safetensors" >theirs
   cmp ours theirs
   jq -e '.init | (.path | endswith("/base/checkpoints/step-00000008")) and (.adapters.path | endswith("/run/checkpoints/step-00000008"))' \
     more/checkpoints/step-00000001/train.json
   # The same command goes on, also where nothing of the settings is said again but how to begin.
-  "${TRAIN[@]}" --init "$shared/run" --init-lora continue "${still[@]}" train.steps=2 --out more >second
+  "${TRAIN[@]}" --init "$shared/run" --init-lora continue "${still[@]}" train.steps=2 -o more >second
   jq -e '.step == 2' <(records second)
   values more/checkpoints/step-00000002/lora/pytorch_lora_weights.safetensors transformer. >ours
   cmp ours theirs
   vfm-generate --model more --device cpu --steps 1 --latents-only -o made '' >/dev/null
   # New ones on the merged weights; they generate by themselves.
-  "${TRAIN[@]}" --init "$shared/run" --init-lora merge lora.rank=2 "${still[@]}" --out upon >/dev/null
+  "${TRAIN[@]}" --init "$shared/run" --init-lora merge lora.rank=2 "${still[@]}" -o upon >/dev/null
   jq -e '.init.adapters == null and (.init.path | endswith("/run/checkpoints/step-00000008"))' upon/checkpoints/*/train.json
   vfm-generate --model upon --device cpu --steps 1 --seed 3 --latents-only -o made '' >/dev/null
-  vfm-train upon --export upon-merged >/dev/null 2>&1
+  vfm-train export upon -o upon-merged >/dev/null 2>&1
   cmp upon-merged/diffusion_pytorch_model.safetensors merged/diffusion_pytorch_model.safetensors
-  run "${TRAIN[@]}" --init "$shared/run" lora.rank=4 --out never
+  run "${TRAIN[@]}" --init "$shared/run" lora.rank=4 -o never
   [ "$status" -eq 2 ]
   [[ $output == *"the adapters to continue have rank 3, alpha 6 and targets [], the recipe's have 4, 6 and []"* ]]
 }

@@ -172,7 +172,7 @@ END
     "vfm-generate --model x prompt" "vfm-train --data x $VFM_ROOT/examples/recipes/quickstart.yaml"; do
     run --separate-stderr $tool -o "$bad"
     [ "$status" -eq 2 ]
-    [[ "$stderr" = *"--out"*": the name 'caf\\xE9' is not in UTF-8"* ]]
+    [[ "$stderr" = *"-o"*": the name 'caf\\xE9' is not in UTF-8"* ]]
   done
   # So is one in a value that says more.
   refused() {

@@ -21,9 +21,9 @@ every_tool() {
 }
 video_tools() {
   refused "$1" vfm-generate --model "$2" -o out x
-  refused "$1" vfm-generate cost --model "$2"
-  refused "$1" vfm-train r.yaml --init "$2" --data nowhere --out out
-  refused "$1" vfm-train r.yaml model.num_layers=2 --data nowhere --tokenizer "$2" --out out
+  refused "$1" vfm-generate --model "$2" --dry-run
+  refused "$1" vfm-train r.yaml --init "$2" --data nowhere -o out
+  refused "$1" vfm-train r.yaml model.num_layers=2 --data nowhere --tokenizer "$2" -o out
   refused "$1" vfm-pack --tokenizer "$2" -o out a.tar
 }
 other_tools() {
@@ -94,11 +94,11 @@ predict2_network() {
   pipeline q CosmosTextToWorldPipeline transformer
   mkdir q/transformer
   predict2_network '[1.0, 3.0, 3.0]' >q/transformer/config.json
-  refused "'q/transformer' is of Cosmos-Predict2 (" vfm-train r.yaml --init q --data nowhere --out out
+  refused "'q/transformer' is of Cosmos-Predict2 (" vfm-train r.yaml --init q --data nowhere -o out
   # What was trained here may have any positions: an export says that it was.
   predict2_network '[1.0, 3.0, 3.0]' >net/config.json
   echo '{}' >net/vfm-export.json
-  run vfm-train r.yaml --init net --data nowhere --out out
+  run vfm-train r.yaml --init net --data nowhere -o out
   [[ "$output" == *"'net' has no weights"* ]]
 }
 

@@ -23,7 +23,7 @@ quick_programs() {
   stand_in vfm-train <<'END'
 echo "$*" >>"$here/calls"
 while [ $# -gt 0 ]; do
-  case $1 in --out) out=$2 ;; --gpu) gpu=${2^^} ;; --ranks) ranks=$2 ;; --dry-run) dry=yes ;; esac
+  case $1 in -o) out=$2 ;; --gpu) gpu=${2^^} ;; --ranks) ranks=$2 ;; cost) dry=yes ;; esac
   shift
 done
 [ -z "$dry" ] || exec jq -n --arg gpu "$gpu" --argjson ranks "$ranks" '{$ranks, flops_per_step: 1e15,

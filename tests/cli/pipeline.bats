@@ -21,7 +21,7 @@ YAML
 train() {
   local ranks=$1 steps=$2 out=$3
   shift 3
-  run --separate-stderr timeout 100 mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --out "$out" train.steps="$steps" "$@"
+  run --separate-stderr timeout 100 mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents -o "$out" train.steps="$steps" "$@"
   echo "${stderr-}"
 }
 
@@ -57,13 +57,13 @@ near() {
   near one chunks
 }
 
-@test "--check-parallel proves stages, alone and with heads that ranks share" {
+@test "check proves stages, alone and with heads that ranks share" {
   layouts=("4 parallel.pp=2 parallel.tp=2 parallel.vpp=2")
   ! at_night || layouts+=("2 parallel.pp=2")
   for layout in "${layouts[@]}"; do
     read -r ranks layout <<<"$layout"
     # shellcheck disable=SC2086
-    run --separate-stderr timeout 60 mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --check-parallel $layout
+    run --separate-stderr timeout 60 mpirun -np "$ranks" vfm-train check tiny.yaml -j1 --data latents $layout
     echo "$stderr"
     [ "$status" -eq 0 ]
     jq -e '(.layout | endswith(" pp=2")) and .passed and (.values | length > 60)' <<<"$output"
@@ -91,18 +91,18 @@ near() {
   [[ $stderr == *"1 microbatch a step is fewer than the 2 stages of the pipeline"*"'data.packs' is 1, should be at least 2"* ]]
 }
 
-@test "--dry-run has the memory of each stage, and what passes between them" {
-  vfm-train tiny.yaml --data latents --dry-run --ranks 2 parallel.pp=2 "parallel.stages=[3,1]" >cost 2>words
+@test "cost has the memory of each stage, and what passes between them" {
+  vfm-train cost tiny.yaml --data latents --ranks 2 parallel.pp=2 "parallel.stages=[3,1]" >cost.json 2>words
   cat words
   grep -qE "^ranks +2 \(tp 1, cp 1, dp 1, pp 2\)$" words
   grep -qE "^  1 +[0-9.]+ [KMG]iB of 1 block$" words
   jq -e '.layout.pp == 2 and (.memory_bytes.stages | length == 2 and .[0].blocks == 3 and .[1].blocks == 1
          and .[0].weights > .[1].weights) and .memory_bytes.weights == .memory_bytes.stages[0].weights
-         and .sent_bytes_per_step.pp == 4 * 16 * 24 * 4' cost
+         and .sent_bytes_per_step.pp == 4 * 16 * 24 * 4' cost.json
   # Of a GPU the host's memory keeps what blocks read, of the two packs under way on the first stage and the one on the
   # second; with one more ahead of three.
   away() {
-    vfm-train tiny.yaml --data latents --dry-run --gpu h100 --ranks 2 parallel.pp=2 model.recompute=block "$@" 2>/dev/null |
+    vfm-train cost tiny.yaml --data latents --gpu h100 --ranks 2 parallel.pp=2 model.recompute=block "$@" 2>/dev/null |
       jq -c '[.memory_bytes.stages[].pinned / (16 * 24 * 4) | round]'
   }
   [ "$(away)" = "[0,0]" ]
@@ -111,7 +111,7 @@ near() {
   [ "$second" -ge 2 ] && [ "$first" -eq $((2 * second)) ] && [ "$ahead" -eq $((3 * second)) ]
 }
 
-@test "stages take the memory that --dry-run says" {
+@test "stages take the memory that their cost says" {
   wide_recipe wide.yaml 4 <<'YAML'
 schedule: {warmup: 0}
 validation: {every: 0}
@@ -123,15 +123,15 @@ YAML
   for layout in "${layouts[@]}"; do
     read -ra keys <<<"$layout"
     rm -rf run
-    "${made_up[@]}" "${keys[@]}" --dry-run --ranks 2 >cost
-    mpirun -np 2 "${made_up[@]}" "${keys[@]}" train.steps=2 --out run >/dev/null
+    cost_of "${made_up[@]}" "${keys[@]}" --ranks 2 >cost.json
+    mpirun -np 2 "${made_up[@]}" "${keys[@]}" train.steps=2 -o run >/dev/null
     jq -s '[(.[0].memory_bytes | .total - .host), (.[1:] | map(.memory_ranks.most) | max)]
-           | debug | .[1] / .[0] | . > 0.95 and . < 1.05' cost run/timing.jsonl | grep -qx true
+           | debug | .[1] / .[0] | . > 0.95 and . < 1.05' cost.json run/timing.jsonl | grep -qx true
   done
 }
 
 @test "adapters go through stages, and are those of one process" {
-  vfm-train tiny.yaml -j1 --data latents --out base train.steps=4 -q >/dev/null
+  vfm-train tiny.yaml -j1 --data latents -o base train.steps=4 -q >/dev/null
   printf 'data: {tokens: 16, packs: 4, window: 8}\nschedule: {warmup: 0}\nvalidation: {every: 4, samples: 4}\ntrain: {log_every: 1}\n' >tiny.yaml
   train 1 8 one lora.rank=2 --init base
   [ "$status" -eq 0 ]

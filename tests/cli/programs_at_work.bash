@@ -7,7 +7,7 @@ prepare_work() {
   mkdir work
   vfm-pack --size 64 --frames 17 -o work/latents <shards.jsonl >latents.jsonl
   vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=2 validation.every=0 \
-    --data work/latents --out work/model >/dev/null
+    --data work/latents -o work/model >/dev/null
   cp -r raw work/raw
   mkdir work/tars
   find clips -name '*-?????.tar' -exec cp {} work/tars/ \;
@@ -22,7 +22,7 @@ work_of() {
     shard) command=(sh -c 'exec vfm-shard -j"$0" --keep-duplicates -o out tars/*.tar' "$2") ;;
     pack) command=(sh -c 'exec vfm-pack -j"$0" --size 64 --frames 17 -o out tars/*.tar' "$2") ;;
     train)
-      command=(vfm-train recipe.yaml -j"$2" --data latents --out out model.num_layers=2 train.steps=12 validation.every=0)
+      command=(vfm-train recipe.yaml -j"$2" --data latents -o out model.num_layers=2 train.steps=12 validation.every=0)
       ;;
     generate) command=(vfm-generate --model model -j"$2" --steps 20 -o out 'a red circle') ;;
     *) return 1 ;;

@@ -25,7 +25,7 @@ teardown() {
 
 # start_ranks RANKS STEPS: trains in the background; returns when it is among the steps.
 start_ranks() {
-  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out run train.steps="$2" >out 2>err 3>&- &
+  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents -o run train.steps="$2" >out 2>err 3>&- &
   launcher=$!
   until [ -s run/metrics.jsonl ]; do
     kill -0 "$launcher"
@@ -99,7 +99,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 
 @test "a layout that cannot be is refused before any work, once, with the nearest that can" {
   refused() {
-    run --separate-stderr mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run "$1"
+    run --separate-stderr mpirun -np 3 vfm-train tiny.yaml -j1 --data latents -o run "$1"
     echo "$stderr"
     [ "$status" -eq 2 ] && [ ! -e run ]
     [ "$(grep -c '^vfm-train: ' <<<"$stderr")" -eq 1 ]
@@ -111,23 +111,23 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 
 @test "what all ranks refuse one says, and they end in order" {
   refused() {
-    run --separate-stderr mpirun -np 2 vfm-train -j1 "${@:2}"
+    run --separate-stderr mpirun -np 2 vfm-train "${@:2}" -j1
     echo "$stderr"
     [ "$status" -eq 2 ] && [ ! -e run ]
     [ "$(grep -c '^vfm-train: ' <<<"$stderr")" -eq 1 ]
     [[ $stderr == *"$1"* && $stderr != *MPI_ABORT* && $stderr != *"on host"* ]]
   }
   # Of options, of the recipe, of its data, of the folder.
-  refused "--out DIR is needed" tiny.yaml --data latents
-  refused "argument 'x' is not of the form" tiny.yaml x --data latents --out run
-  refused "unknown key 'train.sead'" tiny.yaml train.sead=1 --data latents --out run
-  refused "more than a pack holds" tiny.yaml data.tokens=1 --data latents --out run
-  refused "nowhere" tiny.yaml --data nowhere --out run
-  refused "cannot open 'absent.yaml'" absent.yaml --data latents --out run
-  refused "unknown key 'train.sead'" tiny.yaml train.sead=1 --data latents --check-parallel
+  refused "--output is required" tiny.yaml --data latents
+  refused "argument 'x' is not of the form" tiny.yaml x --data latents -o run
+  refused "unknown key 'train.sead'" tiny.yaml train.sead=1 --data latents -o run
+  refused "more than a pack holds" tiny.yaml data.tokens=1 --data latents -o run
+  refused "nowhere" tiny.yaml --data nowhere -o run
+  refused "cannot open 'absent.yaml'" absent.yaml --data latents -o run
+  refused "unknown key 'train.sead'" check tiny.yaml train.sead=1 --data latents
   # What one rank alone cannot read is told with its host.
   run --separate-stderr mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || set -- absent.yaml "${@:2}"; exec vfm-train "$@"' _ \
-    tiny.yaml -j1 --data latents --out run
+    tiny.yaml -j1 --data latents -o run
   echo "$stderr"
   [ "$status" -eq 2 ]
   [ "$(grep -c '^vfm-train: ' <<<"$stderr")" -eq 1 ]
@@ -147,7 +147,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 }
 
 @test "ranks share the memory of their machine, not of all machines" {
-  usable() { env "$@" vfm-train tiny.yaml --data latents --dry-run --device cpu -q | jq .memory_bytes.usable; }
+  usable() { env "$@" vfm-train cost tiny.yaml --data latents --device cpu -q | jq .memory_bytes.usable; }
   alone=$(usable A=1)
   world=(OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0)
   two=$(usable "${world[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=2)
@@ -155,17 +155,17 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 }
 
 @test "the log of times names the slowest rank, and tells what ranks wait and send" {
-  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out run train.steps=3 >out
+  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents -o run train.steps=3 >out
   jq -e -s 'length == 3 and all(.[];
     (.busy_seconds | .mean > 0 and .most >= .mean and (.rank == 0 or .rank == 1)) and
     (.data_seconds | .most >= .mean) and (.memory_ranks.most >= .memory_peak) and
     .wait_seconds.world >= 0 and .sent_bytes.world > 0)' run/timing.jsonl
   "$BATS_TEST_DIRNAME/read-events" run/events.out.tfevents.* | jq -e -s 'any(.tag == "timing/busy_seconds/most")'
   # One rank waits for nobody.
-  vfm-train tiny.yaml -j1 --data latents --out alone train.steps=1 >out
+  vfm-train tiny.yaml -j1 --data latents -o alone train.steps=1 >out
   jq -e 'has("memory_peak") and (has("busy_seconds") | not)' alone/timing.jsonl
   # Of those who share samples, stages of a pipeline included, each reads its part of the bytes that one reads.
-  mpirun -np 4 vfm-train tiny.yaml -j1 --data latents --out shared parallel.tp=2 parallel.pp=2 train.steps=1 >out
+  mpirun -np 4 vfm-train tiny.yaml -j1 --data latents -o shared parallel.tp=2 parallel.pp=2 train.steps=1 >out
   jq -e '.read_bytes | .most <= 1.2 * .mean and .mean > 0' shared/timing.jsonl
   [ "$(jq .read_bytes shared/metrics.jsonl)" = "$(jq .read_bytes alone/metrics.jsonl)" ]
 }
@@ -178,7 +178,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   for settings in "${kinds[@]}"; do
     rm -rf run one two three
     # shellcheck disable=SC2086
-    mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out run train.steps=3 $settings >/dev/null
+    mpirun -np 2 vfm-train tiny.yaml -j1 --data latents -o run train.steps=3 $settings >/dev/null
     cp -r run/checkpoints/step-00000003 saved
     "$again" one --again run
     mpirun -np 2 "$again" two --again one
@@ -188,24 +188,24 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   done
   # And a run that goes on from such a copy is that run.
   rm -r run/checkpoints && mv three/checkpoints run/
-  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 ema.mode=off >out
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents -o run train.steps=4 ema.mode=off >out
   [[ $(records out | tail -n 1) == *'"step":4,"steps":4,"final":true}' ]]
 }
 
 @test "a rank that cannot write ends the checkpoint on all: named with its host, and nothing is left of it" {
-  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=2 >/dev/null
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents -o run train.steps=2 >/dev/null
   before=$(tree_hash run/checkpoints)
   # Files of rank 2 may have 2000 bytes, which its logs and messages do not reach.
   status=0
-  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 : \
-    -np 1 bash -c 'trap "" XFSZ; ulimit -f 2; exec "$@"' _ vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 \
+  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents -o run train.steps=4 : \
+    -np 1 bash -c 'trap "" XFSZ; ulimit -f 2; exec "$@"' _ vfm-train tiny.yaml -j1 --data latents -o run train.steps=4 \
     >out 2>err || status=$?
   cat err
   [ "$status" -eq 1 ]
   [ "$(grep -c ' (rank [0-9] on host ' err)" -eq 1 ]
   grep -qE "^vfm-train: cannot write 'run/checkpoints/.step-00000004.tmp/[a-z]+/[a-z_]+.safetensors': File too large \(rank 2 on host $(hostname)\)" err
   [ "$(tree_hash run/checkpoints)" = "$before" ]
-  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 >out
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents -o run train.steps=4 >out
   [[ $(records out | tail -n 1) == *'"step":4,"steps":4,"final":true}' ]]
 }
 
@@ -214,7 +214,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   mkdir small
   mount -t tmpfs -o size=900k tmpfs small || skip "cannot mount"
   status=0
-  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out small/run model.num_layers=6 train.steps=2 \
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents -o small/run model.num_layers=6 train.steps=2 \
     train.checkpoint_every=1 >out 2>err || status=$?
   left=$(find small/run/checkpoints -mindepth 1 -maxdepth 1 | sort)
   complete=$(find small/run/checkpoints -name COMPLETE -printf '%h\n' | sort)
@@ -229,8 +229,8 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 @test "rows that travel in chunks along tp give the losses of rows as a whole, and are as many bytes" {
   local chunks keys=(--data latents -q parallel.tp=2 data.packs=2)
   for chunks in 1 2 5; do
-    mpirun -np 2 vfm-train tiny.yaml -j1 "${keys[@]}" --out "in-$chunks" train.steps=3 parallel.tp_chunks=$chunks >/dev/null
-    vfm-train tiny.yaml "${keys[@]}" --dry-run --ranks 2 parallel.tp_chunks=$chunks >"cost-$chunks"
+    mpirun -np 2 vfm-train tiny.yaml -j1 "${keys[@]}" -o "in-$chunks" train.steps=3 parallel.tp_chunks=$chunks >/dev/null
+    vfm-train cost tiny.yaml "${keys[@]}" --ranks 2 parallel.tp_chunks=$chunks >"cost-$chunks"
   done
   jq -s 'map(.loss)' in-1/metrics.jsonl >whole
   jq -e 'length == 3 and all(. > 0)' whole
@@ -241,10 +241,10 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
       and .layout.tp_chunks == $chunks and ($whole[0].layout | has("tp_chunks") | not)' cost-$chunks
   done
   # Left open it is what pays: nothing on a CPU, or of so few rows; chunks where a GPU has many.
-  vfm-train tiny.yaml "${keys[@]}" --dry-run --ranks 2 | jq -e '.layout | has("tp_chunks") | not'
+  vfm-train cost tiny.yaml "${keys[@]}" --ranks 2 | jq -e '.layout | has("tp_chunks") | not'
   large=(model.num_attention_heads=32 model.attention_head_dim=128 model.max_size='[32,128,128]' data.tokens=65536 --synthetic 16x128x128)
-  vfm-train tiny.yaml "${large[@]}" -q --dry-run --ranks 2 parallel.tp=2 data.packs=2 --gpu h100 | jq -e '.layout.tp_chunks > 1'
-  run --separate-stderr vfm-train tiny.yaml "${keys[@]}" --dry-run --ranks 2 parallel.tp_chunks=-1
+  vfm-train cost tiny.yaml "${large[@]}" -q --ranks 2 parallel.tp=2 data.packs=2 --gpu h100 | jq -e '.layout.tp_chunks > 1'
+  run --separate-stderr vfm-train cost tiny.yaml "${keys[@]}" --ranks 2 parallel.tp_chunks=-1
   [ "$status" -eq 2 ]
   [[ $stderr == *"'parallel.tp_chunks'"*"is '-1', must be a whole number of at least 0"* ]]
 }
@@ -260,16 +260,16 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
     read -r tp at <<<"$tp_at"
     train=(vfm-train tiny.yaml -j1 --data latents train.steps=4 train.checkpoint_every=2 parallel.tp="$tp")
     rm -rf whole
-    mpirun -np 2 "${train[@]}" --out whole >/dev/null
+    mpirun -np 2 "${train[@]}" -o whole >/dev/null
     for rank in 0 1; do
       rm -rf parts
       status=0
       ON_OPEN=.step-00000004.tmp/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' RANK=$rank \
         mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" != "$RANK" ] || export LD_PRELOAD=$PWD/on-open.so; exec "$@"' _ \
-        "${train[@]}" --out parts >/dev/null 2>&1 || status=$?
+        "${train[@]}" -o parts >/dev/null 2>&1 || status=$?
       [ "$status" -ne 0 ]
       [ "$(find parts/checkpoints -maxdepth 1 -name 'step-*')" = parts/checkpoints/step-00000002 ]
-      mpirun -np 2 "${train[@]}" --out parts >/dev/null
+      mpirun -np 2 "${train[@]}" -o parts >/dev/null
       [ "$(hash_of parts)" = "$(hash_of whole)" ]
     done
   done
@@ -279,16 +279,16 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 @test "ranks that begin from a model read the same as one, also where its run removes the checkpoint meanwhile" {
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
   train=(vfm-train tiny.yaml -j1 --data latents train.keep=2)
-  "${train[@]}" --out base train.steps=2 train.checkpoint_every=1 >/dev/null
+  "${train[@]}" -o base train.steps=2 train.checkpoint_every=1 >/dev/null
   # Steps that change no weight show what they began from; the adapters of lora have none that are zero.
   still=(optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0 train.steps=1)
-  "${train[@]}" --init base --out lora lora.rank=2 train.steps=2 >/dev/null
+  "${train[@]}" --init base -o lora lora.rank=2 train.steps=2 >/dev/null
   weights=checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors
   adapters=checkpoints/step-00000001/lora/pytorch_lora_weights.safetensors
   for ranks in 1 3; do
-    mpirun -np $ranks "${train[@]}" --init base --out full$ranks "${still[@]}" >/dev/null
-    mpirun -np $ranks "${train[@]}" --init lora --out merged$ranks "${still[@]}" >/dev/null
-    mpirun -np $ranks "${train[@]}" --init lora --out more$ranks lora.rank=2 "${still[@]}" >/dev/null
+    mpirun -np $ranks "${train[@]}" --init base -o full$ranks "${still[@]}" >/dev/null
+    mpirun -np $ranks "${train[@]}" --init lora -o merged$ranks "${still[@]}" >/dev/null
+    mpirun -np $ranks "${train[@]}" --init lora -o more$ranks lora.rank=2 "${still[@]}" >/dev/null
   done
   cmp {full1,full3}/$weights
   cmp {merged1,merged3}/$weights
@@ -297,7 +297,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   run cmp {full1,merged1}/$weights
   [ "$status" -eq 1 ]
   # The run under adapters goes on with ranks, each of which needs all of the model under them.
-  mpirun -np 3 "${train[@]}" --init lora --out more3 lora.rank=2 "${still[@]}" train.steps=2 >out
+  mpirun -np 3 "${train[@]}" --init lora -o more3 lora.rank=2 "${still[@]}" train.steps=2 >out
   [[ $(records out | tail -n 1) == *'"step":2,"steps":2,"final":true}' ]]
 
   # Rank 1 finds that a file is gone, whichever, and all take the newest checkpoint.
@@ -308,7 +308,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
     ON_OPEN=going/checkpoints/step-00000001/ ON_OPEN_AT=$at \
       ON_OPEN_DO='mv later going/checkpoints/step-00000002 && rm -r going/checkpoints/step-00000001' \
       mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export LD_PRELOAD=$PWD/on-open.so; exec "$@"' _ \
-      "${train[@]}" --init going --out made "${still[@]}" >/dev/null
+      "${train[@]}" --init going -o made "${still[@]}" >/dev/null
     [ ! -e later ] || break
   done
   [ "$at" -gt 2 ]
@@ -332,7 +332,7 @@ near() {
   [ $((100 * $1)) -ge $((95 * $2)) ] && [ $((100 * $1)) -le $((105 * $2)) ]
 }
 
-@test "what a rank takes while it begins, loads and trains is what --dry-run says of its layout" {
+@test "what a rank takes while it begins, loads and trains is what its cost says of its layout" {
   wide_recipe wide.yaml 3 <<'YAML'
 schedule: {warmup: 0}
 validation: {every: 0}
@@ -346,22 +346,22 @@ YAML
     read -r ranks tp cp dp <<<"$layout"
     shared=(parallel.tp="$tp" parallel.cp="$cp" data.packs="$dp")
     rm -rf run
-    told() { "${@:2}" "${shared[@]}" --dry-run --ranks "$ranks" -q | jq ".memory_bytes | ($1) / 1024 | floor"; }
+    told() { cost_of "${@:2}" "${shared[@]}" --ranks "$ranks" -q | jq ".memory_bytes | ($1) / 1024 | floor"; }
     step=$(told .total "${made_up[@]}")
     tensors=$(told '.total - .host' "${made_up[@]}")
-    took=$(most_of_ranks "$ranks" "${made_up[@]}" "${shared[@]}" --out run)
+    took=$(most_of_ranks "$ranks" "${made_up[@]}" "${shared[@]}" -o run)
     near "$step" "$took" "$layout, step"
     near "$tensors" "$(jq -s 'map(.memory_ranks.most) | max / 1024 | floor' run/timing.jsonl)" "$layout, tensors"
     rm -rf run
-    mpirun -np "$ranks" "${small[@]}" "${shared[@]}" data.packs=2 --out run >/dev/null
+    mpirun -np "$ranks" "${small[@]}" "${shared[@]}" data.packs=2 -o run >/dev/null
     # At its end already, it begins, loads and has nothing to do.
-    took=$(most_of_ranks "$ranks" "${small[@]}" "${shared[@]}" data.packs=2 --out run)
+    took=$(most_of_ranks "$ranks" "${small[@]}" "${shared[@]}" data.packs=2 -o run)
     near "$(told '[.construction, .load] | max' "${small[@]}" data.packs=2)" "$took" "$layout, load"
   done
 }
 
 # bats test_tags=night
-@test "what a rank takes while it validates its average and saves is no more than --dry-run says of its layout" {
+@test "what a rank takes while it validates its average and saves is no more than its cost says of its layout" {
   wide_recipe deep.yaml 4 <<'YAML'
 schedule: {warmup: 0}
 validation: {every: 1, samples: 1}
@@ -370,9 +370,9 @@ YAML
   # Of short packs, so that what is kept from step to step is nearly all, and a copy of any of it would show.
   for layout in pp=2 shard=full; do
     train=(vfm-train deep.yaml --data latents data.tokens=16 data.packs=2 --device cpu -j1 parallel.$layout)
-    told=$("${train[@]}" --dry-run --ranks 2 -q | jq .memory_bytes)
+    told=$(cost_of "${train[@]}" --ranks 2 -q | jq .memory_bytes)
     rm -rf run
-    took=$(most_of_ranks 2 "${train[@]}" --out run)
+    took=$(most_of_ranks 2 "${train[@]}" -o run)
     [ -n "$(find run/checkpoints -name COMPLETE)" ] && grep -q val_loss run/metrics.jsonl
     near "$(jq '(.total - .host) / 1024 | floor' <<<"$told")" \
       "$(jq -s 'map(.memory_ranks.most) | max / 1024 | floor' run/timing.jsonl)" "$layout, tensors"
@@ -393,7 +393,7 @@ with open(sys.argv[1], "w") as file:
 PY
   rm -f latents/train/index.bin
   other_program "$PWD/latents/train/index.bin"
-  waits_for latents/train/index.bin mpirun -np 3 vfm-train tiny.yaml -v -j1 --data latents --out run train.steps=1
+  waits_for latents/train/index.bin mpirun -np 3 vfm-train tiny.yaml -v -j1 --data latents -o run train.steps=1
   sleep 1 # by then the others wait, too
   let_go
   wait "$waiting"

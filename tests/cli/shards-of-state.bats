@@ -22,7 +22,7 @@ YAML
 train() {
   local ranks=$1 out=$2
   shift 2
-  run --separate-stderr timeout 60 mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --out "$out" "$@"
+  run --separate-stderr timeout 60 mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents -o "$out" "$@"
   echo "$stderr"
 }
 
@@ -68,11 +68,11 @@ refused() {
   jq -se 'map(select((.step == 6 or .step == 7) and has("loss"))) | length == 2' mixed/metrics.jsonl
 }
 
-@test "--check-parallel proves layouts with parts of the state and of the weights" {
+@test "check proves layouts with parts of the state and of the weights" {
   local settings
   while read -r settings; do
     # shellcheck disable=SC2086 # several words
-    run --separate-stderr timeout 60 mpirun -np 2 vfm-train tiny.yaml -j1 --check-parallel --synthetic 2x4x4,3x2x2 $settings </dev/null
+    run --separate-stderr timeout 60 mpirun -np 2 vfm-train check tiny.yaml -j1 --synthetic 2x4x4,3x2x2 $settings </dev/null
     echo "$stderr"
     [ "$status" -eq 0 ]
     jq -e '.passed and (.values | length > 20)' <<<"$output"
@@ -85,17 +85,17 @@ SETTINGS
 }
 
 # bats test_tags=night
-@test "--dry-run tells the memory of parts, and a run has it" {
+@test "cost tells the memory of parts, and a run has it" {
   local shard predicted peak
   wide=(model.num_attention_heads=8 model.attention_head_dim=64 model.num_layers=6 train.steps=2 data.packs=2 parallel.shard=none)
   for shard in none optimizer full; do
     wide[-1]=parallel.shard=$shard
-    vfm-train tiny.yaml "${wide[@]}" --dry-run -q --ranks 2 --synthetic 2x4x4 >"$shard.json"
+    vfm-train cost tiny.yaml "${wide[@]}" -q --ranks 2 --synthetic 2x4x4 >"$shard.json"
     predicted=$(jq '.memory_bytes | .weights + .gradients + .moments + .average + .activations' "$shard.json")
     peak=0
     # How many messages are under way at a time depends on what else the machine does: the most of three runs.
     for _ in 1 2 3; do
-      run --separate-stderr timeout 60 mpirun -np 2 vfm-train tiny.yaml "${wide[@]}" -j1 --synthetic 2x4x4 --out "run-$shard" --force
+      run --separate-stderr timeout 60 mpirun -np 2 vfm-train tiny.yaml "${wide[@]}" -j1 --synthetic 2x4x4 -o "run-$shard" --force
       echo "$stderr"
       [ "$status" -eq 0 ]
       peak=$(jq -s "map(.memory_peak) | max | [., $peak] | max" "run-$shard/timing.jsonl")
@@ -107,8 +107,8 @@ SETTINGS
   # Of stages with all their blocks for a step, the one that needs most.
   wide[-1]=parallel.shard=full
   wide+=(parallel.pp=2 data.packs=4)
-  vfm-train tiny.yaml "${wide[@]}" --dry-run -q --ranks 4 --synthetic 2x4x4 >staged.json
-  run --separate-stderr timeout 60 mpirun -np 4 vfm-train tiny.yaml "${wide[@]}" -j1 --synthetic 2x4x4 --out run-staged
+  vfm-train cost tiny.yaml "${wide[@]}" -q --ranks 4 --synthetic 2x4x4 >staged.json
+  run --separate-stderr timeout 60 mpirun -np 4 vfm-train tiny.yaml "${wide[@]}" -j1 --synthetic 2x4x4 -o run-staged
   echo "$stderr"
   [ "$status" -eq 0 ]
   predicted=$(jq '.memory_bytes | .weights + .gradients + .moments + .average + .activations' staged.json)
@@ -129,7 +129,7 @@ SETTINGS
   refused "'parallel.reshard' is false, and 'parallel.shard' is optimizer" parallel.reshard=false parallel.shard=optimizer
   refused "'parallel.reshard' is true, and 'parallel.pp' is 2: the ranks that gather" parallel.pp=2 parallel.shard=full parallel.reshard=true
   refused "'parallel.replicate' is 3, and does not divide the 2 ranks" parallel.replicate=3 parallel.shard=full
-  run --separate-stderr mpirun -np 2 vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --synthetic 9x32x32 --out refused parallel.shard=optimizer
+  run --separate-stderr mpirun -np 2 vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --synthetic 9x32x32 -o refused parallel.shard=optimizer
   [ "$status" -eq 2 ]
   [[ $stderr == *"the state of a tokenizer is not shared by ranks"* ]]
 }

@@ -36,30 +36,30 @@ PY
 }
 
 @test "clips that are encoded while training give the loss of latents that vfm-pack made" {
-  vfm-train tiny.yaml -j1 --data latents --out packed train.steps=1 >out 2>err
-  grep -q "of clips that are encoded while training (--tokenizer), and without effect on latents: data.frames, data.size" err
-  "${TRAIN[@]}" --latent-scale latents/latents.json --out encoded train.steps=1 data.crop=centre >out 2>err
+  vfm-train tiny.yaml -j1 --data latents -o packed train.steps=1 >out 2>err
+  grep -q "these keys are for clips that are encoded while training (--tokenizer) and change nothing here: data.frames, data.size" err
+  "${TRAIN[@]}" --latent-scale latents/latents.json -o encoded train.steps=1 data.crop=centre >out 2>err
   cat err
   [ ! -s err ]
   near packed encoded
   if vfm-train --version | grep -qi 'mpi: *yes'; then # said once, not by each rank
-    mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out two train.steps=1 </dev/null >out 2>err
-    [ "$(grep -c "without effect on latents" err)" -eq 1 ]
+    mpirun -np 2 vfm-train tiny.yaml -j1 --data latents -o two train.steps=1 </dev/null >out 2>err
+    [ "$(grep -c "change nothing here" err)" -eq 1 ]
   fi
   # Measured, it is nearly the same scale; and crops at random are other pixels.
-  "${BARE[@]}" --data dataset --tokenizer latents/latents.json --out named train.steps=1 data.crop=centre >out
+  "${BARE[@]}" --data dataset --tokenizer latents/latents.json -o named train.steps=1 data.crop=centre >out
   cmp named/metrics.jsonl encoded/metrics.jsonl
-  "${TRAIN[@]}" --out measured train.steps=1 data.crop=centre >out
+  "${TRAIN[@]}" -o measured train.steps=1 data.crop=centre >out
   near packed measured
-  "${TRAIN[@]}" --out random train.steps=1 >out
+  "${TRAIN[@]}" -o random train.steps=1 >out
   run ! cmp random/metrics.jsonl measured/metrics.jsonl
 }
 
 @test "a run on clips goes on to the same bytes, without measuring again" {
-  "${TRAIN[@]}" -v --out whole >out 2>err
+  "${TRAIN[@]}" -v -o whole >out 2>err
   grep -q "mean and deviation of latents are measured of" err
-  "${TRAIN[@]}" --out parts train.steps=4 >out
-  "${TRAIN[@]}" -v --out parts >out 2>err
+  "${TRAIN[@]}" -o parts train.steps=4 >out
+  "${TRAIN[@]}" -v -o parts >out 2>err
   grep -q "continuing from" err
   run ! grep -q measured err
   cmp whole/metrics.jsonl parts/metrics.jsonl
@@ -67,19 +67,19 @@ PY
   cmp whole/checkpoints/step-00000008/train.json parts/checkpoints/step-00000008/train.json
   cmp whole/checkpoints/step-00000008/COMPLETE parts/checkpoints/step-00000008/COMPLETE
   # Other crops, captions or data are another run.
-  run --separate-stderr "${TRAIN[@]}" --out parts data.flip=0.5
+  run --separate-stderr "${TRAIN[@]}" -o parts data.flip=0.5
   [ "$status" -eq 2 ]
   [[ $stderr == *"data.flip: 0.0 -> 0.5"* ]]
-  run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --text builtin:hash --out parts
+  run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --text builtin:hash -o parts
   [ "$status" -eq 2 ]
   [[ $stderr == *"was begun with other data"* ]]
 }
 
 @test "ranks that share samples encode each clip once, and any number of them has one loss" {
   needs_mpi
-  "${TRAIN[@]}" --out one train.steps=3 validation.every=0 >out
+  "${TRAIN[@]}" -o one train.steps=3 validation.every=0 >out
   for layout in parallel.tp=2 parallel.cp=1; do
-    mpirun -np 2 "${TRAIN[@]}" --out "two-$layout" train.steps=3 validation.every=0 "$layout" </dev/null >out
+    mpirun -np 2 "${TRAIN[@]}" -o "two-$layout" train.steps=3 validation.every=0 "$layout" </dev/null >out
     python3 - one "two-$layout" <<'PY'
 import json, sys
 one, two = ([json.loads(line) for line in open(run + "/metrics.jsonl")] for run in sys.argv[1:])
@@ -92,13 +92,13 @@ PY
 }
 
 @test "captions that have no embedding are encoded to what vfm-embed would have written" {
-  "${TRAIN[@]}" --out embedded train.steps=2 >out
-  "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --text builtin:hash --out spoken-run train.steps=2 >out
+  "${TRAIN[@]}" -o embedded train.steps=2 >out
+  "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --text builtin:hash -o spoken-run train.steps=2 >out
   cut -d, -f1-3 embedded/metrics.jsonl >a
   cut -d, -f1-3 spoken-run/metrics.jsonl >b
   cmp a b
   grep -q '"name": *"builtin:hash"' spoken-run/checkpoints/step-00000002/train.json
-  "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --out silent train.steps=2 >out
+  "${BARE[@]}" --tokenizer builtin:wavelet --data spoken -o silent train.steps=2 >out
   cut -d, -f1-3 silent/metrics.jsonl >b
   run ! cmp a b
 }
@@ -110,7 +110,7 @@ data: {tokens: 400, size: 32, frames: 5}
 train: {steps: 2}
 validation: {every: 2, samples: 2}
 YAML
-  vfm-train codes.yaml -j1 --device cpu --data dataset --tokenizer builtin:fsq --out run >out
+  vfm-train codes.yaml -j1 --device cpu --data dataset --tokenizer builtin:fsq -o run >out
   [ "$(records out | wc -l)" -eq 1 ]
 }
 
@@ -128,20 +128,20 @@ db.execute("UPDATE media_metadata SET metadata_json = ? WHERE entry_key = ?", (j
 db.commit()
 open("key", "w").write(key.removesuffix(".mp4"))
 PY
-  run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data short --out run "${long[@]}"
+  run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data short -o run "${long[@]}"
   echo "$stderr"
   [ "$status" -eq 1 ]
   grep -q "\"input\":\"$(cat key)\",\"error\":\"sample '$(cat key)' of '.*': '$(cat key).mp4' has [0-9]* frames, and by the dataset's index 1[0-9]*\"" run/errors.jsonl
   [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
   has_mpi || return 0
-  run --separate-stderr mpirun -np 2 "${BARE[@]}" --tokenizer builtin:wavelet --data short --out two "${long[@]}" \
+  run --separate-stderr mpirun -np 2 "${BARE[@]}" --tokenizer builtin:wavelet --data short -o two "${long[@]}" \
     parallel.tp=2 </dev/null
   [ "$status" -eq 1 ]
   cmp run/errors.jsonl two/errors.jsonl
 }
 
 @test "a dry run counts what the encoders cost" {
-  "${TRAIN[@]}" --dry-run >cost.json 2>words
+  cost_of "${TRAIN[@]}" >cost.json 2>words
   python3 - <<'PY'
 import json
 cost = json.load(open("cost.json"))
@@ -154,7 +154,7 @@ assert abs(memory["total"] - sum(memory[part] for part in parts)) < 16, memory
 PY
   grep -q "encoders of clips" words
   cp -r "$VFM_ROOT"/tests/golden/t5/v1_1 t5
-  vfm-train tiny.yaml --data spoken --tokenizer builtin:wavelet --text t5 --dry-run --gpu h100 -q >cost.json
+  vfm-train cost tiny.yaml --data spoken --tokenizer builtin:wavelet --text t5 --gpu h100 -q >cost.json
   python3 - <<'PY'
 import json
 cost = json.load(open("cost.json"))
@@ -166,10 +166,10 @@ PY
 
 @test "a run on clips goes on in a next stage, in its own scale and at its place" {
   settings=(schedule.warmup=0 validation.every=0 train.checkpoint_every=2)
-  "${TRAIN[@]}" "${settings[@]}" --out whole train.steps=4 >out
-  "${TRAIN[@]}" "${settings[@]}" --out first train.steps=2 >out
+  "${TRAIN[@]}" "${settings[@]}" -o whole train.steps=4 >out
+  "${TRAIN[@]}" "${settings[@]}" -o first train.steps=2 >out
   clips=(-j1 --device cpu --data dataset --tokenizer builtin:wavelet)
-  vfm-train --continue first "${clips[@]}" train.steps=2 --out second >out
+  vfm-train --continue first "${clips[@]}" train.steps=2 -o second >out
   of() { jq -c "$2" "$1/checkpoints/step-0000000$3/train.json"; }
   [ "$(of second .state 4)" = "$(of whole .state 4)" ]
   [ "$(of second .latent_scale 4)" = "$(of first .latent_scale 2)" ]
@@ -178,27 +178,27 @@ PY
   of first .latent_scale 2 >same.json
   jq '.mean[0] += 1' same.json >other.json
   for begin in --continue --init; do
-    run --separate-stderr "${TRAIN[@]}" $begin first --out third --latent-scale other.json
+    run --separate-stderr "${TRAIN[@]}" $begin first -o third --latent-scale other.json
     echo "$stderr"
     [ "$status" -eq 2 ] && [ ! -e third ]
-    [[ $stderr == *"sees latents in a mean and deviation of its own, and 'other.json' has others"* ]]
+    [[ $stderr == *"has another mean and deviation of latents than 'other.json'"* ]]
   done
-  vfm-train --continue first "${clips[@]}" train.steps=1 --out third --latent-scale same.json >out
+  vfm-train --continue first "${clips[@]}" train.steps=1 -o third --latent-scale same.json >out
 }
 
 @test "a tokenizer has a next stage; a dry run needs no GPU to know that of a run that was begun" {
   cosmos_folder
-  vfm-train --continue cosmos -j1 --device cpu --data dataset train.steps=1 --out further >out
+  vfm-train --continue cosmos -j1 --device cpu --data dataset train.steps=1 -o further >out
   [ "$(jq -r '"\(.step) \(.final)"' <(records out))" = "2 true" ]
   jq -e '.stages | length == 1' further/checkpoints/step-00000002/train.json
   run=(vfm-train tiny.yaml -j1 --data dataset --tokenizer cosmos data.size=32 data.frames=9 'model.max_size=[9, 32, 32]'
-    data.tokens=2304 validation.every=0 train.steps=1 --out run)
+    data.tokens=2304 validation.every=0 train.steps=1 -o run)
   "${run[@]}" --device cpu >out
-  "${run[@]}" --dry-run --gpu h100 -q >cost.json
+  cost_of "${run[@]}" --gpu h100 -q >cost.json
   jq -e '.encoders[0].part == "tokenizer"' cost.json
   # Another tokenizer in its place is seen.
   rm -r cosmos && mv further cosmos
-  run --separate-stderr "${run[@]}" --dry-run --gpu h100
+  run --separate-stderr cost_of "${run[@]}" --gpu h100
   echo "$stderr"
   [ "$status" -eq 2 ]
   [[ $stderr == *"was begun with other data"* ]]
@@ -206,7 +206,7 @@ PY
 
 @test "what does not go together is refused before any work" {
   refused() {
-    run --separate-stderr vfm-train tiny.yaml -j1 --device cpu --out run "${@:2}"
+    run --separate-stderr vfm-train tiny.yaml -j1 --device cpu -o run "${@:2}"
     echo "$stderr"
     [ "$status" -eq 2 ] && [ ! -e run ]
     [[ $stderr == *"$1"* ]]
@@ -215,7 +215,7 @@ PY
   refused "--text is for clips that are encoded while training" --data latents --text builtin:hash
   refused "--latent-scale is for clips" --data latents --latent-scale latents/latents.json
   refused "--tokenizer encodes the clips of --data" --synthetic 1x8x8 --tokenizer builtin:wavelet
-  refused "--tokenizer encodes the clips of one folder of data, and there are 2" --data dataset --data spoken \
+  refused "--tokenizer encodes the clips of one folder, and 2 are given" --data dataset --data spoken \
     --tokenizer builtin:wavelet
   refused "the tokenizer is discrete" --data dataset --tokenizer builtin:fsq
   refused "'latents' is not a finished dataset of vfm-shard" --data latents --tokenizer builtin:wavelet
@@ -227,7 +227,7 @@ PY
 
 # cosmos_folder: a tokenizer of a folder, with the weights of chance.
 cosmos_folder() {
-  vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" -j1 --device cpu --data dataset --out cosmos \
+  vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" -j1 --device cpu --data dataset -o cosmos \
     train.steps=1 validation.every=0 data.size=16 data.frames=9 >cosmos.out 2>cosmos.err
   echo cosmos
 }

@@ -89,7 +89,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [[ "$(tr -d ' \n' <out/latents.json)" == '{"version":1,"tokenizer":{"name":"builtin:fsq","levels":[8,8,8,5,5,5],"time_factor":4,"space_factor":4},"text_encoder":{"name":"builtin:hash","dim":4},"channels":6,"vocabulary":64000,"splits":'* ]]
   grep -q "PSNR" page.html
   printf 'model: {num_layers: 1}\n' >recipe.yaml
-  run --separate-stderr vfm-train recipe.yaml --data out --out run
+  run --separate-stderr vfm-train recipe.yaml --data out -o run
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"these latents are discrete: set 'model.type' to autoregressive"* ]]
   run --separate-stderr pack --tokenizer builtin:fsq --channels 6 -o other a.tar

@@ -22,7 +22,7 @@ YAML
 kill_after() {
   local steps=$1 ranks=$2 pids
   shift 2
-  mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --out run "$@" >/dev/null 2>&1 3>&- &
+  mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents -o run "$@" >/dev/null 2>&1 3>&- &
   launcher=$!
   until [ -s run/metrics.jsonl ] && (($(wc -l <run/metrics.jsonl) >= steps)); do
     kill -0 "$launcher" # it has not ended
@@ -50,9 +50,9 @@ kill_after() {
 # ten_kills RANKS KEYS...: the run goes on ten times with the same layout.
 ten_kills() {
   local kill
-  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out whole "${@:2}" >/dev/null
+  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents -o whole "${@:2}" >/dev/null
   for kill in {1..10}; do kill_after $((10 * kill)) "$@"; done
-  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out run "${@:2}" >/dev/null
+  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents -o run "${@:2}" >/dev/null
   diff -r whole/checkpoints run/checkpoints
   diff whole/metrics.jsonl run/metrics.jsonl
 }
@@ -76,14 +76,14 @@ apart() {
     "4 parallel.pp=2 parallel.cp=2" "2 parallel.tp=2")
   local together floor=0 kill far
   for together in 0 1 3; do
-    vfm-train tiny.yaml -j1 --data latents --out "one$together" data.micro_packs=$together >/dev/null
+    vfm-train tiny.yaml -j1 --data latents -o "one$together" data.micro_packs=$together >/dev/null
     floor=$(awk -v a="$floor" -v b="$(apart one0 "one$together")" 'BEGIN { print (a > b ? a : b) }')
   done
   for ((kill = 1; kill <= 10; ++kill)); do
     # shellcheck disable=SC2086 # several words
     kill_after $((10 * kill)) ${layouts[kill - 1]}
   done
-  vfm-train tiny.yaml -j1 --data latents --out run >/dev/null
+  vfm-train tiny.yaml -j1 --data latents -o run >/dev/null
   far=$(apart one0 run)
   echo "$far apart; other orders of sums are $floor"
   awk -v far="$far" -v floor="$floor" 'BEGIN { exit !(floor > 0 && far < 3 * floor) }'

@@ -17,8 +17,9 @@ setup() {
   setup_tools
   assemble cosmos_pipeline
   # What scripts/golden/cosmos_pipeline.py asked of diffusers.
-  call=(--negative blurry --size 48x32 --frames 5 --steps 5 --guidance 3 --device cpu)
-  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","fps":30,"noise":"cosmos/noise.npy"}'
+  call=(--negative blurry --size 48x32 --frames 5 --fps 30 --steps 5 --guidance 3
+    --noise cosmos/noise.npy --device cpu)
+  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
 }
 
 # apart CLIP: the largest difference to diffusers' frames, of 255.
@@ -43,16 +44,15 @@ apart() {
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
   # Another prompt makes another clip, so the text is not without effect.
-  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips \
-    <<<'{"prompt":"a blue boat","name":"boat","fps":30,"noise":"cosmos/noise.npy"}' >/dev/null
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips <<<'{"prompt":"a blue boat","name":"boat"}' >/dev/null
   [ "$(apart clips/boat.mp4)" -gt 20 ]
 }
 
 @test "video to world: the frames of diffusers' pipeline, which goes on from given ones" {
   ffmpeg -v error -f rawvideo -pix_fmt rgb24 -s 48x32 -r 30 -i cosmos/frames.rgb -c:v ffv1 -pix_fmt bgr0 given.mkv
   assemble cosmos_v2w
-  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","fps":30,"noise":"cosmos/noise.npy",
-    "frames":9,"condition":"given.mkv","condition_frames":5,"augment_sigma":0}'
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
+    "condition_frames":5,"augment_sigma":0}'
   vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips < <(tr -d '\n' <<<"$prompt") >record.json
   jq -e '.condition_frames == 5 and .sampler == "edm-euler"' <(records record.json)
   [ "$(apart clips/fox.mp4)" -le 1 ]
@@ -78,17 +78,17 @@ validation: {every: 0}
 train: {steps: 2}
 END
   local prompt
-  prompt=$(tr -d '\n' <<<'{"prompt":"a red fox crosses a snowy road","name":"fox","fps":30,"noise":"cosmos/noise.npy",
-    "frames":9,"condition":"given.mkv","condition_frames":5}')
+  prompt=$(tr -d '\n' <<<'{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
+    "condition_frames":5}')
   vfm-generate --model cosmos "${call[@]}" -o folder <<<"$prompt" >/dev/null
-  vfm-train still.yaml --init cosmos --data latents --out run --device cpu
+  vfm-train still.yaml --init cosmos --data latents -o run --device cpu
   vfm-generate --model run "${call[@]}" -o tuned <<<"$prompt" >/dev/null
   cmp folder/fox.mp4 tuned/fox.mp4
   # No longer are clips than those of the fine-tuning, for the positions.
   jq -se '.[0].max_size == (.[1].trained | [.frames, .height, .width])' cosmos/transformer/config.json \
     run/checkpoints/*/train.json
   # The zeros after a text are part of that.
-  vfm-train still.yaml --init cosmos --data latents --out bare --device cpu diffusion.text_padding=0
+  vfm-train still.yaml --init cosmos --data latents -o bare --device cpu diffusion.text_padding=0
   vfm-generate --model bare "${call[@]}" -o bare <<<"$prompt" >/dev/null
   run cmp folder/fox.mp4 bare/fox.mp4
   [ "$status" -eq 1 ]
@@ -109,11 +109,10 @@ ema: {mode: "off"}
 validation: {every: 0}
 train: {steps: 2}
 END
-  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
   local larger=(--size 48x48 --frames 9 --fps 30 --steps 3 --guidance 3 --device cpu)
   vfm-generate --model cosmos "${larger[@]}" -o folder <<<"$prompt" >/dev/null
   for how in full lora.rank=2; do
-    vfm-train still.yaml ${how#full} --init cosmos --data latents --out $how --device cpu >/dev/null 2>said
+    vfm-train still.yaml ${how#full} --init cosmos --data latents -o $how --device cpu >/dev/null 2>said
     [ ! -s said ]
     vfm-generate --model $how "${larger[@]}" -o tuned-$how <<<"$prompt" >/dev/null 2>said
     [ ! -s said ]
@@ -121,23 +120,23 @@ END
   done
   # The scale is the model's, and goes on to what begins from the run.
   jq -e '.mean[0] != 0' latents/latents.json
-  vfm-train still.yaml --init full --data latents --out again --device cpu >/dev/null
+  vfm-train still.yaml --init full --data latents -o again --device cpu >/dev/null
   jq -e '.latent_scale | (.mean | unique) == [0] and (.std | unique) == [1]' again/checkpoints/*/train.json
-  run --separate-stderr vfm-train still.yaml diffusion.whitening=0.5 --init full --data latents --out white
+  run --separate-stderr vfm-train still.yaml diffusion.whitening=0.5 --init full --data latents -o white
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"'diffusion.whitening' is 0.5, but the model to begin from sees latents in a scale of its own"* ]]
   # Latents and texts of other parts are reported, by the dry run too; of a transformer alone nothing is known.
   cp -r cosmos other
   printf '\1' | dd of=other/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
-  vfm-train still.yaml --init other --data latents --out moved --device cpu >/dev/null 2>said
+  vfm-train still.yaml --init other --data latents -o moved --device cpu >/dev/null 2>said
   grep -q "the latents are of another tokenizer, AutoencoderKLCosmos, than those of 'other'.*'vfm-pack --tokenizer other'" said
   [ "$(wc -l <said)" -eq 1 ]
-  vfm-train still.yaml --init other --data latents --dry-run --device cpu 2>&1 >/dev/null | grep -qFf said
+  vfm-train cost still.yaml --init other --data latents --device cpu 2>&1 >/dev/null | grep -qFf said
   printf '\1' | dd of=cosmos/text_encoder/model.safetensors bs=1 seek=20000 conv=notrunc status=none
-  vfm-train still.yaml --init cosmos --data latents --out worded --device cpu >/dev/null 2>said
+  vfm-train still.yaml --init cosmos --data latents -o worded --device cpu >/dev/null 2>said
   grep -q "the texts are of another encoder, t5, than those of 'cosmos', t5: .*'vfm-embed --text cosmos'" said
   [ "$(wc -l <said)" -eq 1 ]
-  vfm-train still.yaml --init cosmos/transformer --data latents --out alone --device cpu >/dev/null 2>said
+  vfm-train still.yaml --init cosmos/transformer --data latents -o alone --device cpu >/dev/null 2>said
   [ ! -s said ]
 }
 
@@ -146,10 +145,10 @@ END
   vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
     vfm-shard -o dataset | vfm-pack --size 39 --frames 5 --tokenizer cosmos --device cpu -o latents >latents.jsonl
   printf 'optimizer: {lr: 0.001}\nschedule: {warmup: 1}\nvalidation: {every: 0}\ntrain: {steps: 4}\n' >tune.yaml
-  vfm-train tune.yaml --init cosmos --data latents --out run --device cpu >/dev/null
+  vfm-train tune.yaml --init cosmos --data latents -o run --device cpu >/dev/null
   vfm-generate --model run "${call[@]}" -o of-run <<<"$prompt" >/dev/null
   for parts in link copy; do
-    vfm-train run --export $parts --parts $parts >record 2>words
+    vfm-train export run -o $parts --parts $parts >record 2>words
     [ ! -s words ]
     [ "$(jq -r .pipeline <(records record))" = CosmosTextToWorldPipeline ]
     vfm-generate --model $parts "${call[@]}" -o of-$parts <<<"$prompt" >/dev/null
@@ -159,8 +158,8 @@ END
   [ "$(find copy -type l | wc -l)" -eq 0 ]
   jq -e 'del(._diffusers_version) == input' cosmos/scheduler/scheduler_config.json copy/scheduler/scheduler_config.json
   # Trained with texts that are not filled up it is so, too; diffusers would fill them up, which is said.
-  vfm-train tune.yaml --init cosmos --data latents --out short --device cpu diffusion.text_padding=0 >/dev/null
-  vfm-train short --export short-link --parts link >record 2>words
+  vfm-train tune.yaml --init cosmos --data latents -o short --device cpu diffusion.text_padding=0 >/dev/null
+  vfm-train export short -o short-link --parts link >record 2>words
   grep -q "this model was trained without such: its clips will not be those of vfm-generate" words
   jq -e '.text_padding == 0 and .encode_empty == false' short-link/transformer/config.json
   vfm-generate --model short "${call[@]}" -o of-short <<<"$prompt" >/dev/null
@@ -169,12 +168,12 @@ END
   run ! cmp -s of-short/fox.mp4 of-run/fox.mp4
   # The parts are those of the run, wherever they are now.
   mv cosmos moved
-  run vfm-train run --export lost
+  run vfm-train export run -o lost
   [ "$status" -eq 2 ]
-  [[ "$output" == *"give its folder with --tokenizer DIR, or take the network alone with --parts none"* ]]
-  vfm-train run --export found --tokenizer moved --text-encoder moved >/dev/null
+  [[ "$output" == *"give its folder with --tokenizer DIR, or write the network alone with --parts none"* ]]
+  vfm-train export run -o found --tokenizer moved --text-encoder moved >/dev/null
   printf '\1' | dd of=moved/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
-  run vfm-train run --export other --tokenizer moved --text-encoder moved
+  run vfm-train export run -o other --tokenizer moved --text-encoder moved
   [ "$status" -eq 2 ]
   [[ "$output" == *"holds another tokenizer"* ]]
   [ ! -e lost ]
@@ -184,7 +183,7 @@ END
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
   vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >/dev/null
   vfm-generate --model cosmos "${call[@]}" --latents-only -o latents <<<"$prompt" |
-    vfm-generate decode --model cosmos --device cpu -o clips >/dev/null
+    vfm-generate --decode-only --model cosmos --device cpu -o clips >/dev/null
   cmp whole/fox.mp4 clips/fox.mp4
 }
 
@@ -195,10 +194,10 @@ END
   vfm-generate --model cosmos "${call[@]}" --compute bf16 -o low <<<"$prompt" >low.jsonl
   [ "$(of low.jsonl)" = '["bf16","bf16"]' ]
   vfm-generate --model cosmos "${call[@]}" --compute bf16 --latents-only -o latents <<<"$prompt" >latents.jsonl
-  vfm-generate decode --model cosmos --device cpu --compute bf16 -o clips <latents.jsonl >clips.jsonl
+  vfm-generate --decode-only --model cosmos --device cpu --compute bf16 -o clips <latents.jsonl >clips.jsonl
   cmp low/fox.mp4 clips/fox.mp4
   [ "$(jq .address <(records low.jsonl))" = "$(jq .address <(records clips.jsonl))" ]
-  vfm-generate decode --model cosmos --device cpu -o others <latents.jsonl >others.jsonl
+  vfm-generate --decode-only --model cosmos --device cpu -o others <latents.jsonl >others.jsonl
   [ "$(of others.jsonl)" = '["bf16",null]' ]
   run ! cmp -s low/fox.mp4 others/fox.mp4
   [ "$(jq .address <(records low.jsonl))" != "$(jq .address <(records others.jsonl))" ]
@@ -214,7 +213,6 @@ END
 
 @test "--tokenizer-memory: the same clip in two stages and in one, as the dry run tells; too little is refused" {
   clip=(--model cosmos --device cpu --size 48x32 --frames 17 --steps 2)
-  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
   vfm-generate "${clip[@]}" -o whole <<<"$prompt" >/dev/null
   run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB -o less <<<"$prompt"
   [ "$status" -eq 2 ]
@@ -222,15 +220,15 @@ END
   [ ! -e less ]
   told=$stderr
   enough=$(awk -v kib="${BASH_REMATCH[1]}" 'BEGIN { printf "%d", (kib + 0.1) * 1024 }')
-  run --separate-stderr vfm-generate cost "${clip[@]}" --tokenizer-memory 1KiB
+  run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB --dry-run
   [ "$status" -eq 2 ]
   [ "$stderr" = "$told" ]
   vfm-generate "${clip[@]}" --tokenizer-memory "$enough" -o less <<<"$prompt" >/dev/null
   cmp whole/fox.mp4 less/fox.mp4
   vfm-generate "${clip[@]}" --latents-only --tokenizer-memory 1KiB -o latents <<<"$prompt" >latents.jsonl
-  vfm-generate decode --device cpu --tokenizer-memory "$enough" -o clips <latents.jsonl >/dev/null
+  vfm-generate --decode-only --device cpu --tokenizer-memory "$enough" -o clips <latents.jsonl >/dev/null
   cmp whole/fox.mp4 clips/fox.mp4
-  run --separate-stderr vfm-generate decode --device cpu --tokenizer-memory 1KiB -o none <latents.jsonl
+  run --separate-stderr vfm-generate --decode-only --device cpu --tokenizer-memory 1KiB -o none <latents.jsonl
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"to decode 17 frames of 48x32 the tokenizer needs"* ]]
   # A line's own size costs that line.
@@ -238,15 +236,15 @@ END
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"to decode 17 frames of 96x32 the tokenizer needs"* ]]
   [ ! -e less/a.mp4 ]
-  bytes=$(vfm-generate cost "${clip[@]}" -q | jq .tokenizer.activation_bytes)
-  vfm-generate cost "${clip[@]}" --tokenizer-memory "$enough" -q |
+  bytes=$(vfm-generate "${clip[@]}" --dry-run -q | jq .tokenizer.activation_bytes)
+  vfm-generate "${clip[@]}" --tokenizer-memory "$enough" --dry-run -q |
     jq -e --argjson all "$bytes" --argjson most "$enough" '.tokenizer.activation_bytes | . < $all and . <= $most'
 }
 
 @test "a guidance that diffusers takes as none is reported, others are not" {
   run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o one <<<"${prompt/'{'/'{"guidance":1,'}"
   [ "$status" -eq 0 ]
-  [[ "$stderr" == *"guidance 1: pipelines of diffusers guide only above 1, vfm at any value except 0"* ]]
+  [[ "$stderr" == *"guidance 1: diffusers' pipelines guide only above 1, this program at any but 0"* ]]
   for guidance in 0 1.5; do
     run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o other <<<"${prompt/'{'/"{\"guidance\":$guidance,"}"
     [ "$status" -eq 0 ]
@@ -264,7 +262,7 @@ END
     [ "$status" -eq 2 ]
     told=$stderr
     # shellcheck disable=SC2086
-    run --separate-stderr vfm-generate cost --model cosmos "${call[@]}" $other
+    run --separate-stderr vfm-generate --model cosmos "${call[@]}" $other --dry-run
     [ "$status" -eq 2 ]
     [ "$stderr" = "$told" ]
   done
@@ -290,9 +288,9 @@ END
     jq ".$2 = \"one\"" "cosmos/$1" >changed
     cp "cosmos/$1" whole
     cp changed "cosmos/$1"
-    for work in cost "-o clips"; do
+    for more in --dry-run "-o clips"; do
       # shellcheck disable=SC2086
-      run --separate-stderr vfm-generate $work --model cosmos <<<"$prompt"
+      run --separate-stderr vfm-generate --model cosmos $more <<<"$prompt"
       [ "$status" -eq 2 ]
       [[ "$stderr" == *"'cosmos/$1': '$2' is not "* ]]
     done
@@ -316,24 +314,24 @@ END
 
 @test "a tokenizer begins from the folder's own" {
   echo 'data: {size: 32, frames: 9, tokens: 1000}' >recipe.yaml
-  vfm-train recipe.yaml --init cosmos model.type=tokenizer train.steps=1 --device cpu --dry-run --synthetic 9x32x32 >cost.json
+  vfm-train cost recipe.yaml --init cosmos model.type=tokenizer train.steps=1 --device cpu --synthetic 9x32x32 >cost.json
   jq -e '.parameters == 14639' cost.json
 }
 
-@test "vfm-generate cost counts every part of the folder, and lists all that does not fit" {
-  run --separate-stderr vfm-generate cost --model cosmos --device cpu --frames 9 --size 48x32
+@test "--dry-run counts every part of the folder, and lists all that does not fit" {
+  run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run --frames 9 --size 48x32
   [ "$status" -eq 0 ]
   jq -e '.network.parameters * 4 == .network.file_bytes and .tokenizer.parameters == 14639
     and .text_encoder.flops > 0 and .tokenizer.flops > 0 and .text_encoder.type == "t5"
     and ((.network.flops + .text_encoder.flops + .tokenizer.flops - .flops) | fabs) < 1
     and .latent == [3, 8, 12]' <<<"$output"
   # Half the frames, less to decode; the network's parameters stay.
-  less=$(vfm-generate cost --model cosmos --device cpu -q --frames 5 --size 48x32 | jq .tokenizer.flops)
+  less=$(vfm-generate --model cosmos --device cpu --dry-run -q --frames 5 --size 48x32 | jq .tokenizer.flops)
   jq -e --argjson less "$less" '.tokenizer.flops > $less' <<<"$output"
   # A transformer of other shapes, and a tokenizer that is cut off: one list.
   sed -i 's/"num_layers": [0-9]*/"num_layers": 9/' cosmos/transformer/config.json
   truncate -s -1 cosmos/vae/diffusion_pytorch_model.safetensors
-  run --separate-stderr vfm-generate cost --model cosmos --device cpu
+  run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run
   [ "$status" -eq 2 ]
   [ -z "$output" ]
   [[ "$stderr" == *"2 parts of the model do not fit"*"cosmos/transformer"*" missing: "*"and "*" more"*"cosmos/vae"*"truncated"* ]]
@@ -342,13 +340,13 @@ END
 @test "links that lead nowhere, and names that are too long, are errors of whoever gave them" {
   rm -r cosmos/vae
   ln -s vae cosmos/vae
-  run --separate-stderr vfm-generate cost --model cosmos
+  run --separate-stderr vfm-generate --model cosmos --dry-run fox
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"its folder 'vae' is missing: Too many levels of symbolic links"* ]]
   ln -s loop loop
   local out
   for out in loop/run "$(printf 'a%.0s' {1..300})"; do
-    run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tiny.yaml" --device cpu --synthetic 1x4x4 --out "$out"
+    run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tiny.yaml" --device cpu --synthetic 1x4x4 -o "$out"
     [ "$status" -eq 1 ]
     [[ "$stderr" == "vfm-train: cannot use '$out': "* ]]
   done

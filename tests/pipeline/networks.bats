@@ -46,7 +46,7 @@ fall() {
 
 @test "a spatial and temporal transformer learns, and draws a clip" {
   vfm-train common.yaml model.type=stdit model.adaln_lora_dim=8 \
-    --data "$BATS_FILE_TMPDIR/latents" --out run
+    --data "$BATS_FILE_TMPDIR/latents" -o run
   jq -e '._class_name == "SpaceTimeTransformer3DModel"' run/checkpoints/step-*/model/config.json
   fall run
   [ "$(jq -n "$(fall run) < 0.6")" = true ]
@@ -58,12 +58,12 @@ fall() {
 
 @test "MovieGen-Llama learns, and draws a clip" {
   vfm-train common.yaml model.type=moviegen model.num_key_value_heads=2 \
-    --data "$BATS_FILE_TMPDIR/latents" --out run
+    --data "$BATS_FILE_TMPDIR/latents" -o run
   jq -e '._class_name == "MovieGenTransformer3DModel" and .num_key_value_heads == 2' \
     run/checkpoints/step-*/model/config.json
   fall run
   [ "$(jq -n "$(fall run) < 0.6")" = true ]
-  vfm-generate cost --model run -q --device cpu | jq -e '.network.file_bytes == 4 * .network.parameters'
+  vfm-generate --model run --dry-run -q --device cpu | jq -e '.network.file_bytes == 4 * .network.parameters'
   vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
   [ -s "$(jq -r .path <(records clips.jsonl))" ]
   # Larger than it was trained: positions between two rows of the tables.
@@ -97,7 +97,7 @@ train:
   checkpoint_every: 1000
   log_every: 10
 END
-  vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/codes" --out run
+  vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/codes" -o run
   jq -e '._class_name == "AutoregressiveTransformer3DModel" and .vocabulary == 64000' \
     run/checkpoints/step-*/model/config.json
   # From the logarithm of the vocabulary, 11.1.
@@ -110,12 +110,12 @@ END
   path=$(jq -r .path <(records clips.jsonl))
   [ -s "$path" ]
   # A dry run: a pass for each code, and all parameters of the file.
-  vfm-generate cost --model run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
+  vfm-generate --model run --dry-run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
     and .sampling.passes == .tokens and .network.file_bytes == 4 * .network.parameters'
   tells_its_memory --model run
-  for wrong in '--fp8 linear' '--negative x' '--lora run' '--guidance 2'; do
+  for wrong in '--fp8 linear' '--negative x' '--lora run' '--base run' '--guidance 2'; do
     # shellcheck disable=SC2086
-    run vfm-generate cost --model run $wrong
+    run vfm-generate --model run --dry-run $wrong
     echo "$wrong: $output"
     [ "$status" -eq 2 ]
   done
@@ -130,26 +130,26 @@ END
 }
 
 @test "latents and model must be of one kind" {
-  run vfm-train common.yaml --data "$BATS_FILE_TMPDIR/codes" --out run
+  run vfm-train common.yaml --data "$BATS_FILE_TMPDIR/codes" -o run
   [ "$status" -eq 2 ]
   [[ $output == *"these latents are discrete: set 'model.type' to autoregressive"* ]]
   printf 'model:\n  type: autoregressive\n  num_layers: 16\n' >decoder.yaml
-  run vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/latents" --out run
+  run vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/latents" -o run
   [ "$status" -eq 2 ]
   [[ $output == *"for discrete latents"* ]]
-  run vfm-train decoder.yaml --dry-run
+  run vfm-train cost decoder.yaml
   [ "$status" -eq 2 ]
   [[ $output == *"'model.vocabulary' comes from the data"* ]]
-  run vfm-train decoder.yaml --dry-run model.vocabulary=64000
+  run vfm-train cost decoder.yaml model.vocabulary=64000
   [ "$status" -eq 0 ]
   [[ $output == *"parameters"* ]]
 }
 
 @test "a key of another type of model is refused, by name" {
-  run vfm-train common.yaml model.type=moviegen model.adaln_lora_dim=8 --synthetic 1x4x4 --out run
+  run vfm-train common.yaml model.type=moviegen model.adaln_lora_dim=8 --synthetic 1x4x4 -o run
   [ "$status" -eq 2 ]
   [[ $output == *"'model.adaln_lora_dim' in argument 'model.adaln_lora_dim=8' is not for a 'model.type' of moviegen"* ]]
-  run vfm-train common.yaml model.type=unet --synthetic 1x4x4 --out run
+  run vfm-train common.yaml model.type=unet --synthetic 1x4x4 -o run
   [ "$status" -eq 2 ]
   [[ $output == *"must be one of dit, stdit, moviegen, autoregressive"* ]]
 }

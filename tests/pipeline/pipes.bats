@@ -306,16 +306,16 @@ END
   tar cf videos.tar raw/*.mp4
   vfm-pack --size 32 --frames 9 -o latents videos.tar >latents.jsonl
   jq -e '.text_encoder == null' latents/latents.json
-  vfm-train /dev/null --device cpu --data latents --out run model.num_layers=1 model.num_attention_heads=2 \
+  vfm-train /dev/null --device cpu --data latents -o run model.num_layers=1 model.num_attention_heads=2 \
     model.attention_head_dim=16 model.adaln_lora_dim=8 train.steps=2 data.tokens=512 >run.jsonl
   run --separate-stderr vfm-generate --model run --steps 2 -o videos '' 'a red fox'
   only_records
   [ "$status" -eq 1 ]
   [ "$(jq -s 'length' <<<"$output")" -eq 1 ]
   [ -s "$(jq -r .path <<<"$output")" ]
-  [[ "$stderr" == *"argument 'a red fox': the model was trained without text: its prompts must be empty"* ]]
+  [[ "$stderr" == *"argument 'a red fox': the model was trained without text and reads none: prompts must be empty"* ]]
   jq -e 'select(.kind == "cost") | .text_tokens == 1 and .sampling.samples == 1 and .text_encoder.type == "none"' \
-    < <(vfm-generate cost --model run 2>/dev/null)
+    < <(vfm-generate --model run --dry-run '' 2>/dev/null)
   run --separate-stderr vfm-generate --model run --text-encoder raw -o other ''
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"--text-encoder: the model was trained without text"* ]]

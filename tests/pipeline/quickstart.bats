@@ -16,7 +16,7 @@ setup() {
       -filter_complex 'overlay=x=2*n' -c:v libx264 "$each.mp4"
     echo "a $each ground" >"$each.txt"
   done
-  run --separate-stderr env VFM_BIN="$VFM_BIN" "$root/scripts/quickstart" red.mp4 blue.mp4 --out "a b" --steps 2
+  run --separate-stderr env VFM_BIN="$VFM_BIN" "$root/scripts/quickstart" red.mp4 blue.mp4 -o "a b" --steps 2
   [ "$status" -eq 0 ]
   [[ ${lines[0]} =~ ^'This takes about '[0-9]+' minutes on this machine ('[0-9]+' to train) and what your videos take, and '[0-9]+' MB of disk.'$ ]]
   [ -s "a b/report.html" ]
@@ -24,7 +24,7 @@ setup() {
   [ "$(find "a b/videos" -name '*.mp4' | wc -l)" -eq "$(wc -l <"a b/prompts.txt")" ]
   sum=$(find "a b" \( -name '*.mp4' -o -name '*.tar' \) -exec md5sum {} + | sort)
   rm "a b"/videos/*.mp4
-  run --separate-stderr env VFM_BIN="$VFM_BIN" "$root/scripts/quickstart" red.mp4 blue.mp4 --out "a b" --steps 2
+  run --separate-stderr env VFM_BIN="$VFM_BIN" "$root/scripts/quickstart" red.mp4 blue.mp4 -o "a b" --steps 2
   [ "$status" -eq 0 ]
   [[ ${lines[0]} == 'This takes about 0 minutes on this machine and what your videos take'* ]]
   [ "$(find "a b" \( -name '*.mp4' -o -name '*.tar' \) -exec md5sum {} + | sort)" = "$sum" ]
@@ -35,7 +35,7 @@ setup() {
   printf '#!/bin/sh\nprintf "Filesystem 1048576-blocks Used Available Capacity Mounted on\\nx 100 99 1 99%%%% /\\n"\n' >bin/df
   chmod +x bin/df
   touch a.mp4
-  run --separate-stderr env PATH="$PWD/bin:$PATH" VFM_BIN="$VFM_BIN" "$root/scripts/quickstart" a.mp4 --out out
+  run --separate-stderr env PATH="$PWD/bin:$PATH" VFM_BIN="$VFM_BIN" "$root/scripts/quickstart" a.mp4 -o out
   [ "$status" -eq 1 ]
   [[ $stderr == "quickstart: it needs "*" MB of disk, and 1 MB are free for 'out'" ]]
   [ -z "$(ls out)" ]

@@ -58,7 +58,7 @@ sys.stdout.buffer.write(data[8 + size + begin:8 + size + end])' "$1"
   compare tokenizer.frames B 0 <decoded.rgb
 }
 
-@test "what --export writes is what diffusers and peft open, where they are installed" {
+@test "what export writes is what diffusers and peft open, where they are installed" {
   local python=${TORCH_PYTHON:-python3} golden=$BATS_TEST_DIRNAME/../golden
   "$python" -c 'import diffusers, peft, torch, torchvision, transformers' 2>/dev/null || skip "no diffusers, peft, torch, torchvision and transformers"
   cp -r "$golden/cosmos_pipeline" cosmos
@@ -68,7 +68,7 @@ sys.stdout.buffer.write(data[8 + size + begin:8 + size + end])' "$1"
     vfm-embed --text cosmos --device cpu | vfm-shard -o texts |
     vfm-pack --size 39 --frames 5 --tokenizer cosmos --device cpu -o tiny >tiny.jsonl
   printf 'optimizer: {lr: 0.001}\nschedule: {warmup: 1}\nvalidation: {every: 0}\ntrain: {steps: 4}\n' >tune.yaml
-  vfm-train tune.yaml --init cosmos --data tiny --out tuned --device cpu >tuned.jsonl
+  vfm-train tune.yaml --init cosmos --data tiny -o tuned --device cpu >tuned.jsonl
   cp cosmos/noise.npy tuned/
   (cd "$BATS_TEST_DIRNAME/../../scripts/golden" && "$python" export.py "$BATS_FILE_TMPDIR" "$BATS_FILE_TMPDIR/tuned")
 }

@@ -119,12 +119,12 @@ model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lor
 data: {tokens: 256}
 train: {steps: 1}
 YAML
-  vfm-train tiny.yaml --device cpu --data latents --out run >/dev/null
+  vfm-train tiny.yaml --device cpu --data latents -o run >/dev/null
   for new in new ""; do
     for tool in "vfm-clip -o ${new}clips" vfm-caption vfm-embed "vfm-embed search x" "vfm-shard -o ${new}dataset" \
       "vfm-pack --size 64 --frames 17 --channels 16 -o ${new}latents" \
       "vfm-generate --model run --device cpu -o ${new}videos" \
-      "vfm-generate decode --device cpu -o ${new}videos"; do
+      "vfm-generate --decode-only --device cpu -o ${new}videos"; do
       # Nothing at all; and a tool that had nothing to say, or died right after its begin.
       for said in "" '{"kind":"begin","tool":"vfm-x","id":"1"}' \
         $'{"kind":"begin","tool":"vfm-x","id":"1"}\n{"kind":"end","id":"1","records":0,"status":1}'; do
@@ -159,15 +159,15 @@ YAML
   refused vfm-embed search '' a.tar
   refused vfm-shard -o out --where 'a >' a.tar
   refused vfm-shard -o out --where 'nosuch(a)' a.tar
-  refused vfm-train r.yaml --data nowhere --out out train.steps
-  refused vfm-train nowhere.yaml --data nowhere --out out
-  refused vfm-train r.yaml --data nowhere --out out train.stops=1
-  refused vfm-train r.yaml --data nowhere --init nowhere --out out
-  refused vfm-train nowhere --export out
+  refused vfm-train r.yaml --data nowhere -o out train.steps
+  refused vfm-train nowhere.yaml --data nowhere -o out
+  refused vfm-train r.yaml --data nowhere -o out train.stops=1
+  refused vfm-train r.yaml --data nowhere --init nowhere -o out
+  refused vfm-train export nowhere -o out
   refused vfm-generate --model nowhere -o out x
   refused vfm-generate --model nowhere -o out --negative @nowhere x
   refused vfm-generate --model nowhere -o out --encoder nonsense x
-  refused vfm-generate decode --model nowhere -o out
+  refused vfm-generate --decode-only --model nowhere -o out
   refused vfm-clip -o out --stitch-model nowhere a.mp4
   refused vfm-clip shots --detector-model nowhere a.mp4
   refused vfm-caption --from model:nowhere a.tar
@@ -186,7 +186,7 @@ YAML
   refused vfm-embed --video nowhere --device cuda a.tar
   refused vfm-pack --tokenizer nowhere --device cuda -o out a.tar
   refused vfm-pack --hwaccel cuda -o out a.tar
-  refused vfm-train r.yaml --data nowhere --device cuda --out out
+  refused vfm-train r.yaml --data nowhere --device cuda -o out
   refused vfm-generate --model nowhere --device cuda -o out x
   local tool
   for tool in "vfm-clip -o out" vfm-caption vfm-embed "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --model x -o out"; do
@@ -202,7 +202,7 @@ YAML
   exec 8<>fifo
   local tool golden=$VFM_ROOT/tests/golden
   for tool in "vfm-clip -o out -" "vfm-clip shots -" "vfm-clip unique -o out -" vfm-caption vfm-embed \
-    "vfm-embed search red" "vfm-embed index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate decode -o out" \
+    "vfm-embed search red" "vfm-embed index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --decode-only -o out" \
     "vfm-caption --from model:$golden/smolvlm/smolvlm" "vfm-embed --text $golden/t5/v1_0 --device cpu"; do
     : >begun
     # shellcheck disable=SC2086
@@ -362,12 +362,12 @@ model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lor
 data: {tokens: 256}
 train: {steps: 2, checkpoint_every: 1}
 YAML
-  checked vfm-train tiny.yaml --device cpu --data latents --out run --force
+  checked vfm-train tiny.yaml --device cpu --data latents -o run --force
   checked vfm-generate --model run --device cpu --steps 1 -o videos 'a red circle' 'a blue square'
   cp one videos.jsonl
   checked vfm-generate --model run --device cpu --steps 1 --latents-only -o made 'a red circle' 'a blue square'
   cp one made.jsonl
-  checked vfm-generate decode --device cpu -o decoded made.jsonl
+  checked vfm-generate --device cpu --decode-only -o decoded made.jsonl
   # A record, given back, makes the clip again; its begin and end are no prompts.
   vfm-generate --model run --device cpu --steps 1 -o again - <videos.jsonl >again.jsonl
   cmp <(records videos.jsonl | jq .xxh3) <(records again.jsonl | jq .xxh3)
@@ -375,11 +375,11 @@ YAML
   [ "$status" -eq 1 ]
   [ "$stderr" = "vfm-generate: the output of vfm-generate $BROKEN: the clips of what came are made and kept; $AGAIN" ]
   # What is no manifest has no begin.
-  [[ "$(vfm-train tiny.yaml --device cpu --data latents --dry-run -q)" == '{"kind":"cost"'* ]]
+  [[ "$(vfm-train cost tiny.yaml --device cpu --data latents -q)" == '{"kind":"cost"'* ]]
   [[ "$(vfm-pack --plan latents | head -n 1)" == "# pack"* ]]
   [[ "$(vfm-generate --model run --device cpu --steps 1 -o - 'a red circle' | head -n 1 | tr -d '\0')" == YUV4MPEG2* ]]
   if command -v mpirun >/dev/null; then
-    mpirun -np 2 vfm-train tiny.yaml data.packs=2 --device cpu -j1 --data latents --out two >out
+    mpirun -np 2 vfm-train tiny.yaml data.packs=2 --device cpu -j1 --data latents -o two >out
     [ "$(grep -c '"kind":"begin"' out)" -eq 1 ]
     [ "$(tail -n 1 out | jq -c '[.kind, .records, .status]')" = '["end",2,0]' ]
   fi

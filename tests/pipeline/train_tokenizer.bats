@@ -38,14 +38,14 @@ psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
 
 # bats test_tags=night
 @test "a tokenizer learns its clips, packs them, and shows them again" {
-  train --out run --report run.html
+  train -o run --report run.html
   psnr run .
   # The page: curves, and clips both ways; written again for a run that is at its end, it is the same.
   for word in 'PSNR of the clips' 'Structural similarity' 'Original above, decoded below' 'tokenizer.l1'; do
     grep -q "$word" run.html
   done
   [ "$(grep -o 'data:image/png' run.html | wc -l)" -eq 4 ]
-  train --out run --report again.html
+  train -o run --report again.html
   same_pages run.html again.html
   [ "$(jq -n "$(psnr run last) > $(psnr run first) + 2")" = true ]
   jq -es 'map(.val_ssim | values) | last > first and last > 0 and last < 1' run/metrics.jsonl
@@ -66,24 +66,24 @@ model: {num_layers: 1, num_attention_heads: 2, attention_head_dim: 16, adaln_lor
 train: {steps: 2}
 data: {tokens: 512}
 END
-  vfm-train dit.yaml --data latents --out dit >/dev/null
+  vfm-train dit.yaml --data latents -o dit >/dev/null
   vfm-generate --model dit --steps 2 -o out hello >clip.jsonl
   [ -s "$(jq -r .path <(records clip.jsonl))" ]
 }
 
 @test "a discrete one makes codes; and fine-tuning begins from a tokenizer that is there" {
-  train 'model.levels=[8,8,5]' train.steps=20 --out run
+  train 'model.levels=[8,8,5]' train.steps=20 -o run
   [ "$(jq -n "$(psnr run last) > $(psnr run first)")" = true ]
   vfm-pack --tokenizer run --size 32 --frames 5 -o codes "$BATS_FILE_TMPDIR/dataset" >codes.jsonl
   jq -e '.vocabulary == 320' codes/latents.json
   # Of a folder: diffusers' layout, or a run.
   printf '%s\n' 'data: {frames: 5, size: 32, shorter_side: 32, tokens: 256}' 'optimizer: {lr: 1e-4}' \
     'schedule: {warmup: 1}' 'validation: {every: 1, samples: 4}' 'train: {steps: 2}' >tune.yaml
-  vfm-train tune.yaml --init run/checkpoints/step-00000020/model --data "$BATS_FILE_TMPDIR/dataset" --out tuned
+  vfm-train tune.yaml --init run/checkpoints/step-00000020/model --data "$BATS_FILE_TMPDIR/dataset" -o tuned
   grep -q '"levels": \[' tuned/checkpoints/step-00000002/model/config.json
   # It goes on where the other was, not at the beginning.
   [ "$(jq -n "$(psnr tuned first) > $(psnr run first)")" = true ]
-  vfm-train tune.yaml --init "$VFM_ROOT/tests/golden/cosmos_vae" --data "$BATS_FILE_TMPDIR/dataset" --out vae
+  vfm-train tune.yaml --init "$VFM_ROOT/tests/golden/cosmos_vae" --data "$BATS_FILE_TMPDIR/dataset" -o vae
   jq -e '.latent_channels == 3 and .latents_mean == null' vae/checkpoints/step-00000002/model/config.json
 }
 
@@ -92,10 +92,10 @@ END
   # One clip is damaged: the bytes of its picture, not the tar.
   tar=$(find damaged -name '*.tar' | head -1)
   yes 'no clip' | head -c 1024 | dd of="$tar" bs=512 seek=1 conv=notrunc 2>/dev/null
-  run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged --out whole
+  run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged -o whole
   [ "$status" -eq 1 ]
   [ "$(wc -l <whole/errors.jsonl)" -eq 1 ]
-  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --out parts || [ $? -eq 1 ]; }
+  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 -o parts || [ $? -eq 1 ]; }
   part train.steps=2 --data damaged
   # The same data by another name.
   part train.steps=4 --data damaged/
@@ -110,23 +110,23 @@ END
 # bats test_tags=night
 @test "two processes train the tokenizer that one trains" {
   command -v mpirun >/dev/null || skip "no mpirun"
-  train train.steps=4 data.packs=2 train.log_every=1 validation.every=0 --out one
+  train train.steps=4 data.packs=2 train.log_every=1 validation.every=0 -o one
   mpirun -np 2 vfm-train recipe.yaml train.steps=4 data.packs=2 train.log_every=1 validation.every=0 \
-    --device cpu --data "$BATS_FILE_TMPDIR/dataset" --out two
+    --device cpu --data "$BATS_FILE_TMPDIR/dataset" -o two
   jq -s '[.[].loss]' one/metrics.jsonl two/metrics.jsonl
   jq -es '(length / 2) as $n | [range($n) as $i | (.[$i].loss - .[$i + $n].loss) | fabs] | max < 1e-5' \
     one/metrics.jsonl two/metrics.jsonl
 }
 
 @test "--synthetic trains a tokenizer on made-up clips, as large as is asked for, and keeps no checkpoint" {
-  vfm-train recipe.yaml --device cpu --synthetic 5x24x24,1x16x16 --out run train.steps=4 train.log_every=1 validation.every=4 -q
+  vfm-train recipe.yaml --device cpu --synthetic 5x24x24,1x16x16 -o run train.steps=4 train.log_every=1 validation.every=4 -q
   jq -es 'map(.loss | values) | length == 4' run/metrics.jsonl
   # A pack holds 2 x 6 x 6 latent pixels of a clip and 4 x 4 of a picture.
   jq -es 'map(.tokens | values) | first > 150' run/metrics.jsonl
   jq -es 'map(.tokens_per_second | values) | length == 4' run/timing.jsonl
   grep -q '^  size: 24' run/recipe.yaml
   [ -z "$(find run -name '*.safetensors')" ]
-  activations() { vfm-train recipe.yaml --device cpu --dry-run "$@" -q | jq .memory_bytes.activations; }
+  activations() { vfm-train cost recipe.yaml --device cpu "$@" -q | jq .memory_bytes.activations; }
   # Without data a pack is taken to be one large clip.
   local clips=$(activations --synthetic 5x24x24) full=$(activations data.frames=5 data.size=24)
   echo "$clips of clips, $full of a full pack"
@@ -134,20 +134,20 @@ END
 }
 
 @test "what a tokenizer costs is reported, and what does not fit is refused" {
-  run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tokenizer-cv8x8x8.yaml" --dry-run --device cpu
+  run --separate-stderr vfm-train cost "$VFM_ROOT/examples/recipes/tokenizer-cv8x8x8.yaml" --device cpu
   [ "$status" -eq 0 ]
   [[ "$output" == *"parameters"*"(106M)"* ]] || [[ "$output" == *"105"* ]]
   [[ "$output" == *"activations"* ]]
-  run --separate-stderr vfm-train recipe.yaml --data "$BATS_FILE_TMPDIR/clips" --out run
+  run --separate-stderr vfm-train recipe.yaml --data "$BATS_FILE_TMPDIR/clips" -o run
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"is not a finished dataset of vfm-shard"* ]]
-  run --separate-stderr vfm-train recipe.yaml --out run
+  run --separate-stderr vfm-train recipe.yaml -o run
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"--data DIR is needed: the folder that vfm-shard wrote"* ]]
-  run --separate-stderr vfm-train recipe.yaml --synthetic 5x32x30 --out run
+  [[ "$stderr" == *"give --data DIR, the folder that vfm-shard wrote"* ]]
+  run --separate-stderr vfm-train recipe.yaml --synthetic 5x32x30 -o run
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"made-up clips of 5x32x30: this tokenizer trains on 1 + k * 4 frames of squares"*" multiples of 4"* ]]
-  run --separate-stderr vfm-train recipe.yaml model.temporal_compression_ratio=1 --dry-run
+  run --separate-stderr vfm-train cost recipe.yaml model.temporal_compression_ratio=1
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"a tokenizer of pictures (CI, DI)"* ]]
 }
@@ -166,7 +166,7 @@ with open(sys.argv[1], "r+b") as file:
     file.write(bytes([old[0] ^ 1]))
 print(member.name.split(".")[0])
 PY
-  run vfm-train recipe.yaml --device cpu --data dataset --out run train.steps=8 validation.every=0
+  run vfm-train recipe.yaml --device cpu --data dataset -o run train.steps=8 validation.every=0
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"left out: sample '$(cat key)' of "*": its bytes are not those that vfm-shard wrote"* ]]
@@ -175,16 +175,16 @@ PY
 
 @test "a tokenizer's next stage goes on as the run would have, and may take other clips of them" {
   common=(schedule.warmup=0 validation.every=0 train.checkpoint_every=10)
-  train "${common[@]}" train.steps=3 --out three >/dev/null
-  train "${common[@]}" train.steps=5 --out five >/dev/null
-  vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" train.steps=2 --out next >/dev/null
+  train "${common[@]}" train.steps=3 -o three >/dev/null
+  train "${common[@]}" train.steps=5 -o five >/dev/null
+  vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" train.steps=2 -o next >/dev/null
   for part in model/diffusion_pytorch_model state/adam_m state/adam_v state/ema; do
     cmp {five,next}/checkpoints/step-00000005/$part.safetensors
   done
   vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" data.size=16 data.frames=1 train.steps=2 \
-    validation.every=1 --out small >/dev/null
+    validation.every=1 -o small >/dev/null
   jq -es 'map(.val_psnr | values) | length == 3' small/metrics.jsonl
-  run vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" model.latent_channels=4 --out no
+  run vfm-train --continue three --device cpu --data "$BATS_FILE_TMPDIR/dataset" model.latent_channels=4 -o no
   [ "$status" -eq 2 ]
   [[ $output == *"cannot change model.latent_channels: 6 -> 4"* ]]
 }

@@ -34,7 +34,7 @@ train:
   checkpoint_every: 1000
   log_every: 10
 END
-  OMP_NUM_THREADS=1 vfm-train tiny.yaml --data latents --out run
+  OMP_NUM_THREADS=1 vfm-train tiny.yaml --data latents -o run
   # A still picture in two halves, and its mirror image.
   for side in left right; do
     test $side = left && colours="red blue" || colours="blue red"
@@ -97,15 +97,30 @@ apart() {
   cmp large/*.mp4 small/*.mp4
 }
 
-@test "a playlist, or a picture of more than 64 M pixels, is not taken as a condition" {
+@test "--max-pixels bounds what FFmpeg may allocate for a condition, as it does elsewhere" {
+  make_video plain.mp4
+  # An index of some 200 MB: less than the default allows, and more than this.
+  "$BATS_TEST_DIRNAME/../cli/promise-frames" plain.mp4 promises.mp4 8000000
+  /usr/bin/time -f %M -o peak true || skip "no time"
+  local most
+  for most in 1000x1000 8192x8192; do
+    run /usr/bin/time -f %M -o peak-$most vfm-generate --model "$run" --steps 1 --size 32x32 --frames 9 --max-pixels $most \
+      --condition promises.mp4 -o out 'a'
+    [ "$status" -eq 1 ]
+  done
+  tail -n 1 peak-*
+  [ $(($(tail -n 1 peak-8192x8192) - $(tail -n 1 peak-1000x1000))) -gt 100000 ]
+}
+
+@test "a playlist is no condition" {
   printf '#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\n%s/left.png\n#EXT-X-ENDLIST\n' "$BATS_FILE_TMPDIR" >given.mp4
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition given.mp4 -o out 'a red circle'
   [ "$status" -eq 1 ]
   [[ $output == *"cannot open 'given.mp4': it is an HLS playlist"* ]]
-  quiet_ffmpeg -f lavfi -i color=s=8208x8192 -frames:v 1 -pix_fmt gray large.png
-  run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition large.png -o out 'a red circle'
+  run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --max-pixels 16x16 \
+    --condition "$BATS_FILE_TMPDIR/left.png" -o out 'a red circle'
   [ "$status" -eq 1 ]
-  [[ $output == *"has pictures of 8208x8192, more pixels than "* ]]
+  [[ $output == *"has pictures of 32x32, more pixels than --max-pixels allows (256)"* ]]
 }
 
 @test "text to world: the same model, given nothing" {
@@ -116,10 +131,10 @@ apart() {
 
 @test "a run that begins from it is given as many frames; going on changes nothing of that" {
   sed '/^diffusion:/,/condition_frames/d; /^model:/,/max_size/d' "$BATS_FILE_TMPDIR/tiny.yaml" >more.yaml
-  vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" --out more train.steps=2
+  vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" -o more train.steps=2
   grep -q 'condition_frames: \[0,1,2\]' more/recipe.yaml
-  vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" --out more train.steps=3
-  run vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" --out more train.steps=4 \
+  vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" -o more train.steps=3
+  run vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" -o more train.steps=4 \
     'diffusion.condition_frames=[1]'
   [ "$status" -eq 2 ]
   [[ $output == *"diffusion.condition_frames: [0,1,2] -> [1]"* ]]

@@ -83,7 +83,7 @@ std::string find_checkpoint(const std::string& path) {
   const std::vector<std::string> folders = list_checkpoints(path);
   if (folders.empty())
     fail_usage(
-        "'{}' holds no checkpoint: give the --out folder of vfm-train, or one of its "
+        "'{}' holds no checkpoint: give the -o folder of vfm-train, or one of its "
         "checkpoints/step-* folders",
         path);
   return folders.back();

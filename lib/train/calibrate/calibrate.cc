@@ -121,7 +121,7 @@ class MeasuredStep {
   static constexpr int kPasses = 2;  // the first one's gradients are written, others are added
 
   static Recipe recipe_of(const MeasuredNetwork& network, const std::string& compute) {
-    std::vector<Setting> settings = parse_yaml(network.recipe, "a network of --calibrate");
+    std::vector<Setting> settings = parse_yaml(network.recipe, "a network of calibrate");
     settings.push_back(parse_override("model.compute=" + compute));
     return make_recipe(settings);
   }

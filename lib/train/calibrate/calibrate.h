@@ -1,4 +1,4 @@
-// This machine's rates, measured (vfm-train --calibrate): a file for --gpu.
+// This machine's rates, measured (vfm-train calibrate): a file for --gpu.
 //
 // Steps of small networks, of several widths and lengths, in f32 and bf16, are counted on
 // Device::meta and timed on the CPU, kernel by kernel (kernel_times.h); ranks of one launch do so

@@ -104,7 +104,7 @@ void fit_near(const std::vector<AlikeCalls>& calls, double near, double& least,
 }  // namespace
 
 models::KernelRate fit_rate(const std::vector<AlikeCalls>& calls, bool caches) {
-  if (calls.empty()) fail("there is no call of a kernel to tell its rate from");
+  if (calls.empty()) fail("a kernel was not called, so it has no rate");
   constexpr double kMebi = 1 << 20;
   models::KernelRate best;
   if (std::ranges::none_of(calls, [](const AlikeCalls& call) { return call.seconds > 0; }))

@@ -64,8 +64,8 @@ class CodeData final : public PackedDataset {
   void fit_model(Recipe& recipe) const override {
     if (set().vocabulary() == 0)
       fail_usage(
-          "'model.type' autoregressive is for discrete latents, and these are continuous: pack "
-          "them with a discrete tokenizer, such as builtin:fsq");
+          "'model.type' autoregressive needs discrete latents, and these are continuous: pack them "
+          "with a discrete tokenizer, such as builtin:fsq");
     fit_decoder(recipe, *this, set().vocabulary());
   }
 

@@ -18,8 +18,8 @@ using models::Recompute;
 void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& encoders) {
   if (encoders.vocabulary() == 0)
     fail_usage(
-        "'model.type' autoregressive is for discrete latents, and the tokenizer is continuous: "
-        "take a discrete one, such as builtin:fsq");
+        "'model.type' autoregressive needs discrete latents, and the tokenizer is continuous: take "
+        "a discrete one, such as builtin:fsq");
   fit_decoder(recipe, data, encoders.vocabulary());
 }
 

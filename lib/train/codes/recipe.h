@@ -1,4 +1,4 @@
-// What a recipe says of autoregressive training alone (vfm-train(1)): `autoregressive`.
+// What a recipe says of autoregressive training alone (vfm-recipe(5)): `autoregressive`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -29,8 +29,8 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
   const bool given = recipe.diffusion.video_to_world();
   if (given && dit.in_channels != 0 && dit.in_channels != channels + 1)
     fail_usage(
-        "'model.in_channels' is {}, must be {}: those of the data, and one that marks the frames "
-        "of 'diffusion.condition_frames'",
+        "'model.in_channels' is {}, must be {}: the channels of the data, and one that marks the "
+        "frames of 'diffusion.condition_frames'",
         dit.in_channels, channels + 1);
   // A model with a mark may be trained without given frames.
   const bool marks = given || (dit.video_to_world() && dit.out_channels == channels);

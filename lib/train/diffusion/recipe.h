@@ -1,4 +1,4 @@
-// What a recipe says of diffusion alone (vfm-train(1)): `diffusion` and `sampling`.
+// What a recipe says of diffusion alone (vfm-recipe(5)): `diffusion` and `sampling`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

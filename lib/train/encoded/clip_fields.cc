@@ -47,18 +47,18 @@ void check_clip_options(const RunOptions& options) {
   for (const auto& [name, given] :
        {std::pair("--text", names.text), {"--latent-scale", names.scale}})
     if (!given.empty() && !encoded)
-      fail_usage("{} is for clips that are encoded while training: with --tokenizer", name);
+      fail_usage("{} is for clips that are encoded while training: add --tokenizer", name);
   if (encoded && !options.synthetic.empty())
-    fail_usage("--tokenizer encodes the clips of --data, and made-up latents need none");
+    fail_usage("--tokenizer encodes the clips of --data; leave it out with --synthetic");
   if (encoded && options.data.empty()) fail_usage("--tokenizer needs --data: the clips to encode");
   if (encoded && !options.blend.empty())
     fail_usage(
-        "--tokenizer encodes the clips of one folder of data, and there are {}: encode them with "
-        "vfm-pack before, or train on them in turn",
+        "--tokenizer encodes the clips of one folder, and {} are given: encode them with vfm-pack "
+        "first, or train on them in stages",
         options.blend.size());
   const bool clips = kind_of(options.recipe.model.type).data_tool() == "vfm-shard";  // on pixels
   if (clips && encoded)
-    fail_usage("--tokenizer encodes clips for other models, and 'model.type' is {}",
+    fail_usage("'model.type' is {}, which trains on clips themselves: leave --tokenizer out",
                options.recipe.model.type);
   if (!names.text.empty() && !options.recipe.takes_text())
     fail_usage("--text encodes captions, and the model to begin from has no text: leave it out");
@@ -69,7 +69,8 @@ void warn_of_clip_settings(const RunOptions& options) {
   if (clips || !options.encoders.tokenizer.empty() || options.data.empty()) return;
   if (const auto keys = clip_settings(options.recipe.data); !keys.empty())
     log_warning(
-        "of clips that are encoded while training (--tokenizer), and without effect on latents: {}",
+        "these keys are for clips that are encoded while training (--tokenizer) and change nothing "
+        "here: {}",
         fmt::join(keys, ", "));
 }
 

@@ -55,8 +55,8 @@ void check_scale(const RunOptions& options, const Encoders& encoders) {
       encoders.known_scale()->whitened(options.recipe.diffusion.whitening);
   if (given.to_json() == base->to_json()) return;
   fail_usage(
-      "the model to begin from sees latents in a mean and deviation of its own, and '{}' has "
-      "others: leave --latent-scale out",
+      "the model to begin from has another mean and deviation of latents than '{}': leave "
+      "--latent-scale out",
       options.encoders.scale);
 }
 
@@ -109,7 +109,7 @@ std::vector<std::string> EncodedClips::remarks() const {
   std::vector<std::string> all;
   if (!unknown_.empty())
     all.push_back(
-        fmt::format("of {} of '{}' the dataset's index does not say frames, width and height",
+        fmt::format("the index of the dataset does not say frames, width and height of {} of '{}'",
                     counted(std::ssize(unknown_), "clip"), options_.data));
   if (!options_.recipe.takes_text() && !text_identity_->is_null())
     all.push_back(text_left_aside(options_.data));
@@ -215,7 +215,7 @@ void EncodedClips::settle(dist::World& world, const Json& kept) {
         encoders_->known_scale()->whitened(whitening).to_json() != scale.to_json())
       fail_usage(
           "the run '{}' has another mean and deviation of latents than are given now: leave "
-          "--latent-scale out, choose another --out, or begin again with --force",
+          "--latent-scale out, choose another folder (-o), or start over with --force",
           options_.out);
     encoders_->use(scale);
   } else if (base && base->channels() == channels) {

@@ -1,5 +1,5 @@
-// What the encoders of clips cost beside the training: for --dry-run, and for the memory that is
-// left to the model. By headers and Device::meta (models/part_cost.h), no weights are read.
+// What the encoders of clips cost beside the training: for vfm-train cost, and for the memory that
+// is left to the model. By headers and Device::meta (models/part_cost.h), no weights are read.
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

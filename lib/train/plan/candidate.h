@@ -1,7 +1,7 @@
 // One way to run a recipe on so many GPUs, and all of them.
 //
-// A candidate is what --plan may choose: a layout, and what decides with it whether a step fits and
-// how long it takes. What the recipe says otherwise stays: the model, the data, the packs of a step
+// A candidate is what vfm-train plan may choose: a layout, and what decides with it whether a step
+// A candidate is what vfm-train plan may choose: a layout, and what decides with it whether a step
 // and so its tokens. Which candidates a run takes, check_layout() says (train/parallel.h).
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0

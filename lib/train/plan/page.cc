@@ -60,7 +60,7 @@ void write_plan_page(const std::string& path, const Json& plan) {
   const std::vector<std::string> header = {"layout",       "s a step", "tokens/s", "MFU, %",
                                            "memory a GPU", "why",      "settings"};
   if (!plan["best"].empty()) {
-    page.heading("Where the time of a step goes");
+    page.heading("The time of a step");
     page.svg(report::stacked_bars(bars_of(plan["best"]), "seconds a step"),
              "What computing hides is left out.");
     page.heading("The best");

@@ -137,8 +137,8 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
 std::string conditioning_words(const Json& conditioning) {
   if (conditioning.is_null()) return "";
   return fmt::format(
-      "noise levels and positions: each stage of {} computes them anew in {:.3g} ms a step, and to "
-      "send them would take {:.3g} ms",
+      "noise levels and positions: each stage of {} computes them again in {:.3g} ms a step, and "
+      "to send them would take {:.3g} ms",
       conditioning["layout"].get<std::string>(),
       1e3 * conditioning["computed_seconds"].get<double>(),
       1e3 * conditioning["sent_seconds"].get<double>());

@@ -1,4 +1,4 @@
-// The layout chosen for a recipe (vfm-train --plan): without a GPU, and without a run.
+// The layout chosen for a recipe (vfm-train plan): without a GPU, and without a run.
 //
 // All layouts that a run takes are costed (plan/step_time.h): first as if nothing had to be
 // recomputed; then, the fastest first, with the least recomputation that fits, until ten are found
@@ -42,7 +42,7 @@ PackSpread spread_of_packs(const Workload& load);
 Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request);
 
 /// Of the options it wants recipe, data or synthetic. What standard output gets, with the keys that
-/// vfm-train(1) documents. Throws Error{usage}.
+/// vfm-train-plan(1) documents. Throws Error{usage}.
 Json plan_training(const RunOptions& options, const PlanRequest& request);
 /// The same in words.
 std::string plan_words(const Json& plan);

@@ -68,7 +68,7 @@ class TokenizerKind final : public Kind {
                  describe_setting(recipe, "data.size"),
                  describe_setting(recipe, "model.spatial_compression_ratio"));
     if (recipe.tokenizer.l1 == 0 && recipe.tokenizer.l2 == 0)
-      fail_usage("{} and {}: nothing is to be learnt", describe_setting(recipe, "tokenizer.l1"),
+      fail_usage("{} and {}: set one of them above 0", describe_setting(recipe, "tokenizer.l1"),
                  describe_setting(recipe, "tokenizer.l2"));
   }
 

@@ -1,4 +1,4 @@
-// What a recipe says of training a tokenizer alone (vfm-train(1)): `tokenizer`.
+// What a recipe says of training a tokenizer alone (vfm-recipe(5)): `tokenizer`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

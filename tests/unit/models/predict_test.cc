@@ -211,7 +211,7 @@ TEST_CASE("what --gpu refuses") {
     return usage_error([&] { models::chosen_gpu(name, dry_run, device); });
   };
   CHECK(refused("h300", true, "cuda") ==
-        "--gpu: no rates are known of a 'h300'; choose one of a100, h100, h200, b200, gb200, l40s, "
+        "--gpu: unknown GPU 'h300'; choose one of a100, h100, h200, b200, gb200, l40s, "
         "or a file (.json)");
   CHECK(refused("h200", false, "cuda") ==
         "--gpu h200 predicts, and computes nothing: give it with --dry-run");

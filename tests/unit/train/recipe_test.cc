@@ -67,7 +67,7 @@ TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it 
             .find("'data.size' is 60 and 'model.spatial_compression_ratio' is 8 (default)") !=
         std::string::npos);
   CHECK(error_of("model: {type: tokenizer}\ntokenizer: {l1: 0}\n")
-            .find("'tokenizer.l2' is 0.0 (default): nothing is to be learnt") != std::string::npos);
+            .find("'tokenizer.l2' is 0.0 (default): set one of them above 0") != std::string::npos);
   CHECK(error_of("model: {type: tokenizer, patch_size: 3}\n").find("powers of two") !=
         std::string::npos);
   // Begun from another one: its shape, unless the recipe says otherwise.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-train --plan: a layout chosen without a GPU.
+# vfm-train plan: a layout chosen without a GPU.
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
@@ -16,10 +16,10 @@ YAML
 
 # plan ARGUMENTS...: of the small recipe.
 plan() {
-  run --separate-stderr timeout 60 vfm-train small.yaml --plan --synthetic 16x32x32 "$@"
+  run --separate-stderr timeout 60 vfm-train plan small.yaml --synthetic 16x32x32 "$@"
 }
 
-@test "--plan prints the ten best as JSON and in words, and writes nothing else" {
+@test "plan prints the ten best as JSON and in words, and writes nothing else" {
   plan --gpus 16 --gpu h100
   echo "$stderr"
   [ "$status" -eq 0 ] && [ -n "$stderr" ]
@@ -51,7 +51,7 @@ JSON
     more=$(grep -oE '[a-z]+\.[a-z]+=.*' <<<"$more" || true)
     while read -r layout settings; do
       # shellcheck disable=SC2086
-      [ "$(vfm-train small.yaml --dry-run --ranks 8 --device cpu --synthetic 16x32x32 $more ${settings/model.offload=true/} 2>/dev/null |
+      [ "$(vfm-train cost small.yaml --ranks 8 --device cpu --synthetic 16x32x32 $more ${settings/model.offload=true/} 2>/dev/null |
         jq -r '.layout | "tp=\(.tp),cp=\(.cp),dp=\(.dp),pp=\(.pp // 1)"')" = "$layout" ]
       count=$((count + 1))
       all+=" $settings"
@@ -66,7 +66,7 @@ JSON
   plan --gpus 8 --gpu h100
   [ "$status" -eq 0 ]
   jq -e '.conditioning | .computed_seconds > 0 and .sent_seconds > 0 and (.layout | test(" pp="))' <<<"$output"
-  [[ $stderr == *"each stage of tp="*" computes them anew in "*" ms a step, and to send them would take "* ]]
+  [[ $stderr == *"each stage of tp="*" computes them again in "*" ms a step, and to send them would take "* ]]
 }
 
 @test "links decide: where nodes are far apart, ranks that share a pack stay on one" {
@@ -81,7 +81,7 @@ JSON
 }
 
 @test "a plan of 7 billion parameters on 8,192 GPUs takes seconds" {
-  run --separate-stderr timeout 90 vfm-train "$VFM_ROOT/examples/recipes/7b.yaml" --plan --gpus 8192 --gpu h200 \
+  run --separate-stderr timeout 90 vfm-train plan "$VFM_ROOT/examples/recipes/7b.yaml" --gpus 8192 --gpu h200 \
     --synthetic 32x96x96 data.packs=512 data.tokens=73728 ema.mode=off
   [ "$status" -eq 0 ]
   jq -e '.gpus == 8192 and (.best | length == 10)' <<<"$output"
@@ -89,12 +89,12 @@ JSON
 
 @test "groups that straddle nodes are priced as such: ranks that share most stay on one" {
   # Of 48 GPUs, 8 a node, tp of three would have every third group on two nodes.
-  run --separate-stderr timeout 60 vfm-train "$VFM_ROOT/examples/recipes/28b.yaml" --plan --gpus 48 --gpu h100 --synthetic 8x64x64 \
+  run --separate-stderr timeout 60 vfm-train plan "$VFM_ROOT/examples/recipes/28b.yaml" --gpus 48 --gpu h100 --synthetic 8x64x64 \
     data.packs=48 data.tokens=8192 ema.mode=off model.recompute=auto
   [ "$status" -eq 0 ]
   jq -e '.best | map(.layout | capture("tp=(?<tp>[0-9]+)").tp | tonumber) | all(8 % . == 0)' <<<"$output"
   cost() { # of a step of layout ARGUMENTS... on so many, the part of what $1 exchanges
-    vfm-train small.yaml --dry-run -q --synthetic 16x32x32 --ranks 48 --gpu ./far.json data.packs=16 model.num_attention_heads=12 \
+    vfm-train cost small.yaml -q --synthetic 16x32x32 --ranks 48 --gpu ./far.json data.packs=16 model.num_attention_heads=12 \
       "${@:2}" | jq "[.predicted.lines[] | select(.name == \"$1\").seconds] | add"
   }
   echo '{"like": "h100", "per_node": 8, "across": {"bandwidth": 1e9, "latency": 1e-3}}' >far.json
@@ -107,7 +107,7 @@ JSON
 @test "where no layout can be, why, and what to set" {
   # Of three GPUs only dp is left to two heads, two blocks and short packs, and there are two of these.
   none() {
-    run --separate-stderr vfm-train small.yaml --plan --synthetic 4x16x8 --gpus 3 --gpu h100 model.num_attention_heads=2 \
+    run --separate-stderr vfm-train plan small.yaml --synthetic 4x16x8 --gpus 3 --gpu h100 model.num_attention_heads=2 \
       model.num_layers=2 data.tokens=256 "$@"
   }
   none data.packs=2
@@ -122,7 +122,7 @@ JSON
 
 @test "what would help where memory is full, and only that" {
   echo '{"like": "h100", "title": "tiny", "memory": 3e9}' >tiny.json
-  run --separate-stderr vfm-train small.yaml --dry-run --ranks 4 --synthetic 16x32x32 --gpu ./tiny.json model.num_layers=40 model.recompute=block
+  run --separate-stderr vfm-train cost small.yaml --ranks 4 --synthetic 16x32x32 --gpu ./tiny.json model.num_layers=40 model.recompute=block
   echo "$stderr"
   [ "$status" -eq 0 ]
   note=$(grep '^note: memory is full to ' <<<"$stderr")
@@ -145,10 +145,10 @@ JSON
   grep -q '<svg' page.html
   grep -q 'parallel.tp=' page.html
   grep -q 'Of pipelines: ' page.html
-  grep -q 'Where the time of a step goes' page.html
+  grep -q 'The time of a step' page.html
 }
 
-@test "the page of layouts is what --plan says" {
+@test "the page of layouts is what plan says" {
   # All of it: tests/nightly/plan.bats.
   run "$VFM_ROOT/scripts/layouts" 2b 8192 8
   echo "$output"
@@ -158,24 +158,23 @@ JSON
 
 @test "options that do not go together are refused, and wrong files of a GPU" {
   refused() {
-    run --separate-stderr vfm-train small.yaml --synthetic 16x32x32 "${@:2}"
+    run --separate-stderr vfm-train "$2" small.yaml --synthetic 16x32x32 "${@:3}"
     echo "$stderr"
     [ "$status" -eq 2 ]
     [[ $stderr == *"$1"* ]]
   }
-  refused "--plan needs --gpus N and --gpu NAME" --plan --gpu h100
-  refused "--plan needs --gpus N and --gpu NAME" --plan --gpus 4
-  refused "--gpus is for --plan" --dry-run --gpus 4
-  refused "--per-node is for --plan" --dry-run --per-node 4
-  refused "--plan goes without --dry-run" --plan --gpus 4 --gpu h100 --dry-run
-  refused "there is no file './none.json'" --plan --gpus 4 --gpu ./none.json
+  refused "--gpus is required" plan --gpu h100
+  refused "--gpu is required" plan --gpus 4
+  refused "--per-node" cost --per-node 4
+  refused "--output" plan --gpus 4 --gpu h100 --output run
+  refused "there is no file './none.json'" plan --gpus 4 --gpu ./none.json
   echo '{"like": "h100", "speed": 1}' >odd.json
-  refused "no 'speed'; there are like, name, title, memory" --plan --gpus 4 --gpu ./odd.json
+  refused "no 'speed'; there are like, name, title, memory" plan --gpus 4 --gpu ./odd.json
   echo '{"like": "h100", "memory": -1}' >odd.json
-  refused "'memory' is -1" --plan --gpus 4 --gpu ./odd.json
+  refused "'memory' is -1" plan --gpus 4 --gpu ./odd.json
   echo '{"like": "h100", "peak": 1}' >odd.json
-  refused "'peak_f32' is 6.69e+13, more than 'peak', which is 1: no GPU computes faster" --plan --gpus 4 --gpu ./odd.json
+  refused "'peak_f32' is 6.69e+13, more than 'peak', which is 1: no GPU computes faster" plan --gpus 4 --gpu ./odd.json
   echo '{"like": "h100", "attention_forward": 0}' >odd.json
-  refused "'attention_forward' is 0, and must be more" --plan --gpus 4 --gpu ./odd.json
-  refused "'parallel.cp_heads' is 2, and 'parallel.cp_kind' is ring" --dry-run --ranks 4 parallel.cp=4 parallel.cp_kind=ring parallel.cp_heads=2
+  refused "'attention_forward' is 0, and must be more" plan --gpus 4 --gpu ./odd.json
+  refused "'parallel.cp_heads' is 2, and 'parallel.cp_kind' is ring" cost --ranks 4 parallel.cp=4 parallel.cp_kind=ring parallel.cp_heads=2
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-train --check-parallel: a step on several processes against one rank's.
+# vfm-train check: a step on several processes against one rank's.
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
@@ -18,10 +18,10 @@ YAML
 check() {
   local ranks=$1
   shift
-  run --separate-stderr timeout 60 mpirun -np "$ranks" vfm-train tiny.yaml -j1 --check-parallel --synthetic 2x6x6,5x2x2 "$@"
+  run --separate-stderr timeout 60 mpirun -np "$ranks" vfm-train check tiny.yaml -j1 --synthetic 2x6x6,5x2x2 "$@"
 }
 
-@test "--check-parallel proves layouts of two and four processes, and writes nothing" {
+@test "check proves layouts of two and four processes, and writes nothing" {
   check 2 parallel.tp=2
   echo "$stderr"
   [ "$status" -eq 0 ]
@@ -36,7 +36,7 @@ check() {
   [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
-@test "--check-parallel proves an ST-DiT whose ranks have frames, and --dry-run says what they send" {
+@test "check proves an ST-DiT whose ranks have frames, and cost says what they send" {
   local stdit=(model.type=stdit parallel.cp=2 parallel.hybrid=true)
   for more in parallel.cp_kind=ring "parallel.cp_kind=gather model.compute=bf16"; do
     check 2 "${stdit[@]}" $more
@@ -49,14 +49,14 @@ check() {
   [ "$status" -eq 0 ]
   # Two frames of 8 tokens of width 24: all-to-alls alone, 12 parts of 8/2 tokens or 6, forward and back.
   sent() {
-    vfm-train tiny.yaml --synthetic 2x4x8 --dry-run --ranks 2 -q model.type=stdit parallel.cp=2 parallel.cp_kind=all_to_all \
+    vfm-train cost tiny.yaml --synthetic 2x4x8 --ranks 2 -q model.type=stdit parallel.cp=2 parallel.cp_kind=all_to_all \
       model.recompute=none data.packs=1 data.tokens=16 "$@" | jq .sent_bytes_per_step.cp
   }
   [ "$(sent)" -eq $((2 * 12 * 8 / 2 * 24 * 4)) ]
   [ "$(sent parallel.hybrid=true)" -eq $((2 * 6 * 8 / 2 * 24 * 4)) ]
 }
 
-@test "--check-parallel refuses before any work what a layout cannot do, and options that say otherwise" {
+@test "check refuses before any work what a layout cannot do, and options that say otherwise" {
   check 2 parallel.cp=2 model.type=stdit parallel.cp_kind=gather
   [ "$status" -eq 2 ]
   [[ $stderr == *"; on 2 ranks parallel.cp_kind=auto can be"* ]]
@@ -66,17 +66,17 @@ check() {
   check 2 data.packs=1
   [ "$status" -eq 0 ]
   [[ $stderr == *"1 of 2 ranks have no pack in a step, and wait for the others: 'data.packs' is 1, should be 2"* ]]
-  check 2 --out run
+  check 2 -o run
   [ "$status" -eq 2 ]
-  check 2 --dry-run
+  check 2 --gpu h100
   [ "$status" -eq 2 ]
   [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
-@test "--check-parallel refuses a model that rank 0 alone has no memory for, where its ranks together have" {
+@test "check refuses a model that rank 0 alone has no memory for, where its ranks together have" {
   # lasting LAYERS: what weights, gradients and moments of so many take, and what is usable.
   lasting() {
-    vfm-train tiny.yaml "${wide[@]}" model.num_layers="$1" --dry-run -q |
+    vfm-train cost tiny.yaml "${wide[@]}" model.num_layers="$1" -q |
       jq -r '.memory_bytes | "\(.weights + .gradients + .moments) \(.usable)"'
   }
   wide=(model.num_attention_heads=16 model.attention_head_dim=128 ema.mode=off)
@@ -88,7 +88,7 @@ check() {
   [[ $stderr == *"rank 0 first makes the step alone, with the whole model, which needs about "*"check the layout with fewer layers"* ]]
 }
 
-@test "--check-parallel ends with status 1 where a difference is beyond its limit" {
+@test "check ends with status 1 where a difference is beyond its limit" {
   # In bf16 what gradients there are is rounded, and an overflow is the same on one rank: nothing that a user can set
   # makes a layout differ. A loss that is not finite proves nothing.
   check 2 parallel.tp=2 diffusion.loss_scale=1e38

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train_options.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "dist/launch.h"
+#include "dist/together.h"
+#include "io/file.h"
+#include "ops/gpu_options.h"
+#include "tensor/device.h"
+#include "tensor/graph_cache.h"
+#include "train/beginning.h"
+#include "train/blend.h"
+#include "train/encoded/clip_fields.h"
+#include "train/kind.h"
+
+using namespace vfm;
+
+namespace {
+
+/// The page that explains what works of vfm-train share.
+cli::OptionRow& explain(cli::OptionRow& row, bool full, const char* paragraph) {
+  return full ? row.manual(paragraph) : row.explained_in("vfm-train(1)");
+}
+
+}  // namespace
+
+void TrainingOptions::add_recipe(cli::Options& options) {
+  options.add("RECIPE", recipe, "RECIPE.yaml", "what to train and how, in YAML")
+      .check(cli::not_empty)
+      .shown("")
+      .everyday();
+  options
+      .add("SETTING", settings, "KEY=VALUE",
+           "a key of the recipe and its value, as train.steps=2000; wins over RECIPE")
+      .everyday();
+}
+
+void TrainingOptions::add_data(cli::Options& options) {
+  options.group("Data");
+  cli::OptionRow& data = options.add("--data", data_, "DIR",
+                                     "train on these latents or clips; repeat it to blend folders");
+  data.repeated().check(cli::not_empty).everyday();
+  cli::OptionRow& made_up =
+      options.add("--synthetic", synthetic_, "FxHxW,...",
+                  "train on made-up latents of these sizes, to measure a machine");
+  made_up.shown("").excludes(data).everyday();
+  explain(data, full_,
+          "Train on the latents that *vfm-pack*(1) wrote. A tokenizer, and *--tokenizer*, take the "
+          "clips that *vfm-shard*(1) wrote. Repeat the option to blend several folders of latents. "
+          "It replaces _data.folders_ of the recipe.");
+  explain(made_up, full_,
+          "Use made-up latents of these sizes (frames, height, width), in turn, with 512 text "
+          "tokens each. Channels and text width are those of the recipe, or 16 and 1024. An "
+          "*autoregressive* model gets codes of its vocabulary, or of 64,000. A *tokenizer* gets "
+          "clips of these pixels, such as 17x256x256.");
+  add_encoders(options);
+}
+
+void TrainingOptions::add_encoders(cli::Options& options) {
+  const auto add = [&](const char* name, std::string& value, const char* type, const char* help,
+                       const char* paragraph) -> cli::OptionRow& {
+    cli::OptionRow& row = options.add(name, value, type, help);
+    row.check(cli::not_empty).shown("");
+    return explain(row, full_, paragraph);
+  };
+  add("--tokenizer", run.encoders.tokenizer, "builtin:wavelet|builtin:fsq|DIR|FILE.json",
+      "encode the clips of --data while training",
+      "Encode the clips of *--data* while training, with a tokenizer that *vfm-pack*(1) takes, or "
+      "with that of a _latents.json_, whose mean and deviation are then used too. A discrete "
+      "tokenizer needs _model.type_ autoregressive.")
+      .everyday();
+  add("--text", run.encoders.text, "builtin:hash|DIR",
+      "with --tokenizer: encode captions that have no embedding",
+      "With *--tokenizer*: encode the captions that have no embedding, up to 512 tokens, with an "
+      "encoder of *vfm-embed*(1). Else these clips train without text. Embeddings that are there "
+      "must be of the same encoder.");
+  add("--latent-scale", run.encoders.scale, "FILE.json",
+      "with --tokenizer: mean and deviation of latents",
+      "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "
+      "file with _mean_ and _std_. Default: those of the model to begin from, else of the "
+      "tokenizer, else measured on up to 1,024 clips when the run begins.");
+}
+
+void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
+  options.group("Model to begin from");
+  cli::OptionRow& init =
+      options.add("--init", run.init, "DIR", "begin from this run, checkpoint or diffusers folder");
+  init.check(cli::not_empty).shown("").everyday();
+  cli::OptionRow& lora = options.add("--init-lora", init_lora_, "auto|continue|merge",
+                                     "continue the adapters of --init, or merge them");
+  lora.one_of({"auto", "continue", "merge"});
+  explain(
+      init, full_,
+      "Begin from a run of *vfm-train*, one of its checkpoints, or another model (FINE-TUNING). "
+      "_DIR_ decides what the model is. A recipe or tensors that differ are refused.");
+  explain(lora, full_,
+          "*continue* trains the adapters of *--init* further. *merge* merges them into the "
+          "weights. *auto* continues them where the recipe has a _lora.rank_, else merges.");
+  if (stages) {
+    cli::OptionRow& next = options.add("--continue", run.earlier, "RUN",
+                                       "continue this run or checkpoint as a new stage");
+    next.check(cli::not_empty).shown("").excludes(init).excludes(lora).everyday();
+    explain(next, full_,
+            "Train this run, or one of its checkpoints, further as a new stage in *-o*. Its recipe "
+            "stands for the defaults: give only what changes.");
+  }
+  cli::OptionRow& base = options.add("--base", run.init_under, "DIR",
+                                     "find the model under adapters here, if it has moved");
+  base.check(cli::not_empty).shown("");
+  explain(base, full_, "Find the model under the adapters of a run here, if it has moved.");
+}
+
+void TrainingOptions::check() {
+  // The recipe may be left out: the first argument is a setting then.
+  if (recipe.find('=') != std::string::npos && !io::file_exists(recipe)) {
+    settings.insert(settings.begin(), std::move(recipe));
+    recipe.clear();
+  }
+  train::parse_overrides(settings);
+  if (!synthetic_.empty()) run.synthetic = train::parse_sizes(synthetic_);
+}
+
+void TrainingOptions::need_recipe() const {
+  if (recipe.empty() && run.earlier.empty()) fail_usage("give a recipe: vfm-train RECIPE.yaml ...");
+}
+
+std::vector<train::Setting> TrainingOptions::read() {
+  std::vector<train::Setting> all = train::read_settings(recipe, settings);
+  std::optional<train::Beginning> beginning;
+  if (!run.init.empty() || !run.earlier.empty()) {
+    run.go_on_adapters =
+        init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(all));
+    beginning = train::read_beginning(run, train::kind_of(all).pipeline_part());
+    run.base = beginning->facts;
+  }
+  run.recipe = train::make_recipe(all, beginning ? &*beginning : nullptr);
+  train::settle_folders(run, data_);
+  train::check_clip_options(run);
+  return all;
+}
+
+void TrainingOptions::need_data() const {
+  if (run.data.empty() && run.synthetic.empty())
+    fail_usage("give --data DIR, the folder that {} wrote",
+               train::kind_of(run.recipe.model.type).data_tool());
+}
+
+void RankOptions::add(cli::Options& options) {
+  options.group("Computing");
+  device.add(options);
+  cli::OptionRow& threads = options.add("-j,--jobs", jobs, "N", "threads of each process");
+  threads.in(1, 4096).shown("processors/processes").everyday();
+  explain(threads, full_,
+          "Threads of each process. With another number, sums of wide models round differently. "
+          "Processors are those that a launcher bound the process to, else those of the machine.");
+  compute.add(options);
+  limits.add(options);
+}
+
+void RankOptions::add_graphs(cli::Options& options) {
+  options.group("Computing");
+  explain(
+      options.flag("--no-cuda-graph", no_graphs_, "on a GPU: launch each kernel of a step singly"),
+      full_,
+      "On a GPU, launch each kernel of a step singly. Else a diffusion model repeats a step "
+      "whose shape it has seen as a CUDA graph, with the same results.");
+}
+
+void RankOptions::apply(train::RunOptions& run, const cli::Context& context) const {
+  const cli::Launch& launch = context.launch;
+  limits.apply();
+  run.device = run.gpu != nullptr ? run.gpu->device()
+                                  : dist::rank_device(device.device, launch.local_rank,
+                                                      launch.local_ranks, launch.shown_gpu);
+  run.local_ranks = std::max(1, launch.local_ranks);
+  run.threads = dist::threads_per_rank(jobs, launch.ranks, launch.local_ranks);
+  ops::set_gpu_options(run.device, compute.deterministic, compute.attention, context.cache);
+  GraphCache::allow(!no_graphs_);
+}
+
+void prepare(TrainingOptions& training, const RankOptions& ranks, const cli::Context& context,
+             dist::World& world) {
+  on_all_ranks(world, [&] {
+    training.read();
+    training.need_data();
+    train::check_size(training.run.recipe);
+    if (world.rank() == 0) train::warn_of_clip_settings(training.run);
+    ranks.apply(training.run, context);
+  });
+  world.section("setup", training.run.recipe.train.setup_limit);
+  world.use_device(training.run.device, ranks.compute.deterministic);
+}
+
+cli::OptionRow& add_gpu(cli::Options& options, std::optional<std::string>& gpu) {
+  return options
+      .add("--gpu", gpu, "a100|h100|h200|b200|gb200|l40s|FILE.json",
+           "predict for this GPU, which need not be here")
+      .everyday();
+}
+
+void tell(const Json& result, const std::string& words) {
+  cli::print(dump_json(result) + "\n");
+  cli::say(words);
+}
