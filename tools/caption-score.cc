@@ -45,8 +45,7 @@ class CaptionScoreTool : public vfm::cli::Tool {
             "Score by a CLIP or SigLIP. The folder must have the parts for texts and pictures, and "
             "the tokenizer.");
     model_.add_prompt(options, "the question that the captions answer")
-        .shown("to describe the clip")
-        .manual("The question that the captions answer.");
+        .manual("The question that the captions answer. By default it is to describe the clip.");
     model_.add_sight(options);
     model_.add_computing(options);
     for (const char* name : {"--prompt", "--fps", "--window", "--frame-tokens", "--compute"})

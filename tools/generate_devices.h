@@ -23,25 +23,18 @@
 #include "media/encoder.h"
 #include "models/folder/checkpoint_folder.h"
 
-inline void refuse_with_devices(bool dry_run, bool decode_only, const std::string& output,
-                                const vfm::generate::ClipParallel& parallel) {
-  const auto refuse = [](bool given, const char* what) {
-    if (given)
-      vfm::fail_usage("--devices makes clips of prompts, into a folder: leave out {}", what);
-  };
-  refuse(dry_run, "--dry-run");
-  refuse(decode_only, "--decode-only");
-  refuse(output == "-", "-o -");
+inline void refuse_with_devices(bool stream, const vfm::generate::ClipParallel& parallel) {
+  if (stream) vfm::fail_usage("--devices writes clips into a folder: leave out -o -");
   if (!parallel.alone() || parallel.choose != 0)
     vfm::fail_usage(
-        "--devices gives each card clips of its own; cards that share a clip are ranks: start "
+        "--devices gives each GPU clips of its own; to share a clip among GPUs start "
         "'mpirun -np N vfm-generate --parallel ...' without --devices");
 }
 
 inline void refuse_ranks(const vfm::cli::Launch& launch) {
   if (launch.ranks > 1)
     vfm::fail_usage(
-        "--devices starts a worker for each card by itself: start vfm-generate without mpirun, or "
+        "--devices starts a worker for each GPU by itself: start vfm-generate without mpirun, or "
         "leave out --devices");
 }
 

@@ -1,6 +1,5 @@
 // vfm-caption: adds a caption column to shards.
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "base/error.h"
@@ -15,6 +14,7 @@
 #include "cli/secret.h"
 #include "columns/caption.h"
 #include "columns/caption_costs.h"
+#include "columns/endpoint_file.h"
 #include "io/http.h"
 #include "media/isolated.h"
 #include "media/version.h"
@@ -52,7 +52,6 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::cli::add_dry_run(options, dry_run_);
     add_source_options(options);
     add_question_options(options);
-    add_endpoint_options(options);
     add_model_options(options);
     add_refine_options(options);
     table_ = &options;
@@ -61,29 +60,16 @@ class CaptionTool : public vfm::cli::Tool {
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
     vfm::columns::EndpointOptions& endpoint = options_.endpoint;
-    const bool from = table_->row("--from").given();
-    if (!endpoint.url.empty() && !from) options_.from = {"endpoint"};
+    if (has_endpoint() && !table_->row("--from").given()) options_.from.clear();
     vfm::columns::check_caption_sources(options_.from);
     vfm::columns::check_questions(also_, schemas_);
-    const bool used = options_.from.back() == "endpoint";
-    check_models(used);
-    if (used && endpoint.url.empty()) vfm::fail_usage("the source 'endpoint' needs --endpoint URL");
-    if (!used && !endpoint.url.empty())
-      vfm::fail_usage("--endpoint is given, but --from does not name the source 'endpoint'");
-    if (endpoint.send_schema && (!used || schemas_.empty()))
-      vfm::fail_usage("--endpoint-schema sends the schemas of --schema to a server: it needs both");
+    check_models();
     model_.check();
-    if (!used) return;
-    if (endpoint.model.empty()) vfm::fail_usage("--endpoint needs --endpoint-model NAME");
-    if (dry_run_)
-      vfm::fail_usage("--dry-run would ask the server, which costs; it cannot be with --endpoint");
-    vfm::io::check_http_url(endpoint.url);
-    if (!prices_.empty()) {
-      endpoint.input_price = prices_[0];
-      endpoint.output_price = prices_[1];
-    }
-    endpoint.secret =
-        vfm::cli::secret_from_environment(key_, table_->row("--endpoint-key").given());
+    if (!has_endpoint()) return;
+    if (dry_run_) vfm::fail_usage("--dry-run asks no server, as answers cost; drop --endpoint");
+    const bool named = !endpoint.key_variable.empty();
+    endpoint.secret = vfm::cli::secret_from_environment(
+        named ? endpoint.key_variable : "VFM_ENDPOINT_KEY", named);
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -111,6 +97,8 @@ class CaptionTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.hardware = model_.decoder(columns_.hwaccel);
     set_models();
+    if (has_endpoint() && options_.endpoint.model.empty())
+      options_.endpoint.model = vfm::columns::served_model(options_.endpoint);
     vfm::Slots slots = context.slots(columns_.jobs);
     // Samples of a shard wait for cards together; at its end those of the next one do.
     if (model_.workers()) slots.add_away(1), slots.set_flow(model_.workers()->flow());
@@ -137,9 +125,11 @@ class CaptionTool : public vfm::cli::Tool {
     options.group("Sources");
     options.add("--from", options_.from, "SOURCE,...", "take the first caption that these have")
         .separated_by(',')
-        .shown("existing,builtin:measure; with --endpoint: endpoint")
+        .shown("existing,builtin:measure")
         .everyday()
-        .manual("Take each caption from the first of these sources that has one. See SOURCES.");
+        .manual(
+            "Take each caption from the first of these sources that has one. See SOURCES. With "
+            "*--endpoint* there is no default.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')
@@ -151,10 +141,22 @@ class CaptionTool : public vfm::cli::Tool {
     options.add("--max-characters", max_characters_, "N", "cut longer captions at a word")
         .in(1, 1'000'000'000)
         .shown("")
-        .everyday()
         .manual(
             "Cut longer captions, at the end of a word unless that would lose more than half. A "
             "letter with its accents, or an emoji of several parts, counts as one.");
+    options
+        .parsed(
+            "--endpoint",
+            [this](const std::string& value) {
+              options_.endpoint = vfm::columns::read_endpoint(value);
+            },
+            "URL|FILE.json", "then ask the model on this server")
+        .everyday()
+        .manual(
+            "Ask this server for captions that no source of *--from* has. It is an address, such "
+            "as "
+            "_http://localhost:8000/v1_, or a JSON file with the address and how the server is "
+            "asked. See *vfm-endpoint*(5). Not with *--dry-run*.");
     options.flag("--keep-empty", options_.keep_empty, "take an empty caption as it is")
         .everyday()
         .manual(
@@ -166,8 +168,10 @@ class CaptionTool : public vfm::cli::Tool {
   void add_question_options(vfm::cli::Options& options) {
     options.group("Questions");
     model_.add_prompt(options, "ask the model this about each clip")
-        .shown("to describe it")
-        .manual("Ask the model or the server this about each clip. The answer is the caption.");
+        .manual(
+            "Ask the model or the server this about each clip. The answer is the caption. By "
+            "default it is asked to describe "
+            "the clip.");
     options.add("--also", also_, "NAME=TEXT|@FILE", "also ask this, for caption_NAME in the json")
         .check(vfm::cli::not_blank)
         .repeated()
@@ -196,7 +200,8 @@ class CaptionTool : public vfm::cli::Tool {
               "keep tokens and their probabilities for vfm-caption score")
         .manual(
             "Keep the tokens of each caption and their log probabilities, some ten bytes a token. "
-            "*vfm-caption score* by the same model then need not show it the clip again.");
+            "*vfm-caption score* by the same model then need not show it the clip again. Not with "
+            "*--refine*.");
     options.add("--max-tokens", rule.most_tokens, "N", "most tokens of a text; the rest is cut")
         .in(1, 1 << 16)
         .everyday()
@@ -217,8 +222,7 @@ class CaptionTool : public vfm::cli::Tool {
             "negative ones. The prompt's tokens count, too. 1 is off.");
     seed_.add(options);
     model_.add_computing(options);
-    for (const char* name : {"--seed", "--device", "--devices"})
-      options.row(name).everyday();
+    options.row("--device").everyday();
     options.add("--quantize", quantize_, "int8", "round matrices to 8 bits")
         .one_of({"int8"})
         .shown("")
@@ -234,13 +238,16 @@ class CaptionTool : public vfm::cli::Tool {
                                               "rewrite captions by a language model");
     refine.check(vfm::cli::not_empty)
         .everyday()
-        .manual("Rewrite each caption by this language model. See REWRITING.");
-    add_text_option(options, "--refine-prompt", refine_prompt_, "tell that model what to do")
+        .manual(
+            "Rewrite each caption by this language model. See REWRITING. Not with *--endpoint*.");
+    add_text_option(options, "--refine-prompt", refine_prompt_,
+                    "what that model shall do with a caption")
         .check(vfm::cli::not_blank)
-        .shown("to keep all facts and add none")
         .needs(refine)
         .everyday()
-        .manual("What the language model is told to do with a caption.");
+        .manual(
+            "What the language model shall do with a caption. By default it keeps all facts and "
+            "adds none.");
   }
 
   void set_models() {
@@ -262,11 +269,13 @@ class CaptionTool : public vfm::cli::Tool {
   /// Whether a model of a folder computes anything.
   bool asks_model() const { return names_model() || !options_.refine.folder.empty(); }
 
-  void check_models(bool endpoint) const {
+  bool has_endpoint() const { return !options_.endpoint.url.empty(); }
+
+  void check_models() const {
     const bool refine = !options_.refine.folder.empty();
     if (refine && options_.model.keep_tokens)
       vfm::fail_usage("--logprobs keeps the tokens of captions that --refine rewrites; drop one");
-    if (refine && endpoint)
+    if (refine && has_endpoint())
       vfm::fail_usage(
           "--refine does not rewrite what a server says; ask the server for it with --prompt");
     const auto refuse = [&](std::initializer_list<const char*> names, const char* advice) {
@@ -274,7 +283,7 @@ class CaptionTool : public vfm::cli::Tool {
         if (table_->row(name).given()) vfm::fail_usage("{} is about a model; {}", name, advice);
     };
     const bool model = names_model();
-    if (!model && !endpoint)
+    if (!model && !has_endpoint())
       refuse({"--prompt", "--also"}, "name one with --from model:DIR or --endpoint");
     if (!model)
       refuse({"--fps", "--window", "--frame-tokens", "--logprobs"},
@@ -283,49 +292,6 @@ class CaptionTool : public vfm::cli::Tool {
       refuse({"--max-tokens", "--temperature", "--top-p", "--repetition-penalty", "--seed",
               "--device", "--devices", "--compute", "--quantize"},
              "name its folder with --from model:DIR or --refine");
-  }
-
-  void add_endpoint_options(vfm::cli::Options& options) {
-    CLI::App* const app_ = &options.app();
-    const std::string group = "Captions from a server";
-    vfm::columns::EndpointOptions& to = options_.endpoint;
-    const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
-      return app_->add_option(name, value, help)->type_name(type)->group(group);
-    };
-    add("--endpoint", to.url, "ask this OpenAI-compatible server (http://host:8000/v1)", "URL");
-    add("--endpoint-model", to.model, "the model's name there", "NAME");
-    add("--endpoint-key", key_, "environment variable with the key", "VARIABLE")
-        ->capture_default_str();
-    add("--endpoint-frames", to.frames, "frames of a clip", "N")
-        ->check(CLI::Range(1, 64))
-        ->capture_default_str();
-    add("--endpoint-side", to.side, "longer side of a frame, in pixels", "N")
-        ->check(CLI::Range(16, 4096))
-        ->capture_default_str();
-    add("--endpoint-parallel", to.parallel, "requests at once", "N")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str();
-    add("--endpoint-retries", to.retries, "further tries of a request", "N")
-        ->check(CLI::Range(0, 100))
-        ->capture_default_str();
-    add("--endpoint-tokens", to.most_tokens, "tokens of a caption at most", "N")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    add("--endpoint-temperature", to.temperature, "how freely the model chooses", "X")
-        ->check(CLI::Range(0.0, 2.0))
-        ->capture_default_str();
-    app_->add_flag("--endpoint-schema", to.send_schema,
-                   "send schemas, so that the server writes what fits (response_format)")
-        ->group(group);
-    add("--endpoint-price", prices_, "price of a million tokens in and out, to count cost",
-        "IN,OUT")
-        ->delimiter(',')
-        ->expected(2)
-        ->check(vfm::cli::not_negative);
-    options.group(group);
-    vfm::cli::add_seconds_option(options, "--endpoint-wait", to.wait,
-                                 "before the second try; doubled for each further one");
-    vfm::cli::add_seconds_option(options, "--endpoint-timeout", to.seconds, "for one try");
   }
 
   vfm::cli::ColumnOptions columns_;
@@ -338,8 +304,6 @@ class CaptionTool : public vfm::cli::Tool {
   int max_characters_ = 0, schema_tries_ = 3;
   bool dry_run_ = false;
   vfm::cli::Options* table_ = nullptr;
-  std::string key_ = "VFM_ENDPOINT_KEY";
-  std::vector<double> prices_;
 };
 
 }  // namespace

@@ -203,6 +203,16 @@ OptionRow& Options::add(const char* names, std::string& variable, std::string va
               std::move(help));
 }
 
+OptionRow& Options::add(const char* names, std::optional<int>& variable, std::string value,
+                        std::string help) {
+  return keep(app_.add_option(names, variable), std::move(value), std::move(help));
+}
+
+OptionRow& Options::add(const char* names, std::optional<double>& variable, std::string value,
+                        std::string help) {
+  return keep(app_.add_option(names, variable), std::move(value), std::move(help));
+}
+
 OptionRow& Options::add(const char* names, std::optional<std::string>& variable, std::string value,
                         std::string help) {
   return keep(app_.add_option(names, variable), std::move(value), std::move(help));

@@ -90,6 +90,10 @@ class Options {
   OptionRow& add(const char* names, float& variable, std::string value, std::string help);
   OptionRow& add(const char* names, double& variable, std::string value, std::string help);
   OptionRow& add(const char* names, std::string& variable, std::string value, std::string help);
+  OptionRow& add(const char* names, std::optional<int>& variable, std::string value,
+                 std::string help);
+  OptionRow& add(const char* names, std::optional<double>& variable, std::string value,
+                 std::string help);
   OptionRow& add(const char* names, std::optional<std::string>& variable, std::string value,
                  std::string help);
   OptionRow& add(const char* names, std::vector<std::string>& variable, std::string value,

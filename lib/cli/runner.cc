@@ -289,7 +289,7 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
     check_lists(app, arguments);
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
-    if (command == g_program) check_verbs(options, arguments, g_program, verbs);
+    if (command == g_program) check_verbs(options, arguments, tool, verbs);
     check_named_files(app);
   } catch (const CLI::CallForHelp&) {
     std::fputs(help_text(tool, command, verbs, options, false).c_str(), stdout);
@@ -356,10 +356,12 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
   const bool says = !everyday->ranks_are_one() || read_launch().rank == 0;
   try {
     if (!knows_cpu) fail_usage("VFM_CPU is '{}'; set it to base, avx2 or avx512, or unset it", cpu);
-    if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments, verbs);
+    const bool help = !arguments.empty() && arguments[0] == "help";
+    if (help && everyday->arguments_are_files()) refuse_file_of_verb("help");
+    if (help) arguments = help_arguments(arguments, verbs);
     const Verb* verb = arguments.empty() ? nullptr : find_verb(verbs, arguments[0]);
     if (!verb) return run_command(*everyday, command, arguments, verbs, makeflags, says);
-    refuse_file_of_verb(arguments[0]);
+    if (everyday->arguments_are_files()) refuse_file_of_verb(arguments[0]);
     command += " " + arguments[0];
     arguments.erase(arguments.begin());
     return run_command(*verb->make(), command, arguments, verbs, makeflags, says);

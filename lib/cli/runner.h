@@ -94,6 +94,8 @@ class Tool {
   /// True: the ranks of a launch run one command together. The first rank says for all what is
   /// wrong with the arguments.
   virtual bool ranks_are_one() const { return false; }
+  /// False: its arguments are texts, so a file whose name is a verb does not matter.
+  virtual bool arguments_are_files() const { return true; }
 };
 
 /// A work of a program.
@@ -109,9 +111,9 @@ std::unique_ptr<Tool> make() {
 }
 
 /// Parses, runs, reports. Never throws. The first argument may be a verb; where a file of that name
-/// is there too, or a verb comes later, it is refused with the way out. `PROGRAM help VERB` is
-/// `PROGRAM VERB --help`, and `PROGRAM help` is `PROGRAM --help`. What the program starts itself as
-/// (serve_card()) is the everyday Tool's.
+/// is there too (arguments_are_files()), or a verb comes later, it is refused with the way out.
+/// `PROGRAM help VERB` is `PROGRAM VERB --help`, and `PROGRAM help` is `PROGRAM --help`. What the
+/// program starts itself as (serve_card()) is the everyday Tool's.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws

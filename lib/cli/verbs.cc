@@ -47,7 +47,6 @@ void refuse_file_of_verb(const std::string& verb) {
 
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs) {
-  refuse_file_of_verb("help");
   if (arguments.size() == 1) return {"--help"};
   if (arguments.size() == 2 && find_verb(verbs, arguments[1])) return {arguments[1], "--help"};
   std::string names;
@@ -56,15 +55,16 @@ std::vector<std::string> help_arguments(const std::vector<std::string>& argument
   fail_usage("help takes one verb: {}", names);
 }
 
-void check_verbs(Options& options, const std::vector<std::string>& arguments,
-                 const std::string& program, std::span<const Verb> verbs) {
+void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
+                 std::span<const Verb> verbs) {
   const auto end = std::find(arguments.begin(), arguments.end(), "--");
   for (const CLI::Option* option : options.app().get_options()) {
     if (!option->get_positional()) continue;
     for (const std::string& value : option->results()) {
       if (!find_verb(verbs, value) || std::find(arguments.begin(), end, value) == end) continue;
-      refuse_file_of_verb(value);
-      fail_usage("the verb '{0}' goes first: {1} {0} ...", value, program);
+      if (everyday.arguments_are_files()) refuse_file_of_verb(value);
+      fail_usage("the verb '{0}' goes first: {1} {0} ...{2}", value, everyday.name(),
+                 everyday.arguments_are_files() ? "" : "; behind -- it is text");
     }
   }
 }

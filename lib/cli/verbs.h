@@ -32,8 +32,8 @@ std::vector<std::string> help_arguments(const std::vector<std::string>& argument
                                         std::span<const Verb> verbs);
 /// Throws Error{usage} for a verb behind other arguments of the everyday work. Behind "--" it is an
 /// argument.
-void check_verbs(Options& options, const std::vector<std::string>& arguments,
-                 const std::string& program, std::span<const Verb> verbs);
+void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
+                 std::span<const Verb> verbs);
 
 /// --help, or --help-all if `all`. `command`: "vfm-embed search".
 std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,

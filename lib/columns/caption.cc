@@ -41,6 +41,13 @@ bool is_field(const std::string& source) {
   return source.starts_with("field:") && source.size() > 6;
 }
 
+/// The sources of --from, and the server behind them.
+std::vector<std::string> named_sources(const CaptionOptions& options) {
+  std::vector<std::string> from = options.from;
+  if (!options.endpoint.url.empty()) from.emplace_back(kEndpoint);
+  return from;
+}
+
 /// "existing" as the sources it stands for.
 std::vector<std::string> expand(const std::vector<std::string>& from) {
   std::vector<std::string> sources;
@@ -81,7 +88,7 @@ class Captioner {
       : options_(options),
         seeing_(seeing),
         endpoint_(endpoint),
-        sources_(expand(options.from)),
+        sources_(expand(named_sources(options))),
         record_(record),
         notes_(notes),
         sidecars_(sidecars) {}
@@ -219,15 +226,11 @@ class Captioner {
   Json measured_, by_model_;  // of the sample in hand
 };
 
-bool uses_endpoint(const CaptionOptions& options) {
-  return !options.from.empty() && options.from.back() == kEndpoint;
-}
-
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
                  const io::Record& record) {
   // A model is what its folder holds, wherever that lies and however it was named.
-  std::vector<std::string> from = options.from;
+  std::vector<std::string> from = named_sources(options);
   for (std::string& source : from)
     if (is_model(source)) source = "model";
   Json settings = {{"version", 1},
@@ -246,7 +249,7 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
     settings["refine"].erase("path");
   }
   settings["beside"] = sidecar_places(record, options.sidecars);
-  if (uses_endpoint(options)) settings["endpoint"] = endpoint_config(options.endpoint);
+  if (!options.endpoint.url.empty()) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;
 }
 
@@ -316,22 +319,19 @@ void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
 }  // namespace
 
 void check_caption_sources(const std::vector<std::string>& from) {
-  if (from.empty()) fail_usage("--from needs at least one source");
   if (std::count_if(from.begin(), from.end(), is_model) > 1)
     fail_usage("--from names two models; a run has one");
   for (const std::string& source : from) {
     const bool known =
-        source == "existing" || source == "builtin:measure" || source == kEndpoint ||
-        is_field(source) || is_model(source) ||
+        source == "existing" || source == "builtin:measure" || is_field(source) ||
+        is_model(source) ||
         std::find(std::begin(kExisting), std::end(kExisting), source) != std::end(kExisting);
     if (!known)
       fail_usage(
-          "there is no caption source '{}'; there are existing, existing:member, "
-          "existing:field, existing:txt, existing:json, existing:srt, field:NAME, model:DIR, "
-          "builtin:measure, endpoint",
+          "'{}' is not a source of captions; the sources are existing, existing:member, "
+          "existing:field, existing:txt, existing:json, existing:srt, field:NAME, model:DIR and "
+          "builtin:measure; --endpoint is asked after them",
           source);
-    if (source == kEndpoint && &source != &from.back())
-      fail_usage("the source 'endpoint' must be the last one: nothing is asked after it");
   }
 }
 
@@ -359,7 +359,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   progress.start("samples", shard::count_samples(options.inputs));
   CaptionReport report(options.report);
   std::optional<Endpoint> endpoint;
-  if (uses_endpoint(options)) endpoint.emplace(options.endpoint);
+  if (!options.endpoint.url.empty()) endpoint.emplace(options.endpoint);
   Endpoint* const server = endpoint ? &*endpoint : nullptr;
   ColumnJob job;
   job.tool = "vfm-caption";

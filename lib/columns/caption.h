@@ -13,7 +13,8 @@
 //                     "caption_model" in KEY.json; of several windows "caption_windows",
 //                     of one that reached its most tokens "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/describe.h); always has one
-//   endpoint          a model on a server that sees frames (columns/endpoint.h); the last source
+// The last source, "endpoint" in KEY.json, is a model on a server that sees frames
+// (columns/endpoint.h).
 // With --refine a language model rewrites a caption (columns/refine.h); the draft is kept as
 // "caption_draft".
 // With --also the model or server that captions a clip answers further questions
@@ -59,7 +60,7 @@ struct CaptionOptions {
   /// asked, and a sample without words from any source is an error (its caption is empty).
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< how the model of model:DIR is asked
-  EndpointOptions endpoint;   ///< of the source "endpoint"
+  EndpointOptions endpoint;   ///< its server is asked last; without an address: none is
   RefineOptions refine;       ///< its model computes and writes as `model` says
   std::string report;         ///< HTML file; empty: none
   /// Decodes clips to measure, with the same result; null: software.

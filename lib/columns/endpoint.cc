@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "columns/endpoint_answer.h"
 #include "io/http.h"
 
 namespace vfm::columns {
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMostInARow = 3;  ///< clips that fail one after the other
 constexpr double kLongestWait = 300;    ///< seconds, also if the server asks for more
+constexpr std::string_view kChat = "/chat/completions";
+using Duration = std::chrono::steady_clock::duration;
 
 bool passes(int status) {
   return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 ||
@@ -26,16 +29,61 @@ bool same_for_all(int status) {
   return (status >= 300 && status < 400) || (status >= 401 && status <= 405);
 }
 
-}  // namespace
+Duration seconds(double count) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count));
+}
 
-Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
+/// The address without what requests add to it. Throws Error{usage} if no server can be asked.
+std::string base_address(std::string url) {
   if (!io::have_http())
     fail_usage("this build has no libcurl, so no server can be asked; build with -Dcurl=enabled");
-  io::check_http_url(options_.url);
-  if (options_.model.empty()) fail_usage("the server's model has no name (--endpoint-model)");
-  while (options_.url.ends_with('/'))
-    options_.url.pop_back();
-  if (!options_.url.ends_with("/chat/completions")) options_.url += "/chat/completions";
+  io::check_http_url(url);
+  while (url.ends_with('/'))
+    url.pop_back();
+  if (url.ends_with(kChat)) url.resize(url.size() - kChat.size());
+  return url;
+}
+
+io::HttpAnswer exchange(const EndpointOptions& options, const std::string& url,
+                        const std::string& body) {
+  return io::http_exchange({.url = url,
+                            .body = body,
+                            .secret = options.secret,
+                            .connect_seconds = std::min(30.0, options.seconds),
+                            .seconds = options.seconds});
+}
+
+void sleep_for(double count) {
+  const auto until = std::chrono::steady_clock::now() + seconds(count);
+  while (std::chrono::steady_clock::now() < until) {
+    check_stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace
+
+std::string served_model(const EndpointOptions& options) {
+  const std::string url = base_address(options.url) + "/models";
+  std::string why;
+  for (int attempt = 0; attempt <= options.retries; ++attempt) {
+    const io::HttpAnswer got = exchange(options, url, "");
+    if (got.fault.empty() && got.status == 200) return only_model(got.body, options.secret);
+    why = got.fault;
+    if (why.empty())
+      why = fmt::format("status {}{}", got.status, server_message(got.body, options.secret));
+    if (!passes(got.status) || attempt == options.retries) break;
+    log_info("'{}', try {}: {}", url, attempt + 1, why);
+    sleep_for(std::min(kLongestWait,
+                       std::max(options.wait * std::pow(2, attempt), got.retry_after.value_or(0))));
+  }
+  fail("'{}' does not list the server's models: {}; name the model in a JSON file, vfm-endpoint(5)",
+       url, why);
+}
+
+Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
+  options_.url = base_address(options_.url) + std::string(kChat);
+  if (options_.model.empty()) fail_usage("the server's model has no name");
   if (!options_.secret.empty() && options_.url.starts_with("http://"))
     log_warning("the key goes to '{}' unencrypted", options_.url);
   for (int i = 0; i < options_.parallel; ++i)
@@ -119,9 +167,6 @@ void Endpoint::pause(Clock::time_point until) {
 }
 
 EndpointAnswer Endpoint::answer(const Job& job) {
-  const auto seconds = [](double count) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
-  };
   // Requests that failed together shall not come back together.
   const double share =
       static_cast<double>(std::stoul(hash_hex(job.request).substr(0, 4), nullptr, 16)) / 65536;
@@ -130,11 +175,7 @@ EndpointAnswer Endpoint::answer(const Job& job) {
   for (int attempt = 0; attempt <= options_.retries; ++attempt) {
     pause(when);
     ++tries_;
-    const io::HttpAnswer got = io::http_post({.url = options_.url,
-                                              .body = job.request,
-                                              .secret = options_.secret,
-                                              .connect_seconds = std::min(30.0, options_.seconds),
-                                              .seconds = options_.seconds});
+    const io::HttpAnswer got = exchange(options_, options_.url, job.request);
     why = got.fault;
     if (got.fault.empty() && got.status == 200) {
       try {

@@ -37,8 +37,10 @@
 namespace vfm::columns {
 
 struct EndpointOptions {
-  std::string url;  ///< "http://host:8000/v1", or with "/chat/completions"; empty: none
-  std::string model, secret;
+  std::string url;           ///< "http://host:8000/v1", or with "/chat/completions"; empty: none
+  std::string model;         ///< its name there; empty: the server has one alone (served_model())
+  std::string key_variable;  ///< of the environment, with the secret; empty: the usual one
+  std::string secret;
   std::string prompt =
       "Describe this video in one paragraph: what is in it, what happens in which order, and how "
       "the camera moves.";
@@ -111,6 +113,10 @@ class Endpoint {
   Clock::time_point not_before_{};         ///< as the server asked
   std::vector<std::thread> threads_;
 };
+
+/// The name of the server's only model. Throws Error{usage} if it has several; Error if it does not
+/// list them; Stopped.
+std::string served_model(const EndpointOptions& options);
 
 /// The same request with a seed, for another drawn answer.
 std::string request_with_seed(std::string request, int seed);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -52,7 +53,7 @@ std::string content_of(const Json& message) {
   const auto content = message.find("content");
   if (content == message.end() || content->is_null()) return {};
   if (content->is_string()) return content->get<std::string>();
-  if (!content->is_array()) fail("the answer's content is no text");
+  if (!content->is_array()) fail("the answer's content is not text");
   std::string text;
   for (const Json& part : *content)
     if (part.is_object() && part.contains("text") && part["text"].is_string())
@@ -67,8 +68,9 @@ std::string why_empty(const Json& choice, const EndpointAnswer& answer, bool tho
   if (refusal != choice["message"].end() && refusal->is_string())
     return told(refusal->get<std::string>(), secret);
   if (answer.cut && thought)
-    return fmt::format(": all of its {} tokens are thoughts; --endpoint-tokens allows more",
-                       answer.completion_tokens);
+    return fmt::format(
+        ": all of its {} tokens are thoughts; allow more by \"tokens\", vfm-endpoint(5)",
+        answer.completion_tokens);
   const Json reason = choice.value("finish_reason", Json());
   if (!reason.is_string() || reason == "stop") return {};
   return told(fmt::format("finish_reason is {}", reason.get<std::string>()), secret);
@@ -88,6 +90,23 @@ std::string server_message(const std::string& body, const std::string& secret) {
     if (!secret.empty() && body.find('\\') != body.npos) return {};
   }
   return told(std::move(said), secret);
+}
+
+std::string only_model(const std::string& body, const std::string& secret) {
+  const Json json = parse_json(text::mend_json(body), "the list of models");
+  std::vector<std::string> names;
+  const Json* const list = json.is_object() && json.contains("data") ? &json["data"] : nullptr;
+  if (list && list->is_array())
+    for (const Json& model : *list)
+      if (model.is_object() && model.contains("id") && model["id"].is_string())
+        names.push_back(model["id"].get<std::string>());
+  if (names.size() == 1) return names.front();
+  if (names.empty()) fail("the server lists no model; name it in a JSON file, vfm-endpoint(5)");
+  std::string words;
+  for (const std::string& name : names)
+    words += (words.empty() ? "" : ", ") + name;
+  fail_usage("the server has {} models; name one in a JSON file, vfm-endpoint(5){}", names.size(),
+             told(words, secret));
 }
 
 std::string without_thinking(std::string text) {

@@ -1,4 +1,4 @@
-// The answers and error messages of a chat-completions server.
+// The answers, lists of models and error messages of a chat-completions server.
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +27,10 @@ EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 /// The server's message in an error body, as ": words", short and on one line:
 /// {"error": {"message": "..."}}, or all of it. `secret` is replaced in it.
 std::string server_message(const std::string& body, const std::string& secret);
+
+/// The id of the only model in the body of a list of models. Throws Error{usage} if it lists
+/// several, Error if none. `secret` is replaced in messages.
+std::string only_model(const std::string& body, const std::string& secret);
 
 /// A text without its <think>…</think>, which a reasoning model writes before its answer. Some
 /// models have the first mark in the prompt, so the text begins inside; a text cut there has no

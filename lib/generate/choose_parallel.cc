@@ -76,8 +76,8 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
   Estimate estimate(alone);
   if (!estimate.network().dit)
     fail_usage(
-        "--parallel is for diffusion models, this one is autoregressive: without it, ranks make "
-        "clips of their own");
+        "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
+        "each rank makes clips of its own");
   const models::Gpu gpu = comparing_rates(job, per_node);
   const bool host = job.gpu == nullptr && job.device != Device::cuda;
   const double room = host ? gpu.memory : gpu.usable();
@@ -116,7 +116,7 @@ ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node) {
   const std::vector<CostedLayout> costed = costed_layouts(job, ranks, per_node);
   if (costed.empty())
     fail_usage("--parallel auto: no layout of {} ranks is possible{}", ranks,
-               job.parallel.shard ? " with --shard, which needs two" : "");
+               job.parallel.shard ? " with shard, which needs two" : "");
   const auto words = [](const CostedLayout& one) {
     const std::string name = one.parallel.alone() ? "each alone" : one.parallel.name();
     return fmt::format("{} ({:.3g} s a clip, {} a rank)", name, one.seconds,
@@ -126,12 +126,11 @@ ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node) {
   std::string next;
   for (std::size_t i = 1; i < std::min<std::size_t>(4, costed.size()); ++i)
     if (costed[i].fits) next += (next.empty() ? "; then " : ", ") + words(costed[i]);
-  log_info("--parallel auto: of {} layouts of {} ranks the fastest that is predicted is {}{}",
+  log_info("--parallel auto: {2} is predicted to be the fastest of {0} layouts of {1} ranks{3}",
            costed.size(), ranks, words(best), next);
   if (!best.fits)
-    log_warning(
-        "--parallel auto: by estimate no layout has the memory that it needs: {} needs least{}",
-        words(best), job.parallel.shard ? "" : "; --shard would need less");
+    log_warning("--parallel auto: no layout is estimated to fit into memory; {} needs the least{}",
+                words(best), job.parallel.shard ? "" : "; with shard it needs less");
   return best.parallel;
 }
 

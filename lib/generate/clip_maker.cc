@@ -55,13 +55,12 @@ void ClipMaker::use_known(double output_error) {
 }
 
 void check_output_error(const GenerateJob& job, const std::optional<double>& error) {
-  const double most = job.quantize ? job.quantize_tolerance : job.fp8_tolerance;
-  if (error && !(*error <= most))
+  if (error && !(*error <= job.tolerance))
     fail(
-        "{0} the model's output by {2:.4f} of its size, more than --{1}-tolerance {3} allows: "
-        "generate without --{1}, or allow more",
+        "{0} the model's output by {2:.4f} of its size, more than --tolerance {3} allows: leave "
+        "out --{1}, or allow more",
         job.quantize ? "weights in 8 bits change" : "FP8 changes",
-        job.quantize ? "quantize" : "fp8", *error, most);
+        job.quantize ? "quantize" : "fp8", *error, job.tolerance);
 }
 
 Asked ClipMaker::ask(PromptLine line) {
@@ -91,7 +90,7 @@ SamplerState ClipMaker::kept_state(const NamedRequest& request, const std::strin
     log_info("'{}' resumes after step {}", request.name, state.step);
     return state;
   } catch (const Error& error) {
-    log_info("'{}' begins anew: {}", request.name, error.what());
+    log_info("'{}' starts again: {}", request.name, error.what());
     return {};
   }
 }
@@ -107,7 +106,7 @@ Latent ClipMaker::make_latent(const NamedRequest& request) const {
     try {
       return read_latent(job_.output, request.name, address);
     } catch (const Error& error) {
-      log_info("{}: it is remade", error.what());
+      log_info("{}: it is made again", error.what());
     }
   }
   auto saved = std::chrono::steady_clock::now();

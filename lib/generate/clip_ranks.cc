@@ -65,8 +65,8 @@ ClipParallel parse_parallel(std::string_view text) {
       parallel.choose = ClipParallel::kAllRanks;
       continue;
     }
-    if (part == "hybrid") {
-      parallel.hybrid = true;
+    if (part == "hybrid" || part == "shard") {
+      (part == "shard" ? parallel.shard : parallel.hybrid) = true;
       continue;
     }
     if (name == "cp_kind") {
@@ -80,24 +80,26 @@ ClipParallel parse_parallel(std::string_view text) {
                       : name == "auto" ? &parallel.choose
                                        : nullptr;
     if (!size)
-      fail_usage("--parallel has cfg, cp, tp, cp_kind and hybrid, and not '{}': {}", part, kHow);
+      fail_usage("--parallel has cfg, cp, tp, cp_kind, hybrid, shard and auto, and not '{}': {}",
+                 part, kHow);
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *size);
     if (error != std::errc{} || end != value.data() + value.size() || *size < 1 || *size > 1 << 16)
-      fail_usage("--parallel {}: a number of ranks is needed, {}", part, kHow);
+      fail_usage("--parallel {}: give a number of ranks, {}", part, kHow);
   }
   if (parallel.choose != 0 && (!parallel.alone() || parallel.cp_kind != "auto" || parallel.hybrid))
-    fail_usage("--parallel auto chooses all of it: give a number of ranks alone, as auto=8");
-  if (parallel.cfg > 2)
-    fail_usage("--parallel cfg={}: guidance has two halves, so cfg is 1 or 2", parallel.cfg);
+    fail_usage("--parallel auto chooses the layout: give only the number of ranks, as in auto=8");
+  if (parallel.cfg > 2) fail_usage("--parallel cfg={}: cfg must be 1 or 2", parallel.cfg);
   if (parallel.cp == 1 && parallel.cp_kind != "auto")
     fail_usage("--parallel cp_kind={} needs cp: {}", parallel.cp_kind, kHow);
   if (parallel.cp == 1 && parallel.hybrid) fail_usage("--parallel hybrid needs cp: {}", kHow);
+  if (parallel.shard && parallel.alone() && parallel.choose == 0)
+    fail_usage("--parallel shard needs ranks that share a clip, as in --parallel cp=4,shard");
   return parallel;
 }
 
 void check_ranks(const ClipParallel& parallel, int ranks) {
   if (ranks % parallel.ranks() == 0) return;
-  fail_usage("--parallel {}: {} ranks make a clip together, and {} are no multiple of that",
+  fail_usage("--parallel {} shares a clip among {} ranks: start a multiple of that, not {}",
              parallel.name(), parallel.ranks(), ranks);
 }
 

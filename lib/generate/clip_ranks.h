@@ -50,8 +50,8 @@ struct ClipParallel {
   std::string option() const;
 };
 
-/// "cfg=2,cp=4,tp=2,cp_kind=ring,hybrid", each optional; "auto", or "auto=8" for 8 ranks. Throws
-/// Error{usage}.
+/// "cfg=2,cp=4,tp=2,cp_kind=ring,hybrid,shard", each optional; "auto", or "auto=8" for 8 ranks.
+/// Throws Error{usage}.
 ClipParallel parse_parallel(std::string_view text);
 
 /// Throws Error{usage} unless `ranks` are whole groups.

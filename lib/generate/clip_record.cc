@@ -49,27 +49,29 @@ void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by) {
          *made_by.model_hash, in_use.hash);
   const char* weights = model.ema ? "ema" : "model";
   if (made_by.weights && *made_by.weights != weights)
-    fail("the record was made with the weights '{}': give --weights {}", *made_by.weights,
-         *made_by.weights);
+    fail("the record was made with the weights '{}': {} --no-ema", *made_by.weights,
+         model.ema ? "give" : "leave out");
   // A record without a word about it was made without FP8.
   const std::string fp8 = made_by.fp8.value_or("off");
   if ((made_by.fp8 || made_by.model_hash) && fp8 != models::fp8_name(in_use.fp8))
-    fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
+    fail("the record was made with FP8 '{}': {}", fp8,
+         fp8 == "off" ? "leave out --fp8" : "give --fp8 " + fp8);
   const std::string quantize = made_by.quantize.value_or("off");
   const std::string in_form = in_use.quantize.empty() ? "off" : in_use.quantize;
   if ((made_by.quantize || made_by.model_hash) && quantize != in_form)
-    fail("the record was made with weights quantised as '{}', these are '{}': give --quantize {}",
-         quantize, in_form, quantize);
+    fail("the record was made with weights quantised as '{}', these are '{}': {}", quantize,
+         in_form, quantize == "off" ? "leave out --quantize" : "give --quantize " + quantize);
   const std::string parallel = made_by.parallel.value_or("");
   if ((made_by.parallel || made_by.model_hash) && parallel != in_use.parallel)
     fail(
-        "the record was made by ranks that share a clip as '{}', these as '{}', which rounds "
-        "otherwise: give the same --parallel",
+        "the record was made by ranks that share a clip as '{}', and these share it as '{}': give "
+        "the same --parallel",
         parallel, in_use.parallel);
   const Json adapters = adapters_json(model.adapters);
   const Json theirs = made_by.lora.empty() ? Json() : parse_json(made_by.lora, "'lora'");
   if (made_by.model_hash && theirs != adapters)
-    fail("the record was made with the adapters {}, these are {}", theirs.dump(), adapters.dump());
+    fail("the record was made with the adapters {}, these are {}: give the same --lora",
+         theirs.dump(), adapters.dump());
   const std::string compute = model.compute == DType::bf16 ? "bf16" : "f32";
   if (made_by.model_hash && made_by.compute.value_or("f32") != compute)
     fail("the record was made in {}: give --compute {}", made_by.compute.value_or("f32"),

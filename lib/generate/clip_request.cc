@@ -66,16 +66,18 @@ void ModelShape::check_parts(const ModelFacts& facts, const std::string& folder)
 void ModelShape::check_size(const ClipRequest& request) const {
   if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
       request.width < 1 || std::max(request.height, request.width) > kLargestSide)
-    fail_usage("a clip of {} of {}x{}: at least 1 and at most {} frames and {} pixels a side",
-               counted(request.frames, "frame"), request.width, request.height, kMostFrames,
-               kLargestSide);
+    fail_usage(
+        "a clip of {} of {}x{} is not possible: it must have 1 to {} frames, and sides of 1 to {} "
+        "pixels",
+        counted(request.frames, "frame"), request.width, request.height, kMostFrames, kLargestSide);
   if (!(request.fps > 0 && std::isfinite(request.fps)))
     fail_usage("{} frames a second: must be positive", request.fps);
   const Extents latent = latent_of(request);
   if (std::int64_t{latent.frames} * latent.height * latent.width > kMostTokens)
-    fail_usage("a clip of {} of {}x{} is {} x {} x {} latents: at most {} in all",
-               counted(request.frames, "frame"), request.width, request.height, latent.frames,
-               latent.height, latent.width, kMostTokens);
+    fail_usage(
+        "a clip of {} of {}x{} is {} x {} x {} latents, more than {}: make it smaller or shorter",
+        counted(request.frames, "frame"), request.width, request.height, latent.frames,
+        latent.height, latent.width, kMostTokens);
 }
 
 void ModelShape::check(const ClipRequest& request) const {
@@ -86,8 +88,7 @@ void ModelShape::check(const ClipRequest& request) const {
                request.noise ? "a first noise is" : "negative prompts are");
   if (continues_only && !request.given)
     fail_usage(
-        "the model only continues videos, nothing stands before its first code: give the frames "
-        "that the clip begins with (--condition)");
+        "the model only continues videos: give the frames that the clip begins with (--condition)");
   check_text(request);
   const Extents size = latent_of(request);
   const std::size_t values = static_cast<std::size_t>(channels) * size.frames * size.height *
@@ -104,35 +105,35 @@ void ModelShape::check_takes_embeddings() const {
 
 void ModelShape::check_text(const ClipRequest& request) const {
   if (!reads_text() && !(request.prompt.empty() && request.negative.empty()))
-    fail_usage("the model was trained without text and reads none: prompts must be empty");
+    fail_usage("the model was trained without text: its prompts must be empty");
   for (const auto& embedding : {request.embedding, request.negative_embedding}) {
     if (!embedding) continue;
     check_takes_embeddings();
     if (embedding->dim != text_width)
-      fail_usage("an embedding is {} wide, the model's text {}", embedding->dim, text_width);
+      fail_usage("the embedding is {} wide, and the model's text {}", embedding->dim, text_width);
   }
   if (!foreign_text) return;
   const bool negative = !request.negative_embedding && !request.negative.empty();
   if (negative || (!request.embedding && !request.prompt.empty()))
     fail_usage(
-        "the model was trained on text embeddings that vfm-embed did not make: it does not "
-        "understand a{} prompt, give the embedding of the text ({})",
-        negative ? " negative" : "", negative ? "--negative-embedding" : "--embedding");
+        "the model was trained on text embeddings that vfm-embed did not make: it cannot read a{} "
+        "prompt; give the embedding of the text as '{}' of a JSON line",
+        negative ? " negative" : "", negative ? "negative_embedding" : "embedding");
 }
 
 void ModelShape::check_takes_frames() const {
   if (!video_to_world() || flow)
-    fail_usage("the model takes no condition frames: it is no video-to-world model");
+    fail_usage("the model takes no condition: it is not a video-to-world model");
 }
 
 void ModelShape::check_given(const ClipRequest& request) const {
   check_takes_frames();
   const int frames = request.given->frames;
   if (frames >= request.frames)
-    fail_usage("{} of the condition and nothing to make: the clip has {}", counted(frames, "frame"),
-               counted(request.frames, "frame"));
+    fail_usage("{} of the condition leave nothing to make: the clip has {}",
+               counted(frames, "frame"), counted(request.frames, "frame"));
   if (frames < 1 || (frames - 1) % time_factor != 0)
-    fail_usage("{} of the condition: must be 1, {}, {}, ...", counted(frames, "frame"),
+    fail_usage("{} of the condition cannot be used: give 1, {}, {}, ...", counted(frames, "frame"),
                1 + time_factor, 1 + 2 * time_factor);
   const std::size_t expected =
       std::size_t{3} * static_cast<std::size_t>(frames) * request.height * request.width;

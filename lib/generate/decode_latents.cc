@@ -116,8 +116,8 @@ Json latents_record(const io::Record& input) {
   for (const std::string extension : {kLatentsExtension, kLatentsRecordExtension})
     if (given.ends_with(extension)) stem = given.substr(0, given.size() - extension.size());
   if (!stem)
-    fail("'{}' holds no latents: give what --latents-only wrote, files ending in {} or {}", given,
-         kLatentsExtension, kLatentsRecordExtension);
+    fail("'{}' holds no latents: give files of vfm-generate --latents-only, which end in {} or {}",
+         given, kLatentsExtension, kLatentsRecordExtension);
   const std::string path = *stem + kLatentsExtension, side = *stem + kLatentsRecordExtension;
   Json record = parse_json(io::read_file(side), "'" + side + "'");
   if (!record.is_object()) fail("'{}' is not a JSON object", side);
@@ -174,7 +174,7 @@ void Decoding::decode(DecodedLatents& result) {
   check_clip_name(result.name);
   Json facts = latent_facts(latents);
   if (hash_hex(dump_json(facts)) != address)
-    fail("the record's address is not that of its facts: it was changed");
+    fail("the record was changed: its address does not fit its other fields");
   if (!output_.to_stream())
     facts.update({{"encoder", encoder_of(latents)}, {"quality", quality_of(latents, where)}});
   const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
@@ -350,7 +350,8 @@ long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Prog
   std::optional<Decoding> decoding;
   dist::on_all_ranks(world, [&] {
     if (world.size() > 1 && job.output == "-")
-      fail_usage("--decode-only writes a stream (-o -) by one process: without mpirun");
+      fail_usage(
+          "a stream (-o -) is written by one process: start vfm-generate decode without mpirun");
     decoding.emplace(job, world, *ranks, progress, manifest);
   });
   return decoding->run(slots);

@@ -1,4 +1,4 @@
-// vfm-generate --decode-only: makes clips from the latents of --latents-only.
+// vfm-generate decode: makes clips from the latents of --latents-only.
 //
 // A clip that is made in two stages has the same bytes and address as one that is made in one.
 // SPDX-License-Identifier: Apache-2.0

@@ -58,7 +58,7 @@ Estimate::Estimate(const GenerateJob& job)
   shape_.check_parts(facts_, job.model);
   if (job.fp8.any()) check_fp8();
   if (job.quantize && network_.decoder)
-    fail_usage("weights in 8 bits are for diffusion models, this one is autoregressive");
+    fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
   job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
@@ -104,10 +104,11 @@ ModelShape Estimate::shape_of_model() const {
 }
 
 void Estimate::check_fp8() const {
-  if (network_.decoder) fail_usage("FP8 is for diffusion models, this one is autoregressive");
+  if (network_.decoder)
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
   models::check_fp8(*network_.dit, compute_, job_.fp8);
   if (job_.fp8.linear && !network_.adapters.empty())
-    fail_usage("products in FP8 take no separate adapters: merge them into the weights");
+    fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
 }
 
 void Estimate::read_tokenizer() {
@@ -121,11 +122,12 @@ void Estimate::read_text_encoder() {
   models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
   if (!facts_.text_encoder) {
     if (!job_.text_encoder.empty())
-      fail_usage("--text-encoder: the model was trained without text, and reads none");
+      fail_usage("--text-encoder: the model was trained without text: leave it out");
   } else if (foreign_text()) {
     if (!job_.text_encoder.empty())
       fail_usage(
-          "--text-encoder: the model was trained on text embeddings that vfm-embed did not make");
+          "--text-encoder: the model was trained on text embeddings that vfm-embed did not make: "
+          "leave it out");
   } else if (!facts_.text_encoder->path.empty()) {
     if (facts_.text_encoder->compute.empty()) options.compute = compute_;
     text_ = models::inspect_text_encoder(*facts_.text_encoder, options);

@@ -1,4 +1,4 @@
-// Estimates a clip's cost, part by part, for vfm-generate --dry-run (generate/generate_cost.h) and
+// Estimates a clip's cost, part by part, for vfm-generate cost (generate/generate_cost.h) and
 // --parallel auto (generate/choose_parallel.h). It reads configurations and headers, no weights.
 // Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -26,10 +26,10 @@ void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent,
   if (latent.channels != (vocabulary > 0 ? 1 : tokenizer.channels()))
     fail("a latent of {} channels is not for the tokenizer {}", latent.channels, tokenizer.name());
   for (const float value : latent.values) {
-    if (!std::isfinite(value)) fail("a latent with a value that is no number");
+    if (!std::isfinite(value)) fail("the latent has a value that is not a number");
     if (vocabulary > 0 &&
         !(value >= 0 && value < static_cast<float>(vocabulary) && value == std::floor(value)))
-      fail("{} is none of {} codes", value, vocabulary);
+      fail("{} is not one of {} codes", value, vocabulary);
   }
   const std::int64_t time = tokenizer.time_factor(), space = tokenizer.space_factor();
   if (1 + (latent.frames - 1) * time < frames || latent.height * space < height ||
@@ -58,7 +58,8 @@ void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent
           const float byte = std::clamp((value + 1) * 127.5f, 0.0f, 255.0f);  // NaN stays NaN
           if (std::isnan(byte))
             fail(
-                "the tokenizer '{}' makes values that are not finite: it is damaged, or the latent",
+                "the tokenizer '{}' makes values that are not finite: the tokenizer or the latent "
+                "is damaged",
                 tokenizer.config().path.empty() ? tokenizer.name() : tokenizer.config().path);
           frame[at++] = static_cast<std::uint8_t>(std::lround(byte));
         }

@@ -82,8 +82,7 @@ void Run::hand_over(Result& result) {
 void Run::check_is_here(const Json& record) const {
   const std::string path = record["path"];
   if (!io::file_exists(path))
-    fail("'{}' was made by another rank, and rank 0 does not find it: all need one file system",
-         path);
+    fail("rank 0 cannot find '{}', which another rank made: all ranks need one file system", path);
 }
 
 /// What rank 0 reads of the input for one round, and what each costs.

@@ -42,11 +42,9 @@ struct GenerateJob {
   /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
   std::optional<DType> compute;
   models::Fp8Parts fp8;  ///< the parts computed in FP8
-  /// The most that FP8 may change the network's first output, as a fraction of its size.
-  double fp8_tolerance = 0.15;
-  /// The form of the blocks' matrices, and the most that it may change that output.
-  std::optional<ops::RowFormat> quantize = {};
-  double quantize_tolerance = 0.15;
+  std::optional<ops::RowFormat> quantize = {};  ///< the form of the blocks' matrices
+  /// The most that FP8 or this may change the network's first output, as a fraction of its size.
+  double tolerance = 0.15;
   ClipParallel parallel;  ///< how ranks share one clip
   std::string encoder;    ///< FFmpeg's name; empty: the default one
   int quality = 12;       ///< 0..51

@@ -1,4 +1,4 @@
-// The report of vfm-generate --dry-run: a clip's cost, and whether the model's files fit. It reads
+// The report of vfm-generate cost: a clip's cost, and whether the model's files fit. It reads
 // configurations and headers, no weights.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace vfm::generate {
 
-/// The estimated cost of the clip of job.defaults, with the keys that vfm-generate(1) documents;
-/// models/part_cost.h explains the counts. Throws Error{usage} for a folder that cannot generate,
-/// with one message for all tensors that are missing, left over, misshapen or not of a float type,
-/// and all truncated files.
+/// The estimated cost of the clip of job.defaults, with the keys that vfm-generate-cost(1)
+/// documents; models/part_cost.h explains the counts. Throws Error{usage} for a folder that cannot
+/// generate, with one message for all tensors that are missing, left over, misshapen or not of a
+/// float type, and all truncated files.
 Json generation_cost(const GenerateJob& job);
 
 /// The same in words, lines "name   value".

@@ -218,7 +218,8 @@ std::vector<double> Generator::State::first_state(const ClipRequest& request, do
 double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                             const SampleOptions& options) {
   State& s = *state_;
-  if (s.autoregressive()) fail_usage("FP8 is for diffusion models, this one is autoregressive");
+  if (s.autoregressive())
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
   s.check(request, options);
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
@@ -233,7 +234,7 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
 
 void Generator::set_fp8(models::Fp8Parts parts) {
   if (state_->autoregressive())
-    fail_usage("FP8 is for diffusion models, this one is autoregressive");
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
   if (state_->switch_fp8)
     state_->switch_fp8(parts);
   else

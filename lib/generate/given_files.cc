@@ -48,10 +48,10 @@ std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int t
   const bool two = request.frames > 1 + time_factor;  // latent frames, with one left to make
   const int asked = files.condition_frames.value_or(two ? 1 + time_factor : 1);
   if (asked < 1 || (asked - 1) % time_factor != 0)
-    fail("{} of the condition: must be 1, {}, {}, ...", counted(asked, "frame"), 1 + time_factor,
-         1 + 2 * time_factor);
+    fail("{} of the condition cannot be used: give 1, {}, {}, ...", counted(asked, "frame"),
+         1 + time_factor, 1 + 2 * time_factor);
   if (asked >= request.frames && files.condition_frames)
-    fail("{} of the condition and nothing to make: the clip has {}", counted(asked, "frame"),
+    fail("{} of the condition leave nothing to make: the clip has {}", counted(asked, "frame"),
          counted(request.frames, "frame"));
   media::Decoder decoder(files.condition.path);
   std::deque<media::Frame> frames = last_frames(decoder, static_cast<std::size_t>(asked));

@@ -34,8 +34,8 @@ void note_guidance(const std::string& model, double guidance) {
   constexpr double kNoGuidance = 1;  // that much and less is none to them
   if (guidance == 0 || guidance > kNoGuidance || !models::ModelFolder(model).is_pipeline()) return;
   log_warning(
-      "guidance {}: diffusers' pipelines guide only above {}, this program at any but 0; give 0 "
-      "for what they make",
+      "guidance {}: pipelines of diffusers guide only above {}, vfm at any value except 0; give 0 "
+      "to make what they make",
       guidance, kNoGuidance);
 }
 

@@ -23,8 +23,8 @@ void check_adapters(NetworkHeaders& network, const std::string& path, const Gene
 }
 
 NetworkHeaders read_once(const GenerateJob& job) {
-  const models::ModelFolder model = models::open_model(
-      job.model, {.types = models::generator_class_names(), .average = job.ema}, job.lora.base);
+  const models::ModelFolder model =
+      models::open_model(job.model, {.types = models::generator_class_names(), .average = job.ema});
   job.lora.check_for(model);
   NetworkHeaders network;
   network.type = model.type();

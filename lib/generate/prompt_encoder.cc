@@ -50,14 +50,15 @@ PromptEncoder::PromptEncoder(const models::ModelFacts& facts, std::string cache,
       encode_empty_(facts.encode_empty) {
   if (!facts.text_encoder || width == 0) {
     if (!options.folder.empty())
-      fail_usage("{}: the model was trained without text, and reads none", options.folder_option);
+      fail_usage("{}: the model was trained without text: leave it out", options.folder_option);
     return;
   }
   foreign_ = facts.text_encoder->foreign();
   if (foreign_) {
     if (!options.folder.empty())
-      fail_usage("{}: the model was trained on text embeddings that vfm-embed did not make",
-                 options.folder_option);
+      fail_usage(
+          "{}: the model was trained on text embeddings that vfm-embed did not make: leave it out",
+          options.folder_option);
     return;
   }
   encoder_ = models::make_text_encoder(*facts.text_encoder, options);

@@ -11,20 +11,14 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "io/places.h"
+#include "io/text_or_file.h"
 #include "text/unicode.h"
 
 namespace vfm::generate {
 
 namespace {
 
-constexpr std::size_t kLongestNegative = 1 << 20;
 constexpr std::size_t kLongestName = 200;  // leaves room for extensions below the usual 255
-
-constexpr const char* kBlank = " \t\r\n";
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(kBlank) == std::string_view::npos;
-}
 
 std::optional<int> get_int(const Json& line, const char* name, std::string_view where,
                            int least = 0) {
@@ -142,8 +136,8 @@ void SampleChoice::check_for(bool autoregressive, Sampler own) const {
     const bool flow = own == Sampler::flow;
     if (sampler) check_sampler(*sampler, own);
     if (flow && (sigma_min || sigma_max))
-      fail_usage("sigma_min and sigma_max are not for models of flow matching, and this is one");
-    if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this is none");
+      fail_usage("sigma_min and sigma_max are not for this model: it is of flow matching");
+    if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this one is not");
     return;
   }
   refuse(sampler.has_value(), "sampler");
@@ -226,23 +220,15 @@ Prompt parse_prompt(std::string_view bytes, const Prompt& defaults, std::string_
   take(json, "quality", quality, prompt.quality);
   take_origin(json, prompt, where, folder);
   if (of_condition && prompt.files.condition.path.empty())
-    fail("{} has '{}', which is for a 'condition', and has none", where, of_condition);
+    fail("{} has '{}', which needs a 'condition'", where, of_condition);
   if (!prompt.name.empty()) check_clip_name(prompt.name);
   prompt.extra = std::move(json);
   return prompt;
 }
 
-std::string negative_text(const std::string& argument) {
-  if (!argument.starts_with('@')) return text::valid_utf8(argument);
-  const std::string path = argument.substr(1);
-  const std::string bytes = as_usage([&] { return io::read_file(path); });
-  if (bytes.size() > kLongestNegative)
-    fail_usage("the negative prompt '{}' has {} bytes: at most {}", path, bytes.size(),
-               kLongestNegative);
-  const std::string text = text::to_utf8(bytes);
-  if (is_blank(text)) fail_usage("the file of the negative prompt, '{}', is empty", path);
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
+std::string given_text(const std::string& argument) {
+  const std::string text = io::text_or_file(argument);
+  return argument.starts_with('@') ? text::to_utf8(text) : text::valid_utf8(text);
 }
 
 void check_clip_name(const std::string& name) {
@@ -276,10 +262,7 @@ std::string slug(std::string_view prompt) {
 
 /// 0: not known, for some stand for lines.
 static std::size_t count_prompts(const std::vector<std::string>& arguments) {
-  const auto lines = [](const std::string& argument) {
-    return argument == "-" || argument == io::kNames;
-  };
-  return std::ranges::any_of(arguments, lines) ? 0 : arguments.size();
+  return std::ranges::count(arguments, "-") > 0 ? 0 : arguments.size();
 }
 
 PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults)

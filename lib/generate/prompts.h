@@ -67,10 +67,9 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where,
                     const std::string& folder = {});
 
-/// A negative prompt as the command line gives it: "@FILE" is the contents of FILE (UTF-8, without
-/// white space at its ends), anything else the text itself. Throws Error{usage} for a file that
-/// cannot be read, is empty or beyond 1 MiB.
-std::string negative_text(const std::string& argument);
+/// A prompt as the command line gives it, TEXT or @FILE (io/text_or_file.h), in UTF-8. Throws
+/// Error{usage}.
+std::string given_text(const std::string& argument);
 
 /// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).
 void check_clip_name(const std::string& name);

@@ -31,8 +31,8 @@ models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& n
                            const ModelFacts& facts, int of_machine) {
   if (!network.dit)
     fail_usage(
-        "--parallel is for diffusion models, this one is autoregressive: without it, ranks "
-        "make clips of their own");
+        "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
+        "each rank makes clips of its own");
   if (parallel.hybrid && network.dit->type != models::NetworkType::stdit)
     fail_usage(
         "--parallel hybrid is for attention in frames and pixels, which a {} does not have: leave "
@@ -57,7 +57,8 @@ void choose_on_ranks(GenerateJob& job, dist::World& world) {
     const int ranks =
         job.parallel.choose == ClipParallel::kAllRanks ? world.size() : job.parallel.choose;
     if (world.size() % ranks != 0)
-      fail_usage("--parallel auto={}: {} ranks are no multiple of that", ranks, world.size());
+      fail_usage("--parallel auto={}: start a multiple of that number of ranks, not {}", ranks,
+                 world.size());
     if (world.rank() == 0)
       name =
           as_usage([&] { return choose_parallel(job, ranks, world.least_local_size()); }).option();
@@ -116,7 +117,7 @@ void check_generator(const GenerateJob& job, Generator& generator) {
   if (job.tokenizer_memory > 0 && !job.latents_only)
     generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
   if (job.quantize && generator.autoregressive())
-    fail_usage("weights in 8 bits are for diffusion models, this one is autoregressive");
+    fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
   // Refuses a model that cannot; one that ranks share has been asked.
   if (job.fp8.any() && job.parallel.alone()) generator.set_fp8(job.fp8);
 }
@@ -126,7 +127,7 @@ void check_shared_fp8(const GenerateJob& job, const models::DiffusionNetwork& ne
                       DType compute) {
   models::check_fp8(network.config(), compute, job.fp8);
   if (job.fp8.linear && !network.adapters().empty())
-    fail_usage("products in FP8 take no separate adapters: merge them into the weights");
+    fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
 }
 
 /// as_usage(), but for what ranks have refused together already.

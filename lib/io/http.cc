@@ -52,7 +52,7 @@ std::string http_version() {
                      info->ssl_version ? info->ssl_version : "without TLS");
 }
 
-HttpAnswer http_post(const HttpRequest& request) {
+HttpAnswer http_exchange(const HttpRequest& request) {
   begin_curl();
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
                                                                  curl_easy_cleanup);
@@ -78,9 +78,11 @@ HttpAnswer http_post(const HttpRequest& request) {
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
   set(CURLOPT_HTTPHEADER, headers.get());
-  set(CURLOPT_POST, 1L);
-  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-  set(CURLOPT_POSTFIELDS, request.body.c_str());
+  if (!request.body.empty()) {
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    set(CURLOPT_POSTFIELDS, request.body.c_str());
+  }
   set(CURLOPT_WRITEFUNCTION, &take_body);
   set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
   set(CURLOPT_XFERINFOFUNCTION, &stop_asked);

@@ -1,4 +1,4 @@
-// POST over http and https, by libcurl (http.cc) or not at all (no_http.cc).
+// GET and POST over http and https, by libcurl (http.cc) or not at all (no_http.cc).
 //
 // Requests may hold a secret, so they go only to the named address: no redirect is followed, no
 // proxy of the environment is used, certificates are verified. A stop (base/stop.h) ends a request
@@ -15,7 +15,7 @@ namespace vfm::io {
 
 struct HttpRequest {
   std::string url;
-  std::string body;    ///< JSON
+  std::string body;    ///< JSON for POST; empty: GET
   std::string secret;  ///< sent as "Authorization: Bearer SECRET"; empty: nothing is
   double connect_seconds = 30, seconds = 120;
   std::size_t most_bytes = std::size_t{8} << 20;  ///< of an answer
@@ -28,7 +28,7 @@ struct HttpAnswer {
   std::optional<double> retry_after;  ///< seconds from now, as the server asks
 };
 
-/// True if http_post() works in this build.
+/// True if http_exchange() works in this build.
 bool have_http();
 /// "libcurl 7.88.1 (OpenSSL 3.0.15)\n"; "" without it.
 std::string http_version();
@@ -39,6 +39,6 @@ void check_http_url(const std::string& url);
 
 /// Never throws for errors of the server or the network. Throws Stopped; Error{usage} in a build
 /// without libcurl.
-HttpAnswer http_post(const HttpRequest& request);
+HttpAnswer http_exchange(const HttpRequest& request);
 
 }  // namespace vfm::io

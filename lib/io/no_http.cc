@@ -12,7 +12,7 @@ std::string http_version() {
   return {};
 }
 
-HttpAnswer http_post(const HttpRequest&) {
+HttpAnswer http_exchange(const HttpRequest&) {
   fail_usage("this build has no libcurl, so no server can be asked; build it with -Dcurl=enabled");
 }
 

@@ -29,7 +29,8 @@ void AttachedAdapters::attach(std::deque<nn::Weight>& weights, const nn::WeightO
     const std::size_t part = found->second.part;
     const nn::Parameter& matrix = weight.parameters()[part];
     const Shape& whole = matrix.placement.global;
-    if (whole.size() != 2) fail_usage("'{}' is no matrix: it takes no adapter", shape.module);
+    if (whole.size() != 2)
+      fail_usage("'{}' is not a matrix: an adapter cannot adapt it", shape.module);
     // Of a matrix that is cut, the adapter's matrix that has the same dim is.
     const auto cut = [&](std::size_t dim) {
       return matrix.shape()[dim] < whole[dim] ? layout.cut(static_cast<int>(dim)) : nn::Cut();

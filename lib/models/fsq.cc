@@ -47,7 +47,7 @@ std::int32_t Fsq::code(const float* values, std::size_t stride) const {
 }
 
 void Fsq::values(std::int32_t code, float* out, std::size_t stride) const {
-  if (code < 0 || code >= codes_) fail("there is no code {}: they are below {}", code, codes_);
+  if (code < 0 || code >= codes_) fail("code {} is not below {}", code, codes_);
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     const int middle = levels_[i] / 2;
     out[i * stride] = static_cast<float>(code % levels_[i] - middle) / static_cast<float>(middle);

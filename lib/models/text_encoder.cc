@@ -124,9 +124,8 @@ DType parse_compute(const std::string& name) {
 
 void need_known(const text::EncoderConfig& config) {
   if (config.name != "t5" && config.name != "umt5" && !config.one_token())
-    fail_usage(
-        "there is no text encoder '{}'; this program has builtin:hash, t5, umt5 and sentence:...",
-        config.name);
+    fail_usage("unknown text encoder '{}': choose builtin:hash, t5, umt5 or sentence:...",
+               config.name);
 }
 
 std::unique_ptr<HfComponent> open_model(const std::string& folder) {
@@ -242,7 +241,7 @@ text::EncoderConfig searched_encoder_config(const std::string& folder, int max_t
   if (is_sentence_folder(folder))
     return searched_sentence_config(folder, max_tokens, compute, prompt, query_prompt);
   if (prompt || query_prompt)
-    fail_usage("'{}' is no sentence encoder, and a prompt goes before texts of such alone", folder);
+    fail_usage("'{}' is not a sentence encoder: only these take a prompt before texts", folder);
   return text_encoder_config(folder, max_tokens, compute);
 }
 

@@ -52,7 +52,7 @@ void check_known(const TokenizerConfig& config, std::uint64_t memory) {
   const std::string& name = config.name;
   if (name.empty()) fail("the tokenizer has no 'name'");
   if (keys_of(name).empty())
-    fail_usage("there is no tokenizer '{}'; choose builtin:wavelet, builtin:fsq or a folder", name);
+    fail_usage("unknown tokenizer '{}': choose builtin:wavelet, builtin:fsq or a folder", name);
   const std::string unknown =
       config.unknown.empty() ? unknown_key(config.to_json(), name) : config.unknown;
   if (!unknown.empty()) fail_usage("tokenizer '{}' has no option '{}'", name, unknown);

@@ -75,9 +75,9 @@ def pipeline(run: pathlib.Path, folder: pathlib.Path) -> None:
                    num_inference_steps=5, guidance_scale=3.0, fps=30, max_sequence_length=512,
                    latents=torch.from_numpy(noise)[None].clone(), output_type="latent").frames
     subprocess.run(["vfm-generate", "--model", run, "--negative", "blurry", "--size", "48x32", "--frames", "5",
-                    "--fps", "30", "--steps", "5", "--guidance", "3", "--noise", run / "noise.npy", "--device",
-                    "cpu", "--latents-only", "-o", folder / "latents", PROMPT], check=True,
-                   stdout=subprocess.DEVNULL)
+                    "--fps", "30", "--steps", "5", "--guidance", "3", "--device", "cpu", "--latents-only", "-o",
+                    folder / "latents"], check=True, stdout=subprocess.DEVNULL, text=True,
+                   input=json.dumps({"prompt": PROMPT, "noise": str(run / "noise.npy")}))
     ours = load_file(next(folder.glob("latents/*.latents.safetensors")))["latent"]
     config = pipe.vae.config
     mean, std = (torch.tensor(config[key]).view(1, config.latent_channels, -1, 1, 1)[:, :, :latents.size(2)]

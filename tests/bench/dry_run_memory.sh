@@ -47,7 +47,7 @@ row() {
 generates() {
   local told output
   for output in - taken; do
-    told=$(vfm-generate --device cpu "${@:2}" -o $output --dry-run -q | jq '.memory_bytes.peak / 1024')
+    told=$(vfm-generate cost --device cpu "${@:2}" -q | jq '.memory_bytes.peak / 1024')
     row "$1, $([ $output = - ] && echo stream || echo file)" "$told" \
       "$(resident vfm-generate --device cpu "${@:2}" -o $output --force -j1 'a red circle moves left')"
   done

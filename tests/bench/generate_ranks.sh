@@ -4,7 +4,7 @@
 # parameters. Target: at most 1.15. The tokenizer is no part of it.
 # usage: tests/bench/generate_ranks.sh [BUILD]      (default: build)
 # Environment: WAYS ("cfg=2 tp=2 cp=2,cp_kind=gather cp=2,cp_kind=all_to_all cp=2,cp_kind=ring"), DTYPES ("f32 bf16"),
-# FP8 (off), SHARD (or "--shard"), SIZE (384x384), FRAMES (33), STEPS (4), LAYERS (8), ROUNDS (3: one rank and each way in
+# FP8 (or linear, all), SHARD (or ",shard"), SIZE (384x384), FRAMES (33), STEPS (4), LAYERS (8), ROUNDS (3: one rank and each way in
 # turns, of which the fastest count).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -29,7 +29,7 @@ vfm-train "$root/examples/recipes/quickstart.yaml" --data latents -o run -q --de
 sample() {
   local name=$1
   shift
-  "$@" --model run --device cpu --compute "$dtype" --fp8 "${FP8:-off}" --fp8-tolerance 1000 --size "${SIZE:-384x384}" \
+  "$@" --model run --device cpu --compute "$dtype" ${FP8:+--fp8 "$FP8" --tolerance 1000} --size "${SIZE:-384x384}" \
     --frames "${FRAMES:-33}" --steps "${STEPS:-4}" --guidance 3 --latents-only --force -v -o latent 'a red circle' \
     2>messages >/dev/null || { cat messages >&2; exit 1; }
   # Of two ranks one says it; a minute and more is written as minutes and seconds.
@@ -44,7 +44,7 @@ for dtype in $dtypes; do
     OMP_NUM_THREADS=1 sample one vfm-generate -j1
     for way in $ways; do
       # shellcheck disable=SC2086
-      OMP_NUM_THREADS=1 sample "$way" mpirun -np 2 --bind-to none vfm-generate -j1 --parallel "$way" ${SHARD-}
+      OMP_NUM_THREADS=1 sample "$way" mpirun -np 2 --bind-to none vfm-generate -j1 --parallel "$way${SHARD-}"
     done
   done
 done | tee lines

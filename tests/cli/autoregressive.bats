@@ -134,9 +134,9 @@ PY
   vfm-generate --model adapted --device cpu --latents-only -o out 'a red circle' >clip.jsonl
   jq -e '.lora.mode == "merged"' <(records clip.jsonl)
   # Nothing stands before the first code of the other.
-  for dry in '' --dry-run; do
+  for work in "-o never" cost; do
     # shellcheck disable=SC2086
-    run vfm-generate --model run $dry -o never ''
+    run vfm-generate $work --model run <<<'{"prompt":""}'
     [ "$status" -ne 0 ]
     [[ $output == *"the model only continues videos"* ]]
   done
@@ -191,7 +191,7 @@ PY
   }
   take run --model run
   take lora --model base --lora run
-  take apart --model base --lora run --lora-mode separate
+  take apart --model base --lora run --no-merge
   take none --model base --lora run:0
   take base --model base
   vfm-train export run -o "$out/merged" >/dev/null 2>&1
@@ -210,8 +210,8 @@ import sys
 a, b = (bytes.fromhex(open(f).read().strip()) for f in sys.argv[1:])
 assert len(a) == len(b) and sum(a[i:i + 4] == b[i:i + 4] for i in range(0, len(a), 4)) > len(a) // 8, (a, b)
 PY
-  vfm-generate --model "$shared/base" --lora "$shared/run" --lora-mode separate --dry-run -q --device cpu >apart.cost
-  vfm-generate --model "$shared/base" --dry-run -q --device cpu >plain.cost
+  vfm-generate cost --model "$shared/base" --lora "$shared/run" --no-merge -q --device cpu >apart.cost
+  vfm-generate cost --model "$shared/base" -q --device cpu >plain.cost
   # Rank 3 on q, k, v and o of two layers of width 20, with heads 24 and keys 12 wide, and on those across text of 64.
   jq -s -e '.[0].network.parameters - .[1].network.parameters == 2 * 3 * (4 * (20 + 24) + 2 * (20 + 12) + 2 * (64 + 12)) and .[0].flops > .[1].flops' apart.cost plain.cost
 }

@@ -40,17 +40,23 @@ shard() {
   done
   tar --format=ustar --sort=name -C "in-$name" -cf "$name.tar" .
 }
-options() { echo --endpoint "$url" --endpoint-model m --endpoint-wait 20ms --endpoint-parallel "${parallel:-1}"; }
-# shellcheck disable=SC2046 # options are words
-ask() { vfm-caption $(options) "$@"; }
+# endpoint: writes endpoint.json, with the members of the JSON object $with.
+endpoint() {
+  local none='{}'
+  jq -n --arg url "$url" --argjson with "${with:-$none}" '{$url, model: "m", wait: 0.02, parallel: 1} + $with' >endpoint.json
+}
+ask() {
+  endpoint
+  vfm-caption --endpoint endpoint.json "$@"
+}
 requests() { if [ -e log ]; then wc -l <log; else echo 0; fi; }
 caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
 
 @test "each clip is one request with its frames as JPEG, and the record counts tokens and cost" {
+  local with='{"frames": 3, "price": [2, 30], "tokens": 77}'
   shard a red green
   serve ok
-  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" --endpoint-frames 3 --endpoint-price 2,30 \
-    --endpoint-tokens 77 a.tar
+  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" a.tar
   [ "$status" -eq 0 ]
   [ "$(requests)" -eq 2 ]
   jq -se 'all(.[]; .path == "/v1/chat/completions" and .model == "m" and .prompt == "What is it?" and .tokens == 77
@@ -65,8 +71,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   local first=$output
   run ! grep -r sk-secret . --include='*.json*' --include='*.tar'
   # Kept: nothing is asked, and the record is the same.
-  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" --endpoint-frames 3 --endpoint-price 2,30 \
-    --endpoint-tokens 77 a.tar
+  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" a.tar
   [ "$(requests)" -eq 2 ]
   [ "$(records <<<"$output")" = "$(records <<<"$first")" ]
 }
@@ -82,7 +87,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
     [[ "$(caption_of ared)" = "caption of "* ]]
   done
   serve hang ok
-  run --separate-stderr ask --endpoint-timeout 300ms --force a.tar
+  with='{"timeout": 0.3}' run --separate-stderr ask --force a.tar
   [ "$status" -eq 0 ]
   [ "$(requests)" -eq 2 ]
   serve parts
@@ -129,22 +134,22 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
 @test "tries run out for one clip, and three of them in a row end the asking" {
   shard a blue green red white
   serve ok 500 500 ok
-  run --separate-stderr ask --endpoint-retries 1 a.tar
+  with='{"retries": 1}' run --separate-stderr ask a.tar
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 5 ]
   [[ "$stderr" = *"gave no answer in 2 tries"*"status 500"* ]]
   jq -e '.code == "server"' caption-errors.jsonl
   serve ok
-  ask --endpoint-retries 1 a.tar
+  with='{"retries": 1}' ask a.tar
   [ "$(requests)" -eq 1 ]
   serve ok 500
-  run --separate-stderr ask --endpoint-retries 1 --prompt other a.tar
+  with='{"retries": 1}' run --separate-stderr ask --prompt other a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"3 clips failed one after the other"* ]]
   [ "$(requests)" -eq 7 ]
   # So it is with a server that refuses what it is asked, and with both.
   serve ok 400 500 400 ok
-  run --separate-stderr ask --endpoint-retries 0 --prompt more a.tar
+  with='{"retries": 0}' run --separate-stderr ask --prompt more a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"3 clips failed one after the other"*"status 400: no"* ]]
   [ "$(requests)" -eq 4 ]
@@ -157,7 +162,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   local does
   for does in 400 500; do
     serve "$does" ok "$does" ok
-    run --separate-stderr ask --endpoint-retries 0 -j 1 a.tar aa.tar
+    with='{"retries": 0}' run --separate-stderr ask -j 1 a.tar aa.tar
     [ "$status" -eq 1 ]
     [ ! -e a.caption.tar ]
     [[ "$stderr" = *"a.tar: no sample of it has an answer: 'http://"*"status $does: no"* ]]
@@ -181,7 +186,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   serve thoughts
   run --separate-stderr ask a.tar
   [ "$status" -eq 1 ]
-  [[ "$stderr" = *"caption for it is empty: all of its 10 tokens are thoughts; --endpoint-tokens allows more"* ]]
+  [[ "$stderr" = *"caption for it is empty: all of its 10 tokens are thoughts; allow more by \"tokens\""* ]]
   jq -e '.code == "answer"' caption-errors.jsonl
 }
 
@@ -200,7 +205,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
 @test "what the server says is shown where it gives no caption" {
   shard a red
   serve said
-  VFM_ENDPOINT_KEY=sk-secret-6 run --separate-stderr ask --endpoint-retries 0 a.tar
+  with='{"retries": 0}' VFM_ENDPOINT_KEY=sk-secret-6 run --separate-stderr ask a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"the answer has no choices[0].message: the model is asleep, Bearer [key]"* ]]
   jq -e '.code == "server"' caption-errors.jsonl
@@ -215,7 +220,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   kill "$server"
   wait "$server" || true
   server=
-  run --separate-stderr ask --endpoint-retries 0 --prompt other a.tar
+  with='{"retries": 0}' run --separate-stderr ask --prompt other a.tar
   [[ "$stderr" = *"Failed to connect to 127.0.0.1 port"* ]]
 }
 
@@ -255,8 +260,8 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
 @test "what was paid before a kill is not paid again" {
   shard a blue green red
   serve ok ok slow:20
-  # shellcheck disable=SC2046
-  vfm-caption $(options) a.tar 3>&- &
+  endpoint
+  vfm-caption --endpoint endpoint.json a.tar 3>&- &
   local pid=$!
   until [ "$(requests)" -eq 3 ]; do sleep 0.05; done
   kill -KILL "$pid"
@@ -275,7 +280,7 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
 @test "requests at once are bounded, and captions are in the order of the shard" {
   shard a blue green red white
   serve slow:0.2
-  parallel=3 ask a.tar
+  with='{"parallel": 3}' ask a.tar
   jq -se 'map(.most) | max == 3' log
   cp a.caption.tar parallel.tar
   serve ok
@@ -289,11 +294,11 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
   echo "mine" >in-a/ared.txt
   tar --format=ustar --sort=name -C in-a -cf a.tar .
   serve hang
-  ask --from existing,endpoint a.tar
+  ask --from existing a.tar
   [ "$(caption_of ared)" = mine ]
   [ "$(requests)" -eq 0 ]
-  # shellcheck disable=SC2046
-  vfm-caption $(options) a.tar --force 3>&- &
+  endpoint
+  vfm-caption --endpoint endpoint.json a.tar --force 3>&- &
   local pid=$!
   until [ "$(requests)" -eq 1 ]; do sleep 0.05; done
   kill -TERM "$pid"
@@ -304,15 +309,15 @@ caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
     run --separate-stderr vfm-caption "$@" a.tar
     [ "$status" -eq 2 ]
   }
-  refused --endpoint "$url"
-  refused --endpoint ftp://x --endpoint-model m
-  refused --endpoint http://u:geheim@x --endpoint-model m
+  refused --endpoint ftp://x
+  refused --endpoint http://u:geheim@x
   [[ "$stderr" != *geheim* ]] || false
-  refused --from endpoint
-  refused --from endpoint,builtin:measure --endpoint "$url" --endpoint-model m
-  refused --from existing --endpoint "$url" --endpoint-model m
-  refused --endpoint "$url" --endpoint-model m --dry-run
-  refused --endpoint "$url" --endpoint-model m --endpoint-key NOT_SET
+  refused --from existing,endpoint --endpoint "$url"
+  [[ "$stderr" = *"--endpoint is asked after them"* ]]
+  refused --endpoint "$url" --dry-run
+  jq -n --arg url "$url" '{$url, key: "NOT_SET"}' >key.json
+  refused --endpoint key.json
+  [[ "$stderr" = *"'NOT_SET' has no key"* ]]
   [ "$(requests)" -eq 1 ]
 }
 
@@ -343,7 +348,7 @@ one." >long.txt
   # The schema goes to the server where the user says so, and with its question alone.
   jq -se 'all(.[]; .format == null)' log
   rm log
-  ask --prompt "The caption." --also facts='{"n": 8}' --schema facts=schema.json --endpoint-schema a.tar
+  with='{"schema": true}' ask --prompt "The caption." --also facts='{"n": 8}' --schema facts=schema.json a.tar
   jq -se 'map(.format.json_schema.name) == [null, "facts", null, "facts"]' log
   jq -se '.[1].format.json_schema.schema.required == ["n"] and .[1].format.type == "json_schema"' log
   json_of ared | jq -e '.caption_facts.n == 8 and (has("caption_short") | not)'
@@ -365,20 +370,20 @@ one." >long.txt
   serve asked
   schema 2
   local facts='{"n": SEED}'
-  ask --also facts="$facts" --schema facts=schema.json --endpoint-temperature 0.5 a.tar
+  with='{"temperature": 0.5}' ask --also facts="$facts" --schema facts=schema.json a.tar
   [ "$(requests)" -eq 4 ]
   jq -se 'map(.seed) == [null, null, 1, 2]' log
   json_of ared | jq -e '.caption_facts.n == 2'
   # Never one that fits: the clip's caption is there, and what was paid for is not paid again.
   schema 9
   rm log
-  run --separate-stderr ask --also facts="$facts" --schema facts=schema.json --schema-tries 4 --endpoint-temperature 0.5 a.tar
+  with='{"temperature": 0.5}' run --separate-stderr ask --also facts="$facts" --schema facts=schema.json --schema-tries 4 a.tar
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 5 ]
   [[ "$stderr" = *"ared of 'a.tar': no answer 'facts', asked 4 times: \$.n is 3, out of its range"* ]]
   json_of ared | jq -e '.caption_source == "endpoint" and (has("caption_facts") | not)'
   records <<<"$output" | jq -e '.caption_usage.failed == 1'
-  run --separate-stderr ask --force --also facts="$facts" --schema facts=schema.json --schema-tries 4 --endpoint-temperature 0.5 a.tar
+  with='{"temperature": 0.5}' run --separate-stderr ask --force --also facts="$facts" --schema facts=schema.json --schema-tries 4 a.tar
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 5 ]
   # Greedy.
@@ -437,7 +442,7 @@ one." >long.txt
 @test "one clip that fails with all of its questions does not end the asking" {
   shard a blue green red
   serve 500 500 500 500 ok
-  run --separate-stderr ask --endpoint-retries 0 --also x=1 --also y=2 --also z=3 a.tar
+  with='{"retries": 0}' run --separate-stderr ask --also x=1 --also y=2 --also z=3 a.tar
   [ "$status" -eq 1 ]
   [ "$(requests)" -eq 12 ]
   [ "$(wc -l <caption-errors.jsonl)" -eq 4 ]
@@ -472,9 +477,76 @@ one." >long.txt
   refused "'schema.json': \"anyOf\" at $ is not supported" --also x=1 --schema x=schema.json
   echo '{' >schema.json
   refused "'schema.json'" --also x=1 --schema x=schema.json
-  refused "--endpoint-schema sends" --also x=1 --endpoint-schema
   run --separate-stderr vfm-caption --also x=1 a.tar
   [ "$status" -eq 2 ]
   [[ "$stderr" = *"--also is about a model"* ]]
   [ "$(requests)" -eq 0 ]
+}
+
+@test "an address alone asks the only model of the server, and several are told" {
+  shard a red
+  serve ok
+  vfm-caption --endpoint "$url" a.tar >/dev/null
+  json_of ared | jq -e '.caption_model.name == "m" and .caption_source == "endpoint"'
+  vfm-caption --endpoint "$url/chat/completions" -o again a.tar >/dev/null
+  cmp a.caption.tar again/a.caption.tar
+  echo one two >log.models
+  VFM_ENDPOINT_KEY=two run --separate-stderr vfm-caption --endpoint "$url" -o several a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" = *"the server has 2 models; name one in a JSON file, vfm-endpoint(5): one, [key]" ]]
+  echo none >log.models
+  VFM_ENDPOINT_KEY=sk-secret-7 run --separate-stderr vfm-caption --endpoint "$url" -o several a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"'$url/models' does not list the server's models: status 404: no, Bearer [key]; name the model"* ]]
+  [ "$(requests)" -eq 2 ]
+}
+
+@test "all that is wrong with the file of an endpoint is told at once, by key" {
+  shard a red
+  # bad JSON MESSAGE...
+  bad() {
+    printf '%s' "$1" >bad.json
+    run --separate-stderr vfm-caption --endpoint bad.json a.tar
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    shift
+    local message
+    for message; do [[ "$stderr" = *"$message"* ]] || { echo "$stderr"; false; }; done
+  }
+  bad '{"url": "http://x/v1", "frames": 0, "side": 512.5, "wait": "1s", "schema": 1, "price": [1], "modle": "m", "x": 1}' \
+    "--endpoint: 'bad.json': " '"frames" must be a whole number from 1 to 64, but is 0; ' \
+    '"side" must be a whole number from 16 to 4096, but is 512.5; ' '"wait" must be a number from 0 to 300, but is "1s"; ' \
+    '"schema" must be true or false, but is 1; ' '"price" must be two numbers from 0 on, [IN, OUT], but is [1]; ' \
+    'unknown: "modle", "x"; the keys are url, model, key, frames, side, parallel, retries, wait, timeout, tokens, temperature'
+  bad '{"parallel": 257, "retries": -1, "timeout": 0, "tokens": 0, "temperature": 2.1, "model": ""}' \
+    '"url" is missing' '"model" must be a text that is not empty, but is ""' '"parallel" must' '"retries" must' '"timeout" must' \
+    '"tokens" must' '"temperature" must'
+  # A key in the place of its variable is not shown.
+  bad '{"url": "http://u:geheim@x", "key": "sk-geheim"}' 'an address with a user' \
+    '"key" must be the name of an environment variable, not the key itself'
+  [[ "$stderr" != *geheim* ]] || false
+  bad '{"url": 7, "key": ["geheim"]}' '"url" must be a text that is not empty, but is 7' '"key" must be a text'
+  [[ "$stderr" != *geheim* ]] || false
+  bad '["http://x"]' "'bad.json' is not a JSON object"
+  bad '{"url"' "'bad.json'"
+  rm bad.json
+  run --separate-stderr vfm-caption --endpoint bad.json a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" = *"cannot open 'bad.json'"* ]]
+}
+
+@test "the example of vfm-endpoint(5) asks a server" {
+  shard a red
+  serve asked
+  sed -n '/^# EXAMPLE/,/^# [^E]/p' "$VFM_ROOT/man/vfm-endpoint.5.scd" | sed -n '/^```/,/^```/p' | sed '/^```/d' >captions.json
+  jq -e '.url == "https://captions.example.org/v1"' captions.json
+  sed -i "s#https://captions.example.org/v1#$url#" captions.json
+  local key
+  key=$(jq -r .key captions.json)
+  echo '{"type": "object"}' >facts.json
+  env "$key=sk-secret-8" vfm-caption --endpoint captions.json --also facts='{"n": 1}' --schema facts=facts.json a.tar >out.jsonl
+  jq -se --slurpfile file captions.json '.[0].model == $file[0].model and .[0].key == "Bearer sk-secret-8"
+    and .[0].tokens == $file[0].tokens and (.[0].frames | length) == ([$file[0].frames, 8] | min)
+    and .[1].format.type == "json_schema"' log
+  records <out.jsonl | jq -e '.caption_usage.cost > 0'
 }

@@ -191,10 +191,10 @@ PY
   sed -i 's/net.x_embedder.proj.1.weight/net.x_embedder.qroj.1.weight/' "$out/odd/model.safetensors"
   run vfm-train still.yaml --device cpu --init "$out/odd" --data latents -o "$out/none"
   [ "$status" -eq 2 ]
-  [[ $output == *"has NVIDIA's names, and is no published network: it has no 'patch_embed.proj.weight'"* ]]
+  [[ $output == *"has NVIDIA's names, but is not a published network: it has no 'patch_embed.proj.weight'"* ]]
   mkdir "$out/other"
   cp "$VFM_ROOT/tests/golden/torch/state_dict.pt" "$out/other/model.pt"
   run vfm-train still.yaml --device cpu --init "$out/other" --data latents -o "$out/none"
   [ "$status" -eq 2 ]
-  [[ $output == *"'$out/other' is no model folder: it has no config.json"* ]]
+  [[ $output == *"'$out/other' is not a model folder: it has no config.json"* ]]
 }

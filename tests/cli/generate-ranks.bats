@@ -123,7 +123,7 @@ LAYOUTS
   vfm-generate "${fast[@]}" "${fp8[@]}" -o one 'a red circle' >one.jsonl
   while read -r ranks parallel most; do
     on "$ranks" --parallel "$parallel" "${fp8[@]}" -o many 'a red circle' >many.jsonl </dev/null
-    on "$ranks" --parallel "$parallel" --shard "${fp8[@]}" -o shards 'a red circle' >shards.jsonl </dev/null
+    on "$ranks" --parallel "$parallel,shard" "${fp8[@]}" -o shards 'a red circle' >shards.jsonl </dev/null
     diff -r -x '*.json' many shards
     diff <(records many.jsonl | jq -S 'del(.path)') <(records shards.jsonl | jq -S 'del(.path)')
     [ "$(records one.jsonl | jq .fp8_error)" != 0 ]
@@ -143,7 +143,7 @@ LAYOUTS
 # bats test_tags=night
 @test "attention in FP8 on ranks is that of one rank, whatever they exchange for it" {
   quick_recipe wide "$BATS_FILE_TMPDIR/latents" train.steps=6 schedule.warmup=1 model.num_layers=2 model.attention_head_dim=64
-  fast=(--model wide --device cpu --steps 2 --guidance 3 --fp8 all --fp8-tolerance 0.5 --latents-only)
+  fast=(--model wide --device cpu --steps 2 --guidance 3 --fp8 all --tolerance 0.5 --latents-only)
   vfm-generate "${fast[@]}" -o one 'a red circle' >one.jsonl
   while read -r ranks parallel; do
     on "$ranks" --parallel "$parallel" -o many 'a red circle' >many.jsonl </dev/null
@@ -165,7 +165,7 @@ LAYOUTS
 @test "ranks that share frames and pixels make the clip of one rank, and in FP8 that of its FP8" {
   quick_recipe frames "$BATS_FILE_TMPDIR/latents" model.type=stdit train.steps=6 schedule.warmup=1 model.attention_head_dim=64
   while read -r ranks parallel fp8 most name; do
-    fast=(--model frames --device cpu --steps 2 --guidance 3 --fp8 "$fp8" --fp8-tolerance 0.5 --latents-only)
+    fast=(--model frames --device cpu --steps 2 --guidance 3 --fp8 "$fp8" --tolerance 0.5 --latents-only)
     [ -e "one-$fp8" ] || vfm-generate "${fast[@]}" -o "one-$fp8" 'a red circle' >"one-$fp8.jsonl"
     on "$ranks" --parallel "$parallel" -o many 'a red circle' >many.jsonl </dev/null
     apart=$(difference "one-$fp8" many)
@@ -184,7 +184,7 @@ LAYOUTS
   jq -en "$(difference one-off one-all) > 1e-3"
   # It is predicted, in FP8 too, where the same travels: faster than tokens for heads in all three attentions, and 'auto' knows it.
   predicted() {
-    vfm-generate --model frames --guidance 3 --steps 2 --dry-run -q --gpu h100 --compute bf16 --size 1024x1024 --frames 129 "$@"
+    vfm-generate cost --model frames --guidance 3 --steps 2 -q --gpu h100 --compute bf16 --size 1024x1024 --frames 129 "$@"
   }
   predicted --fp8 linear --parallel cp=2 >cp.json
   predicted --fp8 linear --parallel cp=2,hybrid >hybrid.json
@@ -202,7 +202,7 @@ LAYOUTS
   quick_recipe wide "$BATS_FILE_TMPDIR/latents" model.attention_head_dim=64
   # told GPU PARALLEL: the warnings of a dry run, whose record is cost.json.
   told() {
-    vfm-generate --model wide --guidance 3 --steps 2 --dry-run --size 1024x1024 --frames 129 --fp8 all --gpu "$1" --parallel "$2" \
+    vfm-generate cost --model wide --guidance 3 --steps 2 --size 1024x1024 --frames 129 --fp8 all --gpu "$1" --parallel "$2" \
       2>&1 >cost.json | grep 'attention stays in bf16' || true
   }
   [[ $(told h100 cfg=2) == *"it is faster than our own in FP8"* ]]
@@ -224,7 +224,7 @@ LAYOUTS
   jq -en "$(difference whole one) > 1e-4"
   while read -r ranks parallel; do
     on "$ranks" --parallel "$parallel" "${low[@]}" -o many 'a red circle' >many.jsonl </dev/null
-    on "$ranks" --parallel "$parallel" --shard "${low[@]}" -o shards 'a red circle' >shards.jsonl </dev/null
+    on "$ranks" --parallel "$parallel,shard" "${low[@]}" -o shards 'a red circle' >shards.jsonl </dev/null
     diff -r -x '*.json' many shards
     apart=$(difference one many)
     echo "$parallel: $apart"
@@ -246,13 +246,13 @@ LAYOUTS
 @test "the layout that is chosen is told, and is in name and record as if it were asked for" {
   on 2 --parallel auto -v --latents-only -o many 'a red circle' >many.jsonl 2>errors
   cat errors
-  [ "$(grep -c -- '--parallel auto: of [0-9]* layouts of 2 ranks the fastest that is predicted is' errors)" -eq 1 ]
+  [ "$(grep -c -- '--parallel auto: .* is predicted to be the fastest of [0-9]* layouts of 2 ranks' errors)" -eq 1 ]
   name=$(records many.jsonl | jq -r .parallel)
   option=$(sed -E 's/(cp=[0-9]+) ([a-z_+]+)/\1,cp_kind=\2/; s/ /,/g' <<<"$name")
   on 2 --parallel "$option" --latents-only -o again 'a red circle' >again.jsonl
   diff -r -x '*.json' many again
   predicted() {
-    vfm-generate --model "$model" --guidance 3 --steps 2 --dry-run -q --gpu h100 --compute bf16 --size 1024x1024 --frames 129 "$@"
+    vfm-generate cost --model "$model" --guidance 3 --steps 2 -q --gpu h100 --compute bf16 --size 1024x1024 --frames 129 "$@"
   }
   predicted --parallel auto=8 >auto.json
   predicted --parallel cfg=2 >cfg.json
@@ -297,13 +297,13 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   fast=(--model run --device cpu --steps 2 --guidance 3 --encoder ffv1)
   on 3 --parallel cp=3,cp_kind=gather -o many 'a red circle' >many.jsonl
   on 3 --parallel cp=3,cp_kind=gather --latents-only -o latent 'a red circle' >latent.jsonl
-  vfm-generate --device cpu --decode-only --encoder ffv1 -o one latent/*.latents.json >one.jsonl
+  vfm-generate decode --device cpu --encoder ffv1 -o one latent/*.latents.json >one.jsonl
   cmp one/*.mp4 many/*.mp4
   # Five latent frames of which one rank takes the first, another the second, and so on in turn.
   on 2 --parallel cfg=2 -o - 'a red circle' >stream.y4m
   [ "$(grep -ac FRAME stream.y4m)" -eq 17 ]
   # Of a still, and of a clip of which one latent frame is too large for a rank, each has a band of rows.
-  tell() { vfm-generate "${fast[@]}" --dry-run -q "$@"; }
+  tell() { vfm-generate cost "${fast[@]}" -q "$@"; }
   tell --frames 1 --parallel cfg=2 | jq -e '.decoding == {latent_frames: 1, chunks: 1, bands: 2}'
   least() { tell --tokenizer-memory 1KiB "$@" 2>&1 >/dev/null | sed -n 's/.*the tokenizer needs \([0-9.]*\) KiB at least.*/\1/p'; }
   bands=$(least --parallel cfg=2) alone=$(least)
@@ -315,10 +315,10 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
     rm -rf one many two latent
     on 2 --parallel cfg=2 $size --tokenizer-memory "$enough" -o many 'a red circle' >many.jsonl
     on 2 --parallel cfg=2 $size --latents-only -o latent 'a red circle' >latent.jsonl
-    vfm-generate --device cpu --decode-only --encoder ffv1 -o one latent/*.latents.json >one.jsonl
+    vfm-generate decode --device cpu --encoder ffv1 -o one latent/*.latents.json >one.jsonl
     cmp one/*.mp4 many/*.mp4
     # One latent for two ranks, which have less than it takes alone.
-    mpirun -np 2 vfm-generate --device cpu --decode-only --encoder ffv1 --tokenizer-memory "$enough" -o two latent/*.latents.json \
+    mpirun -np 2 vfm-generate decode --device cpu --encoder ffv1 --tokenizer-memory "$enough" -o two latent/*.latents.json \
       >two.jsonl
     cmp one/*.mp4 two/*.mp4
     diff <(records one.jsonl | sed 's|"one/|"two/|') <(records two.jsonl)
@@ -332,24 +332,24 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
     [ "$status" -eq 2 ] && [ ! -e out ]
     [[ $stderr == *"$2"* ]]
   }
-  refused 3 '--parallel cfg=2: 2 ranks make a clip together, and 3 are no multiple of that' --parallel cfg=2
+  refused 3 '--parallel cfg=2 shares a clip among 2 ranks: start a multiple of that, not 3' --parallel cfg=2
   [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
   refused 3 '4 attention heads are not shared by 3 ranks' --parallel tp=3
   [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
-  refused 2 '--shard is for ranks that make a clip together' --shard
+  refused 2 '--parallel shard needs ranks that share a clip' --parallel shard
   # Each is a start of ranks.
   at_night || return 0
-  refused 2 '--parallel auto chooses all of it' --parallel auto=2,tp=2
-  refused 2 '--parallel auto=4: 2 ranks are no multiple of that' --parallel auto=4
-  refused 1 'guidance has two halves' --parallel cfg=3
-  refused 1 "--parallel has cfg, cp, tp, cp_kind and hybrid, and not 'dp=2'" --parallel dp=2
+  refused 2 '--parallel auto chooses the layout' --parallel auto=2,tp=2
+  refused 2 '--parallel auto=4: start a multiple of that number of ranks, not 2' --parallel auto=4
+  refused 1 'cfg must be 1 or 2' --parallel cfg=3
+  refused 1 "--parallel has cfg, cp, tp, cp_kind, hybrid, shard and auto, and not 'dp=2'" --parallel dp=2
   refused 1 '--parallel hybrid needs cp' --parallel hybrid
   refused 2 'attention in frames and pixels, which a dit does not have' --parallel cp=2,hybrid
   [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
-  run --separate-stderr mpirun -np 2 vfm-generate --decode-only -o - x.safetensors
+  run --separate-stderr mpirun -np 2 vfm-generate decode -o - x.safetensors
   echo "$stderr"
   [ "$status" -eq 2 ]
-  [ "$(grep -c 'writes a stream (-o -) by one process' <<<"$stderr")" -eq 1 ]
+  [ "$(grep -c 'a stream (-o -) is written by one process' <<<"$stderr")" -eq 1 ]
 }
 
 @test "what all ranks refuse one says: options, files that they name, the model" {
@@ -364,7 +364,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   refused '--output is required' --model "$model"
   refused "unknown encoder 'none'" --model "$model" --encoder none -o out
   refused 'cannot open' --model "$model" --negative @none.txt -o out
-  refused '--devices starts a worker for each card by itself' --model "$model" --devices cpu,cpu -o out
+  refused '--devices starts a worker for each GPU by itself' --model "$model" --devices cpu,cpu -o out
   refused "no such model folder: 'none'" --model none -o out
   # Each is a start of ranks.
   at_night || return 0
@@ -375,7 +375,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
 }
 
 @test "a dry run tells what one of the ranks holds and computes" {
-  tell() { vfm-generate "${fast[@]}" --dry-run -q "$@"; }
+  tell() { vfm-generate cost "${fast[@]}" -q "$@"; }
   tell >one.json
   tell --parallel tp=2 >tp.json
   tell --parallel cfg=2 >cfg.json
@@ -385,12 +385,12 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
     .[2].network.flops <= .[0].network.flops / 2 and .[3].parallel == "cp=4 all_to_all" and
     .[3].network.flops < 0.6 * .[0].network.flops and .[3].network.activation_bytes < .[0].network.activation_bytes' \
     one.json tp.json cfg.json cp.json
-  tell --parallel cfg=2,cp=2 --shard >shard.json
+  tell --parallel cfg=2,cp=2,shard >shard.json
   tell --parallel cfg=2,cp=2 >whole.json
   jq -es '.[0].shard and (.[1].shard | not) and .[0].network.parameters < 0.6 * .[1].network.parameters and
     .[0].network.weight_bytes < 0.6 * .[1].network.weight_bytes and .[0].network.flops == .[1].network.flops' shard.json whole.json
   for wrong in tp=3 auto; do
-    run vfm-generate "${fast[@]}" --dry-run --parallel $wrong
+    run vfm-generate cost "${fast[@]}" --parallel $wrong
     [ "$status" -eq 2 ]
   done
 }
@@ -400,7 +400,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   { records latents.jsonl; echo none.latents.json; records latents.jsonl | head -n 1; } >lines
   for ranks in 1 3; do
     status=0
-    mpirun -np $ranks vfm-generate --device cpu -j1 --decode-only -o clips <lines >$ranks.jsonl || status=$?
+    mpirun -np $ranks vfm-generate decode --device cpu -j1 -o clips <lines >$ranks.jsonl || status=$?
     [ "$status" -eq 1 ]
     mv clips clips$ranks
   done

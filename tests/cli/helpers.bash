@@ -219,12 +219,12 @@ waits_for() {
   return 1
 }
 
-# tells_its_memory OPTION...: vfm-generate's dry run tells 0.8 to 1.3 of what the clip of the options takes, as a
+# tells_its_memory OPTION...: vfm-generate cost tells 0.8 to 1.3 of what the clip of the options takes, as a
 # stream, and as a file in the folder "taken".
 tells_its_memory() {
   local told took output
   for output in - taken; do
-    told=$(vfm-generate --device cpu "$@" -o $output --dry-run -q | jq '.memory_bytes.peak / 1024 | floor')
+    told=$(vfm-generate cost --device cpu "$@" -q | jq '.memory_bytes.peak / 1024 | floor')
     took=$(most_memory vfm-generate --device cpu "$@" -o $output --force -j1 'a red circle moves left')
     echo "$* -o $output: told $told KiB, took $took"
     [ $((10 * told)) -ge $((8 * took)) ] || return 1

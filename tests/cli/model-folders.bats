@@ -21,7 +21,7 @@ every_tool() {
 }
 video_tools() {
   refused "$1" vfm-generate --model "$2" -o out x
-  refused "$1" vfm-generate --model "$2" --dry-run
+  refused "$1" vfm-generate cost --model "$2"
   refused "$1" vfm-train r.yaml --init "$2" --data nowhere -o out
   refused "$1" vfm-train r.yaml model.num_layers=2 --data nowhere --tokenizer "$2" -o out
   refused "$1" vfm-pack --tokenizer "$2" -o out a.tar

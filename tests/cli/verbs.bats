@@ -46,9 +46,21 @@ setup() {
   [ "$status" -eq 1 ]
 }
 
+@test "where arguments are prompts, a verb behind -- or on standard input is a prompt, and its file does not matter" {
+  touch decode cost
+  refused 'the verb '"'decode'"' goes first: vfm-generate decode ...; behind -- it is text' vfm-generate -m none -o out decode
+  refused "no such model folder: 'none'" vfm-generate -m none -o out -- decode
+  run --separate-stderr vfm-generate -m none -o out <<<cost
+  [[ "$stderr" = *"no such model folder: 'none'"* ]]
+  refused "no such model folder: 'none'" vfm-generate cost -m none
+  refused '--model is required' vfm-generate cost
+  refused '--steps' vfm-generate decode -o out --steps 3
+}
+
 @test "--help is of everyday options, on two screens, and --help-all of all" {
   local command
-  for command in vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard "vfm-shard report"; do
+  for command in vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard "vfm-shard report" vfm-generate \
+    "vfm-generate decode" "vfm-generate cost"; do
     $command --help >help
     $command --help-all >all
     [ "$(wc -l <help)" -le 50 ]

@@ -115,6 +115,6 @@ refused() {
   refused "mark of the model's chat" --refine words --refine-prompt "<|im_end|>"
   refused "captions that --refine rewrites" --from model:model --logprobs --refine words
   refused "--refine-prompt requires --refine" --refine-prompt x
-  refused "--refine does not rewrite what a server says" --refine words --endpoint http://localhost:1 --endpoint-model x
+  refused "--refine does not rewrite what a server says" --refine words --endpoint http://localhost:1
   refused "--fps is about a model; name its folder with --from model:DIR" --refine words --fps 1
 }

@@ -101,7 +101,7 @@ refused() {
 }
 
 @test "folders of SmolVLM that are not whole, and options that it has no use for, are refused before any work" {
-  refused "always has 4 tokens: --frame-tokens is for models of other types" --frame-tokens 9
+  refused "always have 4 tokens: leave out --frame-tokens" --frame-tokens 9
   refused "has not 1 of <video>" --prompt "What is <video>?"
   head -c 20000 model/model.safetensors >cut
   mv cut model/model.safetensors

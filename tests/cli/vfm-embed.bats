@@ -519,7 +519,7 @@ END
   }
   refused "are about a model" --text-prompt x a.tar
   refused "are about a model" --text builtin:hash --query-prompt x a.tar
-  refused "is no sentence encoder" --text "$VFM_ROOT/tests/golden/t5/v1_1" --text-prompt x a.tar
+  refused "is not a sentence encoder" --text "$VFM_ROOT/tests/golden/t5/v1_1" --text-prompt x a.tar
   refused "not expected" search x --text-prompt x a.tar
   refused "goes before a text" search "$CLIPS/red.mp4" --query-prompt x a.tar
   refused "not expected" index more --query-prompt x a.tar
@@ -572,7 +572,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   mkdir empty
   refused() { refuses --text "$@"; }
   refused nowhere "no such model folder: 'nowhere'"
-  refused empty "'empty' is no model folder: it has no config.json"
+  refused empty "'empty' is not a model folder: it has no config.json"
   sed -i 's/"model_type": "t5"/"model_type": "mpnet"/' t5/config.json
   refused t5 "holds a model of type mpnet; what works here: t5, umt5, bert"
   sed -i 's/"model_type": "mpnet"/"model_type": "t5"/; s/"gated-gelu"/"gated-silu"/' t5/config.json

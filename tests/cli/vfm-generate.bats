@@ -3,16 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
+load generate_models
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-  draw_dataset 12
-  vfm-pack --size 64 --frames 17 -o latents <shards.jsonl >latents.jsonl
-  # Sampled as a recipe without the section `sampling` has it.
-  plain=(sampling.steps=16 sampling.guidance=1 sampling.sigma_min=0.02)
-  quick_recipe run latents "${plain[@]}" train.steps=3
-  # A model that FP8 takes, with weights that matter: a new one's last matrices are nearly zero.
-  quick_recipe wide latents "${plain[@]}" train.steps=8 schedule.warmup=1 model.num_attention_heads=1 model.attention_head_dim=64
+  make_models
 }
 
 setup() {
@@ -113,36 +108,36 @@ setup() {
   { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (24, 2, 8, 8), }"
     head -c $((24 * 2 * 8 * 8 * 4)) /dev/zero; } >zeros.npy
   for seed in 0 1; do
-    vfm-generate "${few[@]}" --noise zeros.npy --seed $seed -o zeros$seed 'a red circle' >/dev/null
+    vfm-generate "${few[@]}" --seed $seed -o zeros$seed <<<'{"prompt":"a red circle","noise":"zeros.npy"}' >/dev/null
   done
   run ! cmp zeros0/*.mp4 zeros1/*.mp4
-  vfm-generate "${few[@]}" --dry-run -q </dev/null |
+  vfm-generate cost "${few[@]}" -q |
     jq -e '.sampling == {"sampler": "lcm", "steps": 3, "guidance": 0, "passes": 3, "samples": 1, "sigmas": [40, 5, 0.5]}'
 }
 
 @test "a record carries encoder, quality and weights, and is refused by other weights or another model" {
-  vfm-generate "${fast[@]}" -o first --quality 30 --weights model 'a red circle' >manifest
-  vfm-generate --model "$model" --weights model -o second <manifest >again
+  vfm-generate "${fast[@]}" -o first --quality 30 --no-ema 'a red circle' >manifest
+  vfm-generate --model "$model" --no-ema -o second <manifest >again
   cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
   run vfm-generate --model "$model" -o first <manifest
   [ "$status" -eq 1 ]
-  grep -q 'give --weights model' first/errors.jsonl
+  grep -q 'give --no-ema' first/errors.jsonl
   cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
   jq -c '.model_hash = "0"' <(records manifest) >other
-  run vfm-generate --model "$model" --weights model -o third <other
+  run vfm-generate --model "$model" --no-ema -o third <other
   [ "$status" -eq 1 ]
   grep -q 'made by another model' third/errors.jsonl
 }
 
 @test "--fp8: clips of their own, the same again, with the parts and the measured error in the record" {
-  small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --weights model)
+  small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --no-ema)
   vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
   jq -e 'has("fp8") or has("fp8_error") | not' <(records plain.jsonl)
   for parts in linear all; do
-    vfm-generate "${small[@]}" --fp8 $parts --fp8-tolerance 0.5 -o $parts 'a red circle' 'a blue square' >$parts.jsonl
+    vfm-generate "${small[@]}" --fp8 $parts --tolerance 0.5 -o $parts 'a red circle' 'a blue square' >$parts.jsonl
     jq -e --arg parts $parts '.fp8 == $parts and .fp8_error > 0 and .fp8_error < 0.5' <(records $parts.jsonl)
     [ "$(jq -r .fp8_error <(records $parts.jsonl) | sort -u | wc -l)" -eq 1 ]
-    vfm-generate "${small[@]}" --fp8 $parts --fp8-tolerance 0.5 -j1 -o again - <$parts.jsonl >again.jsonl
+    vfm-generate "${small[@]}" --fp8 $parts --tolerance 0.5 -j1 -o again - <$parts.jsonl >again.jsonl
     cmp <(jq -r .xxh3 <(records $parts.jsonl)) <(jq -r .xxh3 <(records again.jsonl))
   done
   [ "$(jq -r .address <(records plain.jsonl linear.jsonl all.jsonl) | sort -u | wc -l)" -eq 5 ]
@@ -150,14 +145,14 @@ setup() {
 }
 
 @test "--fp8: more error than allowed is refused with the number, before anything is made" {
-  run vfm-generate --model "$wide" --steps 2 --weights model --fp8 all --fp8-tolerance 0 -o out 'a red circle'
+  run vfm-generate --model "$wide" --steps 2 --no-ema --fp8 all --tolerance 0 -o out 'a red circle'
   [ "$status" -eq 1 ]
-  [[ $output =~ "output by 0."[0-9]{4}" of its size, more than --fp8-tolerance 0 allows" ]]
+  [[ $output =~ "output by 0."[0-9]{4}" of its size, more than --tolerance 0 allows" ]]
   [ -z "$(find out -name '*.mp4')" ]
 }
 
 @test "--quantize: clips of their own, the same again, with the form and the measured error in the record" {
-  small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --weights model)
+  small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --no-ema)
   vfm-generate "${small[@]}" --latents-only -o plain 'a red circle' >plain.jsonl
   for form in int8 e4m3; do
     vfm-generate "${small[@]}" --quantize $form --latents-only -o $form 'a red circle' 'a blue square' >$form.jsonl
@@ -170,18 +165,10 @@ setup() {
   run vfm-generate "${small[@]}" --latents-only -o other - <int8.jsonl
   [ "$status" -eq 1 ]
   grep -q "give --quantize int8" other/errors.jsonl
-  run vfm-generate "${small[@]}" --quantize e4m3 --quantize-tolerance 0.0001 -o none 'a red circle'
+  run vfm-generate "${small[@]}" --quantize e4m3 --tolerance 0.0001 -o none 'a red circle'
   [ "$status" -eq 1 ]
-  [[ "$output" == *"weights in 8 bits change the model's output by 0.0"*"more than --quantize-tolerance 0.0001 allows"* ]]
+  [[ "$output" == *"weights in 8 bits change the model's output by 0.0"*"more than --tolerance 0.0001 allows"* ]]
   [ -z "$(find none -name '*.mp4')" ]
-  # The memory of its matrices: one block of width 64 and an MLP four times as wide, in f32.
-  weights() { vfm-generate "${small[@]}" --dry-run -q --device cpu "$@" | jq .network.weight_bytes; }
-  matrices=$((14 * 64 * 64 + 2 * 64 * $(jq .text_embed_dim "$wide"/checkpoints/*/model/config.json | head -n 1)))
-  saved=$(($(weights) - $(weights --quantize int8)))
-  echo "$saved of $matrices"
-  [ "$saved" -gt $((matrices * 5 / 2)) ]
-  [ "$saved" -lt $((matrices * 3)) ]
-  vfm-generate "${small[@]}" --dry-run --quantize int8 2>&1 >/dev/null | grep -q '^model .*, weights as int8$'
 }
 
 @test "--compute bf16 makes clips of its own, named in the record, which another --compute refuses" {
@@ -203,10 +190,10 @@ setup() {
 @test "--fp8: a record is refused by another precision, and a model that FP8 does not take by name" {
   small=(--model "$wide" --steps 2 --frames 9 --size 32x32)
   vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
-  vfm-generate "${small[@]}" --fp8 linear --fp8-tolerance 0.5 -o low 'a red circle' >low.jsonl
-  run vfm-generate "${small[@]}" --fp8 linear --fp8-tolerance 0.5 -o other - <plain.jsonl
+  vfm-generate "${small[@]}" --fp8 linear --tolerance 0.5 -o low 'a red circle' >low.jsonl
+  run vfm-generate "${small[@]}" --fp8 linear --tolerance 0.5 -o other - <plain.jsonl
   [ "$status" -eq 1 ]
-  grep -q 'give --fp8 off' other/errors.jsonl
+  grep -q 'leave out --fp8' other/errors.jsonl
   run vfm-generate "${small[@]}" -o other - <low.jsonl
   [ "$status" -eq 1 ]
   grep -q 'give --fp8 linear' other/errors.jsonl
@@ -341,39 +328,6 @@ setup() {
   done
 }
 
-@test "in two stages, through a pipe: the bytes and the address of one" {
-  vfm-generate "${fast[@]}" -o one 'a red circle' '{"prompt' >one.jsonl
-  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' | tee latents.jsonl |
-    vfm-generate --decode-only -o two >two.jsonl
-  jq -e -s 'length == 2 and all(.kind == "latents" and (.path | endswith(".latents.safetensors")))' <(records latents.jsonl)
-  cmp <(jq -c '[.xxh3, .address, .prompt, .bytes, .name]' <(records one.jsonl)) <(jq -c '[.xxh3, .address, .prompt, .bytes, .name]' <(records two.jsonl))
-  [ -f two/contact-sheet.png ]
-  vfm-generate --decode-only -o three latents/*.latents.json >three.jsonl
-  cmp <(jq -c '[.xxh3, .name]' <(records one.jsonl)) <(jq -c '[.xxh3, .name]' <(records three.jsonl))
-  # Run again, both keep what is there; the files alone do too, and a stream has the same frames.
-  find latents two -type f -exec stat -c '%n %Y %i' {} + >stamps
-  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' >again.jsonl
-  cmp latents.jsonl again.jsonl
-  vfm-generate --decode-only -o two $(jq -r .path <(records latents.jsonl)) >/dev/null
-  cmp stamps <(find latents two -type f -exec stat -c '%n %Y %i' {} +)
-  vfm-generate "${fast[@]}" -o - 'a red circle' '{"prompt' | sha256sum >one.sum
-  vfm-generate --decode-only -o - <latents.jsonl | sha256sum | cmp one.sum
-}
-
-@test "in two stages: a line's own encoder and quality; another model is refused" {
-  line='{"prompt":"a red circle","encoder":"ffv1","quality":30}'
-  vfm-generate "${fast[@]}" -o one <<<"$line" >one.jsonl
-  vfm-generate "${fast[@]}" --latents-only -o latents <<<"$line" >latents.jsonl
-  vfm-generate --decode-only -o two <latents.jsonl >two.jsonl
-  cmp <(jq -c '[.xxh3, .address, .encoder, .quality]' <(records one.jsonl)) <(jq -c '[.xxh3, .address, .encoder, .quality]' <(records two.jsonl))
-  run vfm-generate --decode-only --model "$wide" -o three <latents.jsonl
-  [ "$status" -eq 1 ]
-  grep -q 'the latents were made by another model' three/errors.jsonl
-  run --separate-stderr vfm-generate --decode-only --model nowhere -o four <latents.jsonl
-  [ "$status" -eq 2 ]
-  [ ! -e four/errors.jsonl ]
-}
-
 @test "a request that no machine can meet is refused alone" {
   { for member in '"steps":2000000000' '"width":2147483647' '"frames":2147483647' '"width":16384,"height":16384,"frames":100000'
     do echo "{\"prompt\":\"a red circle\",$member}"; done
@@ -385,96 +339,7 @@ setup() {
   [ "$(jq -s length out/errors.jsonl)" -eq 4 ]
 }
 
-@test "--decode-only: what is not latents, or was changed, is recorded; the rest is made" {
-  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
-  cp "$(jq -r .path <(records latents.jsonl))" list.latents.safetensors
-  echo '[]' >list.latents.json
-  { echo list.latents.safetensors; echo nowhere.latents.safetensors; echo '{"kind":'; jq -c '.seed = 5' <(records latents.jsonl)
-    jq -c '.path = "none.latents.safetensors"' <(records latents.jsonl); echo video.mp4; cat latents.jsonl; } >records
-  run --separate-stderr vfm-generate --decode-only -o out <records
-  only_records
-  [ "$status" -eq 1 ]
-  [ "${#lines[@]}" -eq 1 ]
-  [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
-  grep -q 'it was changed' out/errors.jsonl
-  grep -q "give what --latents-only wrote" out/errors.jsonl
-}
-
-# elsewhere NAME: a record of latents, its numbers as they are, with another name and file.
-elsewhere() { records | sed -E "s/\"(name|path)\":\"[^\"]*\"/\"\1\":\"$1\"/g; s/(\"path\":\"$1)/\1.latents.safetensors/"; }
-
-@test "--decode-only: latents that hold no such clip, or are no numbers in the end, are left out of a stream too" {
-  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
-  # The same with fewer frames; and with numbers that overflow in the tokenizer.
-  python3 - "$(jq -r .path <(records latents.jsonl))" <<'PY'
-import json, struct, sys
-data = open(sys.argv[1], "rb").read()
-size = struct.unpack("<Q", data[:8])[0]
-begin, end = json.loads(data[8:8 + size])["address"]["data_offsets"]
-address = data[8 + size + begin:8 + size + end]
-def write(name, shape, value):
-    n = 4 * shape[0] * shape[1] * shape[2] * shape[3]
-    header = json.dumps({"latent": {"dtype": "F32", "shape": shape, "data_offsets": [0, n]},
-                         "address": {"dtype": "U8", "shape": [len(address)], "data_offsets": [n, n + len(address)]}})
-    header += " " * (-len(header) % 8)
-    with open(name + ".latents.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(header)) + header.encode() + struct.pack("<f", value) * (n // 4) + address)
-write("short", [24, 2, 8, 8], 0)
-write("overflow", [24, 3, 8, 8], 3e38)
-PY
-  { for bad in short overflow; do elsewhere $bad <latents.jsonl; done
-    cat latents.jsonl; } >records
-  vfm-generate --decode-only -o - <latents.jsonl >good.y4m
-  run bash -c 'vfm-generate --decode-only -o - <records >some.y4m'
-  [ "$status" -eq 1 ]
-  echo "$output"
-  [ "${#lines[@]}" -eq 2 ]
-  [[ "${lines[0]}" == *"a latent of 24 x 2 x 8 x 8 holds no clip of 17 frames of 64x64"* ]]
-  [[ "${lines[1]}" == *"the tokenizer 'builtin:wavelet' makes values that are not finite"* ]]
-  cmp good.y4m some.y4m
-  run vfm-generate --decode-only -o out <records
-  [ "$status" -eq 1 ]
-  [ "$(jq -s length out/errors.jsonl)" -eq 2 ]
-  [ -f "out/$(jq -r .name <(records latents.jsonl)).mp4" ]
-}
-
-@test "what memory does not suffice for is recorded, and the next clip is made" {
-  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
-  # Files of 512 MiB, nearly all of it a hole.
-  python3 - "$(jq -r .address <(records latents.jsonl))" <<'PY'
-import json, struct, sys
-n = 1 << 29
-header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % (n // 4)
-header += " " * (63 - (10 + len(header)) % 64) + "\n"
-with open("large.npy", "wb") as f:
-    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-    f.truncate(10 + len(header) + n)
-address = sys.argv[1].encode()
-header = json.dumps({"address": {"dtype": "U8", "shape": [len(address)], "data_offsets": [0, len(address)]},
-                     "latent": {"dtype": "F32", "shape": [32, 16, 512, 512],
-                                "data_offsets": [len(address), len(address) + n]}})
-header += " " * (-len(header) % 8)
-with open("large.latents.safetensors", "wb") as f:
-    f.write(struct.pack("<Q", len(header)) + header.encode() + address)
-    f.truncate(8 + len(header) + len(address) + n)
-PY
-  small() { (ulimit -v 1100000 && OMP_NUM_THREADS=1 timeout 60 vfm-generate -j1 "$@"); }
-  printf '%s\n' '{"prompt":"a red circle","noise":"large.npy"}' 'a red circle' >lines
-  run --separate-stderr small "${fast[@]}" -o out - <lines
-  only_records
-  [ "$status" -eq 1 ]
-  [ "${#lines[@]}" -eq 1 ]
-  grep -q "line 1 of standard input.*too large for this machine's memory" out/errors.jsonl
-  { elsewhere large <latents.jsonl; cat latents.jsonl; } >records
-  run --separate-stderr small --decode-only -o two - <records
-  only_records
-  [ "$status" -eq 1 ]
-  [ "${#lines[@]}" -eq 1 ]
-  cat two/errors.jsonl
-  grep -q "line 1 of standard input.*too large for this machine's memory" two/errors.jsonl
-}
-
-@test "--noise: the file decides the clip, the record names it, a changed file is refused" {
+@test "noise of a line: the file decides the clip, the record names it, a changed file is refused" {
   python3 - <<'PY'
 import struct
 n = 24 * 3 * 8 * 8
@@ -484,7 +349,8 @@ with open("noise.npy", "wb") as f:
     f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
     f.write(struct.pack("<%df" % n, *[((i * 7919) % 1001) / 300 - 1.6 for i in range(n)]))
 PY
-  vfm-generate "${fast[@]}" --noise noise.npy -o out 'a red circle' >manifest
+  noise='{"prompt":"a red circle","noise":"noise.npy"}'
+  vfm-generate "${fast[@]}" -o out <<<"$noise" >manifest
   jq -e '.noise == "noise.npy" and (.noise_xxh3 | length == 32)' <(records manifest)
   vfm-generate --model "$model" -o again <manifest >again.jsonl
   cmp out/*.mp4 again/*.mp4
@@ -493,9 +359,9 @@ PY
   printf x >elsewhere/noise.npy
   (cd elsewhere && vfm-generate "${fast[@]}" -o out <../manifest >again)
   cmp "$(jq -r .path <(records manifest))" "elsewhere/$(jq -r .path <(records elsewhere/again))"
-  vfm-generate "${fast[@]}" --noise noise.npy --seed 9 -o seed 'a red circle' >/dev/null
+  vfm-generate "${fast[@]}" --seed 9 -o seed <<<"$noise" >/dev/null
   cmp out/*.mp4 seed/*.mp4
-  run vfm-generate "${fast[@]}" --noise noise.npy --frames 1 -o third 'a red circle'
+  run vfm-generate "${fast[@]}" --frames 1 -o third <<<"$noise"
   [ "$status" -eq 1 ]
   grep -q 'the noise has' third/errors.jsonl
   # Neither noise that is no numbers, nor what never ends.
@@ -510,26 +376,12 @@ PY
   grep -q 'is not the file that the record was made from' third/errors.jsonl
 }
 
-# make_npy FILE SHAPE SEED: floats that depend on SEED.
-make_npy() {
-  python3 - "$@" <<'PY'
-import struct, sys
-shape, seed, n = tuple(map(int, sys.argv[2].split(","))), int(sys.argv[3]), 1
-for size in shape:
-    n *= size
-header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
-header += " " * (63 - (10 + len(header)) % 64) + "\n"
-with open(sys.argv[1], "wb") as f:
-    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-    f.write(struct.pack("<%df" % n, *[(((i + 131 * seed) * 7919) % 1001) / 300 - 1.6 for i in range(n)]))
-PY
-}
 
-@test "--embedding: the file takes the place of the prompt, the record names it, a changed file is refused" {
+@test "the embedding of a line: the file takes the place of the prompt, the record names it, a changed file is refused" {
   make_npy one.npy 5,64 1
   make_npy batch.npy 1,5,64 1
   make_npy two.npy 3,64 2
-  vfm-generate "${fast[@]}" --embedding one.npy -o out >one.jsonl
+  vfm-generate "${fast[@]}" -o out <<<'{"embedding":"one.npy"}' >one.jsonl
   jq -e '.embedding == "one.npy" and (.embedding_xxh3 | length == 32) and .prompt == ""' <(records one.jsonl)
   vfm-generate --model "$model" -o again - <one.jsonl >again.jsonl
   [ "$(jq -r .xxh3 <(records again.jsonl))" = "$(jq -r .xxh3 <(records one.jsonl))" ]
@@ -540,7 +392,8 @@ PY
   [ "$(jq -r .xxh3 <(records lines.jsonl) | sort -u | wc -l)" -eq 3 ]
   jq -e -s '.[2].negative_embedding == "two.npy" and (.[2].negative_embedding_xxh3 | length == 32)' <(records lines.jsonl)
   # With a prompt that names the clip and chooses the noise; in two stages too.
-  vfm-generate "${fast[@]}" --embedding one.npy --latents-only -o latents 'a red circle' | vfm-generate --decode-only -o named >named.jsonl
+  vfm-generate "${fast[@]}" --latents-only -o latents <<<'{"prompt":"a red circle","embedding":"one.npy"}' |
+    vfm-generate decode -o named >named.jsonl
   jq -e '.prompt == "a red circle" and .embedding == "one.npy"' <(records named.jsonl)
   vfm-generate "${fast[@]}" -o text 'a red circle' >text.jsonl
   [ "$(jq -r .xxh3 <(records text.jsonl))" != "$(jq -r .xxh3 <(records named.jsonl))" ]
@@ -550,14 +403,14 @@ PY
   grep -q "'one.npy' is not the file that the record was made from" third/errors.jsonl
 }
 
-@test "--embedding: the prompt's own embedding, given as a file, makes the prompt's clip" {
+@test "the embedding of a line: the prompt's own embedding, given as a file, makes the prompt's clip" {
   cp -r "$BATS_FILE_TMPDIR/latents" .
   tar=$(ls latents/train/*.tar | head -1)
   key=$(tar -tf "$tar" | sed -n 's/[.]text[.]npy$//p' | head -1)
   tar -xf "$tar" "$key.text.npy" "$key.json"
   caption=$(jq -r .caption "$key.json")
   vfm-generate "${fast[@]}" -o - "$caption" >text.y4m
-  vfm-generate "${fast[@]}" --embedding "$key.text.npy" -o - "$caption" >given.y4m
+  jq -c --arg file "$key.text.npy" '{prompt: .caption, embedding: $file}' "$key.json" | vfm-generate "${fast[@]}" -o - >given.y4m
   # Halves against floats: a level here and there.
   python3 -c 'import sys
 a, b = (open(name, "rb").read() for name in ("text.y4m", "given.y4m"))
@@ -570,23 +423,22 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   mv changed latents/latents.json
   quick_recipe own latents
   make_npy one.npy 5,64 1
-  vfm-generate --model own --steps 1 --embedding one.npy -o out >out.jsonl
+  vfm-generate --model own --steps 1 -o out <<<'{"embedding":"one.npy"}' >out.jsonl
   vfm-generate --model own --steps 1 -o out '' >none.jsonl
   [ "$(jq -r .xxh3 <(records out.jsonl))" != "$(jq -r .xxh3 <(records none.jsonl))" ]
   run vfm-generate --model own --steps 1 -o bad 'a red circle'
   [ "$status" -eq 1 ]
-  grep -q 'give the embedding of the text (--embedding)' bad/errors.jsonl
-  run vfm-generate --model own --steps 1 --embedding one.npy --negative rain -o worse
+  grep -q "give the embedding of the text as 'embedding' of a JSON line" bad/errors.jsonl
+  run vfm-generate --model own --steps 1 --negative rain -o worse <<<'{"embedding":"one.npy"}'
   [ "$status" -eq 1 ]
-  grep -q 'give the embedding of the text (--negative-embedding)' worse/errors.jsonl
-  vfm-generate --model own --embedding one.npy --dry-run -q | jq -e '.text_tokens == 5'
-  vfm-generate --model own --dry-run -q >/dev/null
-  run --separate-stderr vfm-generate --model own --dry-run --text-encoder "$VFM_ROOT/tests/golden/t5/v1_0"
+  grep -q "give the embedding of the text as 'negative_embedding' of a JSON line" worse/errors.jsonl
+  vfm-generate cost --model own -q >/dev/null
+  run --separate-stderr vfm-generate cost --model own --text-encoder "$VFM_ROOT/tests/golden/t5/v1_0"
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"--text-encoder: the model was trained on text embeddings that vfm-embed did not make"* ]]
 }
 
-@test "--embedding: what is none, or does not fit, is refused by name, by the dry run too" {
+@test "an embedding that cannot be read, or does not fit, is refused by name" {
   make_npy wide.npy 5,63 1
   make_npy flat.npy 64 1
   make_npy none.npy 0,64 1
@@ -594,9 +446,6 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   printf '\0\0\300\177' | dd of=nan.npy bs=1 seek=200 conv=notrunc status=none
   cp wide.npy wide.txt
   for file in wide.npy flat.npy none.npy nan.npy wide.txt nowhere.npy; do
-    run --separate-stderr vfm-generate --model "$model" --dry-run --embedding $file
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"'$file'"* ]]
     echo "{\"negative_embedding\":\"$file\",\"prompt\":\"a\"}"
   done >lines
   run vfm-generate "${fast[@]}" -o out <lines
@@ -607,8 +456,20 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   grep -q "the embedding 'nan.npy' has values that are not finite" errors
 }
 
+@test "@FILE is the prompt in a file, newlines too; @@ begins a prompt with @" {
+  printf 'a red circle\nmoves left\n' >prompt.txt
+  vfm-generate "${fast[@]}" -o out @prompt.txt '@@home' >out.jsonl
+  [ "$(jq -c .prompt <(records out.jsonl) | tr '\n' ' ')" = '"a red circle\nmoves left" "@home" ' ]
+  for wrong in @nowhere.txt @; do
+    run --separate-stderr vfm-generate "${fast[@]}" -o bad "$wrong"
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+  done
+}
+
 @test "--negative @FILE: the text stands in a file" {
-  printf '\xef\xbb\xbf  ugly scenes, flicker\n\n' >words.txt
+  printf '\xef\xbb\xbfugly scenes, flicker\n\n' >words.txt
   vfm-generate "${fast[@]}" --negative @words.txt -o file 'a red circle' >file.jsonl
   vfm-generate "${fast[@]}" --negative 'ugly scenes, flicker' -o text 'a red circle' >text.jsonl
   jq -e '.negative_prompt == "ugly scenes, flicker"' <(records file.jsonl)
@@ -650,110 +511,17 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   }
   refused "--size '1000000x16': width and height must be 1 to 16384 pixels" --size 1000000x16
   refused "--size '64x0': width and height must be 1 to 16384 pixels" --size 64x0
-  refused "--augment-sigma needs a --condition" --augment-sigma 0.1
-  refused "--condition-frames needs a --condition" --condition-frames 9
-  run --separate-stderr vfm-generate --decode-only --report x.html -o out x
-  [[ "$stderr" == "vfm-generate: --decode-only makes no --report"* ]]
-  run --separate-stderr vfm-generate "${fast[@]}" --sigma-max 0.01 -o out x
-  [ "$status" -eq 2 ]
+  refused "--condition-frames needs --condition" --condition-frames 9
+  refused "--tolerance is about --fp8 or --quantize" --tolerance 1
+  run --separate-stderr vfm-generate "${fast[@]}" -o out <<<'{"prompt":"x","sigma_max":0.01}'
+  [ "$status" -eq 1 ]
   [[ "$stderr" == *"sigma_max 0.01 does not go with the model's own sigma_min 0.02: give that too"* ]]
-}
-
-@test "--dry-run reports what a clip costs, from any folder, without prompts or output" {
-  run --separate-stderr vfm-generate --model "$model" --dry-run --device cpu --sampler heun --steps 10 </dev/null
-  [ "$status" -eq 0 ]
-  jq -e '.kind == "cost" and .device == "cpu" and .frames == 17 and .width == 64 and .height == 64
-    and .tokens == 48 and .sampling.passes == 19 and .sampling.samples == 2
-    and .tokenizer.type == "builtin:wavelet" and .text_encoder.type == "builtin:hash"
-    and .flops == .network.flops and .memory_bytes.peak == ([.memory_bytes[]] | max)' <<<"$output"
-  grep -q '^clip  *17 frames of 64x64$' <<<"$stderr"
-  grep -q '^passes  *19 of 2 samples$' <<<"$stderr"
-  # The parameters are those of the file, which has 4 bytes for each and a header.
-  bytes=$(stat -c %s "$model"/checkpoints/*/model/diffusion_pytorch_model.safetensors | tail -1)
-  jq -e --argjson bytes "$bytes" '.network | .file_bytes == 4 * .parameters and .file_bytes < $bytes' <<<"$output"
-  # Twice the frames and no guidance: more tokens, half the samples.
-  run --separate-stderr vfm-generate --model "$model" --dry-run -q --device cpu --frames 33 --guidance 0
-  [ -z "$stderr" ]
-  jq -e '.tokens == 80 and .sampling.passes == 16 and .sampling.samples == 1' <<<"$output"
-  run vfm-generate --model nowhere --dry-run
-  [ "$status" -eq 2 ]
-  [ -z "$(find . -name "*.mp4" -o -name "*.jsonl")" ]
-}
-
-@test "--dry-run --gpu predicts a clip on a GPU that is not there" {
-  vfm-generate --model "$model" --dry-run --gpu h100 --steps 10 >ten 2>words </dev/null
-  vfm-generate --model "$model" --dry-run -q --device cuda --gpu h100 --steps 20 >twenty </dev/null
-  jq -e '.device == "NVIDIA H100" and (.predicted | .fits and .gpu == "H100" and .pass_seconds > 0
-    and ([.lines[].name] | index("attention, forward") and index("text encoder") and index("tokenizer")))' ten
-  # Twice the passes; text and tokenizer stay as they are.
-  jq -es '(.[0].sampling.passes) as $few | (.[1].sampling.passes) as $many
-    | (.[1].predicted.seconds - .[0].predicted.seconds) / (($many - $few) * .[0].predicted.pass_seconds)
-    | . > 0.999 and . < 1.001' ten twenty
-  grep -q '^predicted clip  *[0-9.e-]* s, a pass [0-9.e-]* s$' words
-  grep -q '^  memory  *fits an H100: ' words
-  for arguments in '--dry-run --gpu h300' '--gpu h200 -o clips' '--dry-run --gpu h200 --device cpu'; do
-    run vfm-generate --model "$model" $arguments
-    [ "$status" -eq 2 ]
-    [[ $output == *--gpu* ]]
-  done
-}
-
-@test "--dry-run refuses what a run would refuse" {
-  refused() {  # MESSAGE ARGUMENT...
-    run --separate-stderr vfm-generate --dry-run --device cpu "${@:2}"
-    echo "$stderr"
-    [ "$status" -eq 2 ]
-    [ -z "$output" ]
-    [[ "$stderr" == *"$1"* ]]
-  }
-  refused "--size '20000x16': width and height must be 1 to 16384 pixels" --model "$model" --size 20000x16
-  refused "a clip of 100000 frames of 16384x16384 is 12501 x 2048 x 2048 latents" --model "$model" \
-    --size 16384x16384 --frames 100000
-  refused "64 or 128, not 32" --model "$model" --fp8 all
-  refused "unknown FP8 'most': there are off, linear and all" --model "$model" --fp8 most
-  refused "MXFP8, which is Blackwell's with a scale for every 32 numbers, is not there" --model "$model" --fp8 mxfp8
-  refused "is for models that compute in bf16" --model "$wide" --fp8 all --compute f32
-  refused "it is no video-to-world model" --model "$model" --condition nowhere.mp4
-  refused "--attention cudnn is for a GPU" --model "$model" --attention cudnn
-  refused "unknown encoder 'magic'" --model "$model" --encoder magic
-  refused "cannot open 'nowhere.npy'" --model "$model" --noise nowhere.npy
-  { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
-    printf '\0\0\0\0\0\0\0\0'; } >small.npy
-  refused "the noise has 2 values, the clip's latent is 24 x 3 x 8 x 8" --model "$model" --noise small.npy
-  # A tokenizer of other latents than the network's.
-  cp -r "$model" run
-  for train in run/checkpoints/*/train.json; do
-    jq '.tokenizer.channels = 12' "$train" >changed
-    mv changed "$train"
-  done
-  refused "tokenizer, statistics and model have 12, 24 and 24 channels" --model run
-  vfm-generate --dry-run -q --device cpu --model "$wide" --fp8 all --frames 1 --size 16384x16384
-}
-
-@test "the memory of --dry-run is what a run takes" {
-  clip=(--model "$wide" --device cpu --frames 33 --steps 1 --guidance 0)
-  told() { vfm-generate "${clip[@]}" --size "$1" --dry-run -q | jq '.memory_bytes.peak / 1024 | floor'; }
-  # What the program is besides does not depend on the size.
-  took=$(($(most_memory vfm-generate "${clip[@]}" --size 1024x512 -o - 'a red circle') -
-    $(most_memory vfm-generate "${clip[@]}" --size 64x64 -o - 'a red circle')))
-  more=$(($(told 1024x512) - $(told 64x64)))
-  echo "told $more, took $took"
-  [ "$((2 * took))" -gt "$more" ]
-  [ "$((2 * took))" -lt "$((3 * more))" ]
-}
-
-@test "the memory that --dry-run reports is 0.8 to 1.3 of the program's, of tiny models and of long clips" {
-  tells_its_memory --model "$model" --steps 1
-  tells_its_memory --model "$model" --steps 1 --size 256x256 --frames 33
-  tells_its_memory --model "$wide" --steps 1 --size 256x256 --frames 33
-  # The program is a part of it, and listed apart.
-  vfm-generate --model "$model" --device cpu --dry-run -q | jq -e '.memory_bytes | .program > 20e6 and .peak > .program'
 }
 
 @test "--condition wants a video-to-world model" {
   run vfm-generate "${fast[@]}" --condition "$(find "$BATS_FILE_TMPDIR/raw" -name '*.mp4' | head -n 1)" -o out 'a red circle'
   [ "$status" -eq 1 ]
-  grep -q 'no video-to-world model' out/errors.jsonl
+  grep -q 'not a video-to-world model' out/errors.jsonl
 }
 
 @test "-o -: Y4M on stdout, several clips one after the other, readable by ffmpeg" {
@@ -802,7 +570,7 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   run vfm-generate "${fast[@]}" -o out <lines
   [ "$status" -eq 1 ]
   [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
-  [ "$(grep -c "which is for a 'condition'" out/errors.jsonl)" -eq 2 ]
+  [ "$(grep -c "which needs a 'condition'" out/errors.jsonl)" -eq 2 ]
 }
 
 @test "a caption of 100 kB is a prompt" {
@@ -841,11 +609,16 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
 
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
-    '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
-    '--sampler edm-euler --steps 1' '--sigmas 1,2' '--sigmas 1,0' '--sigmas 1,x' '--sigmas 2e6' '--sigmas 2,1 --steps 2' '--sigmas 2,1 --sigma-max 3' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' \
-    '--decode-only --lora l' '--decode-only --lora-mode merged' '--decode-only --base b' '--lora-mode merged' '--lora-mode separate' '--lora l:inf' '--condition-frames 0' '--condition-frames 9' '--augment-sigma 0.1' '--augment-sigma nan' '--sigma-max 2e6' '--fp8 most' '--quantize int4' '--quantize int8 --fp8 linear' '--quantize-tolerance 1' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
+    '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--encoder magic' \
+    '--sampler edm-euler --steps 1' '--sigmas 1,2' '--sigmas 1,0' '--sigmas 1,x' '--sigmas 2e6' '--sigmas 2,1 --steps 2' \
+    '--save-every -1' '--latents-only --report x.html' '--latents-only -o -' '--report x.html -o -' '--no-merge' '--lora l:inf' \
+    '--condition-frames 0' '--condition-frames 9' '--fp8 most' '--fp8 off' '--quantize int4' '--quantize int8 --fp8 linear' \
+    '--tolerance 1' '--fp8 all --tolerance -1' '--fp8 all --tolerance nan' '--parallel shard' '--device cpu --devices cpu'; do
     # shellcheck disable=SC2086
-    run vfm-generate --model "$model" -o out $wrong 'x'
+    out=(-o out)
+    [[ $wrong != *'-o -' ]] || out=()
+    # shellcheck disable=SC2086
+    run vfm-generate --model "$model" "${out[@]}" $wrong 'x'
     echo "$wrong: $status $output"
     [ "$status" -eq 2 ]
   done
@@ -859,33 +632,8 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [ "$status" -eq 2 ]
 }
 
-@test "--decode-only names every option that decides latents, and whose it is" {
-  run --separate-stderr vfm-generate --decode-only -o out --size 64x64 --steps 3 --lora l x
-  [ "$status" -eq 2 ]
-  [[ "$stderr" == *"--decode-only reads latents, which are decided already: leave out --lora (Network), --size (Size), --steps (Sampling)"* ]]
-  local option
-  # All that --help shows under these headings.
-  for option in $(vfm-generate --help-all | awk '/^[A-Z].*:$/ { of = $0 ~ /^(Prompts|Network|Size|Sampling|Video to world):$/ }
-    of && /^  --/ { split($1, name, ","); print name[1] }'); do
-    [[ $option != --*-tolerance && $option != --compute ]] || continue # wants --fp8; is of decoding too
-    case $option in
-      --size) value=64x64 ;;
-      --weights) value=ema ;;
-      --lora-mode) value=merged ;;
-      --fp8) value=all ;;
-      --quantize) value=int8 ;;
-      --sampler) value=euler ;;
-      *) value=1 ;;
-    esac
-    run --separate-stderr vfm-generate --decode-only -o out "$option" "$value" x
-    echo "$option: $status $stderr"
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"leave out $option ("* ]]
-  done
-}
-
 @test "an empty name is not an option left out" {
-  for option in --tokenizer --lora --base --text-encoder --noise --condition --report --dataset; do
+  for option in --tokenizer --lora --text-encoder --condition --report --dataset; do
     run --separate-stderr vfm-generate --model "$model" -o out "$option" '' 'x'
     echo "$option: $status $stderr"
     [ "$status" -eq 2 ]

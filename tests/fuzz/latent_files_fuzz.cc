@@ -1,4 +1,4 @@
-// What vfm-generate keeps of an unfinished clip, and latents for --decode-only.
+// What vfm-generate keeps of an unfinished clip, and latents for vfm-generate decode.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "fuzz.h"

@@ -17,9 +17,8 @@ setup() {
   setup_tools
   assemble cosmos_pipeline
   # What scripts/golden/cosmos_pipeline.py asked of diffusers.
-  call=(--negative blurry --size 48x32 --frames 5 --fps 30 --steps 5 --guidance 3
-    --noise cosmos/noise.npy --device cpu)
-  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
+  call=(--negative blurry --size 48x32 --frames 5 --steps 5 --guidance 3 --device cpu)
+  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","fps":30,"noise":"cosmos/noise.npy"}'
 }
 
 # apart CLIP: the largest difference to diffusers' frames, of 255.
@@ -44,15 +43,16 @@ apart() {
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
   # Another prompt makes another clip, so the text is not without effect.
-  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips <<<'{"prompt":"a blue boat","name":"boat"}' >/dev/null
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips \
+    <<<'{"prompt":"a blue boat","name":"boat","fps":30,"noise":"cosmos/noise.npy"}' >/dev/null
   [ "$(apart clips/boat.mp4)" -gt 20 ]
 }
 
 @test "video to world: the frames of diffusers' pipeline, which goes on from given ones" {
   ffmpeg -v error -f rawvideo -pix_fmt rgb24 -s 48x32 -r 30 -i cosmos/frames.rgb -c:v ffv1 -pix_fmt bgr0 given.mkv
   assemble cosmos_v2w
-  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
-    "condition_frames":5,"augment_sigma":0}'
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","fps":30,"noise":"cosmos/noise.npy",
+    "frames":9,"condition":"given.mkv","condition_frames":5,"augment_sigma":0}'
   vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips < <(tr -d '\n' <<<"$prompt") >record.json
   jq -e '.condition_frames == 5 and .sampler == "edm-euler"' <(records record.json)
   [ "$(apart clips/fox.mp4)" -le 1 ]
@@ -78,8 +78,8 @@ validation: {every: 0}
 train: {steps: 2}
 END
   local prompt
-  prompt=$(tr -d '\n' <<<'{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
-    "condition_frames":5}')
+  prompt=$(tr -d '\n' <<<'{"prompt":"a red fox crosses a snowy road","name":"fox","fps":30,"noise":"cosmos/noise.npy",
+    "frames":9,"condition":"given.mkv","condition_frames":5}')
   vfm-generate --model cosmos "${call[@]}" -o folder <<<"$prompt" >/dev/null
   vfm-train still.yaml --init cosmos --data latents -o run --device cpu
   vfm-generate --model run "${call[@]}" -o tuned <<<"$prompt" >/dev/null
@@ -109,6 +109,7 @@ ema: {mode: "off"}
 validation: {every: 0}
 train: {steps: 2}
 END
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
   local larger=(--size 48x48 --frames 9 --fps 30 --steps 3 --guidance 3 --device cpu)
   vfm-generate --model cosmos "${larger[@]}" -o folder <<<"$prompt" >/dev/null
   for how in full lora.rank=2; do
@@ -183,7 +184,7 @@ END
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
   vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >/dev/null
   vfm-generate --model cosmos "${call[@]}" --latents-only -o latents <<<"$prompt" |
-    vfm-generate --decode-only --model cosmos --device cpu -o clips >/dev/null
+    vfm-generate decode --model cosmos --device cpu -o clips >/dev/null
   cmp whole/fox.mp4 clips/fox.mp4
 }
 
@@ -194,10 +195,10 @@ END
   vfm-generate --model cosmos "${call[@]}" --compute bf16 -o low <<<"$prompt" >low.jsonl
   [ "$(of low.jsonl)" = '["bf16","bf16"]' ]
   vfm-generate --model cosmos "${call[@]}" --compute bf16 --latents-only -o latents <<<"$prompt" >latents.jsonl
-  vfm-generate --decode-only --model cosmos --device cpu --compute bf16 -o clips <latents.jsonl >clips.jsonl
+  vfm-generate decode --model cosmos --device cpu --compute bf16 -o clips <latents.jsonl >clips.jsonl
   cmp low/fox.mp4 clips/fox.mp4
   [ "$(jq .address <(records low.jsonl))" = "$(jq .address <(records clips.jsonl))" ]
-  vfm-generate --decode-only --model cosmos --device cpu -o others <latents.jsonl >others.jsonl
+  vfm-generate decode --model cosmos --device cpu -o others <latents.jsonl >others.jsonl
   [ "$(of others.jsonl)" = '["bf16",null]' ]
   run ! cmp -s low/fox.mp4 others/fox.mp4
   [ "$(jq .address <(records low.jsonl))" != "$(jq .address <(records others.jsonl))" ]
@@ -213,6 +214,7 @@ END
 
 @test "--tokenizer-memory: the same clip in two stages and in one, as the dry run tells; too little is refused" {
   clip=(--model cosmos --device cpu --size 48x32 --frames 17 --steps 2)
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
   vfm-generate "${clip[@]}" -o whole <<<"$prompt" >/dev/null
   run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB -o less <<<"$prompt"
   [ "$status" -eq 2 ]
@@ -220,15 +222,15 @@ END
   [ ! -e less ]
   told=$stderr
   enough=$(awk -v kib="${BASH_REMATCH[1]}" 'BEGIN { printf "%d", (kib + 0.1) * 1024 }')
-  run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB --dry-run
+  run --separate-stderr vfm-generate cost "${clip[@]}" --tokenizer-memory 1KiB
   [ "$status" -eq 2 ]
   [ "$stderr" = "$told" ]
   vfm-generate "${clip[@]}" --tokenizer-memory "$enough" -o less <<<"$prompt" >/dev/null
   cmp whole/fox.mp4 less/fox.mp4
   vfm-generate "${clip[@]}" --latents-only --tokenizer-memory 1KiB -o latents <<<"$prompt" >latents.jsonl
-  vfm-generate --decode-only --device cpu --tokenizer-memory "$enough" -o clips <latents.jsonl >/dev/null
+  vfm-generate decode --device cpu --tokenizer-memory "$enough" -o clips <latents.jsonl >/dev/null
   cmp whole/fox.mp4 clips/fox.mp4
-  run --separate-stderr vfm-generate --decode-only --device cpu --tokenizer-memory 1KiB -o none <latents.jsonl
+  run --separate-stderr vfm-generate decode --device cpu --tokenizer-memory 1KiB -o none <latents.jsonl
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"to decode 17 frames of 48x32 the tokenizer needs"* ]]
   # A line's own size costs that line.
@@ -236,15 +238,15 @@ END
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"to decode 17 frames of 96x32 the tokenizer needs"* ]]
   [ ! -e less/a.mp4 ]
-  bytes=$(vfm-generate "${clip[@]}" --dry-run -q | jq .tokenizer.activation_bytes)
-  vfm-generate "${clip[@]}" --tokenizer-memory "$enough" --dry-run -q |
+  bytes=$(vfm-generate cost "${clip[@]}" -q | jq .tokenizer.activation_bytes)
+  vfm-generate cost "${clip[@]}" --tokenizer-memory "$enough" -q |
     jq -e --argjson all "$bytes" --argjson most "$enough" '.tokenizer.activation_bytes | . < $all and . <= $most'
 }
 
 @test "a guidance that diffusers takes as none is reported, others are not" {
   run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o one <<<"${prompt/'{'/'{"guidance":1,'}"
   [ "$status" -eq 0 ]
-  [[ "$stderr" == *"guidance 1: diffusers' pipelines guide only above 1, this program at any but 0"* ]]
+  [[ "$stderr" == *"guidance 1: pipelines of diffusers guide only above 1, vfm at any value except 0"* ]]
   for guidance in 0 1.5; do
     run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o other <<<"${prompt/'{'/"{\"guidance\":$guidance,"}"
     [ "$status" -eq 0 ]
@@ -262,7 +264,7 @@ END
     [ "$status" -eq 2 ]
     told=$stderr
     # shellcheck disable=SC2086
-    run --separate-stderr vfm-generate --model cosmos "${call[@]}" $other --dry-run
+    run --separate-stderr vfm-generate cost --model cosmos "${call[@]}" $other
     [ "$status" -eq 2 ]
     [ "$stderr" = "$told" ]
   done
@@ -288,9 +290,9 @@ END
     jq ".$2 = \"one\"" "cosmos/$1" >changed
     cp "cosmos/$1" whole
     cp changed "cosmos/$1"
-    for more in --dry-run "-o clips"; do
+    for work in cost "-o clips"; do
       # shellcheck disable=SC2086
-      run --separate-stderr vfm-generate --model cosmos $more <<<"$prompt"
+      run --separate-stderr vfm-generate $work --model cosmos <<<"$prompt"
       [ "$status" -eq 2 ]
       [[ "$stderr" == *"'cosmos/$1': '$2' is not "* ]]
     done
@@ -318,20 +320,20 @@ END
   jq -e '.parameters == 14639' cost.json
 }
 
-@test "--dry-run counts every part of the folder, and lists all that does not fit" {
-  run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run --frames 9 --size 48x32
+@test "vfm-generate cost counts every part of the folder, and lists all that does not fit" {
+  run --separate-stderr vfm-generate cost --model cosmos --device cpu --frames 9 --size 48x32
   [ "$status" -eq 0 ]
   jq -e '.network.parameters * 4 == .network.file_bytes and .tokenizer.parameters == 14639
     and .text_encoder.flops > 0 and .tokenizer.flops > 0 and .text_encoder.type == "t5"
     and ((.network.flops + .text_encoder.flops + .tokenizer.flops - .flops) | fabs) < 1
     and .latent == [3, 8, 12]' <<<"$output"
   # Half the frames, less to decode; the network's parameters stay.
-  less=$(vfm-generate --model cosmos --device cpu --dry-run -q --frames 5 --size 48x32 | jq .tokenizer.flops)
+  less=$(vfm-generate cost --model cosmos --device cpu -q --frames 5 --size 48x32 | jq .tokenizer.flops)
   jq -e --argjson less "$less" '.tokenizer.flops > $less' <<<"$output"
   # A transformer of other shapes, and a tokenizer that is cut off: one list.
   sed -i 's/"num_layers": [0-9]*/"num_layers": 9/' cosmos/transformer/config.json
   truncate -s -1 cosmos/vae/diffusion_pytorch_model.safetensors
-  run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run
+  run --separate-stderr vfm-generate cost --model cosmos --device cpu
   [ "$status" -eq 2 ]
   [ -z "$output" ]
   [[ "$stderr" == *"2 parts of the model do not fit"*"cosmos/transformer"*" missing: "*"and "*" more"*"cosmos/vae"*"truncated"* ]]
@@ -340,7 +342,7 @@ END
 @test "links that lead nowhere, and names that are too long, are errors of whoever gave them" {
   rm -r cosmos/vae
   ln -s vae cosmos/vae
-  run --separate-stderr vfm-generate --model cosmos --dry-run fox
+  run --separate-stderr vfm-generate cost --model cosmos
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"its folder 'vae' is missing: Too many levels of symbolic links"* ]]
   ln -s loop loop

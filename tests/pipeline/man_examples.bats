@@ -71,8 +71,11 @@ prepare() {
   run_page vfm-pack.1
 }
 @test "vfm-train(1)" { run_page vfm-train.1; }
-@test "vfm-generate(1)" {
+@test "vfm-generate(1), vfm-generate-decode(1) and vfm-generate-cost(1)" {
   prepare
   vfm-train quickstart.yaml train.steps=2 --data latents -o run >/dev/null
   run_page vfm-generate.1
+  rm -r latents videos
+  run_page vfm-generate-decode.1
+  run_page vfm-generate-cost.1
 }

@@ -63,7 +63,7 @@ fall() {
     run/checkpoints/step-*/model/config.json
   fall run
   [ "$(jq -n "$(fall run) < 0.6")" = true ]
-  vfm-generate --model run --dry-run -q --device cpu | jq -e '.network.file_bytes == 4 * .network.parameters'
+  vfm-generate cost --model run -q --device cpu | jq -e '.network.file_bytes == 4 * .network.parameters'
   vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
   [ -s "$(jq -r .path <(records clips.jsonl))" ]
   # Larger than it was trained: positions between two rows of the tables.
@@ -110,12 +110,12 @@ END
   path=$(jq -r .path <(records clips.jsonl))
   [ -s "$path" ]
   # A dry run: a pass for each code, and all parameters of the file.
-  vfm-generate --model run --dry-run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
+  vfm-generate cost --model run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
     and .sampling.passes == .tokens and .network.file_bytes == 4 * .network.parameters'
   tells_its_memory --model run
-  for wrong in '--fp8 linear' '--negative x' '--lora run' '--base run' '--guidance 2'; do
+  for wrong in '--fp8 linear' '--negative x' '--lora run' '--guidance 2'; do
     # shellcheck disable=SC2086
-    run vfm-generate --model run --dry-run $wrong
+    run vfm-generate cost --model run $wrong
     echo "$wrong: $output"
     [ "$status" -eq 2 ]
   done

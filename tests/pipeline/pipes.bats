@@ -313,9 +313,9 @@ END
   [ "$status" -eq 1 ]
   [ "$(jq -s 'length' <<<"$output")" -eq 1 ]
   [ -s "$(jq -r .path <<<"$output")" ]
-  [[ "$stderr" == *"argument 'a red fox': the model was trained without text and reads none: prompts must be empty"* ]]
+  [[ "$stderr" == *"argument 'a red fox': the model was trained without text: its prompts must be empty"* ]]
   jq -e 'select(.kind == "cost") | .text_tokens == 1 and .sampling.samples == 1 and .text_encoder.type == "none"' \
-    < <(vfm-generate --model run --dry-run '' 2>/dev/null)
+    < <(vfm-generate cost --model run 2>/dev/null)
   run --separate-stderr vfm-generate --model run --text-encoder raw -o other ''
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"--text-encoder: the model was trained without text"* ]]

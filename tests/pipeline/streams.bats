@@ -124,7 +124,7 @@ YAML
     for tool in "vfm-clip -o ${new}clips" vfm-caption vfm-embed "vfm-embed search x" "vfm-shard -o ${new}dataset" \
       "vfm-pack --size 64 --frames 17 --channels 16 -o ${new}latents" \
       "vfm-generate --model run --device cpu -o ${new}videos" \
-      "vfm-generate --decode-only --device cpu -o ${new}videos"; do
+      "vfm-generate decode --device cpu -o ${new}videos"; do
       # Nothing at all; and a tool that had nothing to say, or died right after its begin.
       for said in "" '{"kind":"begin","tool":"vfm-x","id":"1"}' \
         $'{"kind":"begin","tool":"vfm-x","id":"1"}\n{"kind":"end","id":"1","records":0,"status":1}'; do
@@ -167,7 +167,7 @@ YAML
   refused vfm-generate --model nowhere -o out x
   refused vfm-generate --model nowhere -o out --negative @nowhere x
   refused vfm-generate --model nowhere -o out --encoder nonsense x
-  refused vfm-generate --decode-only --model nowhere -o out
+  refused vfm-generate decode --model nowhere -o out
   refused vfm-clip -o out --stitch-model nowhere a.mp4
   refused vfm-clip shots --detector-model nowhere a.mp4
   refused vfm-caption --from model:nowhere a.tar
@@ -202,7 +202,7 @@ YAML
   exec 8<>fifo
   local tool golden=$VFM_ROOT/tests/golden
   for tool in "vfm-clip -o out -" "vfm-clip shots -" "vfm-clip unique -o out -" vfm-caption vfm-embed \
-    "vfm-embed search red" "vfm-embed index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate --decode-only -o out" \
+    "vfm-embed search red" "vfm-embed index i" "vfm-shard -o out" "vfm-pack -o out" "vfm-generate decode -o out" \
     "vfm-caption --from model:$golden/smolvlm/smolvlm" "vfm-embed --text $golden/t5/v1_0 --device cpu"; do
     : >begun
     # shellcheck disable=SC2086
@@ -367,7 +367,7 @@ YAML
   cp one videos.jsonl
   checked vfm-generate --model run --device cpu --steps 1 --latents-only -o made 'a red circle' 'a blue square'
   cp one made.jsonl
-  checked vfm-generate --device cpu --decode-only -o decoded made.jsonl
+  checked vfm-generate decode --device cpu -o decoded made.jsonl
   # A record, given back, makes the clip again; its begin and end are no prompts.
   vfm-generate --model run --device cpu --steps 1 -o again - <videos.jsonl >again.jsonl
   cmp <(records videos.jsonl | jq .xxh3) <(records again.jsonl | jq .xxh3)

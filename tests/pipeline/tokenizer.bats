@@ -28,7 +28,7 @@ setup() {
   cmp out/*.mp4 other/*.mp4
   # In two stages, and with another tokenizer than the latents are of.
   vfm-generate --model run --tokenizer elsewhere --latents-only --steps 2 -o kept hello >/dev/null
-  vfm-generate --decode-only --model run --tokenizer elsewhere -o third kept/*.latents.safetensors >/dev/null
+  vfm-generate decode --model run --tokenizer elsewhere -o third kept/*.latents.safetensors >/dev/null
   cmp out/*.mp4 third/*.mp4
   run --separate-stderr vfm-generate --model run --tokenizer "$VFM_ROOT/tests/golden/cosmos_dv" -o no hello
   [ "$status" -eq 2 ]

@@ -80,10 +80,9 @@ void CosmosConfig::validate(std::string_view what) const {
                num_layers, resolution);
   if (temporal_compression_ratio == 1)
     fail_usage(
-        "{}: 'temporal_compression_ratio' is 1: a tokenizer of pictures (CI, DI), which is another "
-        "network (one plain convolution a "
-        "layer, norms of several groups) and is not supported; a tokenizer of videos (CV, DV) "
-        "takes a picture as a video of one frame",
+        "{}: 'temporal_compression_ratio' is 1: a tokenizer of pictures (CI, DI) is another "
+        "network, and is not supported; a tokenizer of videos (CV, DV) takes a picture as a video "
+        "of one frame",
         what);
   if ((patch_size != 2 && patch_size != 4 && patch_size != 8) ||
       !power_of_two(spatial_compression_ratio, 64) || !power_of_two(temporal_compression_ratio, 64))

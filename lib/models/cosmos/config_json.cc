@@ -91,7 +91,8 @@ std::optional<LatentScale> latent_statistics(const Json& config, std::string_vie
   if (!mean.is_array() || !std.is_array() || mean.empty() || mean.size() != std.size() ||
       mean.size() % channels != 0 || !std::ranges::all_of(mean, finite) ||
       !std::ranges::all_of(std, positive))
-    fail_usage("{}: latents_mean and latents_std are no statistics of {} channels", what, channels);
+    fail_usage("{}: latents_mean and latents_std are not statistics of {} channels", what,
+               channels);
   return LatentScale{mean.get<std::vector<double>>(), std.get<std::vector<double>>(),
                      static_cast<int>(mean.size() / channels)};
 }

@@ -13,8 +13,8 @@ RankLine::RankLine(dist::Group& group, int first, int apart, int size)
       place_((group.rank() - first) / apart) {
   if (size < 1 || place_ < 0 || place_ >= size || rank_at(place_) != group.rank() ||
       rank_at(size - 1) >= group.size())
-    fail("rank {} is none of {} ranks from {} on, each {} after the one before", group.rank(), size,
-         first, apart);
+    fail("rank {} is not one of {} ranks from {} on, in steps of {}", group.rank(), size, first,
+         apart);
 }
 
 dist::Transfer RankLine::step(bool sends, int to, const Tensor& out, bool receives, int from,

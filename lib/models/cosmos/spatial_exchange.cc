@@ -76,7 +76,7 @@ std::vector<std::int64_t> band_rows(std::int64_t rows, int bands) {
 
 SpatialExchange::SpatialExchange(const RankLine& line, std::int64_t rows)
     : line_(line), rows_(band_rows(rows, line.size())) {
-  if (rows < line.size()) fail("{} rows are no bands of {} ranks", rows, line.size());
+  if (rows < line.size()) fail("{} rows are not bands of {} ranks", rows, line.size());
 }
 
 /// Of a layer's x, whose rows are some for each latent row: those of the bands before `part`.

@@ -24,12 +24,7 @@ Fp8Parts parse_fp8(std::string_view name) {
   if (name == "off") return {};
   if (name == "linear") return {.linear = true};
   if (name == "all") return {.linear = true, .attention = true};
-  if (name == "mxfp8")
-    fail_usage(
-        "FP8 '{}': MXFP8, which is Blackwell's with a scale for every 32 numbers, is not there; "
-        "linear and all run on Blackwell too, with a scale for each tensor",
-        name);
-  fail_usage("unknown FP8 '{}': there are off, linear and all", name);
+  fail_usage("unknown FP8 '{}': there are linear and all", name);
 }
 
 std::string_view fp8_name(Fp8Parts parts) {
@@ -44,8 +39,7 @@ bool attention_by_cudnn(Device device) {
 Fp8Parts faster_in_fp8(Fp8Parts parts, Device device) {
   if (parts.attention && attention_by_cudnn(device)) {
     log_warning(
-        "attention stays in bf16: by what is published of cuDNN's, it is faster than our own in "
-        "FP8");
+        "attention stays in bf16: by published figures cuDNN's is faster than vfm's own in FP8");
     parts.attention = false;
   }
   return parts;
@@ -56,7 +50,7 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
     if (!why.empty()) fail_usage("this model cannot run in FP8: {}", why);
   };
   if (parts.any() && c.type == NetworkType::moviegen)
-    fail_usage("FP8 is for models of type dit and stdit, this one is moviegen");
+    fail_usage("--fp8 is for models of type dit and stdit, and this one is moviegen");
   const std::int64_t width = c.width(), hidden = c.hidden();
   if (parts.linear)
     for (const Shape& matrix :
@@ -64,7 +58,7 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
       need(ops::why_no_fp8_product(matrix));
   if (!parts.attention) return;
   need(ops::why_no_fp8_attention(c.attention_head_dim));
-  if (compute != DType::bf16) fail_usage("attention in FP8 is for models that compute in bf16");
+  if (compute != DType::bf16) fail_usage("--fp8 all is for models that compute in bf16");
 }
 
 double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts) {

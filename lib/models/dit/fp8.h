@@ -15,8 +15,7 @@
 
 namespace vfm::models {
 
-/// "off", "linear", or "all" with attention; throws Error{usage} for anything else, and for "mxfp8"
-/// saying that there is a scale for each tensor, and none for blocks of it.
+/// "off", "linear", or "all" with attention; throws Error{usage} for anything else.
 Fp8Parts parse_fp8(std::string_view name);
 /// The name of parts; "attention" for attention alone.
 std::string_view fp8_name(Fp8Parts parts);

@@ -41,8 +41,8 @@ const HeadKind& kind_of(const io::TensorSet& file) {
         }))
       return kind;
   fail(
-      "'{}' is no aesthetic head: its tensors are neither weight and bias, nor those of layers 0, "
-      "2, 4, 6, 7 or 0, 3, 6, 9, 11",
+      "'{}' is not an aesthetic head: its tensors are neither weight and bias, nor those of layers "
+      "0, 2, 4, 6, 7 or 0, 3, 6, 9, 11",
       file.path());
 }
 
@@ -51,7 +51,7 @@ Tensor read_head_tensor(const io::TensorView& tensor, const std::string& path) {
   try {
     return read_floats(tensor);
   } catch (const Error& error) {
-    fail("'{}' is no aesthetic head: {}", path, error.what());
+    fail("'{}' is not an aesthetic head: {}", path, error.what());
   }
 }
 
@@ -76,7 +76,7 @@ AestheticHead::AestheticHead(const std::string& file, int dim) {
       const bool last = &name == &kind.layers.back();
       if (weight.shape.size() != 2 || weight.shape[0] < 1 || weight.shape[0] > kWidest ||
           (last && weight.shape[0] != 1) || bias.shape != Shape{weight.shape[0]})
-        fail("'{}' is no aesthetic head: {} and {} have other shapes than such a head's", file,
+        fail("'{}' is not an aesthetic head: {} and {} have other shapes than such a head's", file,
              weight.name, bias.name);
       if (weight.shape[1] != width && layers_.empty())
         fail(
@@ -84,7 +84,7 @@ AestheticHead::AestheticHead(const std::string& file, int dim) {
             "CLIP that it was trained on",
             file, weight.shape[1], dim);
       if (weight.shape[1] != width)
-        fail("'{}' is no aesthetic head: {} does not follow the layer before it", file,
+        fail("'{}' is not an aesthetic head: {} does not follow the layer before it", file,
              weight.name);
       layers_.push_back({static_cast<int>(width), static_cast<int>(weight.shape[0]),
                          numbers(weight, file), numbers(bias, file)});

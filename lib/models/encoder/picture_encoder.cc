@@ -116,11 +116,11 @@ class FolderPictureEncoder final : public PictureEncoder {
   static std::vector<Tensor> sized(std::span<const std::vector<float>> prepared) {
     std::vector<Tensor> pictures;
     for (const std::vector<float>& numbers : prepared) {
-      if (numbers.size() < 2) fail("{} numbers are no picture", numbers.size());
+      if (numbers.size() < 2) fail("{} numbers are not a picture", numbers.size());
       const PictureSize size{static_cast<int>(numbers.end()[-2]),
                              static_cast<int>(numbers.end()[-1])};
       if (size.height < 1 || size.width < 1 || numbers.size() != numbers_of(size) + 2)
-        fail("{} numbers are no picture of {}x{}", numbers.size(), size.width, size.height);
+        fail("{} numbers are not a picture of {}x{}", numbers.size(), size.width, size.height);
       pictures.push_back(
           Tensor::from({numbers.begin(), numbers.end() - 2}, {1, 3, size.height, size.width}));
     }
@@ -138,7 +138,7 @@ class FolderPictureEncoder final : public PictureEncoder {
     const std::size_t each = pixels.floats().size() / count;
     for (std::size_t i = 0; i < prepared.size(); ++i) {
       if (prepared[i].size() != each)
-        fail("{} numbers are no picture of {}x{}", prepared[i].size(), size.width, size.height);
+        fail("{} numbers are not a picture of {}x{}", prepared[i].size(), size.width, size.height);
       std::copy(prepared[i].begin(), prepared[i].end(), pixels.data<float>() + i * each);
     }
     return pixels;

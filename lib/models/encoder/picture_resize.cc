@@ -138,7 +138,7 @@ std::vector<std::uint8_t> resize_picture(const PictureView& picture, std::int64_
   const std::int64_t pixels = std::int64_t{picture.width} * picture.height;
   if (picture.width < 1 || picture.height < 1 ||
       static_cast<std::int64_t>(picture.rgb.size()) != 3 * pixels)
-    fail("{} bytes are no picture of {}x{}", picture.rgb.size(), picture.width, picture.height);
+    fail("{} bytes are not a picture of {}x{}", picture.rgb.size(), picture.width, picture.height);
   if (window.left < 0 || window.top < 0 || window.width < 1 || window.height < 1 ||
       window.left + window.width > width || window.top + window.height > height)
     fail("a picture of {}x{} has no part of {}x{} at {}, {}", width, height, window.width,

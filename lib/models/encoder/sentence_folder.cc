@@ -103,7 +103,7 @@ std::string read_modules(const std::string& folder, SentenceFolder& out) {
   const std::string path = io::join_path(folder, "modules.json");
   const std::string where = fmt::format("'{}'", path);
   const Json modules = parse_json(io::read_file(path, io::kMostModelJson), where);
-  if (!modules.is_array() || modules.size() < 2) fail_usage("{} is no list of modules", where);
+  if (!modules.is_array() || modules.size() < 2) fail_usage("{} is not a list of modules", where);
   out.prompts = read_prompts(folder);
   rule.prompt = out.prompts.any;
   rule.normalised = false;

@@ -145,7 +145,7 @@ std::unique_ptr<PictureTower> make_siglip_naflex(const HfComponent& folder,
   const int places = as_usage([&] { return positive_field(vision, "num_patches", 256, what); });
   const int side = static_cast<int>(std::lround(std::sqrt(places)));
   if (side * side != places)
-    fail_usage("{}: \"num_patches\" is {}, which is no square of a number", what, places);
+    fail_usage("{}: \"num_patches\" is {}, not the square of a number", what, places);
   config.image_size = side * config.patch;
   if (!input.own_sizes())
     fail_usage("{}: a SigLIP 2 of any resolution (NaFlex) needs Siglip2ImageProcessor", what);

@@ -95,8 +95,10 @@ ModelFolder open_under(const std::string& checkpoint, const std::string& base, M
   if (!base.empty()) need_model_folder(base);
   const std::string path = base.empty() ? origin_of(checkpoint).path : base;
   if (io::file_exists(path)) return open_model(path, std::move(choice));
-  fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",
-             checkpoint, path);
+  fail_usage(
+      "'{}' has adapters of the model '{}', which is not there: move it back, or name it by its "
+      "new path (vfm-generate --model, with the adapters as --lora; vfm-train --base)",
+      checkpoint, path);
 }
 
 ModelFolder open_model(const std::string& path, ModelChoice choice, const std::string& base) {

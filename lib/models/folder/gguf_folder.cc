@@ -109,7 +109,7 @@ class GgufSet final : public io::TensorSet {
     const io::TensorView a = first->second, b = second->second;
     if (a.shape != b.shape || a.dtype != b.dtype || a.shape.size() != 4 ||
         io::safetensors_item_size(a.dtype) == 0)
-      fail("'{}' and '{}' of '{}' are no convolution of two frames", kFirstFrame, kSecondFrame,
+      fail("'{}' and '{}' of '{}' are not a convolution of two frames", kFirstFrame, kSecondFrame,
            path());
     all.erase(first);
     all.erase(second);

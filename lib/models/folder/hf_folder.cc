@@ -45,7 +45,7 @@ Json read_config(const std::string& folder, const char* name) {
   const std::string path = io::join_path(folder, name);
   if (!io::file_exists(path)) {
     need_model_folder(folder);
-    fail_usage("'{}' is no model folder: it has no {}", folder, name);
+    fail_usage("'{}' is not a model folder: it has no {}", folder, name);
   }
   Json config = as_usage([&] {
     return parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));

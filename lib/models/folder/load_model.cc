@@ -20,11 +20,11 @@ Device LoadedModel::device() const {
 
 void AdapterChoice::check_for(const ModelFolder& model) const {
   const bool adapted = model.has_adapters();
-  if (mode_chosen && sets.empty() && !adapted)
-    fail_usage("'{}' has no adapters that could be merged or separate: give some (--lora)",
+  if (separate && sets.empty() && !adapted)
+    fail_usage("'{}' has no adapters to keep apart: leave out --no-merge, or give some (--lora)",
                model.folder());
   if (!sets.empty() && adapted)
-    fail_usage("'{}' has adapters of its own: give the model under them for others",
+    fail_usage("'{}' has adapters of its own: to add others, give the model under them",
                model.folder());
 }
 
@@ -64,8 +64,8 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
 
 /// A model without values, and where they are.
 struct Opening {
-  Opening(const std::string& path, bool ema, const std::string& base)
-      : model(open_model(path, {.types = generator_class_names(), .average = ema}, base)) {}
+  Opening(const std::string& path, bool ema)
+      : model(open_model(path, {.types = generator_class_names(), .average = ema})) {}
   const ModelFolder& whole() const { return under ? *under : model; }
 
   ModelFolder model;
@@ -77,7 +77,7 @@ struct Opening {
 std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::optional<DType> compute,
                                   Device device, const AdapterChoice& choice,
                                   const LoadingRanks& ranks) {
-  auto opening = std::make_unique<Opening>(path, ema, choice.base);
+  auto opening = std::make_unique<Opening>(path, ema);
   const ModelFolder& model = opening->model;
   model.verify(ranks.rank(), ranks.size());
   LoadedModel& loaded = opening->loaded;
@@ -92,14 +92,15 @@ std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::option
 
   opening->adapters = choice;
   if (model.has_adapters()) {
-    opening->under.emplace(
-        open_under(model.folder(), choice.base, {.types = generator_class_names()}));
+    opening->under.emplace(open_under(model.folder(), "", {.types = generator_class_names()}));
     opening->under->verify(ranks.rank(), ranks.size());
     hash_under(*opening->under, model.folder());
     opening->adapters.sets = {{model.folder()}};
   }
   if (!opening->adapters.sets.empty() && (ranks.layout.tp_size() > 1 || ranks.layout.blocks))
-    fail_usage("ranks that share the matrices of a network (tp, shard) put no adapters on them");
+    fail_usage(
+        "ranks that share the matrices of a network (tp, shard) take no adapters: share clips by "
+        "cfg and cp, or leave the adapters out");
   const ModelConfig config = read_model_config(opening->whole());
   if (const auto* decoder = std::get_if<DecoderConfig>(&config))
     loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);

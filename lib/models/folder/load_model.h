@@ -44,13 +44,10 @@ struct AdapterChoice {
     std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
     double scale = 1;  ///< factor on all of them
   };
-  std::vector<Set> sets;     ///< of a matrix that several adapt, their sum
-  bool separate = false;     ///< beside the weights, not merged into them
-  bool mode_chosen = false;  ///< `separate` was asked for, or not to be so: needs adapters
-  std::string base;  ///< where the model under the adapters of a run is now; "": where it was
+  std::vector<Set> sets;  ///< a matrix that several adapt gets their sum
+  bool separate = false;  ///< beside the weights, not merged into them: needs adapters
 
-  /// Throws Error{usage} if this is no choice for the model, but for what open_model() says of
-  /// `base`.
+  /// Throws Error{usage} if the model cannot be adapted so.
   void check_for(const ModelFolder& model) const;
 };
 

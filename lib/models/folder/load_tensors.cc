@@ -67,7 +67,7 @@ ops::BlockRows stored_blocks(const io::TensorView& from, Device device) {
   const BlockFormat format = block_format(from.dtype).value();
   const BlockLayout layout = block_layout(format);
   if (columns < 1 || columns % layout.elements != 0)
-    fail("tensor '{}' has rows of {} columns, which are no whole blocks", from.name, columns);
+    fail("tensor '{}' has rows of {} columns, which are not whole blocks", from.name, columns);
   const std::int64_t rows = from.elements() / columns;
   const Shape shape{rows, columns / layout.elements * layout.bytes};
   return {Tensor::borrow(from.data.data(), shape, DType::u8, nullptr, device), format};

@@ -130,7 +130,7 @@ Json lora_settings(const std::map<std::string, std::string>& metadata) {
 std::map<std::string, double> lora_scales(const Json& settings,
                                           const std::map<std::string, std::int64_t>& ranks,
                                           std::string_view what) {
-  if (!settings.is_object()) fail_usage("{} has settings that are no object", what);
+  if (!settings.is_object()) fail_usage("the settings of {} are not an object", what);
   for (const char* name : {"use_dora", "lora_bias", "bias", "use_qalora", "fan_in_fan_out"})
     need_off(settings, name, what);
   // How the adapters began does not matter, except where it changes the base as well.
@@ -150,10 +150,10 @@ std::map<std::string, double> lora_scales(const Json& settings,
   }
   const Json pattern = settings.value("alpha_pattern", Json::object());
   if (!pattern.is_object() && !pattern.is_null())
-    fail_usage("{} has an 'alpha_pattern' that is no object", what);
+    fail_usage("the 'alpha_pattern' of {} is not an object", what);
   std::set<std::string_view> taken;  // of a module the first pattern counts, as in peft
   for (const auto& [key, value] : pattern.items()) {
-    if (!value.is_number()) fail_usage("{} has an alpha for '{}' that is no number", what, key);
+    if (!value.is_number()) fail_usage("the alpha of {} for '{}' is not a number", what, key);
     bool used = false;
     for (auto& [module, scale] : scales) {
       const bool whole = key.starts_with('^');  // then the name is from its beginning
@@ -164,7 +164,7 @@ std::map<std::string, double> lora_scales(const Json& settings,
       scale = value.get<double>() / (stable ? std::sqrt(r) : r);
     }
     // Patterns may be expressions, which are rare; to ignore one would change the result.
-    if (!used) fail_usage("{} has an alpha for '{}', which is no adapter of it", what, key);
+    if (!used) fail_usage("{} has an alpha for '{}', but no such adapter", what, key);
   }
   for (const auto& [module, scale] : scales)
     if (!std::isfinite(static_cast<float>(scale)))
@@ -188,8 +188,7 @@ LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
     scales_ = lora_scales(settings_, ranks_, what);
     for (const auto& [module, alpha] : set->alphas()) {
       const auto rank = ranks_.find(module);
-      if (rank == ranks_.end())
-        fail("{} has an alpha of '{}', which is no adapter of it", what, module);
+      if (rank == ranks_.end()) fail("{} has an alpha of '{}', but no such adapter", what, module);
       scales_[module] = alpha / static_cast<double>(rank->second);
     }
     set_ = std::move(set);

@@ -51,7 +51,7 @@ int NamedShapes::count(const std::string& before, const std::string& after) cons
 }
 
 void NamedShapes::refuse(const std::string& why) const {
-  fail_usage("'{}' has NVIDIA's names, and is no published network: {}", path_, why);
+  fail_usage("'{}' has NVIDIA's names, but is not a published network: {}", path_, why);
 }
 
 }  // namespace vfm::models

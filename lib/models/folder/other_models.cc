@@ -17,7 +17,7 @@ constexpr std::string_view kVideo =
     "of video models Cosmos-1.0's are, as diffusers and NVIDIA publish them, and what vfm-train "
     "makes";
 constexpr std::string_view kWords =
-    "captions come from Qwen2.5-VL, SmolVLM2 and Idefics3, and Qwen2 and Qwen2.5 write them anew";
+    "captions come from Qwen2.5-VL, SmolVLM2 and Idefics3, and Qwen2 and Qwen2.5 rewrite them";
 constexpr std::string_view kPictures =
     "its code comes with its weights and is in no library, so results could not be compared; of "
     "encoders CLIP, SigLIP, SigLIP 2 and DINOv2 are";

@@ -237,7 +237,7 @@ Tensor side_by_side(const std::array<Tensor, 3>& parts) {
 
 std::vector<float> TransNet::probabilities(std::span<const std::uint8_t> frames) const {
   if (frames.size() % kFrameBytes != 0)
-    fail("{} bytes are no frames of {}x{}", frames.size(), kWidth, kHeight);
+    fail("{} bytes are not frames of {}x{}", frames.size(), kWidth, kHeight);
   const auto count = static_cast<std::int64_t>(frames.size() / kFrameBytes);
   if (count == 0) return {};
   const Share share;

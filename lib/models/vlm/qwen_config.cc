@@ -209,7 +209,7 @@ std::vector<std::int32_t> token_ids(const Json& value, std::string_view what) {
   const auto take = [&](const Json& id) {
     if (!id.is_number_integer() || id.get<std::int64_t>() < 0 ||
         id.get<std::int64_t>() > (1 << 30) || ids.size() == 4096)
-      fail_usage("{}: {} is no list of token ids or block numbers", what, dump_json(value));
+      fail_usage("{}: {} is not a list of token ids or block numbers", what, dump_json(value));
     ids.push_back(id.get<std::int32_t>());
   };
   if (value.is_array())

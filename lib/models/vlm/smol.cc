@@ -47,8 +47,7 @@ std::vector<QwenPlace> Smol::places(std::span<const std::int32_t> ids,
     places.push_back({n, n, n});
     asked += stands_for_sight(id) ? 1 : 0;
   }
-  if (asked != seen)
-    fail("a prompt has {} tokens of what is seen, of which there are {}", asked, seen);
+  if (asked != seen) fail("a prompt has {} tokens for pictures that have {}", asked, seen);
   return places;
 }
 

@@ -21,10 +21,8 @@ class SmolCaptioner final : public CaptionFamily {
         input_(SmolInput::from_folder(folder.folder(), model_.config())),
         words_(folder.folder()) {
     if (how.frame_tokens)
-      fail_usage(
-          "'{}' holds a {}, of which a frame always has {} tokens: --frame-tokens is for models of "
-          "other types",
-          folder.folder(), folder.type(), input_.tokens());
+      fail_usage("'{}' holds a {}, whose frames always have {} tokens: leave out --frame-tokens",
+                 folder.folder(), folder.type(), input_.tokens());
     own_template_ = count_parts(words_.chat("?", video_), kSmolVideo) > 0;
   }
 

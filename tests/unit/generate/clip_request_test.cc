@@ -56,11 +56,11 @@ TEST_CASE("sizes at the limits, and beyond") {
   CHECK_NOTHROW(shape().check_size(request(1, 1, 1)));
   CHECK_NOTHROW(shape().check_size(request(100000, 16, 16)));
   CHECK_NOTHROW(shape().check_size(request(1, kLargestSide, kLargestSide)));
-  CHECK_THAT(refused(request(100001, 16, 16)), Contains("at most 100000 frames"));
-  CHECK_THAT(refused(request(0, 16, 16)), Contains("at least 1"));
-  CHECK_THAT(refused(request(1, kLargestSide + 1, 16)), Contains("pixels a side"));
-  CHECK_THAT(refused(request(1, 16, kLargestSide + 1)), Contains("pixels a side"));
-  CHECK_THAT(refused(request(1000, kLargestSide, kLargestSide)), Contains("latents: at most"));
+  CHECK_THAT(refused(request(100001, 16, 16)), Contains("1 to 100000 frames"));
+  CHECK_THAT(refused(request(0, 16, 16)), Contains("a clip of 0 frames of 16x16 is not possible"));
+  CHECK_THAT(refused(request(1, kLargestSide + 1, 16)), Contains("sides of 1 to 16384 pixels"));
+  CHECK_THAT(refused(request(1, 16, kLargestSide + 1)), Contains("sides of 1 to 16384 pixels"));
+  CHECK_THAT(refused(request(1000, kLargestSide, kLargestSide)), Contains("latents, more than"));
   ClipRequest still = request(1, 16, 16);
   still.fps = -1;
   CHECK_THAT(refused(still), Contains("must be positive"));
@@ -78,17 +78,17 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   CHECK_THAT(refused(silent, clip), Contains("trained without text"));
   ModelShape foreign = shape();
   foreign.foreign_text = true;
-  CHECK_THAT(refused(foreign, clip), Contains("(--embedding)"));
+  CHECK_THAT(refused(foreign, clip), Contains("'embedding' of a JSON line"));
   auto embedding = std::make_shared<text::TokenEmbeddings>();
   embedding->tokens = 1, embedding->dim = 4, embedding->values = {1, 2, 3, 4};
   clip.embedding = embedding;
   CHECK_NOTHROW(foreign.check(clip));
   clip.negative = "rain";
-  CHECK_THAT(refused(foreign, clip), Contains("(--negative-embedding)"));
+  CHECK_THAT(refused(foreign, clip), Contains("'negative_embedding' of a JSON line"));
   clip.negative_embedding = embedding;
   CHECK_NOTHROW(foreign.check(clip));
   foreign.text_width = 5;
-  CHECK_THAT(refused(foreign, clip), Contains("is 4 wide, the model's text 5"));
+  CHECK_THAT(refused(foreign, clip), Contains("is 4 wide, and the model's text 5"));
 
   clip = request(9, 16, 16);
   clip.noise = std::make_shared<std::vector<float>>(16 * 2 * 2 * 2);
@@ -103,18 +103,18 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   auto given = std::make_shared<GivenFrames>();
   given->frames = 9, given->pixels.resize(std::size_t{3} * 9 * 16 * 16);
   clip.given = given;
-  CHECK_THAT(refused(shape(), clip), Contains("no video-to-world model"));
+  CHECK_THAT(refused(shape(), clip), Contains("not a video-to-world model"));
   ModelShape world = shape();
   world.in_channels = 17;
   CHECK_NOTHROW(world.check(clip));
   clip.frames = 9;
-  CHECK_THAT(refused(world, clip), Contains("nothing to make"));
+  CHECK_THAT(refused(world, clip), Contains("leave nothing to make"));
   clip.frames = 17, clip.height = 32;
   CHECK_THAT(refused(world, clip), Contains("13824 were expected"));
   given->frames = 8, clip.height = 16;
-  CHECK_THAT(refused(world, clip), Contains("must be 1, 9, 17"));
+  CHECK_THAT(refused(world, clip), Contains("give 1, 9, 17"));
   world.flow = true;
-  CHECK_THAT(refused(world, clip), Contains("no video-to-world model"));
+  CHECK_THAT(refused(world, clip), Contains("not a video-to-world model"));
 }
 
 TEST_CASE("the parts of a model fit each other") {

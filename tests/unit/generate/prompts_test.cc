@@ -194,13 +194,14 @@ TEST_CASE("what is chosen of sampling goes before the model's own, and must go w
   CHECK_NOTHROW(SampleChoice{.sigma_min = 79}.over(own));
 }
 
-TEST_CASE("a negative prompt is a text, or what stands in a file", "[prompts]") {
+TEST_CASE("a prompt of the command line is a text, or what stands in a file, in UTF-8",
+          "[prompts]") {
   const TemporaryFolder folder;
-  folder.write("no.txt", " \n rain,\nfog\t\n");
-  folder.write("blank.txt", " \n");
-  CHECK(negative_text(" rain ") == " rain ");
-  CHECK(negative_text("@" + folder.path + "/no.txt") == "rain,\nfog");
+  folder.write("no.txt", "\xef\xbb\xbf rain,\nfog\n");
+  folder.write("blank.txt", "\n");
+  CHECK(given_text(" rain \xff") == " rain \xef\xbf\xbd");
+  CHECK(given_text("@" + folder.path + "/no.txt") == " rain,\nfog");
+  CHECK(given_text("@@home") == "@home");
   for (const char* wrong : {"/blank.txt", "/none.txt"})
-    CHECK_THAT(usage_error([&] { negative_text("@" + folder.path + wrong); }),
-               Catch::Contains(wrong));
+    CHECK_THAT(usage_error([&] { given_text("@" + folder.path + wrong); }), Catch::Contains(wrong));
 }

@@ -170,7 +170,7 @@ TEST_CASE("--parallel is read, and what cannot be is refused") {
                             "cp=2,hybrid=2"})
     CHECK_THROWS_AS(parse_parallel(wrong), Error);
   CHECK_THAT(usage_error([] { check_ranks(parse_parallel("cfg=2"), 3); }),
-             Contains("2 ranks make a clip together, and 3 are no multiple"));
+             Contains("shares a clip among 2 ranks: start a multiple of that, not 3"));
 }
 
 TEST_CASE("ranks of a clip are neighbours: tp closest, then cp, the halves, and the clips") {

@@ -62,7 +62,7 @@ TEST_CASE("a run that ends takes no answer of a server more") {
       continue;
     ::close(request);
   });
-  CHECK_THROWS_AS(io::http_post({.url = server.url(), .body = "{}", .seconds = 3600}), Stopped);
+  CHECK_THROWS_AS(io::http_exchange({.url = server.url(), .body = "{}", .seconds = 3600}), Stopped);
   ends.join();
   forget_run_end();
 }

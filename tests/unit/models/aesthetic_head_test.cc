@@ -64,7 +64,7 @@ TEST_CASE("what is no aesthetic head, or one of another encoder, is refused") {
   };
   CHECK_THAT(refused(kHeads + "/mlp.pth", 768),
              Catch::Contains("scores vectors of 12 numbers, and the encoder's have 768"));
-  CHECK_THAT(refused(kHeads + "/outputs.safetensors", 12), Catch::Contains("no aesthetic head"));
+  CHECK_THAT(refused(kHeads + "/outputs.safetensors", 12), Catch::Contains("not an aesthetic head"));
   CHECK_THAT(refused(folder / "none.pth", 12), Catch::Contains("none.pth"));
   CHECK_THAT(refused(linear_head(folder, {1, 2}, {2}, {0}), 2), Catch::Contains("other shapes"));
   CHECK_THAT(refused(linear_head(folder, {1, 2, 3, 4}, {2, 2}, {0, 0}), 2),
@@ -74,14 +74,14 @@ TEST_CASE("what is no aesthetic head, or one of another encoder, is refused") {
   CHECK_THAT(refused(linear_head(folder, {1, std::nanf("")}, {1, 2}, {0}), 2),
              Catch::Contains("weight has values that are not finite"));
   CHECK_THAT(refused(linear_head(folder, {1, 2}, {1, 2}, {0}, "offset"), 2),
-             Catch::Contains("no aesthetic head"));
+             Catch::Contains("not an aesthetic head"));
   const std::vector<std::int64_t> whole{1, 2};
   io::write_safetensors(folder.path, "whole",
                         {{"weight", "I64", {1, 2}, std::as_bytes(std::span(whole))},
                          {"bias", "I64", {1}, std::as_bytes(std::span(whole).first(1))}});
   CHECK_THAT(refused(folder / "whole.safetensors", 2),
              Catch::Contains("'" + folder / "whole.safetensors" +
-                             "' is no aesthetic head: tensor 'weight' is I64"));
+                             "' is not an aesthetic head: tensor 'weight' is I64"));
   CHECK(
       AestheticHead(linear_head(folder, {1, 2}, {1, 2}, {0.5f}), 2).score(std::vector{3.f, 4.f}) ==
       11.5);

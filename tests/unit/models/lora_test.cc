@@ -301,7 +301,7 @@ TEST_CASE("lora: a target is a matrix or its last words") {
   CHECK(has(usage_error([&] {
               network->attach({{"transformer_blocks.0.attn1.norm_q", 1, 1}}, true);
             }),
-            "is no matrix"));
+            "is not a matrix"));
   CHECK(has(usage_error([&] { network->attach({{"blocks.0", 1, 1}}, true); }), "has no matrix"));
 }
 

@@ -140,7 +140,7 @@ TEST_CASE("a SigLIP 2 and a preprocessing that do not go together are refused by
   };
   const char* input = "preprocessor_config.json";
   CHECK_THAT(refused("siglip2", "/vision_config/num_patches", 8),
-             Catch::Contains("\"num_patches\" is 8, which is no square"));
+             Catch::Contains("\"num_patches\" is 8, not the square"));
   CHECK_THAT(refused("siglip2", "/vision_config/num_patches", 16),
              Catch::Contains("1 of another shape: 'embeddings.position_embedding.weight'"));
   CHECK_THAT(refused("siglip2", "/vision_config/vision_use_head", false),

@@ -104,8 +104,8 @@ TEST_CASE("what is no picture, or no part of one, is refused") {
   PictureView wrong = noise.view;
   wrong.height = 5;
   CHECK_THROWS_WITH(resize(wrong, 2, 2, Resample::bicubic),
-                    Catch::Contains("48 bytes are no picture of 4x5"));
-  CHECK_THROWS_WITH(resize({}, 2, 2, Resample::bicubic), Catch::Contains("no picture of 0x0"));
+                    Catch::Contains("48 bytes are not a picture of 4x5"));
+  CHECK_THROWS_WITH(resize({}, 2, 2, Resample::bicubic), Catch::Contains("not a picture of 0x0"));
   for (const models::PictureWindow& outside :
        std::vector<models::PictureWindow>{{0, 0, 3, 2}, {-1, 0, 1, 1}, {0, 2, 1, 1}, {0, 0, 0, 1}})
     CHECK_THROWS_WITH(models::resize_picture(noise.view, 2, 2, Resample::bicubic, outside),

@@ -216,5 +216,5 @@ TEST_CASE("published decoder: a folder of other tensors is refused as before") {
   io::write_safetensors(folder.path, "model",
                         {{"weight", "F32", {2, 2}, {values.data<std::byte>(), values.bytes()}}});
   CHECK_THAT(usage_error([&] { ModelFolder(folder.path).type(); }),
-             Contains("is no model folder: it has no config.json"));
+             Contains("is not a model folder: it has no config.json"));
 }

@@ -252,7 +252,7 @@ TEST_CASE("prompts of queries and documents are those of sentence-transformers' 
                models::searched_encoder_config(std::string(VFM_GOLDEN) + "/t5/v1_1", 512,
                                                DType::f32, "x", {});
              }),
-             Catch::Contains("is no sentence encoder"));
+             Catch::Contains("is not a sentence encoder"));
 }
 
 TEST_CASE("CLIP's end of a text, by either rule") {

@@ -350,7 +350,7 @@ TEST_CASE("a prompt that does not fit SmolVLM's pictures, and patches of no tile
     models::QwenAnswer(opened.model, ids, opened.pictures(prompt), 1);
   };
   CHECK_THROWS_WITH(answer("text"), Catch::Contains("of which there are 0"));
-  CHECK_THROWS_WITH(answer("image"), Catch::Contains("12 tokens of what is seen"));
+  CHECK_THROWS_WITH(answer("image"), Catch::Contains("12 tokens for pictures"));
   QwenPicture picture = opened.video(1, 0);
   picture.sight.grid.rows = 3;
   CHECK_THROWS_WITH(opened.model.look(picture), Catch::Contains("are not those of 1 tiles"));

@@ -1,0 +1,87 @@
+// vfm-generate cost: what a clip takes, before it is made.
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "generate/generate_cost.h"
+#include "generate_options.h"
+#include "models/gpu_table.h"
+#include "verbs.h"
+
+namespace {
+
+class GenerateCostTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-generate"; }
+  std::string description() const override {
+    return "Prints FLOPs, memory and time that a clip takes.";
+  }
+  std::string examples() const override {
+    return "vfm-generate cost --model run\n"
+           "vfm-generate cost --model cosmos --gpu h100 --size 1280x704 --frames 121\n"
+           "vfm-generate cost --model cosmos --gpu h100 --parallel auto=8";
+  }
+
+  void add_options(vfm::cli::Options& options) override {
+    options.group("Prediction");
+    vfm::cli::OptionRow& gpu =
+        options.add("--gpu", gpu_, "h100|h200|b200|FILE", "predict the time on this GPU");
+    gpu.check(vfm::cli::not_empty)
+        .everyday()
+        .manual(
+            "Predict how long the clip takes on this GPU, which need not be here, and whether its "
+            "memory is enough. _FILE_ has rates that *vfm-train*(1) measured. With *--parallel* "
+            "the time is that of this many of them, eight on a "
+            "machine. The other rates are judged from published tables. Reading the "
+            "model, the host's work and the mp4 are not counted.");
+    options.group("Model");
+    generate_.add_model(options);
+    options.group("Clips");
+    generate_.add_prompt(options);
+    generate_.add_clip(options);
+    options.row("--condition-frames").needs(options.row("--condition"));
+    options.group("Sampling");
+    generate_.add_sampling(options);
+    options.group("Computing");
+    generate_.tokenizer.device.add(options);
+    gpu.excludes(options.row("--device"));
+    generate_.add_precision(options);
+    options.row("--fp8").everyday();
+    options.row("--quantize").everyday();
+  }
+
+  void check() override {
+    generate_.read(job_);
+    if (job_.parallel.choose == vfm::generate::ClipParallel::kAllRanks)
+      vfm::fail_usage("--parallel auto needs the number of ranks here, as in --parallel auto=8");
+  }
+
+  bool writes_manifest(const vfm::cli::Launch&) const override { return false; }
+  bool ranks_are_one() const override { return true; }
+
+  long run(vfm::cli::Context& context) override {
+    if (context.launch.rank > 0) return 0;
+    if (gpu_) job_.gpu = &vfm::models::find_gpu(*gpu_);
+    job_.device = gpu_ ? job_.gpu->device() : generate_.tokenizer.device_of(context.launch);
+    const vfm::Json cost = vfm::generate::generation_cost(job_);
+    vfm::cli::print(vfm::dump_json(cost) + "\n");
+    vfm::cli::say(vfm::generate::generation_words(cost));
+    return 0;
+  }
+
+ private:
+  vfm::generate::GenerateJob job_;
+  GenerateOptions generate_;
+  std::optional<std::string> gpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<vfm::cli::Tool> make_generate_cost() {
+  return std::make_unique<GenerateCostTool>();
+}

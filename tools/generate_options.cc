@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+#include "dist/launch.h"
+#include "generate/clip_output.h"
+#include "generate/prompts.h"
+#include "media/encode_sessions.h"
+#include "media/encoder.h"
+#include "models/folder/load_model.h"
+
+namespace {
+
+/// "WxH" into the prompt; empty: as it is.
+void parse_size(const std::string& size, vfm::generate::Prompt& prompt) {
+  if (size.empty()) return;
+  int used = 0;
+  if (std::sscanf(size.c_str(), "%9dx%9d%n", &prompt.width, &prompt.height, &used) != 2 ||
+      used != static_cast<int>(size.size()))
+    vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size);
+  const auto [least, most] = std::minmax(prompt.width, prompt.height);
+  if (least < 1 || most > vfm::generate::kLargestSide)
+    vfm::fail_usage("--size '{}': width and height must be 1 to {} pixels", size,
+                    vfm::generate::kLargestSide);
+}
+
+/// What stands after the last colon is a factor if it is a number, and else part of the path.
+vfm::models::AdapterChoice::Set parse_lora(const std::string& lora) {
+  const std::size_t colon = lora.rfind(':');
+  if (colon == std::string::npos || colon + 1 == lora.size()) return {lora};
+  const char* end = lora.data() + lora.size();
+  double scale = 1;
+  const auto [stop, error] = std::from_chars(lora.data() + colon + 1, end, scale);
+  if (error != std::errc{} || stop != end) return {lora};
+  if (!std::isfinite(scale)) vfm::fail_usage("--lora '{}': the scale must be finite", lora);
+  if (colon == 0) vfm::fail_usage("--lora '{}' names no file", lora);
+  return {lora.substr(0, colon), scale};
+}
+
+}  // namespace
+
+void TokenizerOptions::add_folder(vfm::cli::Options& options) {
+  options.add("--tokenizer", tokenizer, "DIR", "the model's tokenizer, if its folder has moved")
+      .check(vfm::cli::not_empty)
+      .shown("")
+      .manual(
+          "The folder of the model's tokenizer, if it has moved since *vfm-pack*(1) made the "
+          "latents. Its hash is compared.");
+}
+
+void TokenizerOptions::add_computing(vfm::cli::Options& options) {
+  options.add("--compute", dtype, "auto|f32|bf16", "compute in this type; auto: f32, or as trained")
+      .one_of({"auto", "f32", "bf16"})
+      .manual(
+          "Compute in this type. *auto*: f32 on the CPU; on a GPU the type that the model was "
+          "trained in, and bf16 for a tokenizer from a folder.");
+  vfm::cli::add_tokenizer_memory(options, memory)
+      .manual(
+          "The most memory for the activations of a tokenizer from a folder, for each clip that is "
+          "made at once. It then decodes fewer frames at once, to the same frames. Too little for "
+          "a clip is an error that says how much is needed. For example _2GiB_. Default: no "
+          "limit.");
+}
+
+std::optional<vfm::DType> TokenizerOptions::compute() const {
+  if (dtype == "auto") return std::nullopt;
+  return dtype == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
+}
+
+vfm::Device TokenizerOptions::device_of(const vfm::cli::Launch& launch) const {
+  return vfm::dist::rank_device(device.device, launch.local_rank, launch.local_ranks,
+                                launch.shown_gpu);
+}
+
+void ClipFileOptions::add(vfm::cli::Options& options, const char* encoder_shown,
+                          const char* quality_shown) {
+  output.add(options, true, "write clips into this folder, or - as Y4M");
+  options.row("--output")
+      .manual(
+          "Write clips into this folder. With *-* the frames go to standard output as one Y4M "
+          "stream, "
+          "in the order of the input. All clips of a stream have one size and frame rate.");
+  options.add("--encoder", encoder, "NAME", "encode mp4 files by this encoder of FFmpeg")
+      .shown(encoder_shown)
+      .manual("Encode mp4 files by this encoder, by FFmpeg's name, as in *libx264* or *ffv1*.");
+  options.add("--quality", quality, "Q", "quality of mp4 files, 0 (best) to 51")
+      .in(0, 51)
+      .shown(quality_shown)
+      .everyday()
+      .manual("Quality of mp4 files, from 0 (best) to 51 (worst).");
+}
+
+void ClipFileOptions::check(const vfm::cli::Launch& launch) const {
+  // One on a GPU is tried when its sessions are known; here, whether this FFmpeg has it.
+  if (!stream() && vfm::media::encodes_on_gpu(encoder))
+    vfm::media::coded_size(encoder, 2, 2);
+  else if (!stream())
+    vfm::generate::usable_encoder(encoder);
+  // mpirun may give its ranks a terminal, and takes their output itself.
+  if (stream() && launch.ranks == 1 && vfm::cli::stdout_is_terminal())
+    vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
+}
+
+void GenerateOptions::add_model(vfm::cli::Options& options) {
+  options.add("-m,--model", model_, "DIR", "a run of vfm-train, or a Cosmos-1.0 pipeline")
+      .required()
+      .check(vfm::cli::not_empty)
+      .shown("")
+      .everyday()
+      .manual(
+          "The model: a run of *vfm-train*(1), whose newest checkpoint is taken; one checkpoint, "
+          "which is compared with its list of hashes; or a Cosmos-1.0 pipeline of diffusers. "
+          "*vfm-models*(7) lists them.");
+  options.add("--lora", loras_, "PATH[:SCALE]", "add these adapters; may be repeated")
+      .check(vfm::cli::not_empty)
+      .repeated()
+      .everyday()
+      .manual(
+          "Add these adapters, multiplied by _SCALE_ (default 1): a file or folder of diffusers, "
+          "peft or kohya, or a run of *vfm-train*(1) or its checkpoint. Repeated, the adapters are "
+          "summed. See ADAPTERS.");
+  options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
+      .manual(
+          "Keep adapters beside the weights, and add their product to each product. Without it "
+          "they are merged into the weights. It is an error for a model without adapters.");
+  options.add("--text-encoder", text_encoder_, "DIR", "the model's text encoder, if it has moved")
+      .check(vfm::cli::not_empty)
+      .shown("")
+      .manual(
+          "The folder of the model's text encoder, if it has moved since *vfm-embed*(1) used it. "
+          "Its hash is compared.");
+  tokenizer.add_folder(options);
+}
+
+void GenerateOptions::add_prompt(vfm::cli::Options& options) {
+  options
+      .parsed(
+          "--negative",
+          [this](const std::string& value) { negative_ = vfm::generate::given_text(value); },
+          "TEXT|@FILE", "steer away from this text")
+      .shown("")
+      .everyday()
+      .manual("Steer away from this text, or from the text of this file. Default: no text.");
+}
+
+void GenerateOptions::add_clip(vfm::cli::Options& options) {
+  options.add("--size", size_, "WxH", "width and height in pixels")
+      .shown("as trained")
+      .everyday()
+      .manual(
+          "Width and height in pixels. Most encoders hold even sizes only: of an odd size the last "
+          "column or row is repeated, after a warning, and the record has _coded_width_ and "
+          "_coded_height_. Streams and *--encoder ffv1* hold any size.");
+  options.add("--frames", frames_, "N", "number of frames")
+      .in(1, 100000)
+      .shown("as trained")
+      .everyday()
+      .manual("Number of frames. 1 is a still.");
+  options.add("--condition", condition_, "FILE", "begin the clip with this image or video")
+      .check(vfm::cli::not_empty)
+      .shown("")
+      .everyday()
+      .manual(
+          "Begin the clip with this image, or with the last frames of this video. It needs a "
+          "video-to-world or an autoregressive model. See VIDEO TO WORLD.");
+  options
+      .add("--condition-frames", condition_frames_, "N", "begin with this many frames of the video")
+      .in(1, 100000)
+      .shown("1 or 9")
+      .manual(
+          "Begin with this many of its last frames: 1, or 1 and a multiple of the frames that the "
+          "tokenizer makes one of, as in 9 and 17. Default: 1 of an image; of a video the second "
+          "of these, or 1 if the video or the clip is too short.");
+}
+
+void GenerateOptions::add_sampling(vfm::cli::Options& options) {
+  vfm::cli::OptionRow& steps = options.add("--steps", steps_, "N", "steps from noise to clip");
+  steps.in(1, 10000).shown("").everyday().manual(
+      "Steps from noise to clip. Default: the model's, or 16.");
+  options.add("--guidance", guidance_, "G", "how strongly to follow the prompt; 0: not at all")
+      .check(vfm::cli::not_nan)
+      .shown("")
+      .everyday()
+      .manual(
+          "How strongly to follow the prompt. 0 turns guidance off. See SAMPLING. Default: the "
+          "model's, "
+          "or 1.");
+  options.add("--sampler", sampler_, "NAME", "euler, edm-euler, heun, res or lcm")
+      .one_of({"euler", "edm-euler", "heun", "res", "lcm"})
+      .shown("")
+      .everyday()
+      .manual("*euler*, *edm-euler*, *heun*, *res* or *lcm*. See SAMPLING. Default: the model's.");
+  options.add("--sigmas", sigmas_, "S,S,...", "sample at these noise levels, in place of --steps")
+      .check(vfm::cli::not_blank)
+      .excludes(steps)
+      .shown("")
+      .manual(
+          "Sample at these noise levels, falling and above 0, in place of *--steps*. The clip "
+          "begins as noise of the first one. For models of flow matching the first is at most 1.");
+  options.add("--temperature", temperature_, "T", "sampling temperature of codes; 0 is greedy")
+      .shown("1")
+      .manual("Sampling temperature of an autoregressive model. 0 is greedy.");
+  options.add("--top-p", top_p_, "P", "draw from the likeliest codes of probability P")
+      .shown("0.9")
+      .manual(
+          "Draw each code of an autoregressive model from the fewest codes that together have this "
+          "probability.");
+}
+
+void GenerateOptions::add_precision(vfm::cli::Options& options) {
+  tokenizer.add_computing(options);
+  vfm::cli::OptionRow& fp8 =
+      options.add("--fp8", fp8_, "linear|all", "compute most products in FP8, for speed");
+  fp8.one_of({"linear", "all"})
+      .shown("")
+      .manual(
+          "Compute products with the matrices of the blocks (*linear*), and also self-attention "
+          "(*all*), in FP8. It needs a diffusion model. See FEWER BITS.");
+  options.add("--quantize", quantize_, "int8|e4m3", "keep weights in 8 bits, for memory")
+      .one_of({"int8", "e4m3"})
+      .excludes(fp8)
+      .shown("")
+      .manual(
+          "Keep the matrices of the blocks in 8 bits. It needs a diffusion model, and no *--fp8*, "
+          "which has weights in 8 bits already. See FEWER BITS.");
+  options.add("--parallel", parallel_, "AXIS=N,...", "share each clip among ranks of mpirun")
+      .shown("")
+      .everyday()
+      .manual(
+          "Share each clip among ranks of *mpirun*(1): any of *cfg=2*, *cp=*_N_, *tp=*_N_, "
+          "*cp_kind=*_NAME_, *hybrid* and *shard*; or *auto*, or *auto=*_N_. It needs a diffusion "
+          "model. See RANKS. Without it each rank makes clips of its own.");
+}
+
+void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
+  vfm::generate::Prompt& prompt = job.defaults;
+  job.model = model_;
+  job.text_encoder = text_encoder_;
+  job.tokenizer = tokenizer.tokenizer;
+  job.tokenizer_memory = tokenizer.memory;
+  job.compute = tokenizer.compute();
+  for (const std::string& lora : loras_)
+    job.lora.sets.push_back(parse_lora(lora));
+  job.lora.separate = no_merge_;
+  job.parallel = vfm::generate::parse_parallel(parallel_);
+  if (!fp8_.empty()) job.fp8 = vfm::models::parse_fp8(fp8_);
+  if (!quantize_.empty()) job.quantize = vfm::ops::parse_row_format(quantize_);
+  parse_size(size_, prompt);
+  prompt.frames = frames_;
+  prompt.negative = negative_;
+  prompt.files.condition.path = condition_;
+  prompt.files.condition_frames = condition_frames_;
+  vfm::generate::SampleChoice& choice = prompt.choice;
+  if (!sampler_.empty()) choice.sampler = vfm::generate::parse_sampler(sampler_);
+  if (!sigmas_.empty()) choice.sigmas = vfm::generate::parse_sigmas(sigmas_);
+  choice.steps = steps_;
+  choice.guidance = guidance_;
+  choice.temperature = temperature_;
+  choice.top_p = top_p_;
+}
