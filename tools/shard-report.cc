@@ -12,7 +12,7 @@ class ShardReportTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-shard"; }
   std::string description() const override {
-    return "Writes a page about the samples of shards, or about the dataset that options choose.";
+    return "Writes a page about the samples that the options choose from shards.";
   }
   std::string examples() const override {
     return "vfm-shard report -o look.html clips/*.tar\n"

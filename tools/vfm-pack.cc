@@ -1,9 +1,6 @@
-// vfm-pack: clips to latents, and plans of packs.
+// vfm-pack: clips to latents.
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <charconv>
-#include <cstdio>
-#include <optional>
 
 #include "base/error.h"
 #include "cli/estimate.h"
@@ -19,6 +16,7 @@
 #include "pack/pack.h"
 #include "shard_estimate.h"
 #include "tensor/device.h"
+#include "verbs.h"
 
 namespace {
 
@@ -49,79 +47,60 @@ int parse_windows(const std::string& text) {
   return windows;
 }
 
-/// "1,2,2".
-vfm::data::Patch parse_patch(const std::string& text) {
-  vfm::data::Patch patch;
-  int read = 0;
-  const int found =
-      std::sscanf(text.c_str(), "%5d,%5d,%5d%n", &patch.frames, &patch.height, &patch.width, &read);
-  if (found != 3 || read != static_cast<int>(text.size()) || patch.frames < 1 || patch.height < 1 ||
-      patch.width < 1)
-    vfm::fail_usage("--patch: '{}' is no patch; write frames,height,width as in 1,2,2", text);
-  return patch;
-}
-
 class PackTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-pack"; }
   std::string description() const override {
-    return "Encodes the clips of shards as latents for training, and plans packs of them.";
+    return "Encodes the clips of shards as latents for training.";
   }
-  std::string examples() const override { return "vfm-shard -o dataset | vfm-pack -o latents"; }
+  std::string examples() const override {
+    return "vfm-shard -o dataset embedded.jsonl | vfm-pack -o latents\n"
+           "vfm-pack --tokenizer Cosmos-1.0-Tokenizer-CV8x8x8 -o latents dataset\n"
+           "vfm-pack --devices all --dry-run dataset";
+  }
   std::string version_details() const override {
     return vfm::media::ffmpeg_version() + vfm::ops::gpu_versions();
   }
 
   void add_options(vfm::cli::Options& options) override {
-    input_.add_shards(options);
-    output_.add(options, false, "folder for the latents");
+    add_files(options);
+    add_clips(options);
+    add_tokenizer(options);
+    options.group("Work");
     jobs_.add(options);
-    member_.add(options);
     device_.add(options);
     devices_.add(options);
+    options.row("--devices").everyday();
     hwaccel_.add(options);
+    member_.add(options);
     input_limits_.add(options);
     input_limits_.add_isolation(options);
-    seed_.add(options);
-    add_clip_options(options);
-    add_tokenizer_options(options);
-    add_plan_options(options);
-    report_.add(options, "write a page with originals and decoded latents");
-    vfm::cli::add_dry_run(options, dry_run_);
   }
 
   void check() override {
     input_limits_.check_isolation(hwaccel_);
-    if (plan_) {
-      if (dry_run_) vfm::fail_usage("--dry-run tells how long latents take; leave out --plan");
-      for (const auto& [given, name] : {std::pair(!output_.directory.empty(), "--output"),
-                                        {!report_.path.empty(), "--report"},
-                                        {!devices_.devices.empty(), "--devices"}})
-        if (given) vfm::fail_usage("--plan writes nothing: leave {} out", name);
-      plan_options_.patch = parse_patch(patch_);
-      return;
-    }
     if (output_.directory.empty() && !dry_run_)
-      vfm::fail_usage("no output folder; give one with -o DIR, or ask for --plan");
+      vfm::fail_usage("no output folder; give one with -o DIR");
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
     options_.clip.windows = parse_windows(windows_);
     if (options_.clip.overlap >= options_.clip.frames)
-      vfm::fail_usage("--overlap: {} frames of windows of {} would be in both; take fewer",
+      vfm::fail_usage("--overlap: {} is not less than the {} frames of a window",
                       options_.clip.overlap, options_.clip.frames);
     options_.clip.crop =
         crop_ == "random" ? vfm::data::CropMode::random : vfm::data::CropMode::centre;
     options_.tokenizer = vfm::models::tokenizer_config(tokenizer_);
-    options_.tokenizer.compute = compute_;
-    options_.tokenizer.channels = channels_;
-    options_.tokenizer.time_factor = time_factor_;
-    options_.tokenizer.space_factor = space_factor_;
+    if (compute_ != "auto") options_.tokenizer.compute = compute_;
+    for (const auto& [value, option] : {std::pair(channels_, &options_.tokenizer.channels),
+                                        {time_factor_, &options_.tokenizer.time_factor},
+                                        {space_factor_, &options_.tokenizer.space_factor}})
+      if (value > 0) *option = value;
     // One of a folder is loaded once, when all else is known to be right.
     if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
     devices_.cards();
   }
 
-  bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_ && !dry_run_; }
+  bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
@@ -134,14 +113,6 @@ class PackTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
     vfm::media::begin_isolation();
-    if (plan_) {
-      if (input_.inputs.size() != 1 || input_.inputs[0] == "-")
-        vfm::fail_usage("--plan takes one folder of latents");
-      plan_options_.directory = input_.inputs[0];
-      plan_options_.seed = seed_.seed;
-      vfm::pack::print_plan(plan_options_);
-      return 0;
-    }
     options_.inputs = input_.resolved();
     workers_ = workers_of(devices_, jobs_, name());
     options_.workers = workers_.get();
@@ -169,81 +140,86 @@ class PackTool : public vfm::cli::Tool {
   }
 
  private:
-  void add_clip_options(vfm::cli::Options& options) {
-    CLI::App& app = options.app();
-    app.add_option("--size", options_.clip.size,
-                   "area of the pictures: about N x N pixels, in the shape of the clip")
-        ->type_name("N")
-        ->check(CLI::Range(16, 8192))
-        ->capture_default_str();
-    app.add_option("--frames", options_.clip.frames, "most frames of a window of a clip")
-        ->type_name("N")
-        ->check(CLI::Range(1, 100'000))
-        ->capture_default_str();
-    app.add_option(
-           "--windows", windows_,
-           "windows of a clip: all that follow one another, N spread over it, or its middle")
-        ->type_name("all|N|middle")
-        ->capture_default_str();
-    app.add_option("--overlap", options_.clip.overlap, "frames that a window shares with the next")
-        ->type_name("N")
-        ->check(CLI::Range(0, 99'999))
-        ->capture_default_str();
-    app.add_option("--fps", fps_, "take frames at this rate, by time (default: all frames)")
-        ->type_name("N[/D]");
-    app.add_option("--crop", crop_, "what is left when a clip is larger or longer")
-        ->type_name("centre|random")
-        ->check(CLI::IsMember({"centre", "random"}))
-        ->capture_default_str();
+  void add_files(vfm::cli::Options& options) {
+    options.group("Input and output");
+    input_.add_shards(options);
+    output_.add(options, false, "write the latents to this folder");
+    options.row("--output").manual("Write the latents to this folder.");
+    options.row("--force").manual("Replace the latents in the folder.");
+    report_.add(options, "write a page with originals and decoded latents");
+    options.row("--report")
+        .manual(
+            "Write a page with original and decoded frames, and with histograms of their likeness "
+            "(PSNR) and of the lengths. Its folder is made if it is missing, with a message.");
+    vfm::cli::add_dry_run(options, dry_run_);
   }
 
-  void add_tokenizer_options(vfm::cli::Options& options) {
-    CLI::App& app = options.app();
-    app.add_option("--tokenizer", tokenizer_, "what makes latents of pixels")
-        ->type_name("builtin:wavelet|builtin:fsq|DIR")
-        ->check(vfm::cli::not_empty)
-        ->capture_default_str();
-    app.add_option(
-           "--compute", compute_,
-           "what a tokenizer of a folder computes in (default: on the CPU f32, on a GPU bf16)")
-        ->type_name("f32|bf16")
-        ->check(CLI::IsMember({"f32", "bf16"}));
-    app.add_option("--channels", channels_, "builtin:wavelet: channels of a latent (default 24)")
-        ->type_name("N");
-    app.add_option("--time-factor", time_factor_,
-                   "frames in a latent frame, after the first (default 8; builtin:fsq 4)")
-        ->type_name("N");
-    app.add_option("--space-factor", space_factor_,
-                   "pixels in a latent pixel, in x and in y (default 8; builtin:fsq 4)")
-        ->type_name("N");
-    vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory);
+  void add_clips(vfm::cli::Options& options) {
+    options.group("Pictures and frames");
+    options.add("--size", options_.clip.size, "N", "area of the pictures: about N x N pixels")
+        .in(16, 8192)
+        .everyday()
+        .manual("Area of the pictures: that of a square with this side, in pixels.");
+    options.add("--frames", options_.clip.frames, "N", "most frames of a window of a clip")
+        .in(1, 100'000)
+        .everyday()
+        .manual("The most frames of a window.");
+    options.add("--windows", windows_, "all|N|middle", "encode these windows of a clip")
+        .everyday()
+        .manual(
+            "Encode all windows of a clip, which follow one another; or at most _N_, spread over "
+            "the clip; or one in its middle.");
+    options
+        .add("--overlap", options_.clip.overlap, "N", "frames that a window shares with the next")
+        .in(0, 99'999)
+        .manual("Frames that a window shares with the next one: fewer than *--frames*.");
+    options.add("--fps", fps_, "N[/D]", "take frames at this rate, by time")
+        .shown("all frames")
+        .everyday()
+        .manual("Take frames at this rate, by time.");
+    options.add("--crop", crop_, "centre|random", "what to keep of a larger or longer clip")
+        .one_of({"centre", "random"})
+        .manual(
+            "What to keep of a clip that is larger than the picture, or longer than its windows. "
+            "All windows of a clip show the same part of the picture.");
+    seed_.add(options);
+    options.row("--seed").manual("Seed of *--crop random*.");
   }
 
-  void add_plan_options(vfm::cli::Options& options) {
-    CLI::App& app = options.app();
-    CLI::Option* plan = app.add_flag("--plan", plan_, "print the packs that training would make");
-    app.add_option("--tokens", plan_options_.packs.tokens, "with --plan: tokens in a pack")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000'000))
-        ->needs(plan)
-        ->capture_default_str();
-    app.add_option("--window", plan_options_.packs.window, "with --plan: samples looked at")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000'000))
-        ->needs(plan)
-        ->capture_default_str();
-    app.add_option("--patch", patch_, "with --plan: latent pixels in a token")
-        ->type_name("T,H,W")
-        ->needs(plan)
-        ->capture_default_str();
-    app.add_option("--epoch", plan_options_.epoch, "with --plan: which epoch, from 0")
-        ->type_name("N")
-        ->needs(plan)
-        ->capture_default_str();
-    app.add_option("--split", plan_options_.split, "with --plan: which split")
-        ->type_name("NAME")
-        ->needs(plan)
-        ->capture_default_str();
+  void add_tokenizer(vfm::cli::Options& options) {
+    options.group("Tokenizer");
+    options
+        .add("--tokenizer", tokenizer_, "builtin:wavelet|builtin:fsq|DIR",
+             "encode with this tokenizer")
+        .check(vfm::cli::not_empty)
+        .everyday()
+        .manual("Encode with a builtin tokenizer, or one from a folder. See TOKENIZERS.");
+    options.add("--compute", compute_, "auto|f32|bf16", "what a tokenizer of a folder computes in")
+        .one_of({"auto", "f32", "bf16"})
+        .manual(
+            "What a tokenizer of a folder computes in. *auto*: f32 on the CPU, bf16 on a GPU. "
+            "_bf16_ is several times faster where the processor has instructions for it, and uses "
+            "the tensor cores of a GPU.");
+    options.add("--channels", channels_, "N", "channels of builtin:wavelet")
+        .in(1, 1'000'000)
+        .shown("24")
+        .everyday()
+        .manual("Channels of a latent of *builtin:wavelet*.");
+    options.add("--time-factor", time_factor_, "N", "frames in a latent frame, after the first")
+        .in(1, 1'000'000)
+        .shown("8; builtin:fsq 4")
+        .manual("Frames in a latent frame after the first: 1, 2, 4, 8 or 16.");
+    options.add("--space-factor", space_factor_, "N", "pixels in a latent pixel, in x and in y")
+        .in(1, 1'000'000)
+        .shown("8; builtin:fsq 4")
+        .manual("Pixels in a latent pixel, in x and in y: 2, 4, 8 or 16.");
+    vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory)
+        .manual(
+            "The most memory for the activations of a tokenizer of a folder, for each clip in "
+            "work. Under the limit it encodes fewer frames at once, and the latents are the same. "
+            "If clips of *--size* and *--frames* need more, that is an error before any work, "
+            "which says how much. A larger clip fails alone. Weights are not counted. Default: no "
+            "limit, and about a million pixels at once.");
   }
 
   vfm::cli::InputOptions input_;
@@ -259,15 +235,14 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   vfm::pack::PackOptions options_;
-  vfm::pack::PlanOptions plan_options_;
   std::string fps_, windows_ = "all", crop_ = "centre", tokenizer_ = "builtin:wavelet",
-                    patch_ = "1,2,2", compute_;
-  std::optional<int> channels_, time_factor_, space_factor_;
-  bool plan_ = false, dry_run_ = false;
+                    compute_ = "auto";
+  int channels_ = 0, time_factor_ = 0, space_factor_ = 0;
+  bool dry_run_ = false;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<PackTool>}});
+  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<PackTool>}, {"plan", make_pack_plan}});
 }

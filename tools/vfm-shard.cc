@@ -16,8 +16,7 @@ class ShardTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-shard"; }
   std::string description() const override {
-    return "Joins, filters, deduplicates, bins, splits and shuffles samples into a dataset of "
-           "shards.";
+    return "Joins, filters, deduplicates, bins, splits and shuffles samples as a dataset.";
   }
   std::string examples() const override {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset\n"

@@ -69,7 +69,7 @@ std::vector<SplitPart> parse_split(std::string_view text) {
     rest.erase(0, comma + 1);
   }
   if (parts.size() > kMostParts)
-    fail_usage("--split: {} parts, at most {} can be", parts.size(), kMostParts);
+    fail_usage("--split: {} parts; the most is {}", parts.size(), kMostParts);
   if (std::abs(sum - 1) > 1e-6) fail_usage("--split: the shares sum to {:.6g}, not to 1", sum);
   return parts;
 }

@@ -16,6 +16,7 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "shard/reader.h"
+#include "shard/stored_offsets.h"
 
 namespace vfm::data {
 namespace {
@@ -177,8 +178,24 @@ const SampleIndex& LatentSet::index() const {
   return *state_->index;
 }
 
-std::uint64_t LatentSet::offset(std::size_t i) const {
-  return state_->reader_with(i)->offset(index().place(i).row);
+std::vector<std::uint64_t> LatentSet::offsets(std::span<const std::uint64_t> samples) const {
+  struct Wanted {
+    SamplePlace at;
+    std::size_t number;  // in `samples`
+  };
+  std::vector<Wanted> wanted;
+  for (std::size_t k = 0; k < samples.size(); ++k)
+    wanted.push_back({index().place(samples[k]), k});
+  std::ranges::sort(wanted, {},
+                    [](const Wanted& one) { return std::pair(one.at.shard, one.at.row); });
+  std::vector<std::uint64_t> offsets(samples.size());
+  for (std::size_t begin = 0; begin < wanted.size();) {
+    const std::uint32_t shard = wanted[begin].at.shard;
+    const shard::StoredOffsets stored(state_->tar_of(shard));
+    for (; begin < wanted.size() && wanted[begin].at.shard == shard; ++begin)
+      offsets[wanted[begin].number] = stored.at(wanted[begin].at.row);
+  }
+  return offsets;
 }
 
 LatentSample LatentSet::read(std::size_t i) const {

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,8 +64,9 @@ class LatentSet {
   std::int64_t about_bytes(std::size_t i) const;
   std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   LatentSample put_together(std::size_t i, std::string_view bytes) const;
-  /// Where sample `i` begins in its shard's tar. Throws Error as read().
-  std::uint64_t offset(std::size_t i) const;
+  /// Where these samples begin in the tars of their shards, by the indexes of these: of each shard
+  /// only the numbers that are asked for are read. Throws Error.
+  std::vector<std::uint64_t> offsets(std::span<const std::uint64_t> samples) const;
 
  private:
   struct State;

@@ -164,8 +164,10 @@ Entry MappedIndex::entry(std::size_t i) const {
   std::string text(end - begin, '\0');
   list_.pread_exact(text.data(), text.size(), begin);
   std::string_view rest = text;
-  for (std::size_t k = 0; k < i % IndexLayout::kLines && !rest.empty(); ++k)
-    rest.remove_prefix(std::min(rest.size(), rest.find('\n')) + (rest.find('\n') < rest.size()));
+  for (std::size_t k = 0; k < i % IndexLayout::kLines && !rest.empty(); ++k) {
+    const std::size_t line = rest.find('\n');
+    rest.remove_prefix(line < rest.size() ? line + 1 : rest.size());
+  }
   const std::string what = fmt::format("line {} of '{}'", i + 1, list_.path());
   Entry entry = parse_entry(parse_json(rest.substr(0, rest.find('\n')), what), what);
   const Entry here = sizes(i);

@@ -299,9 +299,8 @@ class Rule {
 void warn_of_many_values(const Balanced& told) {
   constexpr std::uint64_t kFew = 20;
   if (told.samples >= kFew && told.values * 2 > told.samples)
-    log_warning(
-        "--balance: '{}' has {} values in {} samples, so next to nothing is left out for it",
-        told.rule.name, told.values, told.samples);
+    log_warning("--balance: '{}' has {} values in {} samples, so it leaves out almost nothing",
+                told.rule.name, told.values, told.samples);
 }
 
 }  // namespace

@@ -154,7 +154,8 @@ class Finder {
     search.width = curate::cell_sketch_width(
         order.size(), options.near_bytes - std::min(taken, options.near_bytes));
     if (search.width == 0) search.width = curate::kLeastSketch;
-    log_info("{} samples with an embedding: near duplicates are sought by clusters", order.size());
+    log_info("{} samples with an embedding: near duplicates are searched in clusters",
+             order.size());
     set.clusters = ComparedSet::Clusters{};
     set.clusters->margin = search.margin;
     set.clusters->most = search.most;

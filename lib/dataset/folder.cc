@@ -135,8 +135,8 @@ EarlierDataset read_earlier(const ShardOptions& options) {
     earlier.sources = KnownSources::read(sources, options.output);
   } catch (const Error& error) {
     fail_usage(
-        "{}: it says in which split each source is; put it back, or --force to assign all sources "
-        "anew",
+        "{}: it says in which split each source is; put it back, or give --force to assign all "
+        "sources again",
         error.what());
   }
   return earlier;
@@ -149,8 +149,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
       if (io::file_exists(in(options, shard.path)))
         fail_usage("'{}' is where a shard would be written; {}", in(options, shard.path), kWayOut);
   if (!earlier.sources.empty() && !plan.any_known)
-    fail_usage("'{}' holds a dataset of which no source is in this input; {}", options.output,
-               kWayOut);
+    fail_usage("'{}' holds a dataset of other sources; {}", options.output, kWayOut);
   if (earlier.there && (options.force || earlier.hash != plan.hash)) {
     check_input(options, earlier, scan);
     const std::vector<std::string> stale = stale_shards(options, earlier, plan);

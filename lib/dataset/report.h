@@ -1,4 +1,4 @@
-// vfm-shard's --report: the contents of the dataset, as a page.
+// The page of vfm-shard report, and of --report: the contents of the dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

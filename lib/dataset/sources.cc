@@ -213,7 +213,7 @@ void Sources::warn_torn(std::size_t torn, std::uint32_t source) {
   log_warning(
       "{} sources hold duplicates of sources of another split, '{}' is one; the earlier run "
       "assigned them, so they stay, and new sources with the same contents go to '{}'; --force "
-      "assigns all anew",
+      "assigns all sources again",
       torn + 1, example, options_.split.back().name);
 }
 
@@ -222,7 +222,7 @@ void Sources::warn_empty(const std::string& split, std::uint64_t fresh, std::uin
   if (fresh == 0 && known > 0)
     return log_warning(
         "split '{}' is empty: an earlier run assigned all sources, and they stay; --force assigns "
-        "all anew",
+        "all sources again",
         split);
   log_warning("split '{}' is empty: there {} only {} source{} to assign{}{}", split,
               fresh == 1 ? "is" : "are", fresh, fresh == 1 ? "" : "s",

@@ -83,6 +83,11 @@ FinishedPart::FinishedPart(const ShardNotes& notes)
       record(notes.record),
       text_encoder(notes.text_encoder),
       errors(notes.errors) {
+  std::size_t bytes = 0;
+  for (const data::Entry& entry : notes.entries)
+    bytes += entry.key.size();
+  keys.reserve(bytes);
+  key_ends.reserve(notes.entries.size());
   for (const data::Entry& entry : notes.entries) {
     keys += entry.key;
     key_ends.push_back(keys.size());

@@ -85,7 +85,7 @@ void tell_frames(const data::FrameCount& frames) {
   std::string why;
   for (const auto& [count, cause] :
        {std::pair(frames.rate, "are between those that --fps takes"),
-        {frames.windows, "are in no window, of which --windows names so many"},
+        {frames.windows, "are in windows that --windows does not take"},
         {frames.remainder, "are left at the ends of clips, too few for a window"}})
     if (count > 0) why += fmt::format("; {} {}", count, cause);
   log_info("of {} frames {} became latents{}", frames.read, frames.latents, why);
@@ -134,8 +134,9 @@ class Run {
     tell_frames(folder_->frames());
     manifest_.tell("frames", to_json(folder_->frames()));
     if (const auto count = folder_->without_text(); count > 0)
-      log_warning("{} will be trained without text, for want of embeddings; vfm-embed makes them",
-                  counted(static_cast<std::int64_t>(count), "sample"));
+      log_warning(
+          "{} will be trained without text, as they have no embeddings; vfm-embed makes them",
+          counted(static_cast<std::int64_t>(count), "sample"));
     if (clip_tars_)
       write_pack_report({options_.output, options_.report, clip_}, *tokenizer_, *clip_tars_);
     return static_cast<long>(errors_->count());
@@ -197,15 +198,17 @@ class Run {
     return splits;
   }
 
-  /// Bytes of what find_finished() keeps for it.
+  /// The weight of what find_finished() keeps for it: several times its bytes, so that few finished
+  /// shards wait. They come faster than their keys are looked up, and no slot works on them.
   std::size_t kept_for(const Outcome& outcome) {
+    constexpr std::size_t kWeight = 8;
     std::size_t bytes = 0;
     const std::lock_guard lock(mutex_);
     if (const auto found = begun_.find(outcome.work.shard.get());
         outcome.work.begin && found != begun_.end())
       for (const auto& [split, part] : found->second.finished)
         bytes += sizeof part + held_bytes(part);
-    return bytes;
+    return kWeight * bytes;
   }
 
   Outcome work_on(PackWork& work) const {

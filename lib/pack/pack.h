@@ -1,5 +1,4 @@
-// vfm-pack without argv: makes latents from clips, and prints the packs that training would make of
-// them.
+// vfm-pack without argv: makes latents from clips.
 //
 // There is one shard of latents for each shard of clips and split of its samples, DIR/SPLIT/X.tar
 // (data/latents.h). Samples are worked on in parallel, shards written one after the other, in the
@@ -23,7 +22,6 @@
 #include "cards/stage_models.h"
 #include "data/clip_pixels.h"
 #include "data/latents.h"
-#include "data/packing.h"
 #include "io/manifest.h"
 #include "models/tokenizer.h"
 #include "shard/reader.h"
@@ -58,19 +56,5 @@ struct PackOptions {
 /// folder of other options; Stopped.
 long run(const PackOptions& options, Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
-
-struct PlanOptions {
-  std::string directory;  ///< of latents
-  std::string split = "train";
-  data::PackOptions packs;
-  data::Patch patch;
-  std::uint64_t seed = 0;
-  std::uint32_t epoch = 0;
-};
-
-/// Prints the packs of an epoch as lines of text: "# pack key shard offset tokens", one line a
-/// sample, "# fill ... ", tab separated, on standard output. Throws Error{usage} if the folder has
-/// no latents, or a sample does not fit.
-void print_plan(const PlanOptions& options);
 
 }  // namespace vfm::pack

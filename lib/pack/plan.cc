@@ -1,88 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <unistd.h>
+#include "pack/plan.h"
 
-#include <cerrno>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
-#include "base/full_disk.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "data/order.h"
-#include "io/file.h"
-#include "pack/pack.h"
 
 namespace vfm::pack {
 namespace {
 
-/// Standard output, in large writes.
-class Lines {
+/// Packs that plan_table() shows.
+constexpr std::size_t kShownPacks = 20;
+
+class Planner {
  public:
-  Lines() : file_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "standard output") {
-    if (!file_) fail_output(errno, "cannot write to standard output");
+  explicit Planner(const PlanOptions& options)
+      : options_(options), set_(options.directory, options.split), tally_(options.packs.tokens) {
+    const data::SampleIndex& index = set_.index();
+    for (const data::Form& form : index.forms()) {
+      const std::int64_t length = data::token_count(index.sizes(form.first), options.patch);
+      tokens_of_form_.push_back(length);
+      if (length < 1)
+        fail_usage("sample '{}' is smaller than one token: give a smaller --patch",
+                   index.name(form.first));
+      if (length > options.packs.tokens)
+        fail_usage("sample '{}' has {} tokens, more than a pack's {}: give more --tokens",
+                   index.name(form.first), length, options.packs.tokens);
+    }
   }
-  void add(const std::string& line) {
-    text_ += line;
-    if (text_.size() > 1 << 16) flush();
-  }
-  void flush() {
+
+  const data::LatentSet& set() const { return set_; }
+  const data::PackTally& tally() const { return tally_; }
+  std::uint64_t blocks() const { return data::block_count(set_.size(), options_.packs.packing); }
+
+  /// The packs of a block, which has to follow the one before.
+  std::vector<data::Pack> block(std::uint64_t number) {
     check_stop();
-    file_.write_all(text_.data(), text_.size());
-    text_.clear();
+    const auto lengths = [this](std::span<const std::uint64_t> samples) {
+      set_.index().expect(samples);
+      return tokens(samples);
+    };
+    std::vector<data::Pack> packs = data::block_packs(set_.size(), lengths, options_.packs,
+                                                      options_.seed, options_.epoch, number);
+    for (const data::Pack& pack : packs)
+      tally_.add(tokens(pack));
+    return packs;
+  }
+
+  std::vector<std::int64_t> tokens(std::span<const std::uint64_t> samples) const {
+    std::vector<std::int64_t> tokens;
+    for (const std::uint64_t i : samples)
+      tokens.push_back(tokens_of_form_[set_.index().form_of(i)]);
+    return tokens;
   }
 
  private:
-  io::File file_;
-  std::string text_;
+  const PlanOptions& options_;
+  data::LatentSet set_;
+  std::vector<std::int64_t> tokens_of_form_;
+  data::PackTally tally_;
 };
+
+std::int64_t sum(const std::vector<std::int64_t>& numbers) {
+  std::int64_t total = 0;
+  for (const std::int64_t number : numbers)
+    total += number;
+  return total;
+}
+
+/// Four decimals.
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
 
 }  // namespace
 
-void print_plan(const PlanOptions& options) {
-  const data::LatentSet set(options.directory, options.split);
-  const data::SampleIndex& index = set.index();
-  std::vector<std::int64_t> of_form;
-  for (const data::Form& form : index.forms()) {
-    const std::int64_t length = data::token_count(index.sizes(form.first), options.patch);
-    of_form.push_back(length);
-    if (length < 1)
-      fail_usage("sample '{}' is smaller than one token: give a smaller --patch",
-                 index.name(form.first));
-    if (length > options.packs.tokens)
-      fail_usage("sample '{}' has {} tokens, more than a pack's {}: give more --tokens",
-                 index.name(form.first), length, options.packs.tokens);
-  }
-  const auto lengths = [&](std::span<const std::uint64_t> numbers) {
-    std::vector<std::int64_t> tokens;
-    for (const std::uint64_t i : numbers)
-      tokens.push_back(of_form[index.form_of(i)]);
-    return tokens;
-  };
-  const auto block_lengths = [&](std::span<const std::uint64_t> numbers) {
-    index.expect(numbers);
-    return lengths(numbers);
-  };
-  Lines out;
-  out.add("# pack\tkey\tshard\toffset\ttokens\n");
-  data::PackTally tally(options.packs.tokens);
-  const std::uint64_t samples = index.size();
-  for (std::uint64_t block = 0; block < data::block_count(samples, options.packs.packing); ++block)
-    for (const data::Pack& pack : data::block_packs(samples, block_lengths, options.packs,
-                                                    options.seed, options.epoch, block)) {
-      const std::vector<std::int64_t> tokens = lengths(pack);
+void write_plan(const PlanOptions& options, io::ManifestWriter& manifest) {
+  Planner planner(options);
+  const data::SampleIndex& index = planner.set().index();
+  std::uint64_t number = 0;
+  for (std::uint64_t block = 0; block < planner.blocks(); ++block) {
+    const std::vector<data::Pack> packs = planner.block(block);
+    std::vector<std::uint64_t> samples;
+    for (const data::Pack& pack : packs)
+      samples.insert(samples.end(), pack.begin(), pack.end());
+    const std::vector<std::uint64_t> offsets = planner.set().offsets(samples);
+    auto offset = offsets.begin();
+    for (const data::Pack& pack : packs) {
+      check_stop();
+      const std::vector<std::int64_t> tokens = planner.tokens(pack);
+      Json list = Json::array();
       for (std::size_t k = 0; k < pack.size(); ++k) {
-        const data::Entry entry = index.entry(pack[k]);
-        out.add(fmt::format("{}\t{}\t{}/{}\t{}\t{}\n", tally.packs(), entry.key, options.split,
-                            entry.shard, set.offset(pack[k]), tokens[k]));
+        data::Entry entry = index.entry(pack[k]);
+        list.push_back({{"key", std::move(entry.key)},
+                        {"shard", options.split + "/" + entry.shard},
+                        {"offset", *offset++},
+                        {"tokens", tokens[k]}});
       }
-      tally.add(tokens);
+      manifest.write({{"kind", "pack"},
+                      {"pack", number++},
+                      {"tokens", sum(tokens)},
+                      {"samples", std::move(list)}});
     }
-  const data::PackStats stats = tally.stats();
-  out.add(fmt::format("# fill {:.4f}\tsquare_spread {:.4f}\tpacks {}\tsamples {}\n", stats.fill,
-                      stats.square_spread, tally.packs(), samples));
-  out.flush();
+  }
+  const data::PackStats stats = planner.tally().stats();
+  manifest.tell("plan", {{"fill", rounded(stats.fill)},
+                         {"square_spread", rounded(stats.square_spread)},
+                         {"packs", number},
+                         {"samples", planner.set().size()}});
+}
+
+std::string plan_table(const PlanOptions& options) {
+  Planner planner(options);
+  std::string text = "    pack  samples     tokens   full  longest\n";
+  std::uint64_t number = 0;
+  for (std::uint64_t block = 0; block < planner.blocks(); ++block)
+    for (const data::Pack& pack : planner.block(block)) {
+      if (number++ >= kShownPacks) continue;
+      const std::vector<std::int64_t> tokens = planner.tokens(pack);
+      text += fmt::format(
+          "{:>8} {:>8} {:>10} {:>4.0f} % {:>8}\n", number - 1, pack.size(), sum(tokens),
+          100.0 * static_cast<double>(sum(tokens)) / static_cast<double>(options.packs.tokens),
+          *std::ranges::max_element(tokens));
+    }
+  if (number > kShownPacks) text += fmt::format("{:>8}\n", "...");
+  const data::PackStats stats = planner.tally().stats();
+  return text + fmt::format(
+                    "\n{} in {}, which are {:.1f} % full; their attention work has a standard "
+                    "deviation of {:.1f} %\n",
+                    counted(static_cast<std::int64_t>(planner.set().size()), "sample"),
+                    counted(static_cast<std::int64_t>(number), "pack"), 100 * stats.fill,
+                    100 * stats.square_spread);
 }
 
 }  // namespace vfm::pack

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What vfm-pack keeps of very many samples: of 10^6 and more, in a folder whose shards are all finished
 # (tests/bench/many_packed.cc), as a Markdown table the most memory that it has of its own while it goes through all of
-# them and writes the files over all shards, and while it finds nothing to do; that of --plan; seconds, and the bytes of
+# them and writes the files over all shards, and while it finds nothing to do; that of `vfm-pack plan`; seconds, and the bytes of
 # temporary files a sample. About 1.2 kB of disk a sample.
 # Usage: tests/bench/pack_scale.sh [SAMPLES [IN_SHARD [BUILD_DIR]]]     (default: 10000000 10000 build)
 # SPDX-License-Identifier: Apache-2.0
@@ -32,4 +32,4 @@ measure() { # NAME COMMAND...
 printf '| %s samples in shards of %s | own memory, MiB | temporary disk, bytes a sample | s |\n|---|---:|---:|---:|\n' "$samples" "$in_shard"
 measure 'all shards are there, and the files over them are written' "${pack[@]}" -o out shards.jsonl
 measure 'nothing to do' "${pack[@]}" -o out shards.jsonl
-measure '--plan' "$build/tools/vfm-pack" --plan out
+measure 'plan' "$build/tools/vfm-pack" plan out

@@ -100,11 +100,9 @@ estimated() {
   done
 }
 
-@test "a reader that goes away leaves no temporary files, and other work is refused" {
+@test "a reader that goes away leaves no temporary files" {
   bash -c 'vfm-clip shots --dry-run 1.mp4 2>/dev/null | true' || true
   [ -z "$(ls temporary)" ]
-  run -2 --separate-stderr vfm-pack --plan --dry-run latents
-  [[ $stderr == *"leave out --plan"* ]]
 }
 
 @test "frames whose pixels are freed while they wait come from the middle of the video, too" {

@@ -196,6 +196,15 @@ first_folder() {
   vfm-pack --size 16 -o first one.tar >/dev/null
 }
 
+# many_packed COUNT IN_SHARD: the folder COUNT, of so many samples in shards that all are finished: COUNT/out, whose input is
+# COUNT/shards.jsonl.
+many_packed() {
+  [ -e first ] || first_folder
+  mkdir "$1"
+  cp -r first "$1/first"
+  "${VFM_BUILD:?}/tests/bench/many_packed" "$1" "$1" "$2"
+}
+
 # other_program FILE: one that writes FILE and does not come to an end; let_go, and it has died.
 other_program() {
   mkdir -p "$(dirname "$1")"

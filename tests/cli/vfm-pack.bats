@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-pack: latents, the length index, plans, resume, faults.
+# vfm-pack: latents, the length index, resume, faults.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 bats_require_minimum_version 1.5.0
@@ -397,10 +397,6 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   run --separate-stderr vfm-pack --size 32 -o out a.tar
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"'out' holds latents of other options (size is 64 there, and now 32)"* ]]
-  run --separate-stderr vfm-pack --plan --report x.html out
-  [[ "$stderr" == "vfm-pack: --plan writes nothing: leave --report out"* ]]
-  run --separate-stderr vfm-pack --plan --patch 1,99,99 out
-  [[ "$stderr" == *"is smaller than one token: give a smaller --patch"* ]]
 }
 
 @test "a folder of other options is refused, --force replaces it" {
@@ -503,54 +499,10 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [[ "$stderr" == *"its text encoder"*"is not that of the samples before"* ]]
 }
 
-@test "the plan of the packs, as text" {
-  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
-  make_shard b b1=red.mp4
-  pack -o out a.tar b.tar >/dev/null
-  run --separate-stderr vfm-pack --plan --tokens 100 out
-  [ "$status" -eq 0 ]
-  [ -z "$stderr" ]
-  [ "${lines[0]}" = "# pack	key	shard	offset	tokens" ]
-  [ "$(grep -vc '^#' <<<"$output")" -eq 5 ]
-  # 45 + 48 + 30 + 16 + 48 = 187 tokens.
-  [ "$(grep -v '^#' <<<"$output" | awk '{ n += $5 } END { print n }')" -eq 187 ]
-  grep -v '^#' <<<"$output" | awk '{ n[$1] += $5; if (n[$1] > 100) exit 1 }'
-  [[ "${lines[-1]}" == "# fill 0."*"	square_spread 0."*"	packs "[23]"	samples 5" ]]
-  # The offset is that of the sample in its tar.
-  read -r _ key shard offset _ < <(grep 'a2' <<<"$output")
-  [ "$key" = a2 ]
-  [ "$shard" = train/a.tar ]
-  [ "$(tail -c +$((offset + 1)) out/train/a.tar | head -c 13)" = a2.latent.npy ]
-  [ "$output" = "$(vfm-pack --plan --tokens 100 out)" ]
-  [ "$output" != "$(vfm-pack --plan --tokens 100 --seed 1 out)" ]
-  [ "$(vfm-pack --plan --patch 1,1,1 --tokens 1000 out | tail -1 | cut -f3)" = "packs 1" ]
-  vfm-pack --plan --tokens 100 out | head -1 >/dev/null
-  run --separate-stderr vfm-pack --plan --tokens 40 out
-  [ "$status" -eq 2 ]
-  [ -z "$output" ]
-  [[ "$stderr" == *"more than a pack's 40: give more --tokens"* ]]
-  run --separate-stderr vfm-pack --plan --split val out
-  [ "$status" -eq 2 ]
-  run --separate-stderr vfm-pack --plan .
-  [ "$status" -eq 2 ]
-  [[ "$stderr" == *"'.' is not a folder of latents"* ]]
-  run --separate-stderr vfm-pack --plan
-  [ "$status" -eq 2 ]
-}
-
-# many COUNT IN_SHARD: the folder COUNT, of so many samples in shards that all are finished: COUNT/out, whose input is
-# COUNT/shards.jsonl.
-many() {
-  [ -e first ] || first_folder
-  mkdir "$1"
-  cp -r first "$1/first"
-  "${VFM_BUILD:?}/tests/bench/many_packed" "$1" "$1" "$2"
-}
-
 @test "of finished shards little stays in memory, and the files over them are those of all samples" {
   local count begin end
   for count in 10000 100000; do
-    many $count 1000
+    many_packed $count 1000
     eval "memory_$count=$(own_memory vfm-pack -q -j2 --size 16 -o $count/out $count/shards.jsonl)"
     [ "$(wc -l <$count/out/train/index.jsonl)" -eq $count ]
     [ "$(jq .splits.train.samples $count/out/latents.json)" -eq $count ]
@@ -573,33 +525,6 @@ many() {
   for file in train/index.jsonl train/index.bin latents.json; do
     [ "$(stat -c %Y 10000/out/$file)" = "$(date -d 2001-01-01 +%s)" ]
   done
-  many 20000 1000
-  vfm-pack -q --size 16 -o 20000/out 20000/shards.jsonl >/dev/null
-  # A plan of two blocks: each sample once, packs in order, the last line as it is counted from the others.
-  vfm-pack --plan --tokens 500 20000/out >plan
-  grep -v '^#' plan | awk -F '\t' '
-    { if (seen[$2]++ || $1 < last || $1 > last + 1) exit 1; last = $1; n++; used += $5 }
-    END { printf "%d %d %.4f\n", n, last + 1, used / (last + 1) / 500 }' >counted
-  read -r n packs fill <counted
-  [ "$n" -eq 20000 ]
-  [[ "$(tail -n 1 plan)" == "# fill $fill	square_spread 0."*"	packs $packs	samples 20000" ]]
-}
-
-@test "packs of the plan are full and of like work, where lengths allow it" {
-  "$BATS_TEST_DIRNAME/make-latents" latents 1000
-  for epoch in 0 1; do
-    vfm-pack --plan --tokens 48 --epoch "$epoch" latents >plan
-    read -r fill spread < <(grep -v '^#' plan | awk '
-      { tokens[$1] += $5; squares[$1] += $5 * $5 }
-      END {
-        for (p in tokens) { n++; used += tokens[p]; sum += squares[p]; twice += squares[p] ^ 2 }
-        printf "%.4f %.4f\n", used / n / 48, sqrt(twice / n - (sum / n) ^ 2) / (sum / n)
-      }')
-    [ "$(tail -n 1 plan | cut -f1,2)" = "# fill $fill	square_spread $spread" ]
-    awk -v fill="$fill" -v spread="$spread" 'BEGIN { exit !(fill > 0.98 && spread < 0.05) }'
-  done
-  # One token or two: packs of 2 are even only by leaving room, so they are full instead.
-  [[ "$(vfm-pack --plan --patch 1,4,4 --tokens 2 latents | tail -n 1)" == "# fill 1.0000	square_spread 0.2"* ]]
 }
 
 @test "the report shows originals and decoded latents" {
@@ -630,7 +555,7 @@ many() {
 @test "exit status 2 before any work" {
   make_shard a a1=test.mp4
   for bad in '--size 4' '--frames 0' '--fps 0' '--fps 1/0' '--fps ten' '--crop left' '--tokenizer vae' '--channels 0' \
-    '--channels 1537' '--tokenizer-memory 0' '--tokenizer-memory much' '--device tpu' '--hwaccel vaapi' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
+    '--channels 1537' '--tokenizer-memory 0' '--tokenizer-memory much' '--device tpu' '--hwaccel vaapi' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--overlap 17' '--nonsense'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-pack -o out $bad a.tar
     [ "$status" -eq 2 ] || { echo "$bad: $status"; false; }

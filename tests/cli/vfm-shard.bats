@@ -118,7 +118,7 @@ keys() { members "$1" '*.json' | jq -r .key | sort; }
   vfm-shard --split a=0.5,b=0.5 -o y <y.jsonl 2>err >y.first
   [ "$(cat err)" = "vfm-shard: split 'b' is empty: there is only 1 source to assign; sources that hold duplicates of one another count as one" ]
   vfm-shard --split a=0.5,b=0.5 -o y <y.jsonl 2>err >y.again
-  [ "$(cat err)" = "vfm-shard: split 'b' is empty: an earlier run assigned all sources, and they stay; --force assigns all anew" ]
+  [ "$(cat err)" = "vfm-shard: split 'b' is empty: an earlier run assigned all sources, and they stay; --force assigns all sources again" ]
   cmp y.first y.again
   # A new source goes where one is wanted; where two splits are empty, one stays so.
   echo '{"shard":"x","key":"k","json":{"source":"new"}}' | make_shards in >x.jsonl
@@ -268,7 +268,7 @@ EOF
     .duplicates.near > 200 and (.options | has("duplicate_method") | not)' a/dataset.json >/dev/null
   [ "$(jq -r .method a/duplicates.jsonl | sort -u)" = exact ]
   vfm-shard --duplicate-threshold 0.97 --duplicate-method clusters -j1 -v -o b --report b.html <m.jsonl >/dev/null 2>err
-  grep -q "3000 samples with an embedding: near duplicates are sought by clusters" err
+  grep -q "3000 samples with an embedding: near duplicates are searched in clusters" err
   vfm-shard --duplicate-threshold 0.97 --duplicate-method clusters -j3 -o c --report c.html <m.jsonl >/dev/null
   diff -r b c && same_pages b.html c.html
   jq -e '.near_duplicates.method == "clusters" and .options.duplicate_method == "clusters" and
@@ -563,7 +563,7 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   grep -qF "vfm-shard: 'd' holds a dataset of other options (rekey is false there, and now true; split is {\"train\":1.0} there, and now {\"train\":0.5,\"val\":0.5}); choose another folder, or --force to replace it" err
   jq -c '.json.source_hash += "x"' samples.jsonl | make_shards other >other.jsonl
   fails 2 vfm-shard -o d other.jsonl
-  grep -qF "vfm-shard: 'd' holds a dataset of which no source is in this input; choose another folder, or --force to replace it" err
+  grep -qF "vfm-shard: 'd' holds a dataset of other sources; choose another folder, or --force to replace it" err
   # Keys that count from 0 say nothing.
   for name in one two; do echo '{"shard":"'$name'","key":"000000","bytes":"'$name'","json":{}}' | make_shards foreign; done >foreign.jsonl
   vfm-shard -o f foreign/one.tar >/dev/null

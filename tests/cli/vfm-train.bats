@@ -522,11 +522,13 @@ PY
   [[ $(cat err) == *"with packs by best fit, as the run began"* ]]
   jq -e '.packing == 1' old/checkpoints/step-00000040/train.json
   # The samples of each step are those of a best fit that is made here, from step 5's place in the data.
-  for epoch in {0..9}; do vfm-pack --plan --window 1 --tokens 100000 --epoch "$epoch" latents | grep -v '^#' >"order$epoch"; done
+  for epoch in {0..9}; do
+    vfm-pack plan --window 1 --tokens 100000 --epoch "$epoch" latents | jq -r '.samples[]?.tokens' >"order$epoch"
+  done
   python3 - <<'PY'
 import json
 def best_fit(epoch):
-    sequence = [int(line.split("\t")[4]) for line in open(f"order{epoch}")]
+    sequence = [int(line) for line in open(f"order{epoch}")]
     assert len(sequence) == 100
     window, rest, packs = sequence[:8], sequence[8:], []
     while window:
@@ -574,7 +576,7 @@ END
   local train=(vfm-train small.yaml --data latents --device cpu -j1)
   # Of the 16,384 samples of the first block the last is in the pack before this one.
   local packs
-  packs=$(vfm-pack --plan --tokens 32768 latents | grep -v '^#' | sed -n 16385p | cut -f 1)
+  packs=$(vfm-pack plan --tokens 32768 latents | jq 'select(.samples) | .pack as $pack | .samples[] | $pack' | sed -n 16385p)
   [ "$packs" -gt 8 ]
   "${train[@]}" -o straight train.steps=16 >/dev/null 2>&1
   jq -e '.state | .epoch == 1 and .block == 0 and .pack > 0' straight/checkpoints/step-00000016/train.json

@@ -19,9 +19,9 @@ names=$((16 << 20))
     cp -r first "$count/first"
     "$VFM_BUILD/tests/bench/many_packed" "$count" "$count"
     own_memory vfm-pack -q --size 16 -o "$count/out" "$count/shards.jsonl" >"pack.$count"
-    own_memory vfm-pack --plan "$count/out" >"plan.$count"
+    own_memory vfm-pack plan "$count/out" >"plan.$count"
     [ "$(jq .splits.train.samples "$count/out/latents.json")" -eq "$count" ]
-    echo "$count samples: $(($(<"pack.$count") >> 20)) MiB, --plan $(($(<"plan.$count") >> 20)) MiB" >&3
+    echo "$count samples: $(($(<"pack.$count") >> 20)) MiB, plan $(($(<"plan.$count") >> 20)) MiB" >&3
     rm -rf "$count"
   done
   [ "$(<"pack.$many")" -lt $(($(<"pack.$fewer") * 11 / 10 + names)) ]

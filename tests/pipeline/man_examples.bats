@@ -70,6 +70,7 @@ prepare() {
     >Cosmos-1.0-Diffusion-7B-Text2World/model_index.json
   run_page vfm-pack.1
 }
+@test "vfm-pack-plan(1)" { run_page vfm-pack-plan.1; }
 @test "vfm-train(1)" { run_page vfm-train.1; }
 @test "vfm-generate(1), vfm-generate-decode(1) and vfm-generate-cost(1)" {
   prepare

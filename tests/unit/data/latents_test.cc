@@ -74,9 +74,11 @@ TEST_CASE("a folder of latents is read by index, from any thread") {
     CHECK(samples[i].text == std::vector<float>{float(i % 3), 8, 9});
     CHECK(samples[i].meta->at("caption") == "x");
   }
-  CHECK(set.offset(0) == 0);
-  CHECK(set.offset(1) > 0);
-  CHECK(set.offset(2) == 0);
+  const auto offsets = set.offsets(std::vector<std::uint64_t>{2, 1, 0});
+  REQUIRE(offsets.size() == 3);
+  CHECK(offsets[0] == 0);
+  CHECK(offsets[1] > 0);
+  CHECK(offsets[2] == 0);
 }
 
 TEST_CASE("a sample is read in pieces, of which all are the sample") {
@@ -159,7 +161,7 @@ TEST_CASE("samples are read by an index file as by the list, and its damage is c
     CHECK(set.read(i).latent[0] == float(i));
     CHECK(set.about_bytes(i) == 3 * 1024);
   }
-  CHECK(set.offset(2) == 0);
+  CHECK(set.offsets(std::vector<std::uint64_t>{2}) == std::vector<std::uint64_t>{0});
   // The text of the second sample, and the check of the third.
   std::string bytes = io::read_file(path);
   IndexHeader header;

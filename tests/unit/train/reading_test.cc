@@ -204,7 +204,8 @@ TEST_CASE("ranks have the bits of the samples that one reads, and one verdict on
                                 .broken = 5,
                                 .vocabulary = type == "autoregressive" ? 23 : 0,
                                 .mixed = true});
-    damage(folder.path + "/train/a-000000.tar", data::LatentSet(folder.path, "train").offset(9));
+    damage(folder.path + "/train/a-000000.tar",
+           data::LatentSet(folder.path, "train").offsets(std::vector<std::uint64_t>{9})[0]);
     const auto data = kind_of(type).open({.recipe = {}, .data = folder.path}, "train");
     for (const Readers& readers : kReaders) {
       CAPTURE(type, readers.parallel);

@@ -1,0 +1,32 @@
+// The packs that training makes of a folder of latents, from its index alone.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/latents.h"
+#include "data/packing.h"
+#include "io/manifest.h"
+
+namespace vfm::pack {
+
+struct PlanOptions {
+  std::string directory;  ///< of latents
+  std::string split = "train";
+  data::PackOptions packs;
+  data::Patch patch;
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+};
+
+/// Writes a record for each pack of an epoch: {"kind":"pack","pack":0,"tokens":187,"samples":
+/// [{"key":…,"shard":"train/X.tar","offset":0,"tokens":45},…]}. The end record gets the totals as
+/// "plan". Throws Error{usage} if the folder has no latents, or a sample does not fit.
+void write_plan(const PlanOptions& options, io::ManifestWriter& manifest);
+
+/// The first packs and the totals as lines of text. Throws as write_plan().
+std::string plan_table(const PlanOptions& options);
+
+}  // namespace vfm::pack
