@@ -48,7 +48,7 @@ class ShardTool : public vfm::cli::Tool {
             "Tell how long all of the input would take, and keep nothing. It reads sixteen of "
             "the shards, at most a gigabyte. _samples_ has how many samples were _read_, left "
             "out as _filtered_, _without_, _duplicates_ or _balanced_, and how many _stay_. See "
-            "HOW LONG IT WOULD TAKE in *vfm*(7).");
+            "DRY RUN in *vfm*(7).");
     choices_.add(options);
     options.group("Work");
     jobs_.add(options);

@@ -149,6 +149,16 @@ setup() {
   [ "$(wc -w <README.md)" -le 1000 ]
 }
 
+@test "each page of the manual that README, a page or a program names is there" {
+  local page missing=''
+  # shellcheck disable=SC2013 # a page is a word
+  for page in $(grep -rhoE '\bvfm(-[a-z]+)*\*?\([157]\)' README.md lib/README.md man lib tools scripts examples | tr '(' . | tr -d '*)' | sort -u); do
+    [ -f "man/$page.scd" ] || missing+="$page "
+  done
+  echo "missing: $missing"
+  [ -z "$missing" ]
+}
+
 @test "what vfm-paper(7) says was measured or predicted stands in RESULTS.md, and a wrong figure is found" {
   run tests/lint/figures man/vfm-paper.7.scd
   echo "$output"
