@@ -17,8 +17,8 @@
 
 namespace vfm::cards {
 
-/// open and ask come from the program, the others from the worker; log at any time; end: the whole
-/// run is to end (base/run_end.h).
+/// The program sends open and ask, the worker the others; it may send log at any time. end asks to
+/// end the whole run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
 /// The head of a message. Its text is that of an error or log line, or the reason to end the run.
@@ -43,7 +43,7 @@ class Room {
  public:
   /// Makes new memory. Throws Error.
   explicit Room(std::uint64_t most);
-  /// Takes another process's memory.
+  /// Maps the memory that another process made.
   Room(Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
 
   int descriptor() const { return memory_.get(); }

@@ -26,7 +26,7 @@ class Options;
 
 /// Seconds of each video in the sample; and of time for samples of shards.
 constexpr double kEstimateSeconds = 10;
-/// Bytes of the sample's tars, if the work reads them more than once; but at least one shard.
+/// The most bytes of tars in a sample that is read more than once; one shard may be larger.
 constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 
 /// The records of the input, as read by the tool itself.

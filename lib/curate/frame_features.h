@@ -46,7 +46,7 @@ float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float
 
 /// Mean absolute difference of all cells, luma plus chroma, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);
-/// The same for means over 4 x 4 cells, where grain counts a quarter.
+/// The same for the means of 4 x 4 cells, in which grain weighs a quarter.
 float coarse_difference(const SmallPicture& a, const SmallPicture& b);
 
 }  // namespace vfm::curate

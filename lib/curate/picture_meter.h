@@ -26,8 +26,8 @@ struct PictureMeasures {
   PixelArea picture;                         ///< without black bars (curate/bars.h)
   bool overlay_known = false;                ///< StillOverlay::can_tell()
   std::optional<PixelArea> overlay;
-  /// `picture` without the smallest strip along one side that removes the overlay; `picture` itself
-  /// if that strip is more than a quarter of it.
+  /// `picture` after the smallest cut along one side that removes the overlay; the whole `picture`
+  /// if that would cut off more than a quarter.
   PixelArea proposed_crop;
 };
 

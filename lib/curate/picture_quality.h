@@ -17,8 +17,8 @@ struct PictureQuality {
   double focus = 0;
   /// Share of pixels at most 2 of 255 above black, and at most 2 below white.
   double underexposed = 0, overexposed = 0;
-  /// Mean difference of neighbours across the edges of 8 x 8 blocks over that of neighbours inside
-  /// them, each with 0.25 grey levels added (Wang, Bovik and Evans 2000; Muijs and Kirenko 2005):
+  /// The mean difference of neighbours across edges of 8 x 8 blocks, divided by that inside blocks;
+  /// 0.25 grey levels are added to both (Wang, Bovik and Evans 2000; Muijs and Kirenko 2005).
   /// 1 means no blocks. Blocks of pictures scaled afterwards are not detected.
   double blockiness = 1;
   /// Share of pixels in bands: at least 8 equal pixels of a row (or of a column: the larger share
