@@ -45,7 +45,7 @@ struct DealtJob {
   vfm::Device device = vfm::Device::cpu;
 };
 
-/// The options again, as the program had them; what is no option of the tool itself is left.
+/// Parses the options again, as the program had them. It leaves out those that are not of the tool.
 inline void read_again(CLI::App& app, std::vector<std::string> arguments) {
   app.allow_extras();
   app.add_flag("-v")->group("");  // as in -vo DIR

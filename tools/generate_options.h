@@ -11,7 +11,7 @@
 #include "cli/runner.h"
 #include "generate/generate.h"
 
-/// The tokenizer, and where it computes: of all works.
+/// The tokenizer, and how it computes: shared by all works.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
@@ -21,11 +21,11 @@ struct TokenizerOptions {
   void add_computing(vfm::cli::Options& options);
   /// --compute; nothing: auto.
   std::optional<vfm::DType> compute() const;
-  /// That of a rank. Throws Error{usage}.
+  /// Where a rank computes. Throws Error{usage}.
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
-/// Where clips go, and their encoder: of the works that write clips.
+/// The folder for clips, and their encoder: shared by the works that write clips.
 struct ClipFileOptions {
   vfm::cli::OutputOptions output;
   std::string encoder;
@@ -38,7 +38,7 @@ struct ClipFileOptions {
   void check(const vfm::cli::Launch& launch) const;
 };
 
-/// The model and what decides a clip's cost: of the everyday work and of cost.
+/// The model and what decides a clip's cost: shared by the everyday work and cost.
 class GenerateOptions {
  public:
   TokenizerOptions tokenizer;
@@ -51,7 +51,7 @@ class GenerateOptions {
   void add_precision(vfm::cli::Options& options);
   /// Puts them into the job. Throws Error{usage}. Opens nothing.
   void read(vfm::generate::GenerateJob& job) const;
-  /// Whether there are frames of no condition.
+  /// Whether frames are given without a condition.
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
 
  private:

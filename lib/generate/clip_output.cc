@@ -218,7 +218,7 @@ long ClipOutput::finish(const io::InputStreams& input) {
   if (error_log_) error_log_->finish();
   if (made_ == 0) input.check_whole("no clip was made");
   if (made_ == 0 && errors_ == 0)
-    fail("there are no prompts: give one, or lines of them on standard input");
+    fail("no prompts are given: give one, or lines of them on standard input");
   if (made_ == 0) fail("no clip was made: every prompt failed");
   if (records_.empty()) return errors_;
   std::vector<std::string> paths;

@@ -57,7 +57,7 @@ std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int t
   std::deque<media::Frame> frames = last_frames(decoder, static_cast<std::size_t>(asked));
   const int there = static_cast<int>(frames.size());
   if (files.condition_frames && there < asked)
-    fail("'{}' has {}, and {} of it are asked for", files.condition.path, counted(there, "frame"),
+    fail("'{}' has {}: {} of it cannot be used", files.condition.path, counted(there, "frame"),
          asked);
   const int used = 1 + (there - 1) / time_factor * time_factor;
   frames.erase(frames.begin(), frames.end() - used);

@@ -40,13 +40,13 @@ std::vector<double> flow_sigmas(int n, double shift) {
 void check_sigmas(const SampleOptions& o) {
   const double most = o.flow() ? 1 : kLargestSigma;
   if (o.sigmas.size() > kMostSteps)
-    fail_usage("{} noise levels: at most {}", o.sigmas.size(), kMostSteps);
+    fail_usage("{} noise levels are too many: give at most {}", o.sigmas.size(), kMostSteps);
   double before = INFINITY;
   for (const double sigma : o.sigmas) {
     if (!(sigma > 0 && sigma <= most))
       fail_usage("noise level {}: must be above 0 and at most {}{}", sigma, most,
                  o.flow() ? ", for the model is of flow matching" : "");
-    if (!(sigma < before)) fail_usage("noise level {} after {}: must fall", sigma, before);
+    if (!(sigma < before)) fail_usage("noise level {} follows {}: levels must fall", sigma, before);
     before = sigma;
   }
 }
@@ -78,7 +78,7 @@ void res_step(std::span<const double> sigmas, std::size_t i, std::span<const dou
 Sampler parse_sampler(std::string_view name) {
   for (const auto& [sampler, known] : kNames)
     if (name == known) return sampler;
-  fail_usage("unknown sampler '{}': there are euler, edm-euler, heun, res, flow and lcm", name);
+  fail_usage("unknown sampler '{}': choose euler, edm-euler, heun, res, flow or lcm", name);
 }
 
 std::string to_string(Sampler sampler) {
@@ -95,8 +95,8 @@ void check_sampler(Sampler asked, Sampler own) {
 
 void SampleOptions::validate() const {
   if (sigmas.empty() && sigma_max > kLargestSigma)
-    fail_usage("noise levels up to {}: at most {}", sigma_max, kLargestSigma);
-  if (steps > kMostSteps) fail_usage("{} steps: at most {}", steps, kMostSteps);
+    fail_usage("noise levels up to {} are too high: the highest is {}", sigma_max, kLargestSigma);
+  if (steps > kMostSteps) fail_usage("{} steps are too many: give at most {}", steps, kMostSteps);
   noise_levels(*this);
   if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
   if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))
@@ -124,7 +124,7 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
 }
 
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {
-  if (n < 1) fail_usage("{} steps: at least one is needed", n);
+  if (n < 1) fail_usage("{} steps: give at least one", n);
   if (!(sigma_min > 0 && sigma_min < sigma_max && std::isfinite(sigma_max)))
     fail_usage("noise levels from {} to {}: must be positive, the second larger", sigma_min,
                sigma_max);
@@ -156,17 +156,17 @@ std::vector<double> noise_levels(const SampleOptions& o) {
   if (!o.sigmas.empty()) {
     check_sigmas(o);
     if (o.sampler == Sampler::edm_euler && o.sigmas.size() == 1)
-      fail_usage("edm-euler with one noise level changes nothing: give two or more");
+      fail_usage("edm-euler needs two noise levels or more");
     sigmas = o.sigmas;
   } else if (o.flow()) {
-    if (o.steps < 1) fail_usage("{} steps: at least one is needed", o.steps);
+    if (o.steps < 1) fail_usage("{} steps: give at least one", o.steps);
     if (!(o.shift > 0 && std::isfinite(o.shift)))
       fail_usage("shift {}: must be a positive number", o.shift);
     sigmas = flow_sigmas(o.steps, o.shift);
   } else {
     const bool res = o.sampler == Sampler::res && o.steps > 0;
     if (o.sampler == Sampler::edm_euler && o.steps == 1)
-      fail_usage("edm-euler with one step changes nothing: give two or more");
+      fail_usage("edm-euler needs two steps or more");
     sigmas = karras_sigmas(o.steps + (res ? 1 : 0), o.sigma_min, o.sigma_max);
   }
   sigmas.push_back(o.sampler == Sampler::edm_euler ? sigmas.back() : 0);

@@ -27,7 +27,7 @@ ModelFolder open_model(const std::string& folder) {
 DType compute_of(const TokenizerConfig& config, Device device) {
   const std::string& name = config.compute;
   if (name != "" && name != "f32" && name != "bf16")
-    fail_usage("'compute' is '{}': there are f32 and bf16", name);
+    fail_usage("'compute' is '{}': it must be f32 or bf16", name);
   const bool low = name.empty() ? device == Device::cuda : name == "bf16";
   return low ? DType::bf16 : DType::f32;
 }

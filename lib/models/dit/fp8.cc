@@ -24,7 +24,7 @@ Fp8Parts parse_fp8(std::string_view name) {
   if (name == "off") return {};
   if (name == "linear") return {.linear = true};
   if (name == "all") return {.linear = true, .attention = true};
-  fail_usage("unknown FP8 '{}': there are linear and all", name);
+  fail_usage("unknown FP8 '{}': choose linear or all", name);
 }
 
 std::string_view fp8_name(Fp8Parts parts) {

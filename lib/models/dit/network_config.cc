@@ -69,7 +69,7 @@ std::string_view network_type_name(NetworkType type) {
 NetworkType parse_network_type(std::string_view name) {
   for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
     if (name == network_type_name(type)) return type;
-  fail_usage("unknown model type '{}': there are dit, stdit and moviegen", name);
+  fail_usage("unknown model type '{}': choose dit, stdit or moviegen", name);
 }
 
 std::int64_t NetworkSample::tokens(const NetworkConfig& config) const {

@@ -17,7 +17,7 @@ constexpr double kGuidance = 7, kSigmaMin = 0.002, kSigmaMax = 80;
 void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
   const auto found = config.find(name);
   if (found != config.end() && !found->is_null() && *found != value)
-    fail_usage("'{}' has {} {}: there is {}", path, name, found->dump(), value.dump());
+    fail_usage("'{}' has {} {}: only {} is supported", path, name, found->dump(), value.dump());
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ SamplingFacts hf_sampling(const std::string& folder) {
                              "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
       need_value(config, name, false, path);
     if (number("shift_terminal", 0) != 0)
-      fail_usage("'{}' has shift_terminal: there is none", path);
+      fail_usage("'{}' has shift_terminal, which is not supported", path);
     sampling.sampler = "flow";
     const double shift = number("shift", 1);
     if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", path, shift);
@@ -61,8 +61,9 @@ SamplingFacts hf_sampling(const std::string& folder) {
     return sampling;
   }
   if (type != "EDMEulerScheduler")
-    fail_usage("'{}' is of a {}: there are EDMEulerScheduler and FlowMatchEulerDiscreteScheduler",
-               path, type);
+    fail_usage(
+        "'{}' is of a {}: only EDMEulerScheduler and FlowMatchEulerDiscreteScheduler are supported",
+        path, type);
   need_value(config, "sigma_data", kSigmaData, path);
   need_value(config, "sigma_schedule", "karras", path);
   need_value(config, "prediction_type", "epsilon", path);
@@ -70,7 +71,8 @@ SamplingFacts hf_sampling(const std::string& folder) {
   const std::string last =
       in_file(path, [&] { return get_string(config, "final_sigmas_type").value_or("zero"); });
   if (last != "zero" && last != "sigma_min")
-    fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
+    fail_usage("'{}' has final_sigmas_type '{}': only zero and sigma_min are supported", path,
+               last);
   sampling.sampler = last == "zero" ? "euler" : "edm-euler";
   const double least = number("sigma_min", kSigmaMin), most = number("sigma_max", kSigmaMax);
   if (!(least > 0 && least < most))

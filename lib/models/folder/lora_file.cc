@@ -140,7 +140,7 @@ std::map<std::string, double> lora_scales(const Json& settings,
     fail_usage("{} has 'init_lora_weights' {}: adapters of changed weights are not supported", what,
                begun->dump());
   if (const auto type = get_string(settings, "peft_type"); type && *type != "LORA")
-    fail_usage("{} is of the type {}: there is LORA", what, *type);
+    fail_usage("{} is of the type {}: only LORA is supported", what, *type);
   const auto alpha = get_number(settings, "lora_alpha");
   const bool stable = get_bool(settings, "use_rslora").value_or(false);
   std::map<std::string, double> scales;

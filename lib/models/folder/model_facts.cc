@@ -64,8 +64,9 @@ Json member(const Json& value, const char* name) {
 void check_parts(const ModelFolder& model) {
   const std::string type = model.layout().type();
   if (type != "CosmosTextToWorldPipeline" && type != "CosmosVideoToWorldPipeline")
-    fail_usage("'{}' is a {}: there are CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline",
-               model.folder(), type);
+    fail_usage(
+        "'{}' is a {}: only CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline are supported",
+        model.folder(), type);
   const HfComponent transformer(model.layout().folder_of("transformer")),
       vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
   transformer.need_type({"CosmosTransformer3DModel"});

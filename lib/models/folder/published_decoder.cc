@@ -113,7 +113,8 @@ std::vector<io::TensorView> renamed_decoder(const io::TensorSet& set) {
 void need_setting(const Json& settings, const char* name, const Json& only) {
   const auto found = settings.find(name);
   if (found == settings.end() || found->is_null() || *found == only) return;
-  fail_usage("the model has '{}' {}: there is {}", name, dump_json(*found), dump_json(only));
+  fail_usage("the model has '{}' {}: only {} is supported", name, dump_json(*found),
+             dump_json(only));
 }
 
 /// YaRN, as their inference sets it where the file does not say.

@@ -188,10 +188,10 @@ TEST_CASE("published decoder: settings of another model are refused, by name") {
         Contains(words));
   };
   refused("insert_cross_attn_every_k_layers", 2,
-          "'insert_cross_attn_every_k_layers' 2: there is 1");
-  refused("norm_type", "layernorm", "'norm_type' \"layernorm\": there is \"rmsnorm\"");
-  refused("rope_dim", "1D", "'rope_dim' \"1D\": there is \"3D\"");
-  refused("norm_eps", 1e-6, "'norm_eps' 1e-06: there is 1e-05");
+          "'insert_cross_attn_every_k_layers' 2: only 1 is supported");
+  refused("norm_type", "layernorm", "'norm_type' \"layernorm\": only \"rmsnorm\" is supported");
+  refused("rope_dim", "1D", "'rope_dim' \"1D\": only \"3D\" is supported");
+  refused("norm_eps", 1e-6, "'norm_eps' 1e-06: only 1e-05 is supported");
   const DecoderConfig own = models::decoder_config_from_json(models::published_decoder_config(
       set, {{"rope_theta", 1000}, {"apply_abs_pos_emb", false}, {"apply_yarn", true}}));
   CHECK(own.rope_theta == 1000);
