@@ -25,12 +25,12 @@ class ClipUniqueTool : public vfm::cli::Tool {
         .in(0.05, 1)
         .everyday()
         .manual(
-            "Leave out a source if another one that stays shows at least this part of it, 0.05 to "
-            "1.");
+            "Leave out a source if another source that stays shows at least this part of it: 0.05 "
+            "to 1.");
     options
         .add("--stream", options_.recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
-        .shown("the one that a player shows")
+        .shown("what players show")
         .manual("The video stream with this index in the container.");
     options.flag("--no-deinterlace", no_deinterlace_, "leave interlaced frames as they are");
     options.group("Work");

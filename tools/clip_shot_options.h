@@ -43,7 +43,7 @@ class ClipShotOptions {
             "_model.safetensors_). It runs on the processor. See *vfm-shots*(7).");
     options.add("--stream", recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
-        .shown("the one that a player shows")
+        .shown("what players show")
         .manual("The video stream with this index in the container.");
     options.flag("--no-deinterlace", no_deinterlace_, "leave interlaced frames as they are")
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");
@@ -61,7 +61,7 @@ class ClipShotOptions {
     check_score("--threshold", recipe.shots.threshold);
   }
 
-  /// Throws Error{usage} for one that is no score here.
+  /// Throws Error{usage} for a score that is too high for a network.
   void check_score(const char* option, double score) const {
     if (by_model() && score >= 1)
       vfm::fail_usage("{} {} is not below 1: --detector-model gives probabilities", option, score);
@@ -69,7 +69,7 @@ class ClipShotOptions {
 
   vfm::cli::OptionRow& threshold() const { return *threshold_; }
 
-  /// Of --detector-model, for as long as this lives.
+  /// Opens the model of --detector-model, for as long as this lives.
   void open(vfm::clip::ClipOptions& options) {
     if (!by_model()) return;
     changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);

@@ -81,7 +81,7 @@ class ClipTool : public vfm::cli::Tool {
     if (dry_run_ && recipe.given)
       vfm::fail_usage("--dry-run looks at ten seconds of a video; leave out --spans");
     if (!dry_run_ && output_.directory.empty())
-      vfm::fail_usage("there is no output folder; name one with -o DIR");
+      vfm::fail_usage("name the output folder with -o DIR");
     if (recipe.max_seconds > 0 && recipe.max_seconds < recipe.min_seconds)
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
@@ -174,10 +174,8 @@ class ClipTool : public vfm::cli::Tool {
         .repeated()
         .everyday()
         .manual(
-            "Cut the spans that this file lists instead of shots; see SPANS in *vfm-clips*(7). May "
-            "be given several "
-            "times. "
-            "*--min-length* and *--max-length* count only if they are given.");
+            "Cut the spans of this file instead of shots; see SPANS in *vfm-clips*(7). May be "
+            "given several times. *--min-length* and *--max-length* count only if they are given.");
     stride_ = &vfm::cli::add_seconds_option(options, "--stride", recipe.stride,
                                             "cut clips of this length instead of shots");
     stride_->shown("")
@@ -186,7 +184,7 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Cut clips of this length one after the other instead of shots. Each holds the frames "
-            "that begin in its part of the video. *--min-length* leaves out a short last one.");
+            "that begin in its part of the video.");
   }
 
   void add_stitch_options(vfm::cli::Options& options) {
@@ -252,25 +250,19 @@ class ClipTool : public vfm::cli::Tool {
         .check(vfm::cli::not_blank)
         .everyday()
         .manual(
-            "Size of the clips in square pixels: _640x480_; _640x-2_ or _-2x480_ keeps the shape, "
-            "with an even side; _short:480_ sets the shorter side. Smaller videos are enlarged. "
-            "Measures are still those of the source's pictures.");
+            "Size of the clips in square pixels: _640x480_; _640x-2_ or _-2x480_ keeps the shape; "
+            "_short:480_ sets the shorter side. Smaller videos are enlarged.");
     options.add("--fps", fps_, "RATE", "constant frame rate of the clips")
         .check(vfm::cli::not_blank)
         .everyday()
         .manual(
             "A constant frame rate: _24_, _23.976_ (24000/1001), _30000/1001_. Frames are left out "
-            "or "
-            "repeated, never mixed. The length of a clip is rounded to whole frames. *motion* and "
-            "*frozen* are still those of the source's frames.");
+            "or repeated, never mixed. The length of a clip is rounded to whole frames.");
     options.flag("--crop", recipe.crop, "cut off black bars")
         .everyday()
         .manual(
-            "Cut off the black bars that a video has all through. The key frames of the whole "
-            "video "
-            "are looked at first, or all frames where there are fewer than 24. A row or column is "
-            "a "
-            "bar if it is black in each of them.");
+            "Cut off rows and columns that are black in all key frames of the video, or in all "
+            "frames where there are fewer than 24 key frames.");
     options
         .flag("--keep-hdr", recipe.keep_hdr, "make 10-bit clips of HDR videos")
 
@@ -321,20 +313,17 @@ class ClipTool : public vfm::cli::Tool {
     options.flag("--verify", options_.verify, "compare each clip with its source")
         .everyday()
         .manual(
-            "Decode each clip and compare it with the source: the number and times of all frames, "
-            "and "
-            "that the first and the last are the source's. A clip that fails is left out and is an "
-            "error.");
+            "Decode each clip and compare it with the source: the number and times of frames, and "
+            "the first and last frame. A clip that fails is left out and is an error.");
     options.flag("--prune", options_.prune, "remove what sources left that are not in the input")
         .everyday()
         .manual(
-            "At the end, remove from the folder what was made of sources that are not in the "
-            "input. "
-            "The input must name all sources of the folder. See THE FOLDER in *vfm-clips*(7).");
+            "At the end, remove what was made of sources that are not in the input, which must "
+            "name all sources of the folder. See THE FOLDER in *vfm-clips*(7).");
     options.flag("--reread", options_.reread, "read sources that seem unchanged too")
         .manual(
             "Read all sources, also those that did not change by size, times and inode. One whose "
-            "contents differ nevertheless is named, and counts as another source.");
+            "contents differ counts as another source.");
   }
 
   /// What is copied is as it is in the source.

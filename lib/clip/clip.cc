@@ -336,7 +336,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   GivenSpans spans(options.spans, single_video(options.inputs),
                    [&](io::Fault fault) { bad_spans.push_back(std::move(fault)); });
   if (options.recipe.given && spans.left().empty() && bad_spans.empty())
-    fail_usage("there is no span in the files of --spans");
+    fail_usage("the files of --spans hold no span");
   io::make_directories(options.directory);
   ClipItems items(options.inputs, options.shard_bytes, options.directory);
   io::HashLedger ledger(io::join_path(options.directory, ".vfm-clip.ledger"), options.reread);
@@ -384,7 +384,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
            ledger.path());
   errors.finish();
   report.write(items.streams().broken_off());
-  items.streams().check_whole("what came is cut and kept");
+  items.streams().check_whole("the videos that came are cut and kept");
   if (!any) fail("no videos in the input");
   if (clips == 0 && errors.count() > 0) fail("no clips: nothing in the input could be used");
   return static_cast<long>(errors.count());

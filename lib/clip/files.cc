@@ -23,7 +23,7 @@ ClipFiles::ClipFiles(std::string directory, const std::string& name, Json settin
 std::string ClipFiles::path_of(const Json& sample, const Json& file) const {
   const std::string name =
       need_string(sample, "key", "the list") + "." + need_string(file, "extension", "the list");
-  if (name.find('/') != std::string::npos) fail("'{}' is no name of a clip", name);
+  if (name.find('/') != std::string::npos) fail("'{}' cannot be the name of a clip", name);
   return io::join_path(directory_, name);
 }
 

@@ -66,7 +66,7 @@ std::string source_in(const std::string& path, const Trace& trace) {
     const std::string kind = need_string(index, "kind", path);
     if ((kind != "clips" && kind != "images" && kind != "joined") ||
         !index.at("settings").is_object())
-      fail("'{}' is no list of clips", path);
+      fail("'{}' does not list clips", path);
     if (kind == "joined") return "a batch of joined videos";
     return kind == "images" ? "pictures" : get_string(index, "source").value_or("");
   }
@@ -174,7 +174,7 @@ void Leftovers::tell() {
   }
   if (left.empty()) return ledger_.set_note(kTold, 0);
   const std::string text = fmt::format(
-      "'{}' holds what {}{} not in the input gave; --prune removes it", directory_,
+      "'{}' holds the output of {}{} that the input does not name; --prune removes it", directory_,
       left.size() > kMostTold ? "more than " : "", sources_of(std::min(left.size(), kMostTold)));
   if (ledger_.note(kTold) != 0) return log_info("{}", text);
   log_warning("{}", text);
@@ -188,8 +188,8 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
   if (!why.empty()) {
     if (remove)
       errors.add(
-          {directory_, fmt::format("--prune removed nothing: {}, so what is left over is not "
-                                   "known",
+          {directory_, fmt::format("--prune removed nothing: {}, so it is unknown what "
+                                   "is left over",
                                    why)});
     return;
   }
@@ -218,7 +218,7 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
     }
   }
   if (!left.empty())
-    log_warning("'{}' held what {} not in the input gave; it is removed", directory_,
+    log_warning("removed from '{}' the output of {} that the input does not name", directory_,
                 sources_of(left));
 }
 

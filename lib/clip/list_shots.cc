@@ -291,7 +291,7 @@ std::optional<double> score_of(const std::string& text) {
 std::vector<double> parse_thresholds(const std::string& text) {
   const auto refuse = [&]() {
     fail_usage(
-        "--thresholds: '{}' is no list of scores; write at most {} scores above 0, as 0.3,0.4 or "
+        "--thresholds: cannot read '{}' as scores; write at most {} scores above 0, as 0.3,0.4 or "
         "as "
         "0.2:0.6:0.05 (from, to, step)",
         text, kMostThresholds);
@@ -351,7 +351,7 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
       list_weight);
   printer.finish();
   if (!options.explain.empty()) page.write(options.explain, items.streams().broken_off());
-  items.streams().check_whole("the shots of what came are listed");
+  items.streams().check_whole("the shots of the videos that came are printed");
   if (done == 0) fail("no videos in the input");
   return failed;
 }

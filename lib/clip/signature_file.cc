@@ -33,7 +33,7 @@ Json made_by(const ClipSource& source, const media::DecodeOptions& decode) {
 std::string facts_text(const std::string& path) {
   const io::File file = io::File::open_regular(path);
   const std::uint64_t bytes = file.size();
-  if (bytes < kFactsBytes) fail("'{}' is no signature", path);
+  if (bytes < kFactsBytes) fail("'{}' is not a signature", path);
   std::string text(kFactsBytes, '\0');
   file.pread_exact(text.data(), text.size(), bytes - kFactsBytes);
   return text;
@@ -102,7 +102,7 @@ SignatureFacts write_signature(const ClipSource& source, const media::DecodeOpti
 SignatureFile::SignatureFile(const std::string& path) : file_(path) {
   const std::size_t bytes = file_.bytes().size();
   if (bytes < kFactsBytes || (bytes - kFactsBytes) % kPictureBytes != 0)
-    fail("'{}' is no signature", path);
+    fail("'{}' is not a signature", path);
 }
 
 std::span<const curate::SignaturePicture> SignatureFile::pictures() const {

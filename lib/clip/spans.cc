@@ -37,7 +37,7 @@ double number(std::string_view text, std::string_view whole) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    fail("'{}' is no time; write seconds, 00:01:30.25 or 00:01:30:06", whole);
+    fail("cannot read '{}' as a time; write seconds, 00:01:30.25 or 00:01:30:06", whole);
   return value;
 }
 
@@ -52,7 +52,7 @@ SpanTime parse_span_time(std::string_view text) {
     const std::size_t colon = rest.find_first_of(":;");
     const double value = number(rest.substr(0, colon), text);
     if ((parts > 0 || colon != std::string_view::npos) && (value < 0 || std::signbit(value)))
-      fail("'{}' is no time: a part of it is negative", text);
+      fail("a part of the time '{}' is negative", text);
     if (parts == 3) {
       if (value != std::floor(value) || value >= 1000) fail("'{}' has no whole frames", text);
       time.unit = SpanTime::Unit::timecode;
@@ -66,7 +66,7 @@ SpanTime parse_span_time(std::string_view text) {
     if (rest[colon] == ';') time.drop = true;
     rest.remove_prefix(colon + 1);
   }
-  if (time.drop && parts != 4) fail("'{}' is no drop-frame timecode; that is 00:01:30;06", text);
+  if (time.drop && parts != 4) fail("'{}' is not a drop-frame timecode, as 00:01:30;06 is", text);
   if (std::abs(seconds) > 1e9) fail("'{}' is longer than any video", text);
   time.seconds = seconds;
   return time;

@@ -315,7 +315,7 @@ long find_unique(const ClipOptions& options, Slots& slots, Progress& progress,
       },
       prepared_weight);
   errors.finish();
-  items.streams().check_whole("the signatures of what came are kept");
+  items.streams().check_whole("the signatures of the videos that came are kept");
   if (sources.entries.empty() && errors.count() == 0) fail("no videos in the input");
   if (sources.entries.empty()) fail("nothing in the input could be used");
 

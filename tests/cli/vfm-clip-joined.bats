@@ -124,7 +124,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   join --prune $rest
   [ "$(grep -c 'copied into' said)" -eq 8 ]
   run ! grep 'cut, for' said
-  grep -q "held what 1 source not in the input gave; it is removed" said
+  grep -q "the output of 1 source that the input does not name" said
   diff -r less clips
   join --prune v?.mp4
   [ "$(grep -c 'copied into' said)" -eq 8 ]

@@ -56,7 +56,7 @@ two_folders() {
     diff -r before clips
     run --separate-stderr vfm-clip $(flag $format) --shard-size 9000 -o clips ../b.png ../plain.mp4
     [ "$status" -eq 0 ]
-    [ "$stderr" = "vfm-clip: 'clips' holds what 2 sources not in the input gave; --prune removes it" ]
+    [ "$stderr" = "vfm-clip: 'clips' holds the output of 2 sources that the input does not name; --prune removes it" ]
     # That it was told is remembered.
     rm clips/.vfm-clip.ledger
     diff -r before clips
@@ -64,7 +64,7 @@ two_folders() {
     mkdir clips/more.tar
     echo '{"a":1}' | tee clips/0123456789abcdef.json clips/.0123456789abcdef.settings clips/notes.txt >clips/more.tar/x.json
     prune $format ../b.png ../plain.mp4 -v
-    grep -q "^vfm-clip: 'clips' held what 2 sources not in the input gave; it is removed$" said
+    grep -q "^vfm-clip: removed from 'clips' the output of 2 sources that the input does not name$" said
     [ "$(grep -c 'is not of this input: [.][.]/shots.mp4$' said)" -eq 1 ]
     [ "$(grep -c 'is not of this input: pictures$' said)" -eq 1 ]
     cmp <(echo '{"a":1}') clips/.0123456789abcdef.settings

@@ -189,13 +189,13 @@ plain.mp4: 0 changes of shot in 24 frames' ]
   local verb
   for verb in '' shots unique; do
     # shellcheck disable=SC2086
-    vfm-clip $verb --help >help
+    vfm-clip $verb --help >short
     # shellcheck disable=SC2086
     vfm-clip $verb --help-all >all
-    [ "$(wc -l <help)" -le 50 ]
-    [ "$(grep -cE '^  -' help)" -le 25 ]
-    [ "$(grep -E '^  -' help | grep -cvxFf all)" -eq 0 ]
-    [ -z "$verb" ] || vfm-clip help $verb | cmp - help
+    [ "$(wc -l <short)" -le 50 ]
+    [ "$(grep -cE '^  -' short)" -le 25 ]
+    [ "$(grep -E '^  -' short | grep -cvxFf all)" -eq 0 ]
+    [ -z "$verb" ] || vfm-clip help $verb | cmp - short
   done
   local args
   for args in 'shots -o out' 'shots --prune' 'shots --stride 1s' 'shots --force' 'unique --threshold 1' '--thresholds 0.3 -o out' \

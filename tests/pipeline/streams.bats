@@ -101,7 +101,7 @@ kill_clip() {
   cp ../raw/* raw
   curate
   cat ./*.err
-  [ "$(cat ./*.err)" = "vfm-clip: 'clips' holds what 1 source not in the input gave; --prune removes it
+  [ "$(cat ./*.err)" = "vfm-clip: 'clips' holds the output of 1 source that the input does not name; --prune removes it
 vfm-pack: 'latents' held 1 shard that is not of this input, and now removed" ]
   [ "$(<statuses)" = "0 0 0 0" ]
   cmp <(records manifest) <(records ../whole/manifest)
