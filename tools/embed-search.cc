@@ -45,9 +45,8 @@ class EmbedSearchTool : public vfm::cli::Tool {
         .needs(index)
         .everyday()
         .manual("Compare every vector of the index, read from the shards.");
-    options
-        .add("--query-prompt", search_.query_prompt, "TEXT",
-             "put TEXT before a query that is a text")
+    add_text_option(options, "--query-prompt", search_.query_prompt,
+                    "put TEXT before a query that is a text")
         .manual(
             "Put _TEXT_ before a query that is a text. A space at its end counts. Default: what "
             "the shards keep.");

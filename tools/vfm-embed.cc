@@ -70,18 +70,14 @@ class EmbedTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Score how well captions fit. Needs a CLIP or SigLIP with both parts and its tokenizer "
-            "in *--video* "
-            "_DIR_. A shard without captions is an error.");
-    options.add("--concept", concepts_, "NAME=PROMPT", "score how well a prompt fits clips")
+            "in *--video* _DIR_. A shard without captions is an error.");
+    options.add("--concept", concepts_, "NAME=TEXT|@FILE", "score how well a prompt fits clips")
         .check(vfm::cli::not_blank)
         .repeated()
         .everyday()
         .manual(
             "Score how well a prompt fits, as in _watermark='a watermark'_. May be given several "
-            "times. A name has "
-            "up to 40 of a to z, 0 to 9 and \\_. Needs a CLIP or SigLIP with both parts and its "
-            "tokenizer in "
-            "*--video* _DIR_.");
+            "times. A name has up to 40 of a to z, 0 to 9 and \\_. Needs the same model.");
     options.group("Captions");
     options.add("--text", text_, "builtin:hash|DIR|none", "how captions become vectors")
         .check(vfm::cli::not_empty)
@@ -89,8 +85,7 @@ class EmbedTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "How captions become vectors: by words, by a model in a folder, or not. If it is "
-            "given, a shard without "
-            "captions is an error.");
+            "given, a shard without captions is an error.");
     options.add("--text-dim", text_dim_, "N", "width of a token's vector of builtin:hash")
         .in(8, 8192)
         .manual("Width of a word's vector of *builtin:hash*, 8 to 8192.");
@@ -98,16 +93,16 @@ class EmbedTool : public vfm::cli::Tool {
         .in(1, 1 << 20)
         .manual(
             "The most tokens of a caption; the rest is cut. A sentence encoder may take fewer.");
-    options.add("--text-prompt", text_prompt_, "TEXT", "put TEXT before captions, with --text DIR")
+    add_text_option(options, "--text-prompt", text_prompt_,
+                    "put TEXT before captions, with --text DIR")
         .manual(
             "Put _TEXT_ before each caption, with a sentence encoder in *--text* _DIR_. A space at "
-            "its end counts; "
-            "_''_ puts nothing. Default: what _DIR_ has for documents.");
-    options.add("--query-prompt", query_prompt_, "TEXT", "keep TEXT for queries beside the vectors")
+            "its end counts; _''_ puts nothing. Default: what _DIR_ has for documents.");
+    add_text_option(options, "--query-prompt", query_prompt_,
+                    "keep TEXT for queries beside the vectors")
         .manual(
-            "Keep _TEXT_ beside the vectors: *vfm-embed search* puts it before a query. Needs "
-            "*--text* _DIR_. "
-            "Default: what _DIR_ has for queries.");
+            "Keep _TEXT_ beside the vectors: *vfm-embed search* puts it before a query. Default: "
+            "what _DIR_ has for queries.");
     options.group("Models");
     device_.add(options);
     devices_.add(options);

@@ -117,7 +117,7 @@ std::vector<Card> choose_gpus(const std::vector<std::string>& devices, const Fou
   for (const std::string& model : models)
     if (model.find(kInstance) != std::string::npos)
       fail_usage(
-          "--devices {}: {} is an instance of a GPU, of which CUDA shows a program no more than "
+          "--devices {}: {} is an instance of a GPU, and CUDA shows a program only "
           "one; compute on that with --device cuda",
           devices[0], model);
   const auto other = std::ranges::find_if(models, [&](const auto& m) { return m != models[0]; });

@@ -60,9 +60,7 @@ std::string_view address_in(std::string_view value) {
 
 void check_addresses(const CLI::App& app, const CLI::Option& option) {
   const std::string word = word_of(option);
-  if (is_one_of(word,
-                {"TEXT", "PROMPT", "EXPRESSION", "NAME", "NAME=PROMPT", "URL", "URL|FILE.json"}))
-    return;
+  if (is_one_of(word, {"TEXT", "PROMPT", "EXPRESSION", "NAME", "URL", "URL|FILE.json"})) return;
   const bool at = word.find("|@FILE") != std::string::npos;
   const bool video = word == "VIDEO";
   std::vector<std::string> protocols;

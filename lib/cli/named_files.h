@@ -14,9 +14,8 @@ namespace vfm::cli {
 /// command line is parsed. Opens nothing.
 ///
 /// The kind of a value follows from the word that help shows for it, or from an argument's name:
-/// TEXT, PROMPT, EXPRESSION, NAME, NAME=PROMPT and URL name no file; with TEXT|@FILE only the part
-/// after
-/// @ does; VIDEO may be the address of one.
+/// TEXT, PROMPT, EXPRESSION, NAME and URL name no file; with TEXT|@FILE only the part after @ does;
+/// VIDEO may be the address of one.
 void check_named_files(const CLI::App& app);
 
 }  // namespace vfm::cli

@@ -36,6 +36,13 @@ OptionRow& add_unit(Options& options, const char* names, Value& value, std::stri
       .shown(std::move(shown));
 }
 
+template <class Text>
+OptionRow& add_text(Options& options, const char* names, Text& text, std::string help) {
+  return options.parsed(
+      names, [&text](const std::string& value) { text = io::text_or_file(value); }, "TEXT|@FILE",
+      std::move(help));
+}
+
 /// Whether something is there that no tool wrote as a page: a video, say, that was meant as an
 /// input.
 bool holds_other_than_page(const std::string& file) {
@@ -246,9 +253,12 @@ void ReportOptions::add(Options& options, const std::string& help, const char* n
 
 OptionRow& add_text_option(Options& options, const char* names, std::string& text,
                            std::string help) {
-  return options.parsed(
-      names, [&text](const std::string& value) { text = io::text_or_file(value); }, "TEXT|@FILE",
-      std::move(help));
+  return add_text(options, names, text, std::move(help));
+}
+
+OptionRow& add_text_option(Options& options, const char* names, std::optional<std::string>& text,
+                           std::string help) {
+  return add_text(options, names, text, std::move(help));
 }
 
 OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,

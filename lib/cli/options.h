@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,8 @@ struct ReportOptions {
 /// A text that may be long, such as a prompt: TEXT, or @FILE for what is in a file
 /// (io/text_or_file.h). It is read as options are parsed; what is wrong with it is exit 2.
 OptionRow& add_text_option(Options& options, const char* names, std::string& text,
+                           std::string help);
+OptionRow& add_text_option(Options& options, const char* names, std::optional<std::string>& text,
                            std::string help);
 
 /// A check of the name of a page to write: that it can be written, and replaces a page at most.

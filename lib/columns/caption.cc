@@ -320,7 +320,7 @@ void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
 
 void check_caption_sources(const std::vector<std::string>& from) {
   if (std::count_if(from.begin(), from.end(), is_model) > 1)
-    fail_usage("--from names two models; a run has one");
+    fail_usage("--from names two models; name one");
   for (const std::string& source : from) {
     const bool known =
         source == "existing" || source == "builtin:measure" || is_field(source) ||

@@ -94,17 +94,16 @@ std::string CaptionCosts::words() const {
     return told.at("flops").at(name).get<double>() / 1e12;
   };
   return fmt::format(
-      "the model has {} of weights in its files; in {}memory {}: {} of weights, {} to look at a "
-      "clip and read its prompt, and for {} texts at once {} of keys and values and {} of frames{} "
-      "each{}\n"
+      "the model has {} of weights in its files\n"
+      "it takes {} of {}memory: {} of weights, {} to look at a clip and read its prompt{}, and for "
+      "each of {} texts {} of keys and values and {} of frames{}\n"
       "a clip of the sample costs it {:.3g} TFLOP to look, {:.3g} to read {:.0f} tokens, and "
       "{:.3g} to write {:.0f}\n",
-      bytes("weights"), gpu ? "the GPU's " : "", bytes("memory"), bytes("own_weights"),
-      bytes("working"), told.at("together").get<int>(), bytes("keys_values"), bytes("frames"),
-      gpu ? " (these in the host's)" : "",
-      gpu ? "" : fmt::format(", and {} of the program itself", bytes("program")), tera("vision"),
-      tera("prompt"), told.at("prompt_tokens").get<double>(), tera("text"),
-      told.at("text_tokens").get<double>());
+      bytes("weights"), bytes("memory"), gpu ? "the GPU's " : "", bytes("own_weights"),
+      bytes("working"), gpu ? "" : fmt::format(", {} of the program itself", bytes("program")),
+      told.at("together").get<int>(), bytes("keys_values"), bytes("frames"),
+      gpu ? " (these in the host's)" : "", tera("vision"), tera("prompt"),
+      told.at("prompt_tokens").get<double>(), tera("text"), told.at("text_tokens").get<double>());
 }
 
 }  // namespace vfm::columns

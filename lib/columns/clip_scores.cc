@@ -14,6 +14,7 @@
 #include "base/rounding.h"
 #include "columns/file_query.h"
 #include "curate/look.h"
+#include "io/text_or_file.h"
 #include "models/text_encoder.h"
 
 namespace vfm::columns {
@@ -41,8 +42,8 @@ std::vector<Concept> parse_concepts(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals + 1 == text.size())
-      fail_usage("--concept '{}' is no NAME=PROMPT, such as watermark='a watermark'", text);
-    Concept concept_of{text.substr(0, equals), text.substr(equals + 1)};
+      fail_usage("--concept '{}' is not NAME=TEXT, such as watermark='a watermark'", text);
+    Concept concept_of{text.substr(0, equals), io::text_or_file(text.substr(equals + 1))};
     if (!is_concept_name(concept_of.name))
       fail_usage("--concept '{}': a name has 1 to {} of a to z, 0 to 9 and _", text, kLongestName);
     if (!names.insert(concept_of.name).second)
@@ -70,27 +71,28 @@ void ClipScores::open_texts(const ClipScoreOptions& options, const models::Pictu
                             const std::string& folder, const ModelPlace& place, DType compute) {
   if (!has_texts(encoder.config()))
     fail_usage(
-        "--text-image and --concept compare clips with texts, and '{}' has no tower for texts: a "
-        "CLIP or SigLIP with both has",
+        "clips are compared with texts, and the model in '{}' has no part for texts; take a CLIP "
+        "or "
+        "SigLIP with both parts",
         folder);
   const text::EncoderConfig config = models::text_encoder_config(folder, kMostTextTokens, compute);
   if (!config.one_token() || config.dim != encoder.dim())
-    fail_usage("'{}' gives a text no vector that could be compared with a clip's", folder);
+    fail_usage("'{}' makes vectors of texts that cannot be compared with those of clips", folder);
   texts_ = place.texts(config);
   config_["texts"] = encoder_identity(config.to_json());
   if (options.concepts.empty()) return;
   std::vector<std::string> prompts;
   for (const Concept& one : options.concepts) {
     if (const int cut = texts_->tokens_left_out(one.prompt); cut > 0)
-      log_warning("--concept {}: the last {} tokens of the prompt are more than the model takes",
-                  one.name, cut);
+      log_warning("--concept {}: the model does not see the last {} tokens of the prompt", one.name,
+                  cut);
     prompts.push_back(one.prompt);
     config_["concepts"][one.name] = one.prompt;
   }
   prompts_ = encode(prompts);
   for (std::size_t i = 0; i < prompts.size(); ++i)
     if (prompts_[i].empty())
-      fail_usage("--concept {}: the vector that '{}' makes of the prompt has no numbers",
+      fail_usage("--concept {}: the vector that '{}' makes of the prompt is not finite",
                  concepts_[i].name, folder);
 }
 

@@ -33,7 +33,7 @@ struct Concept {
   std::string prompt;
 };
 
-/// Parses "NAME=PROMPT", each of another name. Throws Error{usage}.
+/// Parses "NAME=TEXT" and "NAME=@FILE", each of another name. Throws Error{usage}.
 std::vector<Concept> parse_concepts(const std::vector<std::string>& texts);
 
 struct ClipScoreOptions {

@@ -279,8 +279,7 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
   errors->finish();
   if (job.ended) job.ended(items.streams().broken_off());
   items.streams().check_whole("the columns of what came are made and kept");
-  if (!any && errors->count() == 0)
-    fail("there is no shard in the input; vfm-clip makes shards of videos");
+  if (!any && errors->count() == 0) fail("the input has no shard; vfm-clip makes shards of videos");
   return static_cast<long>(errors->count());
 }
 

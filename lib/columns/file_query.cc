@@ -102,7 +102,8 @@ std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json&
       models::make_text_encoder(models::text_encoder_config(folder, kMostTextTokens, DType::f32));
   const text::TokenEmbeddings tokens = encoder->encode(utf8);
   if (tokens.tokens != 1 || tokens.dim != need_integer(video_encoder, "dim", "\"video_encoder\""))
-    fail("{}: '{}' gives a text no vector that could be compared with a clip's", key, folder);
+    fail("{}: '{}' makes vectors of texts that cannot be compared with those of clips", key,
+         folder);
   std::vector<float> vector = tokens.values;
   models::normalise(vector);
   return usable_query(std::move(vector), folder);

@@ -104,7 +104,8 @@ void IndexBuild::read_input() {
   }
   warn(bad);
   reader.streams().check_whole("no index is made of what came");
-  if (tasks_.empty()) fail("there is no shard to index; name shards that vfm-embed has done");
+  if (tasks_.empty())
+    fail("the input has no shard to index; name shards that vfm-embed has embedded");
 }
 
 /// The index that is there, and which of its shards stay as they are.
@@ -112,8 +113,10 @@ void IndexBuild::open_before() {
   if (!io::file_exists(options_.path)) return;
   if (options_.force) {
     if (!is_index_file(options_.path))
-      fail("'{}' is no index of vfm-embed, so --force leaves it; name another file, or remove it",
-           options_.path);
+      fail(
+          "'{}' is not an index of vfm-embed, so --force leaves it; name another file, or remove "
+          "it",
+          options_.path);
     return;
   }
   before_.emplace(options_.path);
@@ -238,7 +241,7 @@ std::vector<float> IndexBuild::training_vectors() {
 
 void IndexBuild::train() {
   const std::vector<float> vectors = training_vectors();
-  if (vectors.empty()) fail("no vector was found that has a length; there is nothing to index");
+  if (vectors.empty()) fail("all vectors are zero; there is nothing to index");
   for (const Task& task : tasks_)
     model_.trained += task.shard.rows;
   const std::uint64_t n = vectors.size() / model_.dim;

@@ -52,7 +52,7 @@ Asked names_of(const std::vector<std::string>& prompts, const std::vector<std::s
     Named one = named(text, "--also", "NAME=TEXT, such as short='Say it in ten words.'");
     if (std::find(std::begin(kTakenNames), std::end(kTakenNames), one.name) !=
         std::end(kTakenNames))
-      fail_usage("--also {}: \"caption_{}\" is something else; take another name", one.name,
+      fail_usage("--also {}: \"caption_{}\" names another field; take another name", one.name,
                  one.name);
     if (has(asked.prompts, one.name)) fail_usage("--also {} is given twice", one.name);
     asked.prompts.push_back(std::move(one));

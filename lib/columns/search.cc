@@ -310,7 +310,7 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress,
   errors += static_cast<long>(bad.size());
   if (!any && errors == 0) {
     reader.streams().check_whole("nothing came that could be searched");
-    fail("there is no shard to search; name shards that vfm-embed has done");
+    fail("the input has no shard to search; name shards that vfm-embed has embedded");
   }
   weigh(matches);
   print(matches, options.top, manifest);

@@ -113,7 +113,7 @@ CodedShard ShardCoder::code(const IndexedShard& shard) const {
     if (found == 0 && bad == 0)
       fail("has no {} vectors; run vfm-embed on it first", to_string(model_.kind));
     if (taken == 0 && bad + others == 0)
-      fail("none of its {} vectors has a length", to_string(model_.kind));
+      fail("all of its {} vectors are zero", to_string(model_.kind));
     if (!shard.changed().empty()) fail("changed while it was read");
   } catch (const Error& error) {
     out.errors.emplace_back(shard.path, error);

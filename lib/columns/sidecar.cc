@@ -103,7 +103,7 @@ bool Sidecars::may_read(const std::string& source, const std::string& path) {
   if (io::file_exists(path) && !std::exchange(said_, true))
     log_warning(
         "'{}' is not read: only the samples of '{}' name its video, and no record does; --sidecars "
-        "DIR allows what lies below DIR",
+        "DIR allows files below DIR",
         path, shard_);
   return false;
 }

@@ -141,11 +141,11 @@ VectorIndex::VectorIndex(const std::string& path) : path_(path), file_(path) {
   const std::string_view all = file_.text();
   IndexHeader header;
   if (all.size() < sizeof header || std::memcmp(all.data(), kIndexMagic.data(), 8) != 0)
-    fail("'{}' is no index of vfm-embed", path);
+    fail("'{}' is not an index of vfm-embed", path);
   std::memcpy(&header, all.data(), sizeof header);
   if (header.version != kIndexVersion)
-    fail("'{}' is an index of version {}, this program knows {}: make it anew with --force", path,
-         header.version, kIndexVersion);
+    fail("'{}' is an index of version {}, and this program reads {}; make it again with --force",
+         path, header.version, kIndexVersion);
   if (index_hash({all.substr(0, sizeof header - 16)}) != header.header_hash) damaged("its header");
   if (header.facts_at > all.size() || header.facts_bytes != all.size() - header.facts_at)
     damaged("its size");
@@ -179,7 +179,7 @@ void VectorIndex::read_facts(const Json& facts) {
   // Of unit vectors, and of what is left beside them: so no sum of products is infinite.
   for (const std::span<const float> numbers : {centres(), words()})
     for (const float value : numbers)
-      if (!(std::abs(value) <= 4)) fail("its centres and words are no numbers of unit vectors");
+      if (!(std::abs(value) <= 4)) fail("its centres and words are not those of unit vectors");
   std::uint64_t rows = 0, entries = 0;
   for (const Json& json : facts.at("shards")) {
     shards_.push_back(parse_shard(json, io::dir_name(path_), rows));
@@ -203,7 +203,7 @@ std::span<const T> VectorIndex::part(std::uint64_t at, std::uint64_t count) cons
 }
 
 void VectorIndex::damaged(const char* what) const {
-  fail("'{}' is damaged: {} is not as it was written; make it anew with --force", path_, what);
+  fail("'{}' is damaged: {} is not as it was written; make it again with --force", path_, what);
 }
 
 std::span<const float> VectorIndex::centres() const {

@@ -69,7 +69,7 @@ VectorQueries vector_queries(const SearchOptions& options, const IndexModel& mod
       std::copy(one.begin(), one.end(),
                 out.values.begin() + static_cast<std::ptrdiff_t>(i * model.dim));
     else
-      fail("'{}': vector {} of what is searched for has no length", query, i);
+      fail("'{}': vector {} is zero, and nothing is near to it", query, i);
   return out;
 }
 

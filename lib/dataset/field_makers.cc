@@ -27,7 +27,7 @@ constexpr Made kMade[] = {
     {"vfm-embed --text DIR", " text_encoder text.npy "},
     {"vfm-embed --aesthetic FILE", " aesthetic "},
     {"vfm-embed --text-image", " text_image "},
-    {"vfm-embed --concept NAME=PROMPT", " concept_* "}};
+    {"vfm-embed --concept NAME=TEXT", " concept_* "}};
 
 bool holds(std::string_view names, std::string_view name) {
   const std::string between = " " + std::string(name) + " ";

@@ -59,8 +59,8 @@ setup() {
 
 @test "--help is of everyday options, on two screens, and --help-all of all" {
   local command
-  for command in vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard "vfm-shard report" vfm-pack \
-    "vfm-pack plan" vfm-generate "vfm-generate decode" "vfm-generate cost"; do
+  for command in vfm-caption "vfm-caption score" vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard \
+    "vfm-shard report" vfm-pack "vfm-pack plan" vfm-generate "vfm-generate decode" "vfm-generate cost"; do
     $command --help >help
     $command --help-all >all
     [ "$(wc -l <help)" -le 50 ]

@@ -225,7 +225,7 @@ written() {
   refused "--fps requires --model" --fps 4
   refused "--device is about a model" --device cpu
   refused "no such model folder" --model nowhere
-  refused "has no tower for texts" --clip "$VFM_ROOT/tests/golden/picture_encoders/dinov2"
+  refused "has no part for texts" --clip "$VFM_ROOT/tests/golden/picture_encoders/dinov2"
   truncate -s -100 clip/model.safetensors
   refused "model.safetensors" --clip clip
 }

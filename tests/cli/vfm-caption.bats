@@ -375,7 +375,7 @@ captions() {
   done
   run --separate-stderr vfm-caption - </dev/null
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"there is no shard in the input"* ]]
+  [[ "$stderr" == *"the input has no shard"* ]]
   mkdir d.tar
   run --separate-stderr vfm-caption d.tar
   [ "$status" -eq 2 ]

@@ -215,7 +215,7 @@ PY
   python_tar zeros.tar GNU_FORMAT 16 0
   run --separate-stderr vfm-embed index some good.tar zeros.tar
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"zeros.tar: none of its video vectors has a length"* ]]
+  [[ "$stderr" == *"zeros.tar: all of its video vectors are zero"* ]]
   records <<<"$output" | jq -e '.added == 1 and .vectors == 3'
 }
 
@@ -224,7 +224,7 @@ PY
   cp 000002.tar first.tar
   run --separate-stderr vfm-embed index first.tar --force 000002.tar
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"'first.tar' is no index of vfm-embed"* ]]
+  [[ "$stderr" == *"'first.tar' is not an index of vfm-embed"* ]]
   cmp first.tar 000002.tar
 }
 

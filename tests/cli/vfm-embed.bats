@@ -343,13 +343,13 @@ END
     [ ! -e a.embed.tar ]
   }
   refused "name its folder with --video DIR" --concept fox=fox
-  refused "is no NAME=PROMPT" --video model --concept fox
+  refused "is not NAME=TEXT" --video model --concept fox
   forty=$(printf 'x%.0s' {1..40})
   for name in 'Fox!' '' "x$forty"; do
     refused "a name has 1 to 40" --video model --concept "$name=a fox"
   done
   refused "is given twice" --video model --concept fox=a --concept fox=b
-  refused "has no tower for texts" --video "$VFM_ROOT/tests/golden/picture_encoders/dinov2" --text-image
+  refused "has no part for texts" --video "$VFM_ROOT/tests/golden/picture_encoders/dinov2" --text-image
   refused "scores the vectors of a CLIP" --video "$VFM_ROOT/tests/golden/picture_encoders/dinov2" --aesthetic "$heads/mlp.pth"
   refused "scores vectors of 12 numbers, and the encoder's have 10" --video "$VFM_ROOT/tests/golden/picture_encoders/clip_vision" \
     --aesthetic "$heads/mlp.pth"
@@ -364,7 +364,7 @@ END
   run --separate-stderr vfm-embed --video model --text none --text-image --concept fox=fox \
     --concept "$forty=$(printf 'fox %.0s' {1..30})" --device cpu a.tar
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"--concept $forty: the last 12 tokens of the prompt are more than the model takes"* ]]
+  [[ "$stderr" == *"--concept $forty: the model does not see the last 12 tokens of the prompt"* ]]
   [[ "$stderr" == *"ar of 'a.tar': has no caption"* ]]
   tar -xOf a.embed.tar ar.json | jq -e 'has("concept_fox") and (has("text_image") | not)'
   tar -xOf a.embed.tar as.json | jq -e '(has("concept_fox") or has("text_image") or has("scored_by")) | not'
@@ -402,7 +402,7 @@ END
   [[ "$output" != *'"kind":"match"'* ]]
   run --separate-stderr vfm-embed --video model --text none --concept fox=fox --device cpu -o scored a.tar
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"--concept fox: the vector that 'model' makes of the prompt has no numbers"* ]]
+  [[ "$stderr" == *"--concept fox: the vector that 'model' makes of the prompt is not finite"* ]]
   run --separate-stderr vfm-embed --video model --text none --text-image --device cpu -o scored a.tar
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"ar of 'a.tar': its caption's vector has values that are not finite: no text_image"* ]]

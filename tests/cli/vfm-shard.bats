@@ -194,7 +194,7 @@ endless() {
   fails 2 vfm-shard --where 'aesthetic > 5' -o d m.jsonl
   grep -q "no sample has a field 'aesthetic', which vfm-embed --aesthetic FILE makes" err
   fails 2 vfm-shard --where 'concept_watermark < 0.2' -o d m.jsonl
-  grep -q "'concept_watermark', which vfm-embed --concept NAME=PROMPT makes" err
+  grep -q "'concept_watermark', which vfm-embed --concept NAME=TEXT makes" err
   fails 2 vfm-shard --where "motion > '0.02' OR width = 640" -o d m.jsonl
   grep -q "'motion' is a number (true is 1, false 0) in all samples that have it, and is compared with the text '0.02'; leave out the quotes" err
   fails 2 vfm-shard --where "5 >= source_hash" -o d m.jsonl

@@ -463,7 +463,7 @@ one." >long.txt
   refused "is not NAME=TEXT" --also short
   refused "is not NAME=TEXT" --also short=
   refused "a name has 1 to 40" --also Short=x
-  refused '"caption_model" is something else' --also model=x
+  refused '"caption_model" names another field' --also model=x
   refused "--also x is given twice" --also x=1 --also x=2
   refused "cannot open 'nowhere'" --also x=@nowhere
   : >empty
