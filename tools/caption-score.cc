@@ -16,9 +16,7 @@ namespace {
 class CaptionScoreTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-caption"; }
-  std::string description() const override {
-    return "Scores the captions of shards, as a column that vfm-shard filters by.";
-  }
+  std::string description() const override { return "Scores the captions of shards, for filters."; }
   std::string examples() const override {
     return "vfm-caption score --model Qwen2.5-VL-3B-Instruct --clip siglip2-base clips/*.tar\n"
            "vfm-caption score captioned.jsonl | vfm-shard --where 'caption_repetition < 0.2' -o "

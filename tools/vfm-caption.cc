@@ -202,7 +202,7 @@ class CaptionTool : public vfm::cli::Tool {
             "Keep the tokens of each caption and their log probabilities, some ten bytes a token. "
             "*vfm-caption score* by the same model then need not show it the clip again. Not with "
             "*--refine*.");
-    options.add("--max-tokens", rule.most_tokens, "N", "most tokens of a text; the rest is cut")
+    options.add("--max-tokens", rule.most_tokens, "N", "cut texts at N tokens")
         .in(1, 1 << 16)
         .everyday()
         .manual("The most tokens of the text about a window. A longer text is cut, and marked.");

@@ -545,8 +545,7 @@ one." >long.txt
   key=$(jq -r .key captions.json)
   echo '{"type": "object"}' >facts.json
   env "$key=sk-secret-8" vfm-caption --endpoint captions.json --also facts='{"n": 1}' --schema facts=facts.json a.tar >out.jsonl
-  jq -se --slurpfile file captions.json '.[0].model == $file[0].model and .[0].key == "Bearer sk-secret-8"
-    and .[0].tokens == $file[0].tokens and (.[0].frames | length) == ([$file[0].frames, 8] | min)
-    and .[1].format.type == "json_schema"' log
+  jq -se --slurpfile file captions.json 'length == 2 and all(.[]; .model == $file[0].model and .key == "Bearer sk-secret-8"
+    and .tokens == $file[0].tokens and (.frames | length) == 8) and any(.[]; .format.type == "json_schema")' log
   records <out.jsonl | jq -e '.caption_usage.cost > 0'
 }
