@@ -41,6 +41,11 @@ class ShardReportTool : public vfm::cli::Tool {
             "default leaves out numbers that say which clip it is and how it is stored, such as "
             "_begin_, _width_ and _bytes_. Of more than 32 it takes those that most samples have.");
     choices_.add(options);
+    for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
+                             "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",
+                             "--keep-near-duplicates", "--keep-duplicates", "--split", "--seed",
+                             "--resolution-edges", "--aspect-edges", "--duration-edges"})
+      options.row(name).explained_in("vfm-shard(1)");
     options.group("Work");
     jobs_.add(options);
     member_.add(options);

@@ -47,20 +47,17 @@ class ShardChoices {
         .everyday()
         .manual(
             "Keep the samples for which this SQL expression over their JSON fields is true. See "
-            "FILTERS in *vfm-shard*(1).");
+            "FILTERS.");
     options
         .add("--without", options_.without, "FILE", "take out samples and sources that FILE names")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual(
-            "Take out the samples and sources that this file names, one a line. See FILTERS in "
-            "*vfm-shard*(1).");
+        .manual("Take out the samples and sources that this file names, one a line. See FILTERS.");
     balance_ = &options.add("--balance", balance_text_, "FIELD=STRENGTH,...",
                             "leave out samples of values that are too frequent");
     balance_->everyday().manual(
         "Leave out samples of values that are too frequent. A rule names a field, or embeddings "
-        "(_NAME.npy_) to cluster. A strength is above 0 and at most 1, the default. See BALANCE "
-        "in *vfm-shard*(1).");
+        "(_NAME.npy_) to cluster. A strength is above 0 and at most 1, the default. See BALANCE.");
     options
         .add("--balance-clusters", options_.balance.clusters, "N",
              "clusters of a --balance rule NAME.npy")

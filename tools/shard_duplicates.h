@@ -29,7 +29,7 @@ class DuplicateChoices {
     method_->one_of({"auto", "exact", "clusters"})
         .manual(
             "Compare all pairs, or the pairs in and around clusters. *auto*: all pairs of up to "
-            "a million samples. See NEAR DUPLICATES in *vfm-shard*(1).");
+            "a million samples. See NEAR DUPLICATES.");
     vector_ = &options.add("--duplicate-vector", options_.near_member, "NAME.npy",
                            "compare this embedding");
     vector_->shown(vfm::dataset::kDefaultVector)
