@@ -302,12 +302,12 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
     FAIL("an encoder opened on GPUs that are not there");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
-    CHECK_THAT(error.what(), Catch::Contains("no card is left for test") &&
+    CHECK_THAT(error.what(), Catch::Contains("no device is left for test") &&
                                  Catch::Contains("'GPU-a': cannot open encoder 'h264_nvenc'") &&
                                  Catch::Contains("'GPU-b': cannot open"));
   }
-  CHECK_THAT(said, Catch::Contains("card 'GPU-a' is left out") &&
-                       Catch::Contains("card 'GPU-b' is left out"));
+  CHECK_THAT(said, Catch::Contains("device 'GPU-a' is left out") &&
+                       Catch::Contains("device 'GPU-b' is left out"));
   set_encode_sessions(nullptr);
   set_log_sink(nullptr, LogLevel::warning);
 }
