@@ -50,7 +50,7 @@ std::string no_video_message(std::string_view name, std::span<const std::string>
     check_protocol(scheme);
   } catch (const Error&) {
     return vfm::format(
-        "cannot open '{}': '{}' is no protocol that is read here; copy it, or mount it", name,
+        "cannot open '{}': '{}' is not a protocol that vfm reads; copy it, or mount it", name,
         scheme);
   }
   return vfm::format(

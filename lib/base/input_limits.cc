@@ -49,7 +49,8 @@ std::uint64_t parse_pixels(const std::string& text) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 31;  // what FFmpeg can count
   if (!good || width == 0 || height == 0 || width > kMost || height > kMost ||
       width * height > kMost)
-    fail_usage("'{}' is no number of pixels; write it like 64M or 8192x8192, at most 2048M", text);
+    fail_usage("'{}' is not a number of pixels; write it like 64M or 8192x8192, at most 2048M",
+               text);
   return width * height;
 }
 
@@ -58,7 +59,7 @@ void check_protocol(const std::string& name) {
   std::string known;
   for (const std::string_view protocol : kProtocols)
     known += (known.empty() ? "" : ", ") + std::string(protocol);
-  fail_usage("'{}' is no protocol or playlist that can be allowed (known: {})", name, known);
+  fail_usage("'{}' is not a protocol or playlist that can be allowed (known: {})", name, known);
 }
 
 void check_pixels(const std::string& name, std::int64_t width, std::int64_t height) {

@@ -132,7 +132,7 @@ void SharedFile::open() {
   if (fd_ < 0) fail_usage("cannot open '{}' for {}: {}", path_, option_, errno_text(errno));
   struct stat st {};
   if (::fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode))
-    fail_usage("'{}' is no file; {} needs one of its own", path_, option_);
+    fail_usage("'{}' is not a file; {} needs one of its own", path_, option_);
   const int error = await_byte(fd_, kFileLock, path_, kLocker);
   if (error == ECANCELED) throw Stopped();
   if (error != 0)

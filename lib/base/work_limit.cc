@@ -27,7 +27,7 @@ DecodingWork parse_work(const std::string& text) {
     const std::uint64_t pixels = parse_bytes(std::string_view(text).substr(0, comma));
     return {static_cast<double>(pixels), parse_seconds(std::string_view(text).substr(comma + 1))};
   } catch (const Error&) {
-    fail_usage("'{}' is no number of pixels and no time; write it like 32G,64s", text);
+    fail_usage("'{}' is not a number of pixels and a time; write it like 32G,64s", text);
   }
 }
 

@@ -57,7 +57,7 @@ Tensor bytes_tensor(std::string_view bytes) {
 
 std::string_view text_of(const Tensor& bytes) {
   if (!bytes.defined() || bytes.dtype() != DType::u8 || bytes.device() != Device::cpu)
-    fail("a tensor that is no bytes stands for some");
+    fail("a tensor that stands for bytes has another type");
   return {bytes.data<char>(), bytes.bytes()};
 }
 
@@ -75,7 +75,7 @@ PackedParcel::PackedParcel(const Parcel& parcel) : parcel_(parcel) {
     fail("a text for a worker is not UTF-8");
   }
   if (words_.size() > kMostWords || parcel.tensors.size() > kMostTensors)
-    fail("{} bytes of words and {} tensors are more than a worker is told at once", words_.size(),
+    fail("{} bytes of words and {} tensors are more than a worker takes at once", words_.size(),
          parcel.tensors.size());
   bytes_ = kHead + words_.size();
   for (const Tensor& tensor : parcel.tensors) {

@@ -78,7 +78,7 @@ std::string page_fault(const std::string& file) {
     folder = folder.parent_path();
   return ::access(folder.c_str(), W_OK | X_OK) == 0
              ? ""
-             : "'" + folder.string() + "' is no folder that can be written to";
+             : "'" + folder.string() + "' is not a folder that can be written to";
 }
 
 std::string not_nan(const std::string& text) {

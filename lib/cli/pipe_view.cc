@@ -150,7 +150,7 @@ void PipeView::write_page() const {
     page.svg(report::line_chart(lines, "seconds", label), caption);
   };
   chart("slots", "Slots that each program had.", [](const StageLook& s) { return s.slots; });
-  chart("units a second", "What each program did, in its own units.",
+  chart("units a second", "Items that each program did per second, in its own units.",
         [](const StageLook& s) { return s.rate; });
   chart("waiting", "Items that were read and had no slot yet.",
         [](const StageLook& s) { return s.waiting; });

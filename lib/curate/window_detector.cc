@@ -18,7 +18,7 @@ WindowDetector::WindowDetector(ChangeModel model, double threshold, bool explain
 
 void WindowDetector::push(std::span<const std::uint8_t> frame) {
   if (frame.size() != kFrameBytes)
-    fail("{} bytes are no picture of {}x{}", frame.size(), kChangeWidth, kChangeHeight);
+    fail("{} bytes are not a picture of {}x{}", frame.size(), kChangeWidth, kChangeHeight);
   const std::int64_t copies = frames_++ == 0 ? 1 + kBefore : 1;
   for (std::int64_t i = 0; i < copies; ++i)
     window_.insert(window_.end(), frame.begin(), frame.end());

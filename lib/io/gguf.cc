@@ -181,7 +181,7 @@ GgufEntry read_entry(GgufHeader& header, std::string_view what) {
   }
   const StoredType& type = need_type(header.number<std::uint32_t>(), tensor.name, what);
   if (tensor.shape.back() % type.elements != 0)
-    fail("tensor '{}' of {} has {} columns, which are no whole blocks of {}", tensor.name, what,
+    fail("tensor '{}' of {} has {} columns, which is not a multiple of {}", tensor.name, what,
          tensor.shape.back(), type.elements);
   tensor.dtype = type.name;
   entry.bytes = elements / static_cast<std::uint64_t>(type.elements);

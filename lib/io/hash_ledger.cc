@@ -81,7 +81,7 @@ struct HashLedger::Table {
     if (number("PRAGMA page_count") == 0) begin();
     if (number("PRAGMA application_id") != kApplication ||
         number("PRAGMA user_version") != kVersion)
-      throw Damaged{"it is no ledger of this version"};
+      throw Damaged{"it is not a ledger of this version"};
     prepare(select,
             "SELECT bytes, inode, device, mtime, ctime, hash, sum FROM files WHERE path = ?1");
     prepare(insert, "INSERT OR REPLACE INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
@@ -226,7 +226,7 @@ void HashLedger::with_table(bool make, const Use& use) {
     }
     use(*table_);
   } catch (const Damaged& damaged) {
-    log_warning("'{}' is damaged ({}); it is made anew, and the files are read again", path_,
+    log_warning("'{}' is damaged ({}); it is made again, and the files are read again", path_,
                 damaged.why);
     table_.reset();
     // The journal first: it must not be taken for that of the next one.

@@ -119,7 +119,7 @@ bool is_allowed(const char* demuxer) {
     fail_as(Cause::format, "'{}' has no video stream (only subtitles or data)", name);
   fail_as(
       Cause::format,
-      "cannot open '{}': it seems to be {} ({}), which is no container of video that is read here",
+      "cannot open '{}': it seems to be {} ({}), which is not a container of video that vfm reads",
       name, format.long_name ? format.long_name : format.name, format.name);
 }
 

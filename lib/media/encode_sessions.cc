@@ -50,8 +50,8 @@ std::shared_ptr<EngineSessions::Session> take_encode_session(const EncoderKind& 
     auto session = g_sessions->take(nvenc_session_bytes(width, height));
     if (!session && !g_sessions->thread_may_wait())
       fail(
-          "no GPU has a session for encoder '{}' now, and who encodes another clip does not wait "
-          "for one: others might wait for that; encode clips one after another",
+          "no GPU has a session for encoder '{}' now, and a thread that encodes another clip "
+          "already may not wait for one; encode clips one after another",
           kind.name);
     if (!session)
       fail("no GPU has sessions for encoder '{}' and pictures of {}x{} beside the models there",

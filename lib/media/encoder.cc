@@ -230,7 +230,7 @@ void Encoder::add(const Frame& frame) {
     fail("the frame at pts {} is {}, the clip is not", frame.pts, deep ? "HDR" : "SDR");
   const std::int64_t time = frame.pts - s.first_pts;
   if (!s.times.empty() && time <= s.times.back())
-    fail("frame at pts {} does not come after the one before it", frame.pts);
+    fail("frame at pts {} does not come after the previous frame", frame.pts);
   const AvFramePtr av = s.codec ? s.exporter.fit(frame) : s.open(frame);
   av->pts = s.kind->own_clock ? static_cast<std::int64_t>(s.times.size()) : time;
   if (s.codec->flags & AV_CODEC_FLAG_QSCALE) av->quality = s.codec->global_quality;

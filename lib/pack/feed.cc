@@ -35,7 +35,7 @@ std::optional<std::string> own_split(const shard::Sample& sample) {
   }
   const auto found = json.find("split");
   if (!json.is_object() || found == json.end() || found->is_null()) return std::nullopt;
-  if (!found->is_string()) fail("the split in its json is no text: {}", dump_json(*found));
+  if (!found->is_string()) fail("the split in its json is not a text: {}", dump_json(*found));
   return found->get<std::string>();
 }
 

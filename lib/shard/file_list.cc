@@ -48,20 +48,20 @@ FileListTar::FileListTar(const std::string& path) : folder_(io::dir_name(path)) 
   const Json list = parse_json(io::read_file(path), "'" + path + "'");
   const auto samples = list.is_object() ? list.find("samples") : list.end();
   if (samples == list.end() || !samples->is_array())
-    fail("'{}' is no list of files: it has no array 'samples'", path);
+    fail("'{}' is not a list of files: it has no array 'samples'", path);
   for (const Json& sample : *samples) {
     const std::string where = "a sample of '" + path + "'";
     const std::string key = need_string(sample, "key", where);
     const auto files = sample.find("files");
     if (!valid_key(key) || files == sample.end() || !files->is_array())
-      fail("'{}' is no list of files: sample '{}' is malformed", path, key);
+      fail("'{}' is not a list of files: sample '{}' is malformed", path, key);
     for (const Json& file : *files) {
       const std::string extension = need_string(file, "extension", where);
       const std::int64_t bytes = need_integer(file, "bytes", where);
       const std::string name = key + "." + extension;
       if (!valid_extension(extension) || name.size() >= kMaxName || bytes < 0 ||
           static_cast<std::uint64_t>(bytes) >= kMaxMember)
-        fail("'{}' is no list of files: '{}' is malformed", path, name);
+        fail("'{}' is not a list of files: '{}' is malformed", path, name);
       entries_.push_back({name, need_string(file, "xxh3", where), static_cast<std::size_t>(bytes)});
     }
   }

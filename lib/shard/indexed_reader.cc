@@ -119,7 +119,7 @@ struct IndexedReader::State {
   [[noreturn]] void misfit(std::int64_t i) const {
     fail(
         "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
-        "tar; copy or make both anew",
+        "tar; copy both again, or make them again",
         energon_index_path(file.path()), file.path(), i);
   }
 

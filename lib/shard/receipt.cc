@@ -71,7 +71,7 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
     const std::uint64_t bytes = size_of(energon_index_path(tar));
     const std::int64_t samples = need_integer(record, "samples", "the record");
     if (bytes != (static_cast<std::uint64_t>(samples) + 1) * sizeof(std::uint64_t))
-      fail("'{}' has {} bytes: it is no index of {} samples", energon_index_path(tar), bytes,
+      fail("'{}' has {} bytes: it is not an index of {} samples", energon_index_path(tar), bytes,
            samples);
   }
   if (indexes.dali_index && size_of(dali_index_path(tar)) == 0)

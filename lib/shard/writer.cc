@@ -76,14 +76,14 @@ std::uint64_t padded(std::uint64_t size) {
 
 void check_sample(const SampleView& sample) {
   if (!valid_key(sample.key))
-    fail("'{}' is no key for a shard: keys are 1 to 80 ASCII letters, digits, '_' and '-'",
+    fail("'{}' is not a key for a shard: keys are 1 to 80 ASCII letters, digits, '_' and '-'",
          sample.key);
   if (sample.members.empty()) fail("sample '{}' has no members", sample.key);
   for (std::size_t i = 0; i < sample.members.size(); ++i) {
     const MemberView& member = sample.members[i];
     if (!valid_extension(member.extension))
       fail(
-          "'{}' is no extension for a member of sample '{}': lower-case ASCII letters, digits, "
+          "'{}' is not an extension for a member of sample '{}': lower-case ASCII letters, digits, "
           "'_', '-' and dots between them",
           member.extension, sample.key);
     for (std::size_t k = 0; k < i; ++k)
@@ -231,7 +231,7 @@ void Writer::State::write_member(std::string_view name, std::string_view data) {
 }
 
 Writer::Writer(const std::string& path, const WriterOptions& options) {
-  if (!path.ends_with(".tar")) fail("'{}' is no name for a shard: it must end in '.tar'", path);
+  if (!path.ends_with(".tar")) fail("'{}' is not a name for a shard: it must end in '.tar'", path);
   state_ = std::make_unique<State>(path, options);
 }
 Writer::~Writer() {

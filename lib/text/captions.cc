@@ -183,7 +183,7 @@ std::vector<Cue> captions_of_json(const Json& value, std::string_view what) {
       return {{0, kForever, clean_line(need_string(value, "caption", what))}};
     }
   }
-  if (!list->is_array()) fail("{} is no caption, and no list of captions", what);
+  if (!list->is_array()) fail("{} is neither a caption nor a list of captions", what);
   if (!list->empty() && list->front().is_string()) return {{0, kForever, first_text(*list, what)}};
   std::vector<Cue> cues;
   for (const Json& entry : *list) {

@@ -43,7 +43,7 @@ void check_types(const Json& value, const std::string& at, std::string_view what
 void check_names(const Json& value, const std::string& at, std::string_view what) {
   const bool texts = value.is_array() && std::all_of(value.begin(), value.end(),
                                                      [](const Json& v) { return v.is_string(); });
-  if (!texts) fail_usage("{}: \"required\" at {} is no list of names", what, at);
+  if (!texts) fail_usage("{}: \"required\" at {} is not a list of names", what, at);
 }
 
 void check_keyword(const std::string& name, const Json& value, const std::string& at,
@@ -53,15 +53,15 @@ void check_keyword(const std::string& name, const Json& value, const std::string
   if (name == "required") return check_names(value, at, what);
   if (name == "enum") {
     if (!value.is_array() || value.empty())
-      fail_usage("{}: \"enum\" at {} is no list of values", what, at);
+      fail_usage("{}: \"enum\" at {} is not a list of values", what, at);
   } else if (is_among(kBounds, name)) {
-    if (!value.is_number()) fail_usage("{}: \"{}\" at {} is no number", what, name, at);
+    if (!value.is_number()) fail_usage("{}: \"{}\" at {} is not a number", what, name, at);
   } else if (is_among(kCounts, name)) {
     if (!value.is_number_unsigned()) fail_usage("{}: \"{}\" at {} is no count", what, name, at);
   } else if (name == "items") {
     check_schema(value, at + "[]", what);
   } else if (name == "properties") {
-    if (!value.is_object()) fail_usage("{}: \"properties\" at {} is no object", what, at);
+    if (!value.is_object()) fail_usage("{}: \"properties\" at {} is not an object", what, at);
     for (const auto& [key, inner] : value.items())
       check_schema(inner, at + "." + key, what);
   } else if (name == "additionalProperties") {
@@ -76,7 +76,7 @@ void check_keyword(const std::string& name, const Json& value, const std::string
 }
 
 void check_schema(const Json& schema, const std::string& at, std::string_view what) {
-  if (!schema.is_object()) fail_usage("{}: the schema of {} is no object", what, at);
+  if (!schema.is_object()) fail_usage("{}: the schema of {} is not an object", what, at);
   for (const auto& [name, value] : schema.items())
     check_keyword(name, value, at, what);
 }

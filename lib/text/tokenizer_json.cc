@@ -86,7 +86,7 @@ Frame read_template(const Json& processor, std::string_view what) {
     if (!ids.is_array() || part.contains("Sequence"))
       fail_usage("{} has a TemplateProcessing that is not supported: {}", what, dump_json(part));
     for (const Json& id : ids) {
-      if (!id.is_number_integer()) fail_usage("{} has a special token that is no number", what);
+      if (!id.is_number_integer()) fail_usage("{} has a special token that is not a number", what);
       (text ? frame.after : frame.before).push_back(id.get<std::int32_t>());
     }
   }

@@ -147,9 +147,8 @@ constexpr KeyWords kWords[] = {
      "has as many "
      "samples as all folders."},
     {"data.repeats", "",
-     "Of several folders: how often each comes in an epoch. [1, 0.5]: all of the first, half of "
-     "the "
-     "second. Give weights or repeats; with neither each comes once."},
+     "How often each of several folders comes in an epoch. [1, 0.5] takes all of the first and "
+     "half of the second. Give weights or repeats; with neither each comes once."},
     {"data.ahead", "bytes",
      "Samples that a rank reads before their step. This bridges a store that stands still."},
     {"optimizer.lr", "", "Learning rate of AdamW."},

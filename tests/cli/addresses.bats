@@ -69,7 +69,7 @@ options() {
 }
 
 @test "arguments: a video may have an address of the web or one that is allowed, a shard none" {
-  refuses "'s3' is no protocol that is read here" vfm-clip -o out a.mp4 s3://bucket/a.mp4
+  refuses "'s3' is not a protocol that vfm reads" vfm-clip -o out a.mp4 s3://bucket/a.mp4
   refuses "allow others with --protocols ftp" vfm-clip -o out ftp://127.0.0.1:9/a.mp4
   local tool
   for tool in vfm-caption vfm-embed vfm-pack; do

@@ -103,7 +103,7 @@ watched() {
   [ "$status" -eq 1 ]
   run vfm-clip --protocols hls,gopherr -o never plain.mp4
   [ "$status" -eq 2 ]
-  [[ "$output" = *"'gopherr' is no protocol or playlist that can be allowed"* ]]
+  [[ "$output" = *"'gopherr' is not a protocol or playlist that can be allowed"* ]]
   [ ! -e never ]
 }
 

@@ -433,7 +433,7 @@ END
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
   run --separate-stderr vfm-clip --stitch-model model --devices cpu --stitch-threshold 0 shots.mp4 -o out
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"shots are not stitched where the vectors of --stitch-model are no numbers"* ]]
+  [[ "$stderr" == *"shots are not stitched where --stitch-model gives vectors that are not numbers"* ]]
   [ "$(facts out shots)" = "1 1 1 " ]
   rm -r out
   head -c 9000 "$VFM_ROOT/tests/golden/picture_encoders/dinov2/model.safetensors" >model/model.safetensors

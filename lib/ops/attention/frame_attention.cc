@@ -115,7 +115,7 @@ Tensor attend_from_part(const Tensor& q, const Tensor& k, const Tensor& v, const
   Sizes s = sizes_of(q, k, v);
   s.block = std::clamp<std::int64_t>(kScores / s.m, 1, part.whole);
   if (part.first < 0 || part.first + s.n > part.whole)
-    fail("frame_attention: {} pixels from {} on are no part of {}", s.n, part.first, part.whole);
+    fail("frame_attention: {} pixels from {} on are not a part of {}", s.n, part.first, part.whole);
   const Tensor out(q.shape(), s.dtype, s.device);
   const Tensor scores({s.block, s.m}, DType::f32, s.device);
   const Tensor p = s.dtype == DType::f32 ? scores : Tensor({s.block, s.m}, s.dtype, s.device);

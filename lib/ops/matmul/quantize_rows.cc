@@ -10,7 +10,7 @@ namespace {
 
 void check_matrix(const Tensor& x) {
   if (x.dims() != 2 || (x.dtype() != DType::f32 && x.dtype() != DType::bf16))
-    fail("quantize_rows: {} {} is no matrix of f32 or bf16", dtype_name(x.dtype()),
+    fail("quantize_rows: {} {} is not a matrix of f32 or bf16", dtype_name(x.dtype()),
          to_string(x.shape()));
 }
 

@@ -28,7 +28,7 @@ RowOrder::RowOrder(std::span<const std::int32_t> order, Device device) {
   std::vector<std::int32_t> inverse(order.size(), -1);
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i] < 0 || order[i] >= rows || inverse[static_cast<std::size_t>(order[i])] >= 0)
-      fail("an order of {} rows that is no permutation", rows);
+      fail("an order of {} rows that is not a permutation", rows);
     inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
   }
   there_ = on(device, {order.begin(), order.end()});

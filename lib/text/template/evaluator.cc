@@ -125,7 +125,7 @@ void Evaluator::assign(const Statement& one, const Value& to, Frame& frame) {
   }
   const Value* space = look_up(frame, one.names[0]);
   if (space == nullptr || space->space() == nullptr)
-    run_.refuse("'{}' is no namespace, so '{}.{}' cannot be set", one.names[0], one.names[0],
+    run_.refuse("'{}' is not a namespace, so '{}.{}' cannot be set", one.names[0], one.names[0],
                 one.attribute);
   Value::of(List{to}, run_);  // what may not be in one is refused
   space->space()->items.insert_or_assign(one.attribute, to);

@@ -512,7 +512,7 @@ TEST_CASE("a file that is not of this is refused, and left as it is") {
                     Catch::Contains("No such file"));
   REQUIRE(::mkfifo((folder.path + "/fifo").c_str(), 0600) == 0);
   CHECK_THROWS_WITH(PipeBoard(folder.path + "/fifo", 2, 1, kNoPipes),
-                    Catch::Contains("is no file"));
+                    Catch::Contains("is not a file"));
 }
 
 TEST_CASE("programs that share agree on the number of slots; the next ones may choose another") {

@@ -258,7 +258,7 @@ TEST_CASE("wrong use of an encoder is an error") {
   Encoder encoder(options_for("libx264", 64, 48));
   encoder.add(test_picture(64, 48), 40);
   CHECK_THROWS_WITH(encoder.add(test_picture(64, 48), 40),
-                    "frame at pts 40 does not come after the one before it");
+                    "frame at pts 40 does not come after the previous frame");
   CHECK(encoder.finish().size() > 100);
   CHECK_THROWS_AS(encoder.finish(), Error);
   CHECK_THROWS_AS(encoder.add(test_picture(64, 48), 80), Error);
