@@ -54,7 +54,8 @@ std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   const bool computes = need.kind == CardKind::compute;
   if (end == cards.begin())
     fail_usage(
-        "{} needs {} of a device's memory for {}, and the devices have {} at most; name a device that "
+        "{} needs {} of a device's memory for {}, and the devices have {} at most; name a device "
+        "that "
         "has more with --devices{}",
         need.stage, memory_text(least),
         computes ? "its models and their work" : "videos that a device works on", memory_text(most),
@@ -227,7 +228,8 @@ std::string CardBoard::State::lack_of_memory() {
   for (const std::string& name : map.names_on(place(best)))
     others += (others.empty() ? " beside the models of " : ", ") + name;
   return vfm::format(
-      "waiting for memory of a device: {} needs {}, and of device '{}' {} are free{}; it goes on when "
+      "waiting for memory of a device: {} needs {}, and of device '{}' {} are free{}; it goes on "
+      "when "
       "programs that have memory have no work for a while, or end",
       need.stage, memory_text(need.memory), cards[best].name, memory_text(most), others);
 }

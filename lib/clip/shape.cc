@@ -59,7 +59,8 @@ ClipSize parse_clip_size(std::string_view text) {
   }
   if (!size.any())
     fail_usage(
-        "--scale: cannot read '{}' as a size; write 640x480, 640x-2 or -2x480 (-2 keeps the shape), "
+        "--scale: cannot read '{}' as a size; write 640x480, 640x-2 or -2x480 (-2 keeps the "
+        "shape), "
         "or short:480, each side 2 to {} pixels",
         text, kMostPixels);
   return size;
@@ -67,8 +68,10 @@ ClipSize parse_clip_size(std::string_view text) {
 
 Rational parse_clip_rate(std::string_view text) {
   const auto refuse = [&]() {
-    fail_usage("--fps: cannot read '{}' as a frame rate; write 24, 23.976 or 30000/1001, from 0.01 to 1000",
-               text);
+    fail_usage(
+        "--fps: cannot read '{}' as a frame rate; write 24, 23.976 or 30000/1001, from 0.01 to "
+        "1000",
+        text);
   };
   const std::size_t slash = text.find('/');
   if (slash != std::string_view::npos) {
