@@ -64,8 +64,8 @@ class LatentSet {
   std::int64_t about_bytes(std::size_t i) const;
   std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   LatentSample put_together(std::size_t i, std::string_view bytes) const;
-  /// Where these samples begin in the tars of their shards, by the indexes of these: of each shard
-  /// only the numbers that are asked for are read. Throws Error.
+  /// Returns where these samples begin in the tars of their shards, as the tars' indexes say. Reads
+  /// only these numbers of the indexes. Throws Error.
   std::vector<std::uint64_t> offsets(std::span<const std::uint64_t> samples) const;
 
  private:
