@@ -121,13 +121,12 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
       .repeated()
       .everyday()
       .manual(
-          "Add these adapters, multiplied by _SCALE_ (default 1): a file or folder of diffusers, "
-          "peft or kohya, or a run of *vfm-train*(1) or its checkpoint. Repeated, the adapters are "
-          "summed. See ADAPTERS.");
+          "Add these adapters, multiplied by _SCALE_ (default 1). Several are summed. See "
+          "ADAPTERS.");
   options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
       .manual(
-          "Keep adapters beside the weights, and add their product to each product. Without it "
-          "they are merged into the weights. It is an error for a model without adapters.");
+          "Keep adapters beside the weights, and add their product to each product, in place of "
+          "merging them into the weights.");
   options.add("--text-encoder", text_encoder_, "DIR", "the model's text encoder, if it has moved")
       .check(vfm::cli::not_empty)
       .shown("")
@@ -166,12 +165,11 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .shown("")
       .everyday()
       .manual(
-          "Begin the clip with this image, or with the last frames of this video. It needs a "
-          "video-to-world or an autoregressive model. See VIDEO TO WORLD.");
-  options
-      .add("--condition-frames", condition_frames_, "N", "begin with this many frames of the video")
+          "Begin the clip with this image, or with the last frames of this video. See VIDEO TO "
+          "WORLD.");
+  options.add("--condition-frames", condition_frames_, "N", "begin with N frames: 1, 9, 17, ...")
       .in(1, 100000)
-      .shown("1 or 9")
+      .shown("")
       .manual(
           "Begin with this many of its last frames: 1, or 1 and a multiple of the frames that the "
           "tokenizer makes one of, as in 9 and 17. Default: 1 of an image; of a video the second "
