@@ -1,7 +1,7 @@
 // vfm-train cost: what a training takes, before it runs.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
-#include "models/predict.h"
+#include "models/gpu_table.h"
 #include "train_options.h"
 #include "verbs.h"
 
@@ -35,9 +35,7 @@ class TrainCostTool : public cli::Tool {
         .manual(
             "Predict the time of a step on this GPU, and whether its memory is enough. A file, "
             "whose "
-            "name has a / or ends in .json, is of *vfm-train-calibrate*(1). Needs *--device* auto, "
-            "or "
-            "the device that it is of.");
+            "name has a / or ends in .json, is of *vfm-train-calibrate*(1).");
     training_.add_data(options);
     training_.add_beginning(options, true);
     options.group("Output");
@@ -49,6 +47,7 @@ class TrainCostTool : public cli::Tool {
             "Refuse what a run in this folder would refuse, such as another recipe than that of "
             "the run which is there.");
     ranks_.add(options);
+    options.row("--gpu").excludes(options.row("--device"));
   }
 
   bool writes_manifest(const cli::Launch&) const override { return false; }
@@ -56,7 +55,7 @@ class TrainCostTool : public cli::Tool {
   void check() override {
     training_.check();
     training_.need_recipe();
-    training_.run.gpu = models::chosen_gpu(gpu_, true, ranks_.device.device);
+    if (gpu_) training_.run.gpu = &models::find_gpu(*gpu_);
   }
 
   long run(cli::Context& context) override {

@@ -4,24 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
 
 namespace vfm::models {
-
-const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
-                      std::string_view device) {
-  if (!name) return nullptr;
-  const Gpu& gpu = find_gpu(*name);
-  if (!dry_run)
-    fail_usage("--gpu {} predicts, and computes nothing: give it with --dry-run", *name);
-  if (device == "cpu" && !gpu.cpu)
-    fail_usage("--gpu {} is for --device cuda, not for the CPU", *name);
-  if (device == "cuda" && gpu.cpu) fail_usage("--gpu {} is of a CPU, not for --device cuda", *name);
-  return &gpu;
-}
 
 CopyTime copy_time(const Gpu& gpu, const std::vector<CopyBeside>& copies) {
   CopyTime sum;

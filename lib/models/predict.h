@@ -9,9 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/json_fwd.h"
@@ -19,10 +17,6 @@
 #include "models/kernel_time.h"
 
 namespace vfm::models {
-
-/// What --gpu NAME asks for, beside --dry-run and --device; null without it. Throws Error{usage}.
-const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
-                      std::string_view device);
 
 /// Copies beside what is computed: how long they take, and of that what nothing hides. A copy is
 /// hidden as far as what is computed meanwhile takes as long.

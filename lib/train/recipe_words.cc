@@ -8,11 +8,10 @@ namespace {
 constexpr KeyWords kWords[] = {
     {"model.type", "",
      "Type *dit* is the diffusion transformer of Cosmos-1.0. Type *stdit* has three "
-     "self-attentions "
-     "a block: within frames, in full, and within pixels over time. Type *moviegen* is "
-     "MovieGen-Llama: fewer key heads, SwiGLU, RMS norms, learned positions at every layer. Type "
-     "*autoregressive* writes discrete latents code after code. Type *tokenizer* is a video "
-     "tokenizer, which trains on clips."},
+     "self-attentions a block: within frames, in full, and within pixels over time. Type "
+     "*moviegen* is MovieGen-Llama: fewer key heads, SwiGLU, RMS norms, learned positions at every "
+     "layer. Type *autoregressive* writes discrete latents code after code. Type *tokenizer* is a "
+     "video tokenizer, which trains on clips."},
     {"model.in_channels", "", "Channels of the latents. 0: as in the data."},
     {"model.out_channels", "", "Channels that the network predicts. 0: as in the data."},
     {"model.text_embed_dim", "", "Width of text embeddings. 0: as in the data."},
@@ -51,8 +50,8 @@ constexpr KeyWords kWords[] = {
      "12B and 13B have a scale of 2, 3 frames and 40 rows."},
     {"model.yarn_betas", "turns", "YaRN's bounds, the fast one first."},
     {"model.start_token", "",
-     "A token of its own stands before the first code. Without one the first code is always "
-     "given: the model only continues videos."},
+     "A token of its own stands before the first code. Without one the first code is always given: "
+     "the model only continues videos."},
     {"model.read_positions", "",
      "A token has the position of the code that it reads. Else it has that of the code that it "
      "writes, which needs a start token."},
@@ -144,8 +143,7 @@ constexpr KeyWords kWords[] = {
      "Folders of data, where *--data* is not given. They may move, but not change."},
     {"data.weights", "",
      "A number for each of several folders: the proportion of its samples, as [1000, 1]. An epoch "
-     "has as many "
-     "samples as all folders."},
+     "has as many samples as all folders."},
     {"data.repeats", "",
      "How often each of several folders comes in an epoch. [1, 0.5] takes all of the first and "
      "half of the second. Give weights or repeats; with neither each comes once."},
@@ -177,17 +175,14 @@ constexpr KeyWords kWords[] = {
     {"parallel.tp", "ranks", "Ranks that share heads and widths; a divisor of the heads."},
     {"parallel.tp_chunks", "chunks",
      "Rows of a product travel along tp in this many chunks a rank, while others are multiplied. "
-     "0: "
-     "the fastest on a GPU of *--gpu*, else 1. Rounding may differ."},
+     "0: the fastest on a GPU of *--gpu*, else 1. Rounding may differ."},
     {"parallel.cp", "ranks", "Ranks that share the tokens of a sample."},
     {"parallel.cp_kind", "",
      "How the ranks of cp share attention. With *gather* each gets all keys and values. With "
      "*all_to_all* they exchange tokens for heads, which cp must divide. With *ring* keys and "
-     "values "
-     "go round. The default exchanges tokens for heads on one machine, and has a ring between "
-     "machines. Type *stdit* takes *all_to_all* unless _parallel.hybrid_; *autoregressive* takes "
-     "it "
-     "or *gather*."},
+     "values go round. The default exchanges tokens for heads on one machine, and has a ring "
+     "between machines. Type *stdit* takes *all_to_all* unless _parallel.hybrid_; *autoregressive* "
+     "takes it or *gather*."},
     {"parallel.cp_heads", "ranks",
      "With *all_to_all+ring*: neighbours that exchange tokens for heads. 0: as many as can."},
     {"parallel.hybrid", "",
@@ -206,8 +201,7 @@ constexpr KeyWords kWords[] = {
     {"parallel.shard", "",
      "Ranks of dp and cp share the state. With *optimizer* each has a part of moments, average and "
      "low halves of weights, at no more traffic. With *full* each also has a part of the blocks "
-     "and "
-     "gradients. They are gathered block by block, so a rank sends three times the weights a "
+     "and gradients. They are gathered block by block, so a rank sends three times the weights a "
      "pass."},
     {"parallel.replicate", "groups",
      "Groups of ranks that each keep the whole state, as machines with slow links do."},

@@ -64,5 +64,5 @@ predict() { vfm-train cost small.yaml --synthetic 4x16x16 --gpu ./here.json "$@"
   echo '{"device": "tpu"}' >here.json
   refused "'device' is tpu" cost small.yaml --gpu ./here.json
   echo '{"device": "cpu"}' >here.json
-  refused "is of a CPU, not for --device cuda" cost small.yaml --gpu ./here.json --device cuda
+  refused "excludes" cost small.yaml --gpu ./here.json --device cuda
 }

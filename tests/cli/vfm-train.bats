@@ -3,33 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
-
-# A model of some thousand parameters; 16 tokens a pack, 3 packs a step, 8 tokens a video.
-write_recipe() {
-  tiny_recipe <<'YAML'
-data: {tokens: 16, packs: 3, window: 8}
-optimizer: {lr: 0.003, weight_decay: 0.01}
-schedule: {warmup: 5, shape: cosine, final: 0.1}
-validation: {every: 10, samples: 3}
-train: {steps: 40, checkpoint_every: 10, log_every: 5}
-YAML
-}
-
-prepare() {
-  write_recipe
-  "$BATS_TEST_DIRNAME/make-latents" latents "${1:-24}" "${@:2}"
-}
-
-# A command that goes to the background must be the program itself, not a function, or signals hit a shell.
-TRAIN=(vfm-train tiny.yaml -j1 --data latents -o)
-train() { "${TRAIN[@]}" "$@"; }
-train_cost() { cost_of "${TRAIN[@]}" "$@"; }
-
-# The bytes of a run that must not depend on interruptions: not the times, and TensorBoard's files.
-run_hash() {
-  (cd "$1" && find . -type f ! -name 'timing.jsonl' ! -name 'events.*' | LC_ALL=C sort |
-    while read -r f; do sha256sum "$f"; done)
-}
+load tiny_runs
 
 @test "training is silent, reports each checkpoint, and lowers the loss" {
   prepare
@@ -170,81 +144,6 @@ PY
   [ ! -e run ]
 }
 
-@test "recipe prints a recipe that means the same, where each value comes from, and the manual names every field" {
-  write_recipe
-  vfm-train recipe tiny.yaml optimizer.lr=2e-3 >printed.yaml
-  vfm-train recipe printed.yaml >again.yaml
-  cmp <(sed 's/ *#.*//' printed.yaml) <(sed 's/ *#.*//' again.yaml)
-  grep -qE "^  lr: 0.002 +# argument 'optimizer.lr=2e-3'$" printed.yaml
-  grep -qE "^  warmup: 5 +# line [0-9]+ of 'tiny.yaml'$" printed.yaml
-  grep -qE '^  beta1: 0.9 +# default$' printed.yaml
-  vfm-train recipe model.type=stdit | grep -qE "^  type: stdit +# argument 'model.type=stdit'$"
-  echo @RECIPE@ >page
-  vfm-train recipe --generate-manual page | tr -d '\\' >keys
-  awk '/^[a-z]/ { section = $1; sub(":", "", section) } /^  / { sub(":", "", $1); print section "." $1 }' printed.yaml |
-    while read -r key; do
-      grep -qF "*$key*" keys || { echo "not in the manual: $key"; return 1; }
-    done
-}
-
-@test "cost reports costs and writes nothing" {
-  prepare
-  vfm-train cost tiny.yaml --data latents >out 2>err
-  [ ! -e run ]
-  for word in 'device .*the CPU' parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" err; done
-  jq -e '.kind == "cost" and .device == "cpu" and .tokens_per_step > 0 and .flops_per_step > 0
-    and (.memory_bytes | .total == .weights + .gradients + .moments + .average + .activations + .host)' out
-  # The work by kernel adds up to that by kind.
-  jq -e '.kernels as $kernels | .work_per_step | to_entries | map(.key as $kind | .value.bytes
-    == ($kernels | map(select(.kind == $kind).bytes) | add)) | all and length == 4' out
-  grep -q '^  products .*FLOPs, .* of memory read and written' err
-  grep -q '^  optimizer  *[0-9.]* [KMG]iB of memory read and written' err
-  # What the program itself takes, and what is usable, change from moment to moment.
-  vfm-train cost tiny.yaml --data latents -q >quiet 2>&1
-  lasting() { jq -S 'del(.memory_bytes | .host, .total, .usable, .construction, .load, .save)' "$1"; }
-  diff <(lasting quiet) <(lasting out)
-  # Of ranks that are not there, and a layout of theirs.
-  vfm-train cost tiny.yaml --data latents -q --ranks 4 parallel.tp=2 data.packs=2 >four
-  jq -e '.ranks == 4 and .layout == {"tp": 2, "cp": 1, "dp": 2} and (.sent_bytes_per_step.tp > 0)
-    and (.memory_bytes | .construction <= .total and .load > 0 and .save > 0)' four
-  jq -se '.[0].memory_bytes.weights < .[1].memory_bytes.weights and .[0].checkpoint_bytes == .[1].checkpoint_bytes' four out
-  train run train.steps=1 >/dev/null
-  bytes=$(stat -c %s run/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors)
-  parameters=$(jq .parameters out)
-  [ "$((bytes / 4))" -ge "$parameters" ]
-  [ "$((bytes / 4 - parameters))" -lt 4000 ]
-  run vfm-train cost tiny.yaml
-  [ "$status" -eq 2 ]
-  [[ $output == *"'model.in_channels' comes from the data"* ]]
-  vfm-train cost tiny.yaml model.in_channels=16 model.text_embed_dim=1024 | jq -e '.parameters > 0'
-}
-
-@test "cost --gpu predicts a step on a GPU that is not there" {
-  seven=("$VFM_ROOT/examples/recipes/7b.yaml" --synthetic 8x64x64)
-  vfm-train cost "${seven[@]}" --device cuda --gpu h200 >out 2>words
-  jq -e '.device == "NVIDIA H200" and .recompute == "elementwise" and (.predicted
-    | .gpu == "H200" and .fits and .mfu > 0.5 and .mfu < 0.7 and (.seconds - (.lines | map(.seconds) | add) | fabs) < 1e-9
-    and ([.lines[].name] | index("products") == 0 and index("attention, backward") and index("AdamW") and .[-1] == "gaps"))' out
-  for word in '^predicted step  *[0-9.]* s$' '^  H200 .* % MFU; not measured$' '^  norm of gradients .* ms, ' \
-    '^  memory  *fits an H200: [0-9.]* of 140.4 GiB'; do
-    grep -q "$word" words || { echo "no $word"; cat words; return 1; }
-  done
-  vfm-train cost "${seven[@]}" --gpu h100 >out 2>words
-  jq -e '.predicted.fits == false' out
-  grep -q '^  memory  *does not fit an H100: [0-9.]* of 79.6 GiB' words
-  vfm-train cost "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --synthetic 9x32x32 --gpu b200 -q |
-    jq -e '[.predicted.lines[].name] | index("convolutions") and index("copies to the GPU")'
-  refused() {  # MESSAGE ARGUMENT...
-    run vfm-train cost "${seven[@]}" "${@:2}"
-    [ "$status" -eq 2 ]
-    [[ $output == *"$1"* ]] || { echo "$output"; return 1; }
-  }
-  refused "unknown GPU 'h300'; choose one of a100, h100, h200, b200, gb200, l40s, or a file (.json)" --gpu h300
-  refused '--gpu h200 is for --device cuda, not for the CPU' --gpu h200 --device cpu
-  refused "unknown GPU ''" --gpu ''
-  [ ! -e run ]
-}
-
 @test "model.offload: long packs fit a GPU that has not the memory for them; refused where it moves nothing" {
   seven=("$VFM_ROOT/examples/recipes/7b.yaml" --synthetic 32x96x96 data.tokens=73728)
   vfm-train cost "${seven[@]}" --gpu h200 -q | jq -e '.recompute == "block" and (.offload | not)
@@ -275,34 +174,6 @@ PY
     refused "'model.offload' is true, and 'model.recompute' is $recompute" \
       cost "${seven[@]}" --gpu h200 model.offload=true model.recompute=$recompute
   done
-}
-
-@test "cost refuses what a run refuses, with the same words" {
-  prepare
-  train begun train.steps=1 >/dev/null
-  mkdir foreign
-  echo mine >foreign/metrics.jsonl
-  touch file
-  refused() {  # MESSAGE ARGUMENT...
-    run vfm-train tiny.yaml -j1 --device cpu --data latents "${@:2}"
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
-    only_records  # a run has begun its stream when it finds this, its cost has none
-    words=$output
-    run vfm-train cost tiny.yaml -j1 --device cpu --data latents "${@:2}"
-    [ "$status" -eq 2 ]
-    [ "${output%%$'\n'Try *}" = "${words%%$'\n'Try *}" ]
-  }
-  refused "--attention cudnn is for a GPU" -o run --attention cudnn
-  refused "'file' is a file, not a folder" -o file
-  refused "'foreign/metrics.jsonl' is not from vfm-train" -o foreign
-  refused "was begun with another recipe: train.seed: 0 -> 1" -o begun train.seed=1
-  for mode in -q cost; do
-    run mpirun -np 2 vfm-train $mode tiny.yaml parallel.tp=3 --device cpu --data latents -o run </dev/null
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"tp=3 cp=1 pp=1 needs a multiple of 3 ranks, not 2"* ]]
-  done
-  [ ! -e run ]
 }
 
 @test "a model whose weights alone are more than there is memory is refused before anything is made" {
@@ -737,19 +608,6 @@ PY
   [ "$(wc -l <run/errors.jsonl)" -gt 0 ]
 }
 
-@test "a recipe is one YAML document, and ranks print it once" {
-  write_recipe
-  printf '%s\n' '---' 'trian: {steps: 4}' >>tiny.yaml
-  run vfm-train recipe tiny.yaml
-  [ "$status" -eq 2 ]
-  [[ $output == *"has text after the end of its YAML document"* ]]
-  write_recipe
-  command -v mpirun >/dev/null || skip "no mpirun"
-  mpirun -np 2 vfm-train recipe tiny.yaml >printed.yaml
-  [ "$(grep -c '^model:' printed.yaml)" -eq 1 ]
-  cmp <(vfm-train recipe printed.yaml | sed 's/ *#.*//') <(sed 's/ *#.*//' printed.yaml)
-}
-
 @test "--synthetic trains any recipe on made-up latents, and keeps no checkpoint" {
   write_recipe
   run vfm-train tiny.yaml --synthetic 1x4x4,2x4x8 -o run -q model.compute=bf16 optimizer.moments=bf16
@@ -784,16 +642,6 @@ PY
   for file in model/diffusion_pytorch_model state/ema state/adam_m; do
     cmp {e,f}/checkpoints/step-00000010/$file.safetensors
   done
-}
-
-@test "a recipe for a machine's memory: cost of the large ones" {
-  recipes=$VFM_ROOT/examples/recipes
-  run vfm-train cost "$recipes/7b.yaml" --synthetic 8x64x64
-  [ "$status" -eq 0 ]
-  [[ $output == *"7236192256 (7.24G)"* ]]
-  run vfm-train cost "$recipes/28b.yaml" --synthetic 8x64x64
-  [ "$status" -eq 0 ]
-  [[ $output == *"(27G)"* ]]
 }
 
 @test "--init begins from a run, a checkpoint, a diffusers component or a pipeline" {
@@ -955,29 +803,6 @@ PY
   grep -q '^  type: moviegen' more/recipe.yaml
 }
 
-@test "cost --init reads configuration and headers, no weights" {
-  # The published 7B, its values a hole in a file.
-  "$BATS_TEST_DIRNAME/write-hollow-model" model
-  echo 'model: {compute: bf16}' >r.yaml
-  vfm-train cost r.yaml --init model >out 2>words
-  grep -q '^begins from  *model$' words
-  grep -q '^parameters  *7236192256 (7.24G)$' words
-  jq -e '.parameters == 7236192256 and .init == "model"' out
-  # One list of all that does not fit.
-  "$BATS_TEST_DIRNAME/write-hollow-model" model proj_out.weight= 'strange.weight=[3]' \
-    'transformer_blocks.5.attn2.to_k.weight=[4096,4096]'
-  run vfm-train cost r.yaml --init model
-  [ "$status" -eq 2 ]
-  [[ $output == *"1 missing: 'proj_out.weight'"* ]]
-  [[ $output == *"1 unexpected: 'strange.weight'"* ]]
-  [[ $output == *"'transformer_blocks.5.attn2.to_k.weight' is [4096, 4096], the model needs [4096, 1024]"* ]]
-  "$BATS_TEST_DIRNAME/write-hollow-model" model
-  truncate -s -1 model/diffusion_pytorch_model.safetensors
-  run vfm-train cost r.yaml --init model
-  [ "$status" -eq 2 ]
-  [[ $output == *"is truncated"* ]]
-}
-
 @test "--device and --attention are what is asked for, or an error" {
   write_recipe
   run vfm-train tiny.yaml --synthetic 1x4x4 -o run --device tpu
@@ -991,51 +816,6 @@ PY
     [[ $output == *"there is no usable GPU: "* ]]
     [ ! -e run/metrics.jsonl ]
   fi
-}
-
-@test "export writes the weights that are sampled with, as diffusers loads them" {
-  prepare
-  train run train.steps=10 >/dev/null
-  local checkpoint=run/checkpoints/step-00000010
-  vfm-train export run -o out >record 2>words
-  cmp out/diffusion_pytorch_model.safetensors "$checkpoint/state/ema.safetensors"
-  jq -e '._class_name == "CosmosTransformer3DModel"' out/config.json
-  jq -e '.kind == "model" and .path == "out" and .weights == "ema" and .step == 10 and .pipeline == null' <(records record)
-  grep -q "'out' is the network alone, not a pipeline of diffusers: it has no class for the tokenizer builtin:wavelet, and it has no class for the text encoder builtin:hash" words
-  # The same again stays; something else is refused, or replaces it.
-  touch -d 2001-01-01 out/config.json
-  vfm-train export run -o out >again 2>words
-  cmp <(records record) <(records again)
-  [ "$(stat -c %Y out/config.json)" -eq "$(date -d 2001-01-01 +%s)" ]
-  run vfm-train export run -o out --weights model
-  [ "$status" -eq 2 ]
-  [[ $output == *"'out' is an export of something else"* ]]
-  vfm-train export run -o out --weights model --force --parts none >record 2>words
-  [ ! -s words ]
-  cmp out/diffusion_pytorch_model.safetensors "$checkpoint/model/diffusion_pytorch_model.safetensors"
-  [ "$(jq -r .weights <(records record))" = model ]
-  # It is a model to begin from.
-  jq -e '.text_padding == 0 and .encode_empty == false' out/config.json
-  train more --init out train.steps=1 >/dev/null
-  # Its texts are not filled up, as those of a published one would be.
-  jq -e 'has("text_padding") | not' more/checkpoints/step-00000001/train.json
-  train padded diffusion.text_padding=512 diffusion.text_dropout=0 train.steps=1 >/dev/null
-  vfm-train export padded -o as-published --parts none >/dev/null
-  jq -e '(has("text_padding") or has("encode_empty")) | not' as-published/config.json
-  # What is not ours is not touched; what is no run, and options that do not go together, are reported.
-  mkdir mine
-  touch mine/file
-  run vfm-train export run -o mine --force
-  [ "$status" -eq 2 ]
-  [ -e mine/file ]
-  run vfm-train export tiny.yaml -o other
-  [ "$status" -eq 2 ]
-  [[ $output == *"'tiny.yaml' is not a folder; give a run of vfm-train, or one of its checkpoints"* ]]
-  run vfm-train export run -o other --data latents
-  [ "$status" -eq 2 ]
-  run vfm-train tiny.yaml --data latents -o run --weights model
-  [ "$status" -eq 2 ]
-  [ ! -e other ]
 }
 
 @test "changed bytes inside a tar of latents are found, reported, recorded, and cost only their sample" {
@@ -1200,32 +980,3 @@ END
   done
 }
 
-@test "cost reports the memory of tiny models too, of every type" {
-  write_recipe
-  local recipes=$VFM_ROOT/examples/recipes args took told
-  sed '/adaln_lora_dim/d' "$recipes/tiny.yaml" >moviegen.yaml
-  while read -r -a args; do
-    rm -rf run
-    vfm-train cost "${args[@]}" train.steps=3 --device cpu >cost.json 2>/dev/null
-    took=$(most_memory vfm-train "${args[@]}" --device cpu -j1 train.steps=3 train.log_every=1 validation.every=0 \
-      schedule.warmup=0 -o run)
-    # Of tensors what their allocator hands out, which is the same on every machine; of all, what is resident.
-    jq -se --argjson told "$(jq '.memory_bytes | .total - .host' cost.json)" \
-      'map(.memory_peak) | max as $taken | $told / $taken | . > 0.8 and . < 1.25' run/timing.jsonl ||
-      { echo "${args[*]}: $(jq -c .memory_bytes cost.json) told"; tail -n 1 run/timing.jsonl; false; }
-    told=$(jq '.memory_bytes.total / 1024 | floor' cost.json)
-    [ $((10 * told)) -ge $((8 * took)) ] && [ $((10 * told)) -le $((13 * took)) ] ||
-      { echo "${args[*]}: told $told KiB, took $took"; false; }
-  done < <(by_time <<END
-$recipes/tiny.yaml --synthetic 4x16x16 model.recompute=none
-night $recipes/tiny.yaml --synthetic 4x16x16 model.recompute=block model.compute=bf16
-$recipes/tiny.yaml --synthetic 4x16x16 model.type=stdit
-night $recipes/tiny.yaml --synthetic 2x8x8
-night $recipes/tiny.yaml --synthetic 4x16x16 data.packs=4 data.micro_packs=1
-moviegen.yaml --synthetic 4x16x16 model.type=moviegen
-night $recipes/tiny.yaml --synthetic 4x16x16 model.attention_head_dim=64 model.num_layers=4 data.tokens=1024
-$recipes/tokenizer-tiny.yaml --synthetic 9x32x32
-night $recipes/tokenizer-tiny.yaml --synthetic 17x64x64 data.tokens=384 model.recompute=block
-END
-  )
-}

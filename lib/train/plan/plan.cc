@@ -161,10 +161,18 @@ std::string plan_words(const Json& plan) {
                         layouts["slower"].dump());
   text += "\npredicted, not measured\n";
   const auto lines = [&](const Json& list) {
+    std::size_t width = 6;
+    for (const Json& one : list)
+      width = std::max(width, one["layout"].get_ref<const std::string&>().size());
+    const bool fit = !list.empty() && list[0]["fits"].get<bool>();
+    text += fmt::format("  {:<{}} ", "layout", width);
+    if (fit)
+      text += fmt::format("{:>9} {:>9} {:>6} {:>10}  ", "s a step", "tokens/s", "MFU, %", "memory");
+    text += "why\n";
     for (const Json& one : list) {
-      text += fmt::format("  {:<30} ", one["layout"].get<std::string>());
-      if (one["fits"].get<bool>())
-        text += fmt::format("{:.4g} s, {} tokens/s, {:.1f} % MFU, {}, ", number(one["seconds"]),
+      text += fmt::format("  {:<{}} ", one["layout"].get<std::string>(), width);
+      if (fit)
+        text += fmt::format("{:>9.4g} {:>9} {:>6.1f} {:>10}  ", number(one["seconds"]),
                             format_count(number(one["tokens_per_second"])),
                             100 * number(one["mfu"]), format_bytes(number(one["memory_bytes"])));
       text += one["why"].get<std::string>() + "\n";

@@ -204,18 +204,9 @@ TEST_CASE("rates, MFU and whether it fits") {
 }
 
 TEST_CASE("what --gpu refuses") {
-  CHECK(models::chosen_gpu({}, false, "cpu") == nullptr);
-  CHECK(models::chosen_gpu("h100", true, "auto") == &models::find_gpu("h100"));
-  CHECK(models::chosen_gpu("h100", true, "cuda") != nullptr);
-  const auto refused = [](const char* name, bool dry_run, const char* device) {
-    return usage_error([&] { models::chosen_gpu(name, dry_run, device); });
-  };
-  CHECK(refused("h300", true, "cuda") ==
+  CHECK(usage_error([] { models::find_gpu("h300"); }) ==
         "--gpu: unknown GPU 'h300'; choose one of a100, h100, h200, b200, gb200, l40s, "
         "or a file (.json)");
-  CHECK(refused("h200", false, "cuda") ==
-        "--gpu h200 predicts, and computes nothing: give it with --dry-run");
-  CHECK(refused("h200", true, "cpu") == "--gpu h200 is for --device cuda, not for the CPU");
 }
 
 TEST_CASE("a pass of Cosmos 7B at 121 frames of 704x1280, with guidance, against a count by hand") {

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "support/usage_error.h"
 #include "train/recipe_file.h"
+#include "train/recipe_page.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -284,4 +285,31 @@ TEST_CASE("recipe: what a run begins from takes the place of defaults, and setti
   CHECK(to_yaml(make_recipe(parse_yaml(to_yaml(chosen), "printed"))) == to_yaml(chosen));
   CHECK_FALSE(make_recipe({}).diffusion.video_to_world());
   CHECK(error_of("diffusion: {condition_frames: [0, -1]}").find("at least 0") != std::string::npos);
+}
+
+TEST_CASE("recipe: the manual explains each key, and no other") {
+  std::string page = recipe_manual();  // throws where a key has no words
+  std::erase(page, '\\');
+  const auto heading = [](std::string_view key) { return "\n*" + std::string(key) + "*"; };
+  for (const KeyWords& one : key_words()) {
+    INFO(one.key);
+    const std::size_t place = page.find(heading(one.key));
+    REQUIRE(place != std::string::npos);
+    CHECK(page.find(heading(one.key), place + 1) == std::string::npos);
+  }
+  CHECK(page.find("*optimizer.lr** (0.0001)\n\tabove 0. ") != std::string::npos);
+  CHECK(page.find("*data.tokens*+ (8192)\n\tfrom 1 tokens. ") != std::string::npos);
+  CHECK(page.find("*train.seed* (0)\n") != std::string::npos);
+}
+
+TEST_CASE("recipe: each value is explained by where it comes from") {
+  const auto settings = parse_yaml("model: {num_layers: 2}\noptimizer: {lr: 2e-3}\n", "'r.yaml'");
+  const std::string text = explained_yaml(make_recipe(settings), settings, "");
+  CHECK(text.find("  num_layers: 2                          # line 1 of 'r.yaml'\n") !=
+        std::string::npos);
+  CHECK(text.find("  lr: 0.002                              # line 2 of 'r.yaml'\n") !=
+        std::string::npos);
+  CHECK(text.find("  beta1: 0.9                             # default\n") != std::string::npos);
+  const auto again = parse_yaml(text, "it");
+  CHECK(to_yaml(make_recipe(again)) == to_yaml(make_recipe(settings)));
 }
