@@ -137,8 +137,8 @@ std::string plan_table(const PlanOptions& options) {
   if (number > kShownPacks) text += fmt::format("{:>8}\n", "...");
   const data::PackStats stats = planner.tally().stats();
   return text + fmt::format(
-                    "\n{} in {}, which are {:.1f} % full; their attention work has a standard "
-                    "deviation of {:.1f} %\n",
+                    "\n{} in {}. Packs are {:.1f} % full. The attention work of a pack varies by "
+                    "{:.1f} % (standard deviation).\n",
                     counted(static_cast<std::int64_t>(planner.set().size()), "sample"),
                     counted(static_cast<std::int64_t>(number), "pack"), 100 * stats.fill,
                     100 * stats.square_spread);

@@ -44,7 +44,7 @@ latents() { "$BATS_TEST_DIRNAME/make-latents" latents "$1"; }
   # The first packs are those of the records.
   diff <(awk 'NR > 1 && $1 ~ /^[0-9]+$/ && NF == 6 { print $1, $2, $3 }' table) \
     <(jq -r 'select(.kind == "pack") | "\(.pack) \(.samples | length) \(.tokens)"' plan.jsonl | head -n 20)
-  grep -qE '^100 samples in [0-9]+ packs, which are 9[0-9]\.[0-9] % full; ' table
+  grep -qE '^100 samples in [0-9]+ packs\. Packs are 9[0-9]\.[0-9] % full\. ' table
   [ "$(grep -c '"kind"' table)" -eq 0 ]
 }
 
