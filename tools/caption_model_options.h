@@ -42,7 +42,8 @@ class CaptionModelOptions {
     options.add("--compute", compute_, "auto|f32|bf16", "what models compute in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "What models compute in. *bf16* halves the memory of keys and values; it is fast only "
+            "The numbers that models compute in. *bf16* halves the memory of keys and values; it "
+            "is fast only "
             "on GPUs and on processors with instructions for it. *auto*: f32 on the CPU, bf16 on a "
             "GPU.");
   }

@@ -36,7 +36,7 @@ class EmbedIndexTool : public vfm::cli::Tool {
     options.flag("--force", index_.force, "make the index anew")
         .everyday()
         .manual(
-            "Make the index anew, from the shards that are named now alone. It replaces an index "
+            "Make the index again, from the shards that are named now alone. It replaces an index "
             "that is there.");
     jobs_.add(options);
     member_.add(options);

@@ -25,7 +25,7 @@ namespace {
 
 std::string is_folder(const std::string& name) {
   std::error_code error;
-  return std::filesystem::is_directory(name, error) ? "" : "'" + name + "' is no folder";
+  return std::filesystem::is_directory(name, error) ? "" : "'" + name + "' is not a folder";
 }
 
 class CaptionTool : public vfm::cli::Tool {
@@ -129,7 +129,7 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Take each caption from the first of these sources that has one. See SOURCES. With "
-            "*--endpoint* there is no default.");
+            "*--endpoint* no source is the default.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')

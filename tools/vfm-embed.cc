@@ -111,7 +111,7 @@ class EmbedTool : public vfm::cli::Tool {
              "what models compute in; auto: f32, bf16 on a GPU")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "What the models of *--video* _DIR_ and *--text* _DIR_ compute in. *auto*: f32 on the "
+            "The numbers that models compute in. *auto*: f32 on the "
             "CPU, bf16 on a GPU.");
   }
 

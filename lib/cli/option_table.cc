@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -293,8 +294,9 @@ std::string Options::help(bool all) {
 
 std::string Options::manual_of(const OptionRow& row) const {
   const std::string shown = row.shown_.value_or(row.option_->get_default_str());
-  return "\n" + manual_title(*row.option_, row.value_) + "\n\t" +
-         (row.manual_.empty() ? row.help_ + "." : row.manual_) +
+  std::string words = row.manual_.empty() ? row.help_ + "." : row.manual_;
+  words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return "\n" + manual_title(*row.option_, row.value_) + "\n\t" + words +
          (shown.empty() ? "" : " Default: " + shown + ".") + "\n";
 }
 
