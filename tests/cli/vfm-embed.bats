@@ -545,7 +545,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   quick_recipe run latents --device cpu
   jq -e '.text_encoder.name == "sentence:clip"' run/checkpoints/step-00000001/train.json
   made=(vfm-generate --model run --device cpu --size 32x32 --frames 1 --steps 1 --guidance 0)
-  [ "$("${made[@]}" --dry-run -q | jq .text_tokens)" -eq 1 ]
+  [ "$(vfm-generate cost "${made[@]:1}" -q | jq .text_tokens)" -eq 1 ]
   for prompt in 'a red square' 'a blue square'; do
     "${made[@]}" --latents-only -o "$prompt" "$prompt" >/dev/null
   done

@@ -937,7 +937,7 @@ END
   gone begun "${generate[@]}" --model run --latents-only -o made 'a'
   # What else reads checkpoints.
   at_night || return 0
-  gone begun "${generate[@]}" --model run --dry-run -q
+  gone begun vfm-generate cost --device cpu --steps 1 --model run -q
   gone adapters "${generate[@]}" --model begun --lora run --latents-only -o made 'a'
   gone begun "${TRAIN[@]}" made --init run data.tokens=64 train.steps=1 validation.every=0
   gone adapters "${TRAIN[@]}" made --init run lora.rank=2 data.tokens=64 train.steps=1 validation.every=0
