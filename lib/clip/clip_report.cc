@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -64,9 +65,12 @@ std::string middle_frame(const shard::Member& member, std::int64_t frames) {
   return bitmap(image);
 }
 
-/// The video as a bar: cuts are dark strokes, other changes coloured ones, what is left out is
-/// pale. `first_clip`: when the earliest clip begins. A container's time begins anywhere, with a
-/// clip or with what is in none.
+// Colours of the time line.
+constexpr const char *kClip = "#7fa8c9", *kLeftOut = "#e4e4e4", *kCut = "#222", *kFade = "#8a2be2",
+                     *kGradual = "#d2691e";
+
+/// The video as a bar with strokes at its changes of shot. `first_clip`: when the earliest clip
+/// begins. The time of a container begins anywhere: with a clip, or with a part that is in none.
 std::string time_line(const Json& finished, std::optional<double> first_clip) {
   const double seconds = std::max(1e-9, finished.value("seconds", 0.0));
   constexpr double kLength = 1000;
@@ -80,18 +84,35 @@ std::string time_line(const Json& finished, std::optional<double> first_clip) {
   };
   std::string svg =
       "<svg viewBox='0 0 1000 24' width='100%' height='24' preserveAspectRatio='none'>"
-      "<rect width='1000' height='24' fill='#7fa8c9'/>";
+      "<rect width='1000' height='24' fill='" +
+      std::string(kClip) + "'/>";
   for (const Json& gap : finished.at("left_out"))
-    svg += fmt::format("<rect x='{:.1f}' width='{:.1f}' height='24' fill='#e4e4e4'/>",
-                       x(gap.value("begin", 0.0)),
-                       std::max(0.5, x(gap.value("end", 0.0)) - x(gap.value("begin", 0.0))));
+    svg += fmt::format(
+        "<rect x='{:.1f}' width='{:.1f}' height='24' fill='{}'/>", x(gap.value("begin", 0.0)),
+        std::max(0.5, x(gap.value("end", 0.0)) - x(gap.value("begin", 0.0))), kLeftOut);
   for (const Json& cut : cuts) {
     const std::string type = cut.value("type", "cut");
     svg +=
         fmt::format("<rect x='{:.1f}' width='2' height='24' fill='{}'/>", x(cut.value("time", 0.0)),
-                    type == "cut"    ? "#222"
-                    : type == "fade" ? "#8a2be2"
-                                     : "#d2691e");
+                    type == "cut"    ? kCut
+                    : type == "fade" ? kFade
+                                     : kGradual);
+  }
+  return svg + "</svg>";
+}
+
+/// What the colours of time_line() mean.
+std::string time_line_legend() {
+  std::string svg = "<svg viewBox='0 0 700 18' role='img' aria-label='colours'>";
+  int x = 0;
+  for (const auto& [colour, words] :
+       {std::pair{kClip, "clip"}, std::pair{kLeftOut, "left out"}, std::pair{kCut, "cut"},
+        std::pair{kFade, "fade"}, std::pair{kGradual, "dissolve, wipe or transition"}}) {
+    svg += fmt::format(
+        "<rect x='{0}' y='4' width='10' height='10' fill='{1}' stroke='currentColor' "
+        "stroke-width='.5'/><text x='{2}' y='13'>{3}</text>",
+        x, colour, x + 16, words);
+    x += 90;
   }
   return svg + "</svg>";
 }
@@ -170,7 +191,10 @@ void ClipReport::write(const std::string& incomplete) {
   report::Page page("Clips", directory_);
   page.not_complete(incomplete);
   page.paragraph(fmt::format("{} of {}.", counted(clips_, "clip"), counted(videos_, "source")));
-  if (!lines_.empty()) page.heading("Shots");
+  if (!lines_.empty()) {
+    page.heading("Shots");
+    page.svg(time_line_legend(), "What the colours of the time lines mean.");
+  }
   for (std::size_t i = 0; i < lines_.size(); ++i)
     page.svg(lines_[i], line_captions_[i]);
   if (!figures_.empty()) page.heading("Clips");

@@ -10,8 +10,10 @@
 namespace vfm::report {
 namespace {
 
-// In SVG units: the names' place, the bars', and a bar with what is between two.
-constexpr double kNames = 230, kBars = 390, kEach = 26, kBar = 18;
+// In SVG units: the most for the names, the longest bar, its sum, a bar with the space below, a
+// bar.
+constexpr double kNames = 420, kBars = 390, kSum = 80, kEach = 26, kBar = 18;
+constexpr double kLetter = 6.6;  // the width of one, a little more than the mean
 
 // Okabe and Ito's colours, and then lighter ones.
 constexpr std::array<const char*, 12> kPartColours = {"#0090d0", "#e69f00", "#009e73", "#d55e00",
@@ -30,10 +32,14 @@ std::string stacked_bars(const Bars& bars, const std::string& unit) {
     for (std::size_t i = 0; i < sums.size(); ++i)
       sums[i] += part.values.at(i);
   const double most = sums.empty() ? 0 : *std::ranges::max_element(sums);
+  std::size_t letters = 0;
+  for (const std::string& name : bars.names)
+    letters = std::max(letters, name.size());
+  const double names = std::min(kNames, 8 + kLetter * static_cast<double>(letters));
   const double legend = 18.0 * static_cast<double>((bars.parts.size() + 3) / 4);
   const double height = legend + kEach * static_cast<double>(sums.size()) + 10;
-  std::string out = fmt::format("<svg viewBox=\"0 0 700 {}\" role=\"img\" aria-label=\"{}\">\n",
-                                height, escape_html(unit));
+  std::string out = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
+                                std::max(700.0, names + kBars + kSum), height, escape_html(unit));
   for (std::size_t p = 0; p < bars.parts.size(); ++p)
     out += fmt::format(
         "<rect x=\"{0}\" y=\"{1}\" width=\"10\" height=\"10\" fill=\"{2}\"/>"
@@ -42,9 +48,9 @@ std::string stacked_bars(const Bars& bars, const std::string& unit) {
         escape_html(bars.parts[p].name));
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const double y = legend + kEach * static_cast<double>(i) + 6;
-    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kNames - 8,
-                       y + 13, escape_html(bars.names[i]));
-    double x = kNames;
+    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", names - 8, y + 13,
+                       escape_html(bars.names[i]));
+    double x = names;
     for (std::size_t p = 0; p < bars.parts.size() && most > 0; ++p) {
       const double value = bars.parts[p].values[i], width = kBars * value / most;
       if (value <= 0) continue;

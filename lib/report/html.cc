@@ -33,7 +33,7 @@ p { max-width: 46rem; margin: .5rem 0 1rem; white-space: pre-line; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0 1rem; }
 th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; }
+  vertical-align: top; overflow-wrap: anywhere; min-width: 5.5rem; }
 th { color: var(--soft); font-weight: 600; }
 .gallery { display: grid; gap: .9rem; margin: .5rem 0 1rem;
   grid-template-columns: repeat(auto-fill, minmax(min(var(--w), 100%), 1fr)); }

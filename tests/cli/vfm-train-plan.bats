@@ -144,7 +144,7 @@ JSON
   [ "$status" -eq 0 ]
   grep -q '<svg' page.html
   grep -q 'parallel.tp=' page.html
-  grep -q 'Of pipelines: ' page.html
+  grep -q 'Pipelines: ' page.html
   grep -q 'The time of a step' page.html
 }
 

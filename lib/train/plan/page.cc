@@ -66,10 +66,10 @@ void write_plan_page(const std::string& path, const Json& plan) {
     page.heading("The best");
     page.table(header, rows_of(plan["best"]));
     for (const Json& sign : plan["best"][0]["signs"])
-      page.paragraph("Of the first: " + sign.get<std::string>() + ".");
+      page.paragraph("The first layout: " + sign.get<std::string>() + ".");
   }
   if (const std::string words = conditioning_words(plan["conditioning"]); !words.empty())
-    page.paragraph("Of pipelines: " + words + ".");
+    page.paragraph("Pipelines: " + words + ".");
   if (!plan["too_big"].empty()) {
     page.heading("Too big: the smallest of them");
     page.table(header, rows_of(plan["too_big"]));
