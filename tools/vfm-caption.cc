@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "caption_model_options.h"
@@ -24,6 +25,7 @@
 namespace {
 
 std::string is_folder(const std::string& name) {
+  if (std::string refused = vfm::no_file_message(name); !refused.empty()) return refused;
   std::error_code error;
   return std::filesystem::is_directory(name, error) ? "" : "'" + name + "' is not a folder";
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "io/file.h"
 
@@ -14,6 +15,8 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 }  // namespace
 
 std::string option_file(const std::string& path) {
+  if (const std::string refused = no_file_message(path); !refused.empty())
+    fail_usage("{}", refused);
   std::string text = as_usage([&] {
     if (File::open_regular(path).size() > kMostBytes)
       fail_usage("the text in '{}' is larger than 1 MiB", path);

@@ -28,8 +28,8 @@ TEST_CASE("a file that is no text for an option is a usage error that names it")
   const std::string empty = folder.path + "/empty", large = folder.path + "/large";
   std::ofstream(empty) << "\n";
   std::ofstream(large) << std::string((1 << 20) + 1, 'a');
-  for (const std::string& value :
-       {"@" + empty, "@" + large, "@" + folder.path, "@" + folder.path + "/none"}) {
+  for (const std::string& value : {"@" + empty, "@" + large, "@" + folder.path,
+                                   "@" + folder.path + "/none", std::string("@s3://bucket/x")}) {
     try {
       text_or_file(value);
       FAIL("taken: " << value);
