@@ -65,7 +65,7 @@ class ClipShotsTool : public vfm::cli::Tool {
     input_limits_.apply();  // FFmpeg takes them when it is first used
     options_.recipe.stitch_sound = stitch_sound_;
     options_.explain = explain_.path;
-    shots_.check(*table_, options_.recipe);
+    shots_.check(options_.recipe);
     using vfm::clip::ShotFormat;
     options_.shot_format = format_ == "csv"        ? ShotFormat::csv
                            : format_ == "edl"      ? ShotFormat::edl

@@ -19,18 +19,11 @@ class ClipShotOptions {
     threshold_ =
         &options.add("--threshold", recipe.shots.threshold, "SCORE", "score that makes a cut");
     threshold_->check(vfm::cli::above_zero)
-        .shown("0.38, or 0.5 of a model")
+        .shown("0.38")
         .everyday()
         .manual(
             "A frame whose score is at least this begins a shot: a number above 0. Scores go up to "
-            "1.35; those of *--detector-model* are probabilities below 1.");
-    options
-        .add("--strictness", recipe.shots.strictness, "FACTOR",
-             "above 1: find fewer dissolves and wipes")
-        .in(0.1, 2.5)
-        .manual(
-            "How well a dissolve must fit a mixture of two shots, a wipe an edge, and a transition "
-            "its way: 0.1 to 2.5. Above 1 finds fewer.");
+            "1.35; those of *--detector-model* are probabilities below 1, from 0.5 on by default.");
     options.flag("--no-gradual", no_gradual_, "find cuts only")
         .manual("Find cuts only: no fades, dissolves, wipes and transitions.");
     options
@@ -49,15 +42,14 @@ class ClipShotOptions {
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");
   }
 
-  /// A network knows but one kind of change, and no picture by which to judge how well it fits.
-  void check(vfm::cli::Options& options, vfm::clip::ClipRecipe& recipe) const {
+  /// A network tells cuts and gradual changes by one score.
+  void check(vfm::clip::ClipRecipe& recipe) const {
     recipe.deinterlace = !no_deinterlace_;
     recipe.shots.gradual = !no_gradual_;
     if (!by_model()) return;
     recipe.shots.detector = vfm::curate::Detector::transnetv2;
-    for (const char* name : {"--no-gradual", "--strictness"})
-      if (options.row(name).given())
-        vfm::fail_usage("--detector-model finds all kinds of changes alike; leave out {}", name);
+    if (no_gradual_)
+      vfm::fail_usage("--detector-model finds all kinds of changes alike; leave out --no-gradual");
     check_score("--threshold", recipe.shots.threshold);
   }
 

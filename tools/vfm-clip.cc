@@ -29,7 +29,7 @@ class ClipTool : public vfm::cli::Tool {
   std::string examples() const override {
     return "find raw -name '*.mp4' | vfm-clip -o clips > clips.jsonl\n"
            "vfm-clip a.mp4 -o short --max-length 5s --audio aac --report clips.html\n"
-           "vfm-clip a.mp4 -o files --files --readable-names --stride 5s";
+           "vfm-clip a.mp4 -o files --into files --readable-names --stride 5s";
   }
 
   std::string version_details() const override {
@@ -70,12 +70,14 @@ class ClipTool : public vfm::cli::Tool {
     recipe.audio = vfm::media::parse_audio_mode(audio_);
     if (!scale_.empty()) recipe.size = vfm::clip::parse_clip_size(scale_);
     if (!fps_.empty()) recipe.rate = vfm::clip::parse_clip_rate(fps_);
-    if (files_) options_.format = vfm::clip::ClipFormat::files;
-    options_.join = join_ == "all"    ? vfm::clip::Joining::all
-                    : join_ == "none" ? vfm::clip::Joining::none
-                                      : vfm::clip::Joining::many;
+    if (into_ == "files") options_.format = vfm::clip::ClipFormat::files;
+    if (into_ == "joined") options_.join = vfm::clip::Joining::all;
+    if (into_ == "apart") options_.join = vfm::clip::Joining::none;
+    const std::size_t colon = encoder_name_.find(':');
+    recipe.encoder = encoder_name_.substr(0, colon);
+    if (colon != std::string::npos) recipe.preset = encoder_name_.substr(colon + 1);
     check_smart_cut();
-    shots_.check(*table_, recipe);
+    shots_.check(recipe);
     check_stitching();
     check_places();
     if (dry_run_ && recipe.given)
@@ -107,7 +109,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.hardware = engines_.decoder(hwaccel_);
     // Who waits to open an encoder would wait for ones that no thread is at.
     if (engines_.encode(options_.recipe.encoder)) options_.ahead_bytes = 0;
-    if (!stitch_model_.empty()) open_stitch_model();
+    if (by_model()) open_stitch_model();
     shots_.open(options_);
     vfm::Slots slots = context.slots(jobs_);
     if (workers_) slots.set_flow(workers_->flow());
@@ -126,13 +128,15 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void add_output_options(vfm::cli::Options& options) {
-    vfm::cli::OptionRow& files =
-        options.flag("--files", files_, "write each clip as files, not into shards");
-    files.everyday().manual(
-        "Write each clip as files of its own, _DIR/KEY.mp4_ and _DIR/KEY.json_, not into shards.");
+    options.add("--into", into_, "shards|joined|apart|files", "how clips are put into files")
+        .one_of({"shards", "joined", "apart", "files"})
+        .everyday()
+        .manual(
+            "*shards*: each video has shards of its own, but small videos behind the first 1000 of "
+            "the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all small videos "
+            "share. *apart*: none do. *files*: each clip is _DIR/KEY.mp4_ and _DIR/KEY.json_.");
     options
         .flag("--readable-names", options_.readable_names, "name clips by their source and times")
-        .everyday()
         .manual(
             "Make keys of the source's name, the clip's begin and end, and 8 digits of a hash, as "
             "in "
@@ -143,13 +147,6 @@ class ClipTool : public vfm::cli::Tool {
                                "most bytes of a shard")
         .manual(
             "A shard ends before it would grow over this. A larger clip has a shard to itself.");
-    options.add("--join", join_, "many|all|none", "which small videos share shards")
-        .one_of({"many", "all", "none"})
-        .excludes(files)
-        .manual(
-            "Which small videos share shards with others: those behind the first 1000 videos of "
-            "the "
-            "input (*many*), *all*, or *none*. See JOINED VIDEOS in *vfm-clips*(7).");
     report_.add(options, "write a page with the shots and clips");
     options.row("--report")
         .manual(
@@ -188,20 +185,20 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void add_stitch_options(vfm::cli::Options& options) {
-    options.flag("--no-stitch", no_stitch_, "do not join shots that look the same")
-        .everyday()
-        .manual("Do not join neighbouring shots that look the same where they meet.");
-    options.add("--stitch-model", stitch_model_, "DIR", "compare them by this model")
+    options.add("--stitch", stitch_, "builtin:look|DIR|none", "what joins like shots")
         .check(vfm::cli::not_empty)
+        .everyday()
         .manual(
-            "Compare the two frames by this model: a folder with a CLIP, SigLIP, SigLIP 2 or "
-            "DINOv2, "
-            "as *vfm-embed*(1) takes it. On a GPU it computes in bf16, else in f32.");
+            "Join neighbouring shots that look the same where they meet: by their look, by a model "
+            "in a "
+            "folder, or not. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, as *vfm-embed*(1) "
+            "takes "
+            "it. It computes in bf16 on a GPU, else in f32. See *vfm-shots*(7).");
     options
         .add("--stitch-threshold", options_.recipe.stitch_threshold, "LIKENESS",
              "likeness from which shots are joined")
         .in(0, 1)
-        .shown("0.6, with --stitch-model 0.82")
+        .shown("0.6, or 0.82 of a model")
         .manual(
             "Join shots whose likeness is at least this, 0 to 1; 1 is the same picture. See "
             "*vfm-shots*(7).");
@@ -216,22 +213,22 @@ class ClipTool : public vfm::cli::Tool {
 
   void check_stitching() {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
-    recipe.stitch = !no_stitch_;
-    if (no_stitch_)
-      refuse("--no-stitch joins no shots",
-             {"--stitch-model", "--stitch-threshold", "--stitch-sound"});
-    if (stitch_model_.empty())
-      return engines_.check_work("--stitch-model", hwaccel_, recipe.encoder);
+    recipe.stitch = stitch_ != "none";
+    if (!recipe.stitch)
+      refuse("--stitch none joins no shots", {"--stitch-threshold", "--stitch-sound"});
+    if (!by_model()) return engines_.check_work("--stitch DIR", hwaccel_, recipe.encoder);
     if (!table_->row("--stitch-threshold").given())
       recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
   }
+
+  bool by_model() const { return stitch_ != "builtin:look" && stitch_ != "none"; }
 
   void open_stitch_model() {
     workers_ = workers_of(devices_, jobs_, name());
     const vfm::Device device = workers_ ? workers_->device() : vfm::choose_device("auto");
     const vfm::DType compute = device == vfm::Device::cuda ? vfm::DType::bf16 : vfm::DType::f32;
-    encoder_ = workers_ ? vfm::cards::pictures_in_workers(*workers_, stitch_model_, compute)
-                        : vfm::models::make_picture_encoder(stitch_model_, device, compute);
+    encoder_ = workers_ ? vfm::cards::pictures_in_workers(*workers_, stitch_, compute)
+                        : vfm::models::make_picture_encoder(stitch_, device, compute);
     if (workers_) workers_->start();
     options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
     options_.recipe.stitch_model["rule"] = "cosine of the last and the first frame";
@@ -296,16 +293,16 @@ class ClipTool : public vfm::cli::Tool {
             "exactly as long as the clip. Sound that FFmpeg cannot decode or name is recorded as "
             "an "
             "error, and the clips are silent.");
-    options.add("--encoder", recipe.encoder, "NAME", "FFmpeg's name of the video encoder")
-        .shown("the first that works here")
+    options.add("--encoder", encoder_name_, "NAME[:PRESET]", "FFmpeg's name of the video encoder")
+        .shown("the first that works here, with a fast preset")
         .manual(
-            "FFmpeg's name of the encoder: _libx264_, _libopenh264_, _h264_nvenc_, _libx265_, "
-            "_libsvtav1_. Software comes first, as its bytes depend on no driver. _h264_nvenc_ "
-            "works on "
-            "the GPUs of *--devices*, and each video then has one encoder at a time.");
-    options.add("--preset", recipe.preset, "NAME", "the encoder's preset")
-        .shown("a fast one")
-        .manual("The encoder's own preset.");
+            "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
+            "_h264_nvenc_, "
+            "_libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. Software comes "
+            "first, as "
+            "its bytes depend on no driver. _h264_nvenc_ works on the GPUs of *--devices*, and "
+            "each video "
+            "then has one encoder at a time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {
@@ -345,8 +342,10 @@ class ClipTool : public vfm::cli::Tool {
     if (stride_->given() && recipe.stride <= 0) vfm::fail_usage("--stride must be above 0");
     if (!recipe.given && recipe.stride <= 0) return;
     refuse("--spans and --stride look for no shots",
-           {"--threshold", "--strictness", "--no-gradual", "--detector-model", "--stitch-model",
-            "--stitch-threshold", "--stitch-sound"});
+           {"--threshold", "--no-gradual", "--detector-model", "--stitch-threshold",
+            "--stitch-sound"});
+    if (by_model())
+      vfm::fail_usage("--spans and --stride look for no shots; leave out --stitch {}", stitch_);
     recipe.stitch = false;
     if (!max_length_->given()) recipe.max_seconds = 0;
     if (recipe.given && !min_length_->given()) recipe.min_seconds = 0;
@@ -361,13 +360,13 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::cli::OptionRow *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   ClipShotOptions shots_;
-  std::string stitch_model_;
+  std::string stitch_ = "builtin:look", into_ = "shards", encoder_name_;
   vfm::cli::DevicesOptions devices_;
   vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
   std::unique_ptr<vfm::cards::StageModels> workers_;      // of these
-  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // in stitch_model_
-  bool dry_run_ = false, files_ = false, no_stitch_ = false;
-  std::string audio_ = "drop", join_ = "many", scale_, fps_;
+  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // of --stitch
+  bool dry_run_ = false;
+  std::string audio_ = "drop", scale_, fps_;
   vfm::clip::ClipOptions options_;
 };
 

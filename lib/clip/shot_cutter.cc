@@ -141,7 +141,7 @@ double ShotCutter::model_likeness(const Seen& before, const Seen& after) {
   const std::vector<std::vector<float>> vectors = options_.stitch_vectors(pictures);
   const double likeness = curate::vector_likeness(vectors.at(0), vectors.at(1));
   if (std::isnan(likeness))
-    note_once("shots are not stitched where --stitch-model gives vectors that are not numbers");
+    note_once("shots are not stitched where --stitch gives vectors that are not numbers");
   else
     cuts_->at(change_)["likeness"] = six_digits(likeness);
   return likeness;

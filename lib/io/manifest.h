@@ -17,7 +17,7 @@
 namespace vfm::io {
 
 /// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}, K by its extension:
-/// "shard" for .tar, .tar.gz and the like and .files (vfm-clip --format files), else "video".
+/// "shard" for .tar, .tar.gz and the like and .files (vfm-clip --into files), else "video".
 struct Record {
   std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
   HeldJson json;      ///< the whole object, unknown keys included, in their order

@@ -78,8 +78,8 @@ for video; do lone "$video"; done
 echo "memory at most, MiB"
 draw "$scratch/10s.mp4" 320x180 10
 draw "$scratch/long.mp4" 320x180 "${LONG:-3600}"
-for mode in shots "-j1 --output $scratch/out --preset ultrafast --max-length 10s --shard-size 8MiB" \
-  "-j2 --output $scratch/out2 --preset ultrafast --max-length 10s --shard-size 8MiB"; do
+for mode in shots "-j1 --output $scratch/out --encoder libx264:ultrafast --max-length 10s --shard-size 8MiB" \
+  "-j2 --output $scratch/out2 --encoder libx264:ultrafast --max-length 10s --shard-size 8MiB"; do
   # shellcheck disable=SC2086
   for video in 10s long; do timed "$clip" $mode "$scratch/$video.mp4" | cut -d' ' -f3; done |
     paste -sd' ' | awk -v mode="${mode%% *}" -v long="${LONG:-3600}" '{

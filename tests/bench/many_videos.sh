@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What many short videos cost vfm-clip: processor time for each of the first and of the last tenth, a run that finds all
-# finished, and one with one more video; files in the folder of clips, and memory. As a Markdown table, for ways of --join.
+# finished, and one with one more video; files in the folder of clips, and memory. As a Markdown table, for ways of --into.
 # Usage: tests/bench/many_videos.sh [COUNT...]     (default: 1000 10000; 10 KB of disk in TMPDIR a video)
-# JOIN="all none": which ways (default). JOBS=2: worker slots. SHARD_SIZE=1MiB: small, so that a tenth has many batches.
+# JOIN="joined apart": which ways (default). JOBS=2: worker slots. SHARD_SIZE=1MiB: small, so that a tenth has many batches.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C
@@ -69,16 +69,16 @@ print("%.2f %.2f %.2f %d" % (first, last, total, usage.ru_maxrss))
 sys.exit(status)
 PYTHON
 
-printf '| videos | --join | ms of processor a video, first tenth | last tenth | all, s | resume, s | one more, s | files | memory, MiB |\n'
+printf '| videos | --into | ms of processor a video, first tenth | last tenth | all, s | resume, s | one more, s | files | memory, MiB |\n'
 printf '|---:|---|---:|---:|---:|---:|---:|---:|---:|\n'
 for count; do
   rm -rf raw
   python3 make.py "$count"
   find "$PWD/raw" -name '*.mp4' | sort >list
   sleep 2.1  # younger files are not noted
-  for way in ${JOIN:-all none}; do
+  for way in ${JOIN:-joined apart}; do
     rm -rf clips
-    clip=("$bin/vfm-clip" -q -j"${JOBS:-2}" --shard-size "${SHARD_SIZE:-1MiB}" --join "$way" -o clips)
+    clip=("$bin/vfm-clip" -q -j"${JOBS:-2}" --shard-size "${SHARD_SIZE:-1MiB}" --into "$way" -o clips)
     read -r first last all memory < <(python3 tenths.py "${clip[@]}" -)
     read -r resume < <(python3 cost.py "${clip[@]}" - <list)
     { cat one.mp4; printf '\0\0\0\014freemore'; } >more.mp4

@@ -34,7 +34,7 @@ spans 0 && spans 0.5
 timed() {
   name=$1
   shift
-  /usr/bin/time -o time -f '%U %S' "$clip" -q -j1 video.mp4 --files -o "$name" "$@" >/dev/null
+  /usr/bin/time -o time -f '%U %S' "$clip" -q -j1 video.mp4 --into files -o "$name" "$@" >/dev/null
   awk '{ printf "%.1f\n", $1 + $2 }' time
 }
 # share NAME: of frames that were encoded, in percent.

@@ -26,7 +26,7 @@ while read -r name options; do
     echo "{\"source\":\"$name\",\"begin\":${span%,*},\"end\":${span#*,}}"
   done >spans.jsonl
   rm -rf clips
-  "$build/tools/vfm-clip" -q --smart-cut --verify --files --spans spans.jsonl "$name" -o clips >clips.jsonl
+  "$build/tools/vfm-clip" -q --smart-cut --verify --into files --spans spans.jsonl "$name" -o clips >clips.jsonl
   [ "$(cat clips/*.json | grep -o '"not_copied":null' | wc -l)" -eq 4 ] || { echo "$name: nothing was copied" && failed=1; }
   ffmpeg -nostdin -loglevel error -y -i "$name" -c copy "whole-${name%.*}.mp4"
   "$python" "$root/tests/bench/smart_readers.py" "whole-${name%.*}.mp4" clips/*.mp4 2>/dev/null || failed=1

@@ -25,7 +25,7 @@ find "$videos" -name '[0-9]*-[0-9]*.*' | LC_ALL=C sort >"$scratch/list"
 for sound in off on; do
   option=()
   [ $sound = off ] || option=(--stitch-sound)
-  "$build/tools/vfm-clip" -q --join none --min-length 0 --preset ultrafast --scale 64x36 "${option[@]}" \
+  "$build/tools/vfm-clip" -q --into apart --min-length 0 --encoder libx264:ultrafast --scale 64x36 "${option[@]}" \
     -o "$scratch/$sound" - <"$scratch/list" >"$scratch/$sound.jsonl"
 done
 python3 "$here/stitch_sound_score.py" "$scratch"

@@ -46,7 +46,7 @@ for path in "$@"; do
 done
 echo "| what | text_area |"
 echo "|---|---:|"
-"$clip" -q --no-gradual --threshold 9 --files -o "$scratch/out" "$scratch"/*.mkv >/dev/null
+"$clip" -q --no-gradual --threshold 9 --into files -o "$scratch/out" "$scratch"/*.mkv >/dev/null
 cat "$scratch"/out/*.json | jq -rs 'map(select(.text_area != null)) | sort_by(.source)[] |
   "| \(.source | sub(".*/"; "") | sub(".mkv$"; "")) | \(.text_area * 1000 | round / 1000) |"'
 

@@ -184,7 +184,7 @@ begin_embed() {
 
 @test "shots that a model in workers stitches are those of one device" {
   make_shots shots.mp4
-  stitched() { vfm-clip --stitch-model "$golden/picture_encoders/clip" --min-length 0 shots.mp4 "$@" >/dev/null; }
+  stitched() { vfm-clip --stitch "$golden/picture_encoders/clip" --min-length 0 shots.mp4 "$@" >/dev/null; }
   CUDA_VISIBLE_DEVICES='' stitched -o here
   stitched --devices cpu,cpu -o there
   [ "$(tree_hash here)" = "$(tree_hash there)" ]
@@ -207,7 +207,7 @@ begin_embed() {
   refused "--devices" vfm-embed search red --devices cpu a.tar
   refused "--devices is about a model; name its folder with --from" vfm-caption --devices cpu -o out a.tar
   refused "name its folder with --model or --clip" vfm-caption score --devices cpu -o out a.tar
-  refused "--stitch-model" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
+  refused "--stitch" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
   refused "--devices has no work" vfm-clip --devices cpu --hwaccel auto -o out "$CLIPS/c1.mp4"
   refused "--hwaccel cuda, or --encoder h264_nvenc" vfm-clip --devices 0 -o out "$CLIPS/c1.mp4"
   refused "no such model folder" vfm-embed --video nowhere --devices cpu,cpu -o out a.tar
@@ -223,7 +223,7 @@ begin_embed() {
   }
   absent embed --devices 63 -o out a.tar
   absent vfm-clip --devices 63 --encoder h264_nvenc -o out "$CLIPS/c1.mp4"
-  absent vfm-clip --devices 63 --stitch-model "$golden/picture_encoders/siglip" -o out "$CLIPS/c1.mp4"
+  absent vfm-clip --devices 63 --stitch "$golden/picture_encoders/siglip" -o out "$CLIPS/c1.mp4"
   absent vfm-caption --from "model:$golden/vlm/smol" --devices 63 -o out a.tar
   absent vfm-pack --devices 63 -o out a.tar
   absent vfm-generate --model nowhere --devices 63 -o out 'a red circle'

@@ -25,7 +25,7 @@ damaged_media() {
   rm -rf damaged clips
   "$here/mutate" seeds damaged "$first" "$count"
   find damaged -type f | sort >asked
-  endures clips vfm-clip -j8 --timeout 20s --max-pixels 1M --preset ultrafast --no-stitch -o clips "$@" - <asked || return 1
+  endures clips vfm-clip -j8 --timeout 20s --max-pixels 1M --encoder libx264:ultrafast --stitch none -o clips "$@" - <asked || return 1
   jq -se "$known_codes and all(.code != \"other\")" clips/errors.jsonl >codes || { cat clips/errors.jsonl; return 1; }
   sort -u <(jq -r .input clips/errors.jsonl) <(jq -r '.source // empty, (.sources // [])[]' clips.out) \
     <(sed -nE "s/^vfm-clip: '(.*)' has the same contents as .*/\1/p" clips.err) >told
@@ -69,7 +69,7 @@ damaged_members() {
 # whole_shards: into `shards`, of small clips: what damaged_shards and damaged_lists damage.
 whole_shards() {
   mkdir -p shards lists
-  vfm-clip -j1 --preset ultrafast -o whole seeds/h264.mp4 seeds/moving.gif seeds/picture.png >whole.jsonl
+  vfm-clip -j1 --encoder libx264:ultrafast -o whole seeds/h264.mp4 seeds/moving.gif seeds/picture.png >whole.jsonl
   vfm-caption -o captions <whole.jsonl | vfm-embed -o vectors >embedded.jsonl
   cp whole/*.tar captions/*.tar vectors/*.tar shards
   gzip -k shards/*.tar
@@ -88,5 +88,5 @@ damaged_lists() {
   rm -rf damaged
   "$here/mutate" lists damaged "$1" "$2"
   each_tool lists damaged/*.jsonl
-  endures clips vfm-clip -j2 --preset ultrafast -o clips-of-lists damaged/*.jsonl
+  endures clips vfm-clip -j2 --encoder libx264:ultrafast -o clips-of-lists damaged/*.jsonl
 }

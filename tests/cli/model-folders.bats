@@ -32,7 +32,7 @@ other_tools() {
   refused "$1" vfm-caption --from "model:$2" a.tar
   refused "$1" vfm-caption --refine "$2" a.tar
   refused "$1" vfm-caption score --clip "$2" a.tar
-  refused "$1" vfm-clip --stitch-model "$2" -o out "$CLIPS/c1.mp4"
+  refused "$1" vfm-clip --stitch "$2" -o out "$CLIPS/c1.mp4"
   refused "$1" vfm-clip shots --detector-model "$2" "$CLIPS/c1.mp4"
 }
 

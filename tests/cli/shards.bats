@@ -98,7 +98,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
 }
 
 @test "a list of files: a member of 1.1 GiB is not taken into memory before its size is looked at" {
-  vfm-clip --files -o files "$MEDIA/clips/k1.mp4" >files.jsonl
+  vfm-clip --into files -o files "$MEDIA/clips/k1.mp4" >files.jsonl
   list=$(jq -r '.path // empty' files.jsonl)
   key=$(jq -r '.samples[0].key' "$list")
   truncate -s 1100M files/$key.zeros.bin

@@ -41,7 +41,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   printf '[{"start":1001,"end":1010,"caption":"by the clock"}]' >late.json
   local file
   for file in late.ts late.mp4; do
-    vfm-clip -q "$file" -o "clips-$file" --no-stitch >"$file.jsonl"
+    vfm-clip -q "$file" -o "clips-$file" --stitch none >"$file.jsonl"
     vfm-caption -q --from existing:srt "$file.jsonl" >captions.jsonl
     [ "$(tar -xOf clips-$file/*.caption.tar --wildcards '*.txt')" = redblue ]
   done
@@ -120,12 +120,12 @@ captions() {
 
 @test "a renamed video has the caption beside its new name, also where another has its old one" {
   local join clip="vfm-clip -q"
-  for join in none all; do
+  for join in apart joined; do
     cp "$CLIPS/c1.mp4" a.mp4
     cp "$CLIPS/c2.mp4" b.mp4
     echo "a square" >a.txt
     echo "a test picture" >b.txt
-    $clip --join $join -o clips a.mp4 b.mp4 | vfm-caption -q --force >first.jsonl
+    $clip --into $join -o clips a.mp4 b.mp4 | vfm-caption -q --force >first.jsonl
     captions first.jsonl >first
     [ "$(grep -c existing:txt first)" -eq 2 ]
     # c has what a was, and a what b was.
@@ -134,7 +134,7 @@ captions() {
     echo "the square, renamed" >c.txt
     echo "the test picture, renamed" >a.txt
     rm b.txt
-    $clip --join $join -o clips a.mp4 c.mp4 >clips.jsonl
+    $clip --into $join -o clips a.mp4 c.mp4 >clips.jsonl
     vfm-caption -q clips.jsonl >second.jsonl
     captions second.jsonl >second
     sed 's/"a \([a-z ]*\)"/"the \1, renamed"/' first | cmp second

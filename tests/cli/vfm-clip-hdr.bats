@@ -92,7 +92,7 @@ PYTHON
   [ "$levels" -gt 600 ]
   [ "$psnr" -ge 48 ]
   # HLG has no such metadata, and a source without them gets none.
-  vfm-clip -q --keep-hdr hlg.mp4 -o hlg --files >/dev/null
+  vfm-clip -q --keep-hdr hlg.mp4 -o hlg --into files >/dev/null
   [ "$(stream hlg/*.mp4)" = "yuv420p10le,tv,bt2020nc,arib-std-b67,bt2020" ]
   [ "$(boxes hlg/*.mp4)" = "9 18 9 0
 none

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-clip --join: small videos that share shards.
+# vfm-clip --into joined: small videos that share shards.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 bats_require_minimum_version 1.5.0
@@ -15,7 +15,7 @@ setup_file() {
   mv shots.mp4 v5.mp4
   rm plain.mp4
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
-  PATH="$VFM_BIN:$PATH" vfm-clip --join all -o fresh v?.mp4 >fresh.jsonl
+  PATH="$VFM_BIN:$PATH" vfm-clip --into joined -o fresh v?.mp4 >fresh.jsonl
 }
 setup() { setup_media; }
 
@@ -27,10 +27,10 @@ samples() {
   done | LC_ALL=C sort
 }
 # join OPTION...: of all sources into clips; what it says with -v in the file said.
-join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
+join() { vfm-clip --into joined -v -o clips "$@" >made.jsonl 2>said; }
 
 @test "small videos share shards, with the samples that they have in shards of their own" {
-  vfm-clip --join none -o own v?.mp4 >own.jsonl
+  vfm-clip --into apart -o own v?.mp4 >own.jsonl
   [ "$(ls own/*.tar | wc -l)" -eq 9 ]
   [ "$(ls fresh/*.tar | wc -l)" -eq 1 ]
   diff <(samples own) <(samples fresh)
@@ -68,7 +68,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   run ! grep -e 'cut, for' -e 'copied into' said
   # Two programs at once.
   rm -rf clips
-  vfm-clip --join all -o clips v?.mp4 >other.jsonl 3>&- &
+  vfm-clip --into joined -o clips v?.mp4 >other.jsonl 3>&- &
   join v?.mp4
   wait $!
   diff -r fresh clips
@@ -77,12 +77,12 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
 
 @test "the shards of a batch are bounded, and their bytes are those of any -j" {
   local options=(--shard-size 180KiB --scale 192x-2 --quality 0)
-  vfm-clip "${options[@]}" --join all -j1 -o one v?.mp4 >/dev/null
-  vfm-clip "${options[@]}" --join all -j3 -o three v?.mp4 >/dev/null
+  vfm-clip "${options[@]}" --into joined -j1 -o one v?.mp4 >/dev/null
+  vfm-clip "${options[@]}" --into joined -j3 -o three v?.mp4 >/dev/null
   diff -r one three
   [ "$(ls one/joined-*.tar | wc -l)" -gt "$(ls one/joined-*.json | wc -l)" ]
   [ -z "$(find one -name '*.tar' -size +180k)" ]
-  vfm-clip "${options[@]}" --join none -o own v?.mp4 >/dev/null
+  vfm-clip "${options[@]}" --into apart -o own v?.mp4 >/dev/null
   diff <(samples own) <(samples one)
 }
 
@@ -92,14 +92,14 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   for at in "${moments[@]}"; do
     rm -rf clips
     ON_OPEN=clips ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
-      vfm-clip --join all -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
+      vfm-clip --into joined -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
     join v?.mp4
     diff -r fresh clips
   done
   # Killed by the source that it reads: five were cut by then.
   rm -rf clips
   ON_OPEN=v6.mp4 ON_OPEN_AT=2 ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
-    vfm-clip --join all -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
+    vfm-clip --into joined -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
   [ -z "$(records killed.jsonl)" ]
   [ -e clips/.joined-*.parts ]
   join v?.mp4
@@ -108,7 +108,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   # It is of nobody's input, and goes.
   rm -rf clips
   ON_OPEN=v6.mp4 ON_OPEN_AT=2 ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
-    vfm-clip --join all -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
+    vfm-clip --into joined -j1 -o clips v?.mp4 >killed.jsonl 2>/dev/null || true
   join --prune v1.mp4
   [ -z "$(find clips -name '.*' -type f)" ]
 }
@@ -117,7 +117,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   local rest
   rest=$(ls v?.mp4 | grep -v v4)
   # shellcheck disable=SC2086
-  vfm-clip --join all -o less $rest >/dev/null
+  vfm-clip --into joined -o less $rest >/dev/null
   cp -rL fresh clips
   vfm-caption clips/*.tar | vfm-embed >/dev/null
   # shellcheck disable=SC2086
@@ -132,7 +132,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   diff -r fresh clips
   # From shards of their own.
   rm -rf clips
-  vfm-clip --join none -o clips v?.mp4 >/dev/null
+  vfm-clip --into apart -o clips v?.mp4 >/dev/null
   join --prune v?.mp4
   [ "$(grep -c 'copied into' said)" -eq 9 ]
   diff -r fresh clips
@@ -150,13 +150,13 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   local before
   rm v4.mp4
   head -c 700 v5.mp4 >v4.mp4
-  fails 1 vfm-clip --join all -o clips v?.mp4
+  fails 1 vfm-clip --into joined -o clips v?.mp4
   grep -q 'v4.mp4' clips/errors.jsonl
   [ "$(wc -l <clips/errors.jsonl)" -eq 1 ]
   [ "$(records out.txt | jq .samples)" -eq 10 ]
   before=$(find clips -name 'joined*' -printf '%p %i %T@\n' | sort)
   cp clips/errors.jsonl first
-  fails 1 vfm-clip --join all -o clips v?.mp4
+  fails 1 vfm-clip --into joined -o clips v?.mp4
   [ "$before" = "$(find clips -name 'joined*' -printf '%p %i %T@\n' | sort)" ]
   [ -z "$(find clips -name '.*' -type f)" ]
   cmp first clips/errors.jsonl
@@ -165,7 +165,7 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   cp "$MEDIA/v4.mp4" there.mp4
   cp there.mp4 v4.mp4
   ON_OPEN=v4.mp4 ON_OPEN_AT=2 ON_OPEN_DO='rm v4.mp4' LD_PRELOAD="$PWD/on-open.so" \
-    fails 1 vfm-clip --join all -j1 -o clips v?.mp4
+    fails 1 vfm-clip --into joined -j1 -o clips v?.mp4
   grep -q 'v4.mp4.*No such file' clips/errors.jsonl
   cp there.mp4 v4.mp4
   join v?.mp4
@@ -175,8 +175,8 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
 
 @test "joined: spans, readable names, a report; and what cannot be" {
   printf 'source,begin,end\nv1.mp4,0,0.3\nv5.mp4,1,2\nv5.mp4,2,3\n' >spans.csv
-  vfm-clip --join none -o own --readable-names --spans spans.csv v1.mp4 v5.mp4 >/dev/null
-  vfm-clip --join all -o clips --readable-names --spans spans.csv v1.mp4 v5.mp4 --report page.html >/dev/null
+  vfm-clip --into apart -o own --readable-names --spans spans.csv v1.mp4 v5.mp4 >/dev/null
+  vfm-clip --into joined -o clips --readable-names --spans spans.csv v1.mp4 v5.mp4 --report page.html >/dev/null
   [ "$(samples clips | wc -l)" -eq 6 ]
   diff <(samples own) <(samples clips)
   grep -q 'v1.mp4' page.html
@@ -185,6 +185,5 @@ join() { vfm-clip --join all -v -o clips "$@" >made.jsonl 2>said; }
   sed -i 's/,0.3/,0.4/' spans.csv
   join --readable-names --spans spans.csv v1.mp4 v5.mp4
   [ "$(samples clips | wc -l)" -eq 6 ]
-  fails 2 vfm-clip --join all --files -o files v1.mp4
   [ ! -e files ]
 }

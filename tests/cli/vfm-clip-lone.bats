@@ -53,7 +53,7 @@ same() {
 @test "a lone video: the same bytes at any -j, of open GOPs, one key frame, VFR, HDR" {
   same open.mp4
   same one-key.mp4 --verify --crop
-  same vfr.mkv --files --no-stitch --min-length 0.6s
+  same vfr.mkv --into files --stitch none --min-length 0.6s
   same hdr.mp4 --keep-hdr
 }
 

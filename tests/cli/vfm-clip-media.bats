@@ -54,7 +54,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   for made in libvorbis.mkv libopus.mp4 aac.mp4 libmp3lame.mp4 ac3.ts; do
     sounding "$made" -c:a "${made%.*}" -ac 2 -muxdelay 0 -muxpreload 0
     rm -rf out
-    vfm-clip -q --audio copy --files --readable-names --spans spans.jsonl "$made" -o out >/dev/null
+    vfm-clip -q --audio copy --into files --readable-names --spans spans.jsonl "$made" -o out >/dev/null
     for clip in out/*.mp4; do
       ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |
         sed -n 's/.*silence_end: \([0-9.]*\).*/\1/p' | head -1
@@ -67,7 +67,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
 @test "an AVI's sound is as late in all clips, though it counts in packets" {
   sounding b.avi -c:a libmp3lame -ac 2
   printf '{"begin":%s,"end":%s}\n' 0.166667 1 0.25 1 0.333333 1 0.416667 1 >spans.jsonl
-  vfm-clip -q --audio copy --files --readable-names --spans spans.jsonl b.avi -o out >/dev/null
+  vfm-clip -q --audio copy --into files --readable-names --spans spans.jsonl b.avi -o out >/dev/null
   local clip
   for clip in out/*.mp4; do
     ffmpeg -hide_banner -nostdin -i "$clip" -map 0:a:0 -af silencedetect=noise=0.1:d=0.05 -f null - 2>&1 |

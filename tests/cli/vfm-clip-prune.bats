@@ -22,19 +22,17 @@ setup_file() {
 }
 setup() { setup_media; }
 
-# flag FORMAT: the option of vfm-clip for it.
-flag() { [ "$1" = shards ] || echo --files; }
 # cut FORMAT SOURCE...: clips in the current folder's clips, with their columns.
 cut() {
   local format=$1
   shift
-  vfm-clip $(flag "$format") --shard-size 9000 -o clips "$@" | vfm-caption | vfm-embed >manifest
+  vfm-clip --into "$format" --shard-size 9000 -o clips "$@" | vfm-caption | vfm-embed >manifest
 }
 # prune FORMAT SOURCE...: the same without columns, with what it says in the file said.
 prune() {
   local format=$1
   shift
-  vfm-clip $(flag "$format") --shard-size 9000 -o clips --prune "$@" >manifest 2>said
+  vfm-clip --into "$format" --shard-size 9000 -o clips --prune "$@" >manifest 2>said
 }
 # two_folders FORMAT: clips of the same name in two folders: in fresh of b.png and plain.mp4 alone, in long also of what
 # goes, shots.mp4 and c.png.
@@ -54,7 +52,7 @@ two_folders() {
     prune $format ../b.png renamed.mp4 ../shots.mp4 ../c.png
     [ ! -s said ]
     diff -r before clips
-    run --separate-stderr vfm-clip $(flag $format) --shard-size 9000 -o clips ../b.png ../plain.mp4
+    run --separate-stderr vfm-clip --into $format --shard-size 9000 -o clips ../b.png ../plain.mp4
     [ "$status" -eq 0 ]
     [ "$stderr" = "vfm-clip: 'clips' holds the output of 2 sources that the input does not name; --prune removes it" ]
     # That it was told is remembered.
@@ -80,12 +78,12 @@ two_folders() {
   local names
   for names in "" --readable-names; do
     rm -rf clips fresh
-    vfm-clip --files $names -o fresh b.png >/dev/null
-    vfm-clip --files $names -o clips b.png c.png >made.jsonl
-    fails 1 vfm-clip --files $names -o clips --prune made.jsonl plain.mp4
+    vfm-clip --into files $names -o fresh b.png >/dev/null
+    vfm-clip --into files $names -o clips b.png c.png >made.jsonl
+    fails 1 vfm-clip --into files $names -o clips --prune made.jsonl plain.mp4
     grep -q -- "--prune removed nothing: 'clips/.*[.]files' is in the input, and not its source" err
     (cd clips && jq -r '.samples[] | .key + "." + .files[].extension' "$(basename "$(records ../made.jsonl | jq -r .path)")" | xargs ls >/dev/null)
-    vfm-clip --files $names -o clips --prune b.png >/dev/null
+    vfm-clip --into files $names -o clips --prune b.png >/dev/null
     rm -f clips/errors.jsonl
     diff -r fresh clips
   done
@@ -110,7 +108,7 @@ two_folders() {
       # Half removed, a source that comes back is whole again.
       if [ $at = 20 ]; then
         cp -r clips half
-        vfm-clip $(flag $format) --shard-size 9000 -o half ../b.png ../plain.mp4 ../shots.mp4 ../c.png >/dev/null
+        vfm-clip --into $format --shard-size 9000 -o half ../b.png ../plain.mp4 ../shots.mp4 ../c.png >/dev/null
         for list in $(cd "$MEDIA/$format/long/clips" && ls | grep -v -e caption -e embed); do
           cmp "$MEDIA/$format/long/clips/$list" "half/$list"
         done
@@ -133,7 +131,7 @@ two_folders() {
       files) what=.$(jq -r 'select(.source == "../shots.mp4") | .samples[1].key' clips/*.files).mp4 ;;
     esac
     ON_OPEN=$what ON_OPEN_AT=1 ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/../on-open.so" \
-      vfm-clip $(flag $format) --shard-size 9000 -o clips --force ../shots.mp4 2>/dev/null >killed || true
+      vfm-clip --into $format --shard-size 9000 -o clips --force ../shots.mp4 2>/dev/null >killed || true
     [ -z "$(records killed)" ]
     [ "$(find clips -name '.*' -type f | wc -l)" -gt 1 ]
     prune $format ../b.png ../plain.mp4
@@ -150,7 +148,7 @@ two_folders() {
     local message=$1 before
     shift
     before=$(find clips -type f ! -name errors.jsonl -printf '%p %s %T@\n' | sort)
-    fails 1 vfm-clip --files --shard-size 9000 -o clips --prune "$@"
+    fails 1 vfm-clip --into files --shard-size 9000 -o clips --prune "$@"
     cat err
     grep -qF -- "$message" err
     diff <(echo "$before") <(find clips -type f ! -name errors.jsonl -printf "%p %s %T@\n" | sort)
@@ -165,7 +163,7 @@ two_folders() {
   refused "--prune removed nothing" partly.jsonl
   printf '../plain.mp4,0,1\n' >spans.csv
   cp -r clips spans
-  fails 1 vfm-clip --files -o spans --prune ../plain.mp4 ../shots.mp4 --spans spans.csv
+  fails 1 vfm-clip --into files -o spans --prune ../plain.mp4 ../shots.mp4 --spans spans.csv
   grep -q "spans: --prune removed nothing: '../shots.mp4' was not read" err
   [ -e "spans/$(basename "$(grep -l shots.mp4 clips/*.files)")" ]
   # Another program is making these clips.
@@ -173,7 +171,7 @@ two_folders() {
   list=$(grep -l shots.mp4 clips/*.files)
   exec 8>"clips/.${list#clips/}.tmp"
   flock 8
-  fails 1 vfm-clip --files --shard-size 9000 -o clips --prune ../b.png ../plain.mp4 ../c.png
+  fails 1 vfm-clip --into files --shard-size 9000 -o clips --prune ../b.png ../plain.mp4 ../c.png
   grep -q "is left: .*is being written by another program" err
   exec 8>&-
   rm "clips/.${list#clips/}.tmp"
@@ -187,6 +185,6 @@ two_folders() {
   ln -sf ../keep "clips/$clip"
   refused "is not the file that vfm-clip wrote there" ../b.png ../plain.mp4 ../c.png
   mv keep "clips/$clip"
-  vfm-clip --files --shard-size 9000 -o clips --prune ../b.png ../plain.mp4 >/dev/null
+  vfm-clip --into files --shard-size 9000 -o clips --prune ../b.png ../plain.mp4 >/dev/null
   diff -r ../fresh/clips clips
 }

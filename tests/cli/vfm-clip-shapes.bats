@@ -213,7 +213,7 @@ END
   printf 'shots.mp4,0.5,1.5\nvfr.mkv,1,3\nshots.mp4,1,2\nvfr.mkv,0,4\nodd.mp4,0,1\n' >spans.csv
   same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 --spans spans.csv --shard-size 9000
   rm -r j1 j4 j9
-  same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 b.png --stride 0.5s --files --readable-names
+  same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 b.png --stride 0.5s --into files --readable-names
   [ -z "$(find j9 -name '.*')" ]
   rm -r j1 j4 j9
   same_for_any_jobs bars.mp4 vfr.mkv rotated.mp4 --crop --scale short:32 --fps 10 --shard-size 9000
@@ -234,8 +234,8 @@ END
   [ "$(facts out key | tr ' ' '\n' | grep -c .)" -eq 7 ]
 }
 
-@test "--files: clips as files that the next tools take" {
-  vfm-clip shots.mp4 b.png -o out --files --readable-names --verify >out.jsonl
+@test "--into files: clips as files that the next tools take" {
+  vfm-clip shots.mp4 b.png -o out --into files --readable-names --verify >out.jsonl
   [ "$(find out -name '*.mp4' | wc -l)" -eq 3 ]
   [ "$(find out -name '*.json' | wc -l)" -eq 4 ]
   [ "$(find out -name '*.files' | wc -l)" -eq 2 ]
@@ -247,7 +247,7 @@ END
   vfm-caption <tars.jsonl | vfm-embed | vfm-shard -o other --keep-duplicates >/dev/null
   [ "$(cd dataset && find . -name '*.tar' -exec sha256sum {} + | sort)" = "$(cd other && find . -name '*.tar' -exec sha256sum {} + | sort)" ]
   # A clip that changed is reported; a clip that is gone is remade.
-  vfm-clip shots.mp4 b.png -o out --files --readable-names --verify >again.jsonl
+  vfm-clip shots.mp4 b.png -o out --into files --readable-names --verify >again.jsonl
   diff <(records out.jsonl) <(records again.jsonl)
   local clip
   clip=$(echo out/shots-00h00m00s000-*.mp4)
@@ -256,10 +256,10 @@ END
   run vfm-shard out/*.files -o broken
   [[ "$output" = *"is not as it was written"* ]]
   rm "$clip"
-  vfm-clip shots.mp4 b.png -o out --files --readable-names --verify >again.jsonl
+  vfm-clip shots.mp4 b.png -o out --into files --readable-names --verify >again.jsonl
   cmp "$clip" whole.mp4
   # Other settings leave nothing of the old clips.
-  vfm-clip shots.mp4 -o out --files --stride 1s >/dev/null
+  vfm-clip shots.mp4 -o out --into files --stride 1s >/dev/null
   [ "$(find out -name '*.mp4' | wc -l)" -eq 5 ]
 }
 
@@ -267,7 +267,7 @@ END
   printf 'shots.mp4,0,1\n' >s.csv
   local args
   for args in "--stride 1s --spans s.csv" "--stride 1s --threshold 0.3" "--spans s.csv --stitch-sound" "--stride 1s --max-length 3s" \
-    "--stride 1s --no-gradual" "--spans s.csv --dry-run" "--format csv" "--files --join all" "--scale 640" "--scale -2x-2" \
+    "--stride 1s --no-gradual" "--spans s.csv --dry-run" "--format csv" "--into tars" "--scale 640" "--scale -2x-2" \
     "--scale 0x5" "--scale short:-2" "--scale 640x480x2" "--fps 0" "--fps nan" "--fps 1/0" "--fps 24fps"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip shots.mp4 -o out $args
@@ -286,7 +286,7 @@ END
   run --separate-stderr vfm-clip shots shots.mp4 -v
   [[ "$stderr" =~ "vfm-clip: 'shots.mp4': 3 shots, 4.5s of video in "[0-9.]+s ]]
   quiet_ffmpeg -f lavfi -i testsrc2=size=640x480:rate=25 -t 12 -c:v libx264 -preset ultrafast long.mp4
-  run --separate-stderr vfm-clip long.mp4 one.mp4 -o long --progress -j1 --preset slow
+  run --separate-stderr vfm-clip long.mp4 one.mp4 -o long --progress -j1 --encoder libx264:slow
   [[ "$stderr" =~ "vfm-clip  0/2 videos  "[^$'\n']*"ETA "[^$'\n']*"  'long.mp4': "[0-9.]+"s of 12.0s" ]]
   [[ "$stderr" =~ "vfm-clip  2/2 videos" ]]
 }

@@ -31,7 +31,7 @@ spans() {
 # smart FILE ARGS...: cuts the spans, proved, into files in out.
 smart() {
   rm -rf out
-  vfm-clip -q --smart-cut --verify --files --spans spans.jsonl "$@" -o out >/dev/null
+  vfm-clip -q --smart-cut --verify --into files --spans spans.jsonl "$@" -o out >/dev/null
 }
 
 # clips DIR: the files of json of its clips.
@@ -86,7 +86,7 @@ check_copies() {
   [ "$(facts 'select(.begin == 3.5) | .frames_encoded')" -le 7 ]
   [ "$(facts 'select(.begin == 4.1) | "\(.frames_copied) \(.not_copied)"')" = "0 no key frame to copy from is in it" ]
   # Full encoding counts nothing of the kind, and its clips have other keys.
-  vfm-clip -q --files --spans spans.jsonl b.mp4 -o full >/dev/null
+  vfm-clip -q --into files --spans spans.jsonl b.mp4 -o full >/dev/null
   [ "$(clips full | xargs jq -s 'map(has("frames_copied")) | any')" = false ]
   [ "$(clips out | wc -l)" = 6 ]
   [ "$({ clips out; clips full; } | xargs -n1 basename | sort -u | wc -l)" = 12 ]
@@ -216,7 +216,7 @@ END
     smart "$name" || [ "$name" = holed.ts ]
     [ "$(facts '"\(.frames_copied) \(.not_copied)"')" = "0 $reason" ] || { facts .; false; }
     # As without the option.
-    vfm-clip -q --files --spans spans.jsonl "$name" -o "full-$name" >/dev/null || [ "$name" = holed.ts ]
+    vfm-clip -q --into files --spans spans.jsonl "$name" -o "full-$name" >/dev/null || [ "$name" = holed.ts ]
     [ "$name" = rare.mp4 ] || cmp out/*.mp4 "full-$name"/*.mp4
   done <<'END'
 yuv444.mp4 the source's pixels (yuv444p) are converted

@@ -15,7 +15,7 @@ setup() { setup_media; }
 
 # facts DIR FIELD: the field of each clip's json, in order.
 facts() { for tar in "$1"/*.tar; do tar -xOf "$tar" --wildcards '*.json' | jq -r ".$2"; done | tr '\n' ' '; }
-network() { vfm-clip --min-length 0 --no-stitch "$@"; }
+network() { vfm-clip --min-length 0 --stitch none "$@"; }
 
 @test "shots by a network: the same at any -j, by lists and by clips, resumed, wherever the model lies" {
   # Between the answers for its frames, so that there are changes.
@@ -85,7 +85,6 @@ network() { vfm-clip --min-length 0 --no-stitch "$@"; }
   refused "has no weights" --detector-model "$MEDIA"
   refused "holds no TransNet V2" --detector-model "$VFM_ROOT/tests/golden/picture_encoders/clip"
   refused "leave out --no-gradual" --detector-model model --no-gradual
-  refused "leave out --strictness" --detector-model model --strictness 2
   refused "--threshold 1 is not below 1" --detector-model model --threshold 1
   run -2 --separate-stderr vfm-clip shots shots.mp4 --detector-model model --thresholds 0.5,1
   [[ "$stderr" == *"--thresholds 1 is not below 1"* ]]

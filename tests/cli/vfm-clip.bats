@@ -271,7 +271,7 @@ PY
 
 @test "options that cannot be end before any work" {
   local args
-  for args in "shots.mp4" "shots.mp4 -o out --spans " "shots.mp4 -o out --encoder nosuch" "shots.mp4 -o out --preset nosuch" \
+  for args in "shots.mp4" "shots.mp4 -o out --spans " "shots.mp4 -o out --encoder nosuch" "shots.mp4 -o out --encoder libx264:nosuch" \
     "shots.mp4 -o out --quality 52" "shots.mp4 -o out --min-length 3 --max-length 2" "shots.mp4 -o out --min-length -1" \
     "shots.mp4 -o out --shard-size 0" "shots.mp4 -o out --shard-size many" "shots.mp4 -o out --audio mp3" "shots.mp4 -o out --format csv" \
     "shots.mp4 -o out --threshold 0" "shots.mp4 -o out --no-such-option" "shots.mp4 -o out --hwaccel vaapi"; do
@@ -325,14 +325,14 @@ PY
   done
   [ "$(facts early start_type)$(facts both start_type)" = "start fade " ]
   # Before a change it is as before.
-  vfm-clip two.mp4 -o two --min-length 1s --no-stitch
+  vfm-clip two.mp4 -o two --min-length 1s --stitch none
   [ "$(facts two start_type)" = "fade cut cut " ]
   [ "$(jq -c 'select(.left_out) | [.left_out[].reason]' two/*.json)" = '["short","fade"]' ]
 }
 
 @test "stitching joins what looks the same" {
   quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mp4
-  vfm-clip jump.mp4 -o apart --no-stitch
+  vfm-clip jump.mp4 -o apart --stitch none
   vfm-clip jump.mp4 -o joined
   [ "$(facts joined shots)" = "2 " ]
   [ "$(facts joined frames)" = "36 " ]
@@ -377,7 +377,7 @@ PY
   vfm-clip shots --stitch-sound --explain why.html breaks.mkv brighter.mkv >/dev/null
   grep -q 'likeness 0.9[0-9]*, sound 0.0[0-9]*: not stitched (from 0.9' why.html
   grep -q 'likeness 0.5[0-9]*, sound 0.9[0-9]*: stitched (from 0.52' why.html
-  run --separate-stderr vfm-clip breaks.mkv -o none --no-stitch --stitch-sound
+  run --separate-stderr vfm-clip breaks.mkv -o none --stitch none --stitch-sound
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"leave out --stitch-sound"* ]]
 }
@@ -385,7 +385,7 @@ PY
 @test "stitching by a model: by the vectors of vfm-embed, any -j, resumed" {
   local model="$VFM_ROOT/tests/golden/picture_encoders/clip"
   cp -r "$model" model
-  by_model() { vfm-clip --stitch-model model --devices cpu --min-length 0 "$@" >/dev/null; }
+  by_model() { vfm-clip --stitch model --devices cpu --min-length 0 "$@" >/dev/null; }
   by_model shots.mp4 wide.mp4 -j1 -o one
   by_model shots.mp4 wide.mp4 -j4 -o four
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
@@ -407,11 +407,11 @@ END
   # The same model elsewhere is the same one; other options, or none, make other clips.
   mv model moved
   before=$(stat -c '%Y %i' shots/*.tar)
-  vfm-clip --stitch-model moved --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --stitch moved --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
   [ "$(stat -c '%Y %i' shots/*.tar)" = "$before" ]
   jq -e '.settings.recipe | .stitch == 0.82 and .stitch_model.name == "clip" and (.stitch_model | has("path") | not)
     and .stitch_model.rule == "cosine of the last and the first frame"' shots/*.json
-  vfm-clip --stitch-model "$model/../dinov2" --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --stitch "$model/../dinov2" --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
   tar -xOf "$(echo shots/*.tar)" --wildcards '*.json' | jq -e '.stitch_model.name == "dinov2"'
   vfm-clip --min-length 0 shots.mp4 -o shots >/dev/null
   vfm-clip --min-length 0 shots.mp4 -o look >/dev/null
@@ -426,18 +426,17 @@ END
     [[ "$stderr" == *"$1"* ]]
     [ ! -e out ]
   }
-  refused "no such model folder: 'nowhere'" --stitch-model nowhere
-  refused "it has no preprocessor_config.json" --stitch-model "$VFM_ROOT/tests/golden/t5/v1_1"
-  refused "leave out --stitch-model" --stitch-model model --no-stitch
-  refused "--stitch-model" --stitch-model model --stride 1s
+  refused "no such model folder: 'nowhere'" --stitch nowhere
+  refused "it has no preprocessor_config.json" --stitch "$VFM_ROOT/tests/golden/t5/v1_1"
+  refused "leave out --stitch model" --stitch model --stride 1s
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
-  run --separate-stderr vfm-clip --stitch-model model --devices cpu --stitch-threshold 0 shots.mp4 -o out
+  run --separate-stderr vfm-clip --stitch model --devices cpu --stitch-threshold 0 shots.mp4 -o out
   [ "$status" -eq 1 ]
-  [[ "$stderr" == *"shots are not stitched where --stitch-model gives vectors that are not numbers"* ]]
+  [[ "$stderr" == *"shots are not stitched where --stitch gives vectors that are not numbers"* ]]
   [ "$(facts out shots)" = "1 1 1 " ]
   rm -r out
   head -c 9000 "$VFM_ROOT/tests/golden/picture_encoders/dinov2/model.safetensors" >model/model.safetensors
-  refused "model.safetensors" --stitch-model model
+  refused "model.safetensors" --stitch model
 }
 
 @test "shards end before they grow over --shard-size" {
@@ -528,7 +527,7 @@ END
 @test "what a run leaves that is killed as it ends is removed by the next one" {
   local name
   vfm-clip shots.mp4 -o shards
-  vfm-clip shots.mp4 -o files --files
+  vfm-clip shots.mp4 -o files --into files
   name=$(basename shards/*.json .json)
   cp -r shards whole-shards
   cp -r files whole-files
@@ -536,7 +535,7 @@ END
   echo '{}' >"shards/.$name.settings"
   echo '{}' >"files/.$name.journal"
   vfm-clip shots.mp4 -o shards
-  vfm-clip shots.mp4 -o files --files
+  vfm-clip shots.mp4 -o files --into files
   [ "$(tree_hash shards)" = "$(tree_hash whole-shards)" ]
   [ "$(tree_hash files)" = "$(tree_hash whole-files)" ]
 }
@@ -621,7 +620,7 @@ END
   # A transport stream's time begins anywhere.
   quiet_ffmpeg -i shots.mp4 -c copy -output_ts_offset 100 late.ts
   for input in shots.mp4 late.ts; do
-    vfm-clip -q --no-stitch --join all "$input" -o "of-$input" --report page.html >/dev/null
+    vfm-clip -q --stitch none --into joined "$input" -o "of-$input" --report page.html >/dev/null
     grep -oE "<rect x='[0-9]+[0-9.]*' width='2' height='24'" page.html >"marks-$input"
   done
   # At a third and at two thirds of 1000.
@@ -692,7 +691,7 @@ END
 
 @test "what cannot be is known before any work" {
   echo x >file
-  for wrong in '--threshold nan' '--strictness nan' '--stitch-threshold nan' '--report file/r.html' '--report .' '-o file'; do
+  for wrong in '--threshold nan' '--stitch-threshold nan' '--report file/r.html' '--report .' '-o file'; do
     # shellcheck disable=SC2086
     run vfm-clip -o out $wrong shots.mp4
     echo "$wrong: $status $output"
@@ -719,23 +718,21 @@ END
 @test "what another program makes is waited for and taken, or made if that one dies" {
   local format name
   for format in shards files; do
-    local flag=()
-    [ $format = shards ] || flag=(--files)
-    vfm-clip "${flag[@]}" shots.mp4 -o whole-$format >whole.out
+    vfm-clip --into $format shots.mp4 -o whole-$format >whole.out
     case $format in
       shards) name=$(basename whole-shards/*.json) ;;
       files) name=$(basename whole-files/*.files) ;;
     esac
     # It dies.
     other_program dies-$format/$name
-    waits_for dies-$format/$name vfm-clip "${flag[@]}" shots.mp4 -o dies-$format
+    waits_for dies-$format/$name vfm-clip --into $format shots.mp4 -o dies-$format
     [ -z "$(find dies-$format -name '*.tar' -o -name '*.mp4')" ]
     let_go
     wait $waiting
     [ "$(tree_hash dies-$format)" = "$(tree_hash whole-$format)" ]
     # It comes to its end.
     other_program done-$format/$name
-    waits_for done-$format/$name vfm-clip "${flag[@]}" shots.mp4 -o done-$format
+    waits_for done-$format/$name vfm-clip --into $format shots.mp4 -o done-$format
     cp -p whole-$format/* done-$format
     find done-$format -type f ! -name '.*' -printf '%p %i\n' | sort >before
     let_go

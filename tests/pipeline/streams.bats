@@ -151,7 +151,7 @@ YAML
     [ "$status" -eq 2 ] && [ -z "$output" ]
   }
   refused vfm-clip -o out --encoder nonsense a.mp4
-  refused vfm-clip -o out --encoder libx264 --preset nonsense a.mp4
+  refused vfm-clip -o out --encoder libx264:nonsense a.mp4
   refused vfm-clip -o out --keep-hdr --encoder mpeg4 a.mp4
   refused vfm-caption --from model:nowhere --also x a.tar
   refused vfm-caption --from model:nowhere --also 'A B=x' a.tar
@@ -168,7 +168,7 @@ YAML
   refused vfm-generate --model nowhere -o out --negative @nowhere x
   refused vfm-generate --model nowhere -o out --encoder nonsense x
   refused vfm-generate decode --model nowhere -o out
-  refused vfm-clip -o out --stitch-model nowhere a.mp4
+  refused vfm-clip -o out --stitch nowhere a.mp4
   refused vfm-clip shots --detector-model nowhere a.mp4
   refused vfm-caption --from model:nowhere a.tar
   refused vfm-caption --refine nowhere a.tar
@@ -179,7 +179,7 @@ YAML
   # With no GPU here, what needs one.
   local CUDA_VISIBLE_DEVICES=""
   export CUDA_VISIBLE_DEVICES
-  refused vfm-clip --stitch-model nowhere --devices all -o out a.mp4
+  refused vfm-clip --stitch nowhere --devices all -o out a.mp4
   refused vfm-clip --hwaccel cuda -o out a.mp4
   refused vfm-clip --encoder h264_nvenc -o out a.mp4
   refused vfm-caption --from model:nowhere --device cuda a.tar

@@ -166,7 +166,7 @@ TEST_CASE("vectors that are no numbers stitch nothing, and are an error") {
   CHECK(cut.errors == 1);
   CHECK(cut.clips.size() == 2);
   CHECK(cut.video["errors"] ==
-        Json{"shots are not stitched where --stitch-model gives vectors that are not numbers"});
+        Json{"shots are not stitched where --stitch gives vectors that are not numbers"});
   CHECK(!cut.video["cuts"][0].contains("likeness"));
 }
 
