@@ -27,7 +27,9 @@ namespace {
 std::string is_folder(const std::string& name) {
   if (std::string refused = vfm::no_file_message(name); !refused.empty()) return refused;
   std::error_code error;
-  return std::filesystem::is_directory(name, error) ? "" : "'" + name + "' is not a folder";
+  if (std::filesystem::is_directory(name, error)) return "";
+  const std::string address = vfm::no_file_message(name);
+  return address.empty() ? "'" + name + "' is not a folder" : address;
 }
 
 class CaptionTool : public vfm::cli::Tool {
