@@ -42,7 +42,7 @@ options() {
       run --separate-stderr "$tool" "${option##*,}" "$value" </dev/null
       # One that goes with another option alone, or must be there, is refused for that.
       [ "$status" -eq 2 ] && [ -z "$output" ] &&
-        [[ "$stderr" = *"address"* || "$stderr" = *"requires"* || "$stderr" = *"is required"* || "$stderr" = *"does not exist: "* ]] ||
+        [[ "$stderr" = *"address"* || "$stderr" = *"require"* || "$stderr" = *"is required"* || "$stderr" = *"does not exist: "* ]] ||
         { echo "$tool $option $value: $status $stderr"; false; }
       [ "$(echo *)" = "a.mp4 a.tar" ]
       count=$((count + 1))
