@@ -59,7 +59,7 @@ setup() {
 
 @test "--help is of everyday options, on two screens, and --help-all of all" {
   local command
-  for command in vfm-caption "vfm-caption score" vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard \
+  for command in vfm-caption "vfm-caption score" "vfm-clip shots" "vfm-clip unique" vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard \
     "vfm-shard report" vfm-pack "vfm-pack plan" vfm-generate "vfm-generate decode" "vfm-generate cost" vfm-train \
     "vfm-train check" "vfm-train cost" "vfm-train plan" "vfm-train calibrate" "vfm-train export" "vfm-train recipe"; do
     $command --help >help
