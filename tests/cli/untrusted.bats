@@ -114,7 +114,7 @@ watched() {
   watched vfm-clip -o out list.jsonl
   [ "$status" -eq 1 ]
   [ "$(grep -c 'only files, http and https are opened; allow others with --protocols' out/errors.jsonl)" -eq 5 ]
-  grep -q "'nosuch' is no protocol" out/errors.jsonl
+  grep -q "'nosuch' is not a protocol" out/errors.jsonl
   # A path is no address, and file:// is a path.
   run ! vfm-clip -o out2 "concat:secret.mp4|secret.mp4"
   vfm-clip -o out3 "file://$PWD/plain.mp4"
