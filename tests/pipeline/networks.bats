@@ -136,7 +136,7 @@ END
   printf 'model:\n  type: autoregressive\n  num_layers: 16\n' >decoder.yaml
   run vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/latents" -o run
   [ "$status" -eq 2 ]
-  [[ $output == *"for discrete latents"* ]]
+  [[ $output == *"needs discrete latents"* ]]
   run vfm-train cost decoder.yaml
   [ "$status" -eq 2 ]
   [[ $output == *"'model.vocabulary' comes from the data"* ]]

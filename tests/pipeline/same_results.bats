@@ -44,7 +44,7 @@ END
   # Another text of a program that has the same verbs is found.
   rm moved/vfm-clip moved/vfm-pack
   ln -s "$VFM_BIN/vfm-clip" moved
-  printf '#!/bin/sh\necho help\n' >moved/vfm-pack
+  printf '#!/bin/sh\necho "help of $1"\n' >moved/vfm-pack
   chmod +x moved/vfm-pack
   run -1 "$SAME" --only texts "$VFM_BIN" moved
   [[ $output == *help-pack.out* && $output != *help-clip* ]]
