@@ -3,10 +3,10 @@
 //
 // A program has an everyday work and other works, called by a verb in first place: `vfm-embed
 // search QUERY`. Each is a Tool: a class with options, checks and run(). A program's main is
-// `return vfm::cli::run(argc, argv, verbs);`. Parsing opens nothing; run() does the work and
-// throws. Folders and files that options name have names in UTF-8 (base/utf8.h), as records name
-// them. Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option,
-// recipe or model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
+// `return vfm::cli::run(argc, argv, verbs);`. Parsing opens only short files that are values, such
+// as a prompt's; run() does the work and throws. Names of folders and files that options give are
+// UTF-8 (base/utf8.h), as records name them. Exit status: 0 done; 1 some items failed (recorded),
+// or a runtime error; 2 a bad option, recipe or model folder; a signal is re-raised: 128+n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
