@@ -246,20 +246,13 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         init.empty() ? "new weights" : "'" + init + "'");
 }
 
-data::Packing packing_of(const Json& train, const std::string& run) {
-  const Json known = train.value("packing", Json(static_cast<int>(data::Packing::best_fit)));
-  for (const data::Packing packing :
-       {data::Packing::best_fit, data::Packing::balanced, data::Packing::blocks})
-    if (known == static_cast<int>(packing)) return packing;
+void check_packing(const Json& train, const std::string& run) {
+  const Json known = train.value("packing", Json());
+  if (known == static_cast<int>(data::Packing::blocks)) return;
   fail_usage(
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
       "the version that began it, choose another folder (-o), or start over with --force",
       run, dump_json(known));
-}
-
-const char* old_packs(data::Packing packing, std::size_t samples) {
-  if (packing == data::Packing::best_fit) return "by best fit";
-  return packing == data::Packing::balanced && samples > data::kBlock ? "of whole epochs" : nullptr;
 }
 
 void check_run(const RunOptions& options, const Recipe& recipe) {

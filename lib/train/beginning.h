@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/json_fwd.h"
-#include "data/packing.h"
 #include "dist/world.h"
 #include "nn/parameter.h"
 #include "train/recipe_file.h"
@@ -37,12 +36,9 @@ void check_initial(const RunOptions& options);
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
 
-/// How `run`, that of `train`, its train.json, makes packs: a place in the data is one in these. By
-/// best fit where it does not say, as all runs did before there was another way. Throws
-/// Error{usage} for a way that only a later version knows.
-data::Packing packing_of(const Json& train, const std::string& run);
-/// How such packs of so many samples are otherwise than those of a new run; null: they are not.
-const char* old_packs(data::Packing packing, std::size_t samples);
+/// Throws Error{usage} unless `run`, whose train.json is `train`, makes packs as this version does:
+/// a place in the data is a place in these.
+void check_packing(const Json& train, const std::string& run);
 
 /// What a run refuses before it begins, and its dry run with the same words, beside its layout
 /// (train/parallel.h): check_initial(), and a folder with files of others. Warns of a run that ends

@@ -101,10 +101,8 @@ class BlendIndex final : public data::SampleIndex {
   }
   /// Folders may have samples of the same keys, which are others.
   std::string key_in_blend(std::size_t part, const std::string& key) const {
-    return with_names_ ? sources_[part].name + "/" + key : key;
+    return sources_[part].name + "/" + key;
   }
-  bool with_names() const { return with_names_; }
-  void set_names(bool with_names) { with_names_ = with_names; }
   /// Of the folders in order, and of their shares.
   std::string fingerprint(const Json& /*info*/) const override {
     Hasher hasher;
@@ -137,7 +135,6 @@ class BlendIndex final : public data::SampleIndex {
   const std::vector<std::unique_ptr<Dataset>>& parts_;
   const std::vector<DataSource>& sources_;
   data::BlendShares shares_;
-  bool with_names_ = true;
   std::size_t size_ = 0;
   std::vector<std::size_t> firsts_;
   std::vector<std::uint32_t> first_shards_;
@@ -164,16 +161,14 @@ class BlendData final : public Dataset {
     return data::order_of_blend(std::move(sizes), shares_, seed);
   }
   std::span<const DataSource> sources() const override { return sources_; }
-  bool tells_repeats() const override { return index_.with_names(); }
+  bool tells_repeats() const override { return true; }
   /// Noise follows from keys, so a run goes on with the names that it began with, wherever its
   /// folders lie now.
   void settle(dist::World& /*world*/, const Json& kept) override {
     if (!kept.is_object()) return;
-    const Json names = kept.value(kNamedKeys, Json(false));
-    index_.set_names(names != false);
-    if (!names.is_array()) return;
-    if (names.size() != sources_.size())
-      fail("train.json has {} names of {} folders", names.size(), sources_.size());
+    const Json names = kept.value(kNamedKeys, Json());
+    if (!names.is_array() || names.size() != sources_.size())
+      fail("'{}' in train.json must have {} names of folders", kNamedKeys, sources_.size());
     for (std::size_t i = 0; i < sources_.size(); ++i)
       sources_[i].name = names[i].is_string() ? names[i].get<std::string>() : "";
   }

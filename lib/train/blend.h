@@ -20,8 +20,7 @@
 namespace vfm::train {
 
 /// In the train.json of a run on a blend: the names of its folders when it began, with which keys
-/// begin; true in runs from before names were kept. Runs from before keys began so have it not, and
-/// go on as they began.
+/// begin.
 inline constexpr const char* kNamedKeys = "named_keys";
 
 /// Sets data and blend of the options: the folders that were given on the command line, `given`,

@@ -32,8 +32,6 @@ struct DataRecipe {
   double flip = 0;              ///< how probable it is that a clip is mirrored
   /// Columns of captions, of which each epoch takes one.
   std::vector<std::string> captions = {"caption"};
-  /// Not a setting: a run that goes on keeps that which it began with (train/beginning.h).
-  data::Packing packing = data::Packing::blocks;
 
   data::PackOptions pack_options() const;
 };

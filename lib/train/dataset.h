@@ -63,7 +63,7 @@ class Dataset {
   /// Of a blend (train/blend.h) the sets, at least two; of others none.
   virtual std::span<const DataSource> sources() const { return {}; }
   /// Whether a sample's key begins with its set's name, and random numbers tell apart what comes
-  /// twice in a step: of a blend, but for runs from before that was so.
+  /// twice in a step: of a blend.
   virtual bool tells_repeats() const { return false; }
   /// The set of a sample: its place in sources(); 0 where there are none.
   std::size_t source_of(std::size_t i) const;

@@ -172,14 +172,14 @@ Json sent_bytes(const StepWork& work) {
   return sent;
 }
 
-/// Refuses what a run would that goes on at a checkpoint, and takes from it what the run would.
-void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) {
+/// Refuses what a run would that goes on at a checkpoint.
+void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
   if (options.out.empty() || options.force) return;
   const std::string newest = newest_good_checkpoint(*dist::self_world(), options.out);
   if (newest.empty()) return;
   const Json train = models::read_train_json(newest);
   check_continues(train, options, recipe, data.fingerprint());
-  recipe.data.packing = packing_of(train, options.out);
+  check_packing(train, options.out);
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (set) {
     set->fit(recipe);
     warn_of_data(*set);
-    take_begun(options, recipe, *set);
+    check_begun(options, recipe, *set);
     const std::string& model = options.init.empty() ? options.earlier : options.init;
     for (const std::string& sentence : other_parts(options.base, set->info(), model))
       log_warning("{}", sentence);

@@ -79,7 +79,7 @@ double pieces_of_loading(const Recipe& recipe) {
 
 /// At most kLookedAt samples, in order.
 std::vector<std::uint64_t> first_of_epoch(const Recipe& recipe, const Dataset& data) {
-  const auto order = data.order(recipe.train.seed, recipe.data.packing);
+  const auto order = data.order(recipe.train.seed, data::Packing::blocks);
   std::vector<std::uint64_t> samples;
   for (std::uint64_t block = 0; block < order->blocks() && samples.size() < kLookedAt; ++block)
     for (const std::uint64_t i : order->block(0, block))

@@ -168,10 +168,10 @@ std::vector<std::string> recipe_changes(const Json& earlier, const Json& later) 
 }
 
 DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, const Dataset& data,
-                         Recipe& recipe) {
+                         const Recipe& recipe) {
   if (!earlier.same_data) return {};
   const DataPosition place = RunState::from_json(earlier.train->at("state"), kState).data;
-  recipe.data.packing = packing_of(earlier.train, options.earlier);
+  check_packing(earlier.train, options.earlier);
   const data::PackOptions before = packs_of(earlier.train, recipe),
                           now = recipe.data.pack_options();
   if (before.tokens == now.tokens && before.window == now.window) return place;

@@ -64,7 +64,7 @@ std::vector<std::string> recipe_changes(const Json& earlier, const Json& later);
 /// 'data.tokens') begin where as many samples of the block have been seen. With other data at their
 /// beginning.
 DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, const Dataset& data,
-                         Recipe& recipe);
+                         const Recipe& recipe);
 /// Throws Error{usage} if there are no numbers for so many steps after step `first`.
 void check_last_step(std::int64_t first, const Recipe& recipe);
 

@@ -33,7 +33,6 @@ data::PackOptions DataRecipe::pack_options() const {
   data::PackOptions options;
   options.tokens = tokens;
   options.window = window;
-  options.packing = packing;
   return options;
 }
 

@@ -202,7 +202,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     fail("{} is not what vfm-train writes", what);
   on_all_ranks(world_, [&] {
     check_continues(train, options_, recipe_, data_->fingerprint());
-    recipe_.data.packing = packing_of(train, options_.out);
+    check_packing(train, options_.out);
   });
   stages_ = earlier_stages(train);
   data_->settle(world_, train);
@@ -215,8 +215,6 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
   log_info("continuing from '{}'", folder);
-  if (const char* const way = old_packs(recipe_.data.packing, data_->size()))
-    log_info("with packs {}, as the run began", way);
   if (const auto changed = changed_settings(train["recipe"], recipe_, Compared::free);
       !changed.empty())
     log_info("with {}", fmt::join(changed, "; "));
@@ -321,7 +319,7 @@ Json Run::train_json() const {
                 {"step", trainer_->state().step},
                 {"seed", recipe_.train.seed},
                 {"state", trainer_->state().to_json()},
-                {"packing", static_cast<int>(recipe_.data.packing)},
+                {"packing", static_cast<int>(data::Packing::blocks)},
                 {"recipe", std::move(recipe)},
                 {"init", init_.to_json()}};
   train.update(generation_facts(recipe_, *data_, options_.base));

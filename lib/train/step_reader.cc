@@ -14,7 +14,7 @@ StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel
       data_(data),
       parallel_(parallel),
       shared_(parallel.sharers().size() > 1),
-      order_(data.order(recipe.train.seed, recipe.data.packing), data.lengths(recipe.model),
+      order_(data.order(recipe.train.seed, data::Packing::blocks), data.lengths(recipe.model),
              recipe.data.pack_options()),
       flops_(recipe),
       end_(recipe.train.steps),

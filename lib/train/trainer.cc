@@ -72,7 +72,7 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
       state.of_sources.push_back(seen.get<std::int64_t>());
     }
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
-  state.data.block = static_cast<std::uint64_t>(get_integer(value, "block").value_or(0));
+  state.data.block = static_cast<std::uint64_t>(need_integer(value, "block", what));
   state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
   return state;
 }

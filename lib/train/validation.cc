@@ -18,7 +18,7 @@ namespace {
 /// of many samples they are not read.
 std::vector<std::size_t> choose(const Recipe& recipe, const Dataset& data, std::size_t count) {
   std::vector<std::size_t> order;
-  if (data::block_count(data.size(), recipe.data.packing) == 1) {
+  if (data::block_count(data.size(), data::Packing::blocks) == 1) {
     const std::vector<std::string> keys = data.index().keys();
     order.resize(keys.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

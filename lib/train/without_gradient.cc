@@ -26,7 +26,7 @@ bool chooses(std::string_view name) {
 }  // namespace
 
 std::vector<data::Entry> first_samples(const Recipe& recipe, const Dataset& data) {
-  PackOrder order(data.order(recipe.train.seed, recipe.data.packing), data.lengths(recipe.model),
+  PackOrder order(data.order(recipe.train.seed, data::Packing::blocks), data.lengths(recipe.model),
                   recipe.data.pack_options());
   const double dropout = recipe.text_dropout();
   std::vector<data::Entry> samples;

@@ -46,7 +46,7 @@ TEST_CASE("ten million samples take no memory of a rank's own, and any pack is f
   CHECK(data->size() == kSamples);
   CHECK(data->fingerprint().size() == 32);
   CHECK(data->facts()["trained"]["frames"] == 16);
-  const std::uint64_t blocks = data::block_count(kSamples, recipe.data.packing);
+  const std::uint64_t blocks = data::block_count(kSamples, data::Packing::blocks);
   CHECK(blocks == (kSamples + 16383) / 16384);
   const auto order = [&] {
     return PackOrder(data->size(), data->lengths(recipe.model), recipe.train.seed,

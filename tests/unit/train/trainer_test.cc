@@ -88,7 +88,7 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
   CHECK_THROWS_AS(order.seek({0, 99}), Error);
 }
 
-TEST_CASE("order: a run that began with packs of whole epochs keeps them; others have blocks") {
+TEST_CASE("order: packs are of whole epochs or of blocks") {
   const std::vector<std::int64_t> tokens(data::kBlock + 64, 4);
   const auto lengths = [](std::span<const std::uint64_t> samples) {
     return std::vector<std::int64_t>(samples.size(), 4);
@@ -109,9 +109,6 @@ TEST_CASE("order: a run that began with packs of whole epochs keeps them; others
     CHECK(order.position().epoch == (blocks ? 0 : 1));
     if (!blocks) CHECK_THROWS_WITH(order.seek({0, 0, 1}), Contains("beyond the 1 blocks"));
   }
-  Json before = RunState{.data = {3, 7, 0}}.to_json();
-  before.erase("block");
-  CHECK(RunState::from_json(before, "state").data.pack == 7);
   CHECK(RunState::from_json(RunState{.data = {3, 7, 5}}.to_json(), "state").data.block == 5);
 }
 
