@@ -124,7 +124,8 @@ void TrainingOptions::check() {
 }
 
 void TrainingOptions::need_recipe() const {
-  if (recipe.empty() && run.earlier.empty()) fail_usage("give a recipe: vfm-train RECIPE.yaml ...");
+  if (recipe.empty() && run.earlier.empty())
+    fail_usage("give a recipe, such as recipe.yaml; vfm-recipe(5) has its keys");
 }
 
 std::vector<train::Setting> TrainingOptions::read() {

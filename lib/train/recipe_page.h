@@ -16,11 +16,11 @@ namespace vfm::train {
 std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settings,
                            const std::string& begun);
 
-/// What a key means, for the manual.
+/// The meaning of a key, for the manual.
 struct KeyWords {
   std::string_view key, unit, words;
 };
-/// Of each key of any type of model; each once (tests/unit/train/recipe_test.cc).
+/// Each key of any type of model has one (tests/unit/train/recipe_test.cc).
 std::span<const KeyWords> key_words();
 
 /// Every key of every type of model, in scdoc's markup, by sections: its default and values, its

@@ -117,7 +117,9 @@ constexpr KeyWords kWords[] = {
     {"autoregressive.text_padding", "tokens", "As _diffusion.text_padding_."},
     {"tokenizer.l1", "", "Weight of the absolute error of pixels, which are in [-1, 1]."},
     {"tokenizer.l2", "", "Weight of the squared error."},
-    {"data.frames", "frames", "Most frames of a window of a clip, or of a tokenizer's clip."},
+    {"data.frames", "frames",
+     "Most frames of a window of a clip. A tokenizer takes 1 + k times "
+     "_model.temporal_compression_ratio_ of them."},
     {"data.size", "pixels",
      "Side of the square whose area a window has; of a tokenizer: of the square that is cut out."},
     {"data.shorter_side", "pixels",
