@@ -35,6 +35,13 @@ plan() {
   [ "$(ls -I 'separate-stderr-*')" = small.yaml ]
 }
 
+@test "on a terminal plan prints the table alone" {
+  script -qec 'vfm-train plan small.yaml --synthetic 16x32x32 --gpus 16 --gpu h100' /dev/null </dev/null | tr -d '\r' >table
+  grep -qE '^  layout +s a step +tokens/s MFU, % +memory  why$' table
+  [ "$(grep -cE '^  tp=[0-9]+ .* [0-9.]+ +[0-9.]+[kM]? +[0-9.]+ +[0-9.]+ [GM]iB  ' table)" -eq 10 ]
+  run ! grep -q '^{' table
+}
+
 @test "the run takes each of the ten: its dry run has that layout, and stages, shards and hybrids are among them" {
   # Where nodes are far apart stages pay; where memory is small, shards.
   cat >far.json <<'JSON'
