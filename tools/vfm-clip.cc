@@ -185,40 +185,33 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void add_stitch_options(vfm::cli::Options& options) {
-    options.add("--stitch", stitch_, "builtin:look|DIR|none", "what joins like shots")
+    options.add("--stitch", stitch_, "builtin:look|DIR|none[:LIKENESS]", "what joins like shots")
         .check(vfm::cli::not_empty)
         .everyday()
         .manual(
             "Join neighbouring shots that look the same where they meet: by their look, by a model "
-            "in a "
-            "folder, or not. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, as *vfm-embed*(1) "
-            "takes "
-            "it. It computes in bf16 on a GPU, else in f32. See *vfm-shots*(7).");
-    options
-        .add("--stitch-threshold", options_.recipe.stitch_threshold, "LIKENESS",
-             "likeness from which shots are joined")
-        .in(0, 1)
-        .shown("0.6, or 0.82 of a model")
+            "in a folder, or not. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, as "
+            "*vfm-embed*(1) takes it. It computes in bf16 on a GPU, else in f32. Shots are joined "
+            "from a likeness of 0.6 on, or 0.82 of a model. _LIKENESS_, 0 to 1, is another one, as "
+            "in _builtin:look:0.7_. See *vfm-shots*(7).");
+    options.flag("--stitch-sound", options_.recipe.stitch_sound, "let the sound count too")
         .manual(
-            "Join shots whose likeness is at least this, 0 to 1; 1 is the same picture. See "
-            "*vfm-shots*(7).");
-    options
-        .flag("--stitch-sound", options_.recipe.stitch_sound, "let the sound count too")
-
-        .manual(
-            "Sound that goes on across a change of shot lowers *--stitch-threshold* there, and "
-            "sound "
-            "that breaks raises it. See *vfm-shots*(7).");
+            "Sound that goes on across a change of shot lowers that likeness there, and sound that "
+            "breaks raises it. See *vfm-shots*(7).");
   }
 
   void check_stitching() {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
+    const std::size_t colon = stitch_.rfind(':');
+    const std::string likeness = colon == std::string::npos ? "" : stitch_.substr(colon + 1);
+    const bool given = !likeness.empty() && vfm::cli::not_negative(likeness).empty();
+    if (given) stitch_.resize(colon);
     recipe.stitch = stitch_ != "none";
-    if (!recipe.stitch)
-      refuse("--stitch none joins no shots", {"--stitch-threshold", "--stitch-sound"});
-    if (!by_model()) return engines_.check_work("--stitch DIR", hwaccel_, recipe.encoder);
-    if (!table_->row("--stitch-threshold").given())
-      recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
+    if (!recipe.stitch) refuse("--stitch none joins no shots", {"--stitch-sound"});
+    if (by_model()) recipe.stitch_threshold = vfm::curate::kVectorStitchThreshold;
+    if (given) recipe.stitch_threshold = std::stod(likeness);
+    if (recipe.stitch_threshold > 1) vfm::fail_usage("--stitch: '{}' is not from 0 to 1", likeness);
+    if (!by_model()) engines_.check_work("--stitch DIR", hwaccel_, recipe.encoder);
   }
 
   bool by_model() const { return stitch_ != "builtin:look" && stitch_ != "none"; }
@@ -342,8 +335,7 @@ class ClipTool : public vfm::cli::Tool {
     if (stride_->given() && recipe.stride <= 0) vfm::fail_usage("--stride must be above 0");
     if (!recipe.given && recipe.stride <= 0) return;
     refuse("--spans and --stride look for no shots",
-           {"--threshold", "--no-gradual", "--detector-model", "--stitch-threshold",
-            "--stitch-sound"});
+           {"--threshold", "--no-gradual", "--detector-model", "--stitch-sound"});
     if (by_model())
       vfm::fail_usage("--spans and --stride look for no shots; leave out --stitch {}", stitch_);
     recipe.stitch = false;

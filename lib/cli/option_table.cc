@@ -25,7 +25,8 @@ std::string title(const CLI::Option& option, const std::string& value) {
   for (const std::string& name : option.get_lnames())
     names += (names.empty() ? "--" : ", --") + name;
   if (names.empty()) names = option.get_name();
-  return value.empty() || option.get_positional() ? names : names + " " + value;
+  if (value.empty() || option.get_positional()) return names;
+  return names + (value.starts_with("[=") ? "" : " ") + value;
 }
 
 /// The word for a value in scdoc's markup: what is typed as it stands is bold, the rest underlined.
@@ -49,6 +50,8 @@ std::string manual_title(const CLI::Option& option, const std::string& value) {
     names += (names.empty() ? "*-" : ", *-") + name + "*";
   for (const std::string& name : option.get_lnames())
     names += (names.empty() ? "*--" : ", *--") + name + "*";
+  if (value.starts_with("[="))
+    return names + "[=" + manual_value(value.substr(2, value.size() - 3)) + "]";
   return value.empty() ? names : names + " " + manual_value(value);
 }
 
@@ -166,6 +169,21 @@ OptionRow& OptionRow::excludes(const OptionRow& other) {
 
 OptionRow& Options::flag(const char* names, bool& variable, std::string help) {
   return keep(app_.add_flag(names, variable), "", std::move(help));
+}
+
+OptionRow& Options::flag(const char* names, std::function<void(const std::string&)> parse,
+                         std::string value, std::string help) {
+  const auto text = std::make_shared<std::string>();
+  CLI::Option* option = app_.add_flag(names, *text);
+  option->check([parse = std::move(parse), text](const std::string& given) -> std::string {
+    try {
+      parse(given == "true" ? "" : given);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  });
+  return keep(option, std::move(value), std::move(help));
 }
 
 OptionRow& Options::count(const char* names, int& variable, std::string help) {

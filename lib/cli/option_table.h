@@ -83,6 +83,10 @@ class Options {
   /// Rows. `names` is as "-o,--output"; without a dash it is a positional argument. `value` is the
   /// word for the value ("N", "DIR", "auto|cpu"); check_named_files() (named_files.h) reads it.
   OptionRow& flag(const char* names, bool& variable, std::string help);
+  /// A flag that may have a value, as in --isolate or --isolate=SIZE. `value` is "[=SIZE]". `parse`
+  /// takes "" where there is none, and throws Error if the value is wrong.
+  OptionRow& flag(const char* names, std::function<void(const std::string&)> parse,
+                  std::string value, std::string help);
   /// Counts how often it is given.
   OptionRow& count(const char* names, int& variable, std::string help);
   OptionRow& add(const char* names, int& variable, std::string value, std::string help);

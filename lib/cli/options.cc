@@ -137,7 +137,7 @@ void OutputOptions::add(Options& options, bool required, const std::string& help
   OptionRow& output = options.add("-o,--output", directory, "DIR", help);
   output.shown("").check(not_empty).check(not_file).everyday();
   if (required) output.required();
-  options.flag("--force", force, "redo the work, and replace what an earlier run left")
+  options.flag("--force", force, "redo the work, and replace what is there")
       .everyday()
       .explained_in("vfm(7)");
 }
@@ -201,20 +201,19 @@ void InputLimitOptions::add(Options& options) {
 
 void InputLimitOptions::add_isolation(Options& options) {
   options.group(kTrust);
-  OptionRow& isolate = options.flag("--isolate", limits.isolate,
-                                    "decode each file in a process without network and files");
-  isolate.excludes(options.row("--protocols")).explained_in("vfm-untrusted(7)");
-  const auto parse = [](const std::string& text) {
-    const std::uint64_t value = parse_bytes(text);
-    if (value > 0 && value < kLeastIsolateMemory)
-      fail("must be 0 or from {} on, which a small video takes",
+  const auto parse = [this](const std::string& text) {
+    limits.isolate = true;
+    if (text.empty()) return;
+    limits.isolate_memory = parse_bytes(text);
+    if (limits.isolate_memory > 0 && limits.isolate_memory < kLeastIsolateMemory)
+      fail("the memory must be 0 or from {} on, which a small video takes",
            format_bytes(static_cast<double>(kLeastIsolateMemory)));
-    return value;
   };
-  add_unit(options, "--isolate-memory", limits.isolate_memory,
-           "memory that such a process may take; 0: any", parse, "SIZE",
-           format_bytes(static_cast<double>(limits.isolate_memory)))
-      .needs(isolate)
+  options
+      .flag("--isolate", parse, "[=SIZE]",
+            "decode each file in a process without network and files, with this memory; 0: any")
+      .shown(format_bytes(static_cast<double>(limits.isolate_memory)))
+      .excludes(options.row("--protocols"))
       .explained_in("vfm-untrusted(7)");
 }
 

@@ -94,7 +94,7 @@ struct InputLimitOptions {
   InputLimits limits;
   DecodingWork work = kUsualWork;
   void add(Options& options);
-  /// --isolate, --isolate-memory: of tools whose Tool::serve_isolated() decodes, which then call
+  /// --isolate: of tools whose Tool::serve_isolated() decodes, which then call
   /// check_isolation() in check(), and media::begin_isolation() after apply().
   void add_isolation(Options& options);
   void check_isolation(const HwaccelOptions& hardware) const;

@@ -140,8 +140,7 @@ std::string stream_id(const std::string& command, const CLI::App& app) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
            !option.check_lname("devices") && !option.check_lname("report") &&
-           !option.check_lname("isolate") && !option.check_lname("isolate-memory") &&
-           !option.check_lname("reread");
+           !option.check_lname("isolate") && !option.check_lname("reread");
   };
   Json given = Json::array();
   for (const CLI::Option* option : app.get_options())
@@ -209,14 +208,14 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
 
 /// Whether a line a minute tells, in the log of a job, how far it is.
 bool says_progress(const Tool& tool, const CommonOptions& common) {
-  return tool.long_running() && !common.quiet && !common.no_progress;
+  return tool.long_running() && !common.quiet;
 }
 
 /// `makeflags`: Slots::given_jobserver(). `has_slots`: the tool has -j.
 int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::string>& arguments,
              const std::string& id, const std::string& makeflags, bool has_slots) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
+  const bool draw = common.progress || (terminal && !common.quiet);
   const Launch launch = read_launch();
   Meter meter(g_program,
               launch.rank != 0                                    ? MeterStyle::none

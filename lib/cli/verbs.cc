@@ -24,11 +24,8 @@ void CommonOptions::add(Options& options) {
   options.flag("--version", version, "show version, features and libraries").explained_in("vfm(7)");
   options.count("-v,--verbose", verbose, "print more messages; twice for still more")
       .explained_in("vfm(7)");
-  options.flag("-q,--quiet", quiet, "print errors only").explained_in("vfm(7)");
-  OptionRow& on = options.flag("--progress", progress, "show progress without a terminal too")
-                      .explained_in("vfm(7)");
-  options.flag("--no-progress", no_progress, "never show progress")
-      .excludes(on)
+  options.flag("-q,--quiet", quiet, "print errors only, and no progress").explained_in("vfm(7)");
+  options.flag("--progress", progress, "show progress without a terminal too")
       .explained_in("vfm(7)");
 }
 

@@ -17,7 +17,7 @@ inline constexpr const char* kCommonGroup = "Common options";
 struct CommonOptions {
   int verbose = 0;
   bool quiet = false;
-  bool progress = false, no_progress = false;
+  bool progress = false;
   bool version = false;
   void add(Options& options);
 };

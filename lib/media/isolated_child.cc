@@ -65,8 +65,7 @@ class Service {
       said.reply.answer = Answer::error;
       said.reply.cause = error.cause();
     } catch (const std::bad_alloc&) {
-      said.text =
-          "cannot decode '" + name_ + "': it needs more memory than --isolate-memory allows";
+      said.text = "cannot decode '" + name_ + "': it needs more memory than --isolate allows";
       said.reply.answer = Answer::error;
       said.reply.cause = Cause::memory;
     } catch (const std::exception& error) {

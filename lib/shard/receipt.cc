@@ -105,7 +105,7 @@ Json limits_of_errors(const std::vector<io::Fault>& errors) {
 void check_error_limits(const Json& receipt) {
   const auto then = receipt.find("error_limits");
   if (then != receipt.end() && !then->is_null() && *then != limits_now())
-    fail("samples had errors under another --timeout, --max-work, --isolate or --isolate-memory");
+    fail("samples had errors under another --timeout, --max-work or --isolate");
 }
 
 }  // namespace vfm::shard

@@ -242,7 +242,7 @@ END
   [ "$status" -eq 1 ]
   [ "$(codes hang)" = $'asleep.mp4 timeout\nbusy.mp4 timeout' ]
   [[ "$stderr" != *"hang in FFmpeg"* ]]
-  bad vfm-clip -j2 --isolate --isolate-memory 300MB -o out crash.mp4 greedy.mp4 wide.mp4
+  bad vfm-clip -j2 --isolate=300MB -o out crash.mp4 greedy.mp4 wide.mp4
   echo "$stderr"
   [ "$status" -eq 1 ]
   [ "$(codes out)" = $'crash.mp4 crash\ngreedy.mp4 memory' ]
@@ -407,26 +407,24 @@ END
   [ "$status" -eq 2 ]
   run vfm-clip --isolate --hwaccel auto -o out wide.mp4
   [ "$status" -eq 2 ]
-  run vfm-clip --isolate-memory 1GB -o out wide.mp4
-  [ "$status" -eq 2 ]
   run vfm-clip --isolate --smart-cut -o out wide.mp4
   [ "$status" -eq 2 ]
   [[ "$output" = *"--smart-cut takes packets from a file that --isolate keeps away"* ]]
 }
 
-@test "--isolate-memory below what a small video takes is refused, with that" {
+@test "memory of --isolate below what a small video takes is refused, with that" {
   local tool size
   for tool in vfm-clip vfm-caption; do
     for size in 1KiB 16777215; do
-      run --separate-stderr "$tool" --isolate --isolate-memory "$size" -o out wide.mp4
+      run --separate-stderr "$tool" --isolate="$size" -o out wide.mp4
       [ "$status" -eq 2 ]
-      [[ "$stderr" = *"--isolate-memory"*"must be 0 or from 16.0 MiB on"* ]]
+      [[ "$stderr" = *"--isolate"*"must be 0 or from 16.0 MiB on"* ]]
     done
   done
   [ ! -e out ]
   isolates
   # The least is enough for one.
-  vfm-clip --isolate --isolate-memory 16MiB -j1 -o out wide.mp4 >m
+  vfm-clip --isolate=16MiB -j1 -o out wide.mp4 >m
   grep -q '"samples":1' m
 }
 

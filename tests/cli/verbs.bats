@@ -58,19 +58,28 @@ setup() {
 }
 
 @test "--help is of everyday options, on two screens, and --help-all of all" {
-  local command
-  for command in vfm-caption "vfm-caption score" "vfm-clip shots" "vfm-clip unique" vfm-embed "vfm-embed search" "vfm-embed index" vfm-shard \
-    "vfm-shard report" vfm-pack "vfm-pack plan" vfm-generate "vfm-generate decode" "vfm-generate cost" vfm-train \
-    "vfm-train check" "vfm-train cost" "vfm-train plan" "vfm-train calibrate" "vfm-train export" "vfm-train recipe"; do
-    $command --help >help
-    $command --help-all >all
-    [ "$(wc -l <help)" -le 50 ]
-    [ "$(awk 'length > 80' help | grep -cvE '^  (vfm-|find |ls )')" -eq 0 ]
-    [ "$(grep -cE '^  -' help)" -le 25 ]
-    [ "$(grep -cE '^  -' all)" -le 45 ]
-    # All that --help lists is in --help-all.
-    [ "$(grep -E '^  -' help | grep -cvxFf all)" -eq 0 ]
+  local program command count=0
+  for program in clip caption embed shard pack train generate; do
+    # Each program names its verbs.
+    mapfile -t commands < <(echo "vfm-$program"; "vfm-$program" --help | grep -oE "^  vfm-$program [a-z]+  " | sed 's/^ *//; s/ *$//')
+    for command in "${commands[@]}"; do two_screens "$command"; done
+    count=$((count + ${#commands[@]}))
   done
+  [ "$count" -eq 22 ]
+}
+
+# two_screens COMMAND: whether its help has everyday options on two screens, and --help-all all of them.
+two_screens() {
+  local command=$1
+  echo "$command"
+  $command --help >help
+  $command --help-all >all
+  [ "$(wc -l <help)" -le 50 ]
+  [ "$(awk 'length > 80' help | grep -cvE '^  (vfm-|find |ls )')" -eq 0 ]
+  [ "$(grep -cE '^  -' help)" -le 25 ]
+  [ "$(grep -cE '^  -' all)" -le 45 ]
+  # All that --help lists is in --help-all.
+  [ "$(grep -E '^  -' help | grep -cvxFf all)" -eq 0 ]
 }
 
 @test "completion offers verbs first, and then the options of the verb" {

@@ -103,7 +103,7 @@ make_shard() {
 
 @test "a model that is not named has no fields, and no quality follows from a part" {
   make_shard a "c1=A red circle."
-  vfm-caption score --no-progress -o text a.tar >/dev/null
+  vfm-caption score -o text a.tar >/dev/null
   tar -xOf text/a.score.tar c1.json | jq -e '(keys - ["caption_clean", "caption_ended", "caption_repetition",
     "caption_scored_by", "caption_script"]) == []'
   vfm-caption score --clip clip -o clips a.tar >/dev/null

@@ -174,15 +174,15 @@ at_frames() {
 }
 
 @test "on a terminal the list is a table for people, but not with --format json" {
-  on_terminal vfm-clip shots --no-progress shots.mp4 plain.mp4 >table
+  on_terminal vfm-clip shots -q shots.mp4 plain.mp4 >table
   [ "$(sed -E 's/ +[0-9]\.[0-9]+$//' table)" = 'shots.mp4: 2 changes of shot in 54 frames
           time     frame  kind        score
   00:00:01.500        18  cut
   00:00:03.000        36  cut
 plain.mp4: 0 changes of shot in 24 frames' ]
-  on_terminal vfm-clip shots --no-progress --thresholds 0.3,1.3 shots.mp4 >table
+  on_terminal vfm-clip shots -q --thresholds 0.3,1.3 shots.mp4 >table
   [ "$(grep -c '^shots.mp4, threshold ' table)" -eq 2 ]
-  on_terminal vfm-clip shots --no-progress --format json shots.mp4 | records | cmp - <(vfm-clip shots shots.mp4 | records)
+  on_terminal vfm-clip shots -q --format json shots.mp4 | records | cmp - <(vfm-clip shots shots.mp4 | records)
 }
 
 @test "vfm-clip has the verbs shots and unique, each with its own options and help" {

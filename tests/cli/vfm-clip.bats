@@ -430,7 +430,7 @@ END
   refused "it has no preprocessor_config.json" --stitch "$VFM_ROOT/tests/golden/t5/v1_1"
   refused "leave out --stitch model" --stitch model --stride 1s
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
-  run --separate-stderr vfm-clip --stitch model --devices cpu --stitch-threshold 0 shots.mp4 -o out
+  run --separate-stderr vfm-clip --stitch model:0 --devices cpu shots.mp4 -o out
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"shots are not stitched where --stitch gives vectors that are not numbers"* ]]
   [ "$(facts out shots)" = "1 1 1 " ]
@@ -691,7 +691,7 @@ END
 
 @test "what cannot be is known before any work" {
   echo x >file
-  for wrong in '--threshold nan' '--stitch-threshold nan' '--report file/r.html' '--report .' '-o file'; do
+  for wrong in '--threshold nan' '--stitch builtin:look:nan' '--stitch builtin:look:1.1' '--report file/r.html' '--report .' '-o file'; do
     # shellcheck disable=SC2086
     run vfm-clip -o out $wrong shots.mp4
     echo "$wrong: $status $output"
