@@ -83,6 +83,9 @@ setup() {
     run scdoc <"$page"
     [ "$status" -eq 0 ]
   done
+  # Lines of one paragraph are filled, so two commands there would run together.
+  run awk '{ command = /^\t(vfm-|mpirun |srun )/ } command && before { print FILENAME ": " FNR } { before = command }' man/*.scd
+  [ -z "$output" ]
 }
 
 @test "every source file names its licence" {
