@@ -19,14 +19,14 @@
 namespace vfm::cli {
 namespace {
 
-std::string environment(const char* name) {
+std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
 /// VFM_SLOTS; 0: it is not set.
 int slots_of_environment() {
-  const std::string text = environment("VFM_SLOTS");
+  const std::string text = variable("VFM_SLOTS");
   if (text.empty()) return 0;
   int slots = 0;
   const char* const end = text.data() + text.size();
@@ -42,21 +42,21 @@ int slots_of_environment() {
 void JobOptions::check_environment() {
   slots_of_environment();
   for (const char* name : {"VFM_SHARE", "VFM_SHARE_REPORT"}) {
-    const std::string file = environment(name);
+    const std::string file = variable(name);
     const std::string fault = is_utf8(file) ? no_file_message(file) : no_utf8_message(file);
     if (!fault.empty()) fail_usage("{}: {}", name, fault);
   }
-  const std::string page = environment("VFM_SHARE_REPORT");
+  const std::string page = variable("VFM_SHARE_REPORT");
   if (page.empty()) return;
   if (const std::string fault = page_fault(page); !fault.empty())
     fail_usage("VFM_SHARE_REPORT: {}", fault);
-  if (environment("VFM_SHARE").empty())
+  if (variable("VFM_SHARE").empty())
     fail_usage("VFM_SHARE_REPORT is set, and VFM_SHARE is not; set both");
 }
 
 void JobOptions::add(Options& options) {
-  share = environment("VFM_SHARE");
-  share_report = environment("VFM_SHARE_REPORT");
+  share = variable("VFM_SHARE");
+  share_report = variable("VFM_SHARE_REPORT");
   options.add("-j,--jobs", jobs, "N", "work on N items at once")
       .in(1, PipeBoard::kMostSlots)
       .shown("VFM_SLOTS, or one per processor")

@@ -246,9 +246,7 @@ std::string single_video(const std::vector<std::string>& inputs) {
 Json ClipRecipe::json() const {
   const char* const detectors[] = {"combined", "transnetv2"};
   const char* const audios[] = {"drop", "copy", "aac"};
-  // 2: wipes are found, and a cut to one colour is a change of its own. Others are as they were.
-  const bool as_before = stride > 0 || given || !shots.gradual;
-  Json j = {{"version", as_before ? 1 : 2},
+  Json j = {{"version", 2},  // of the rules that find changes of shot
             {"detector", detectors[static_cast<int>(shots.detector)]},
             {"threshold", shots.used_threshold()},
             {"gradual", shots.gradual},
@@ -261,7 +259,7 @@ Json ClipRecipe::json() const {
             {"preset", preset},
             {"quality", quality},
             {"audio", audios[static_cast<int>(audio)]}};
-  // What is not set is not named: so clips keep the keys that they had before there was a choice.
+  // An option that is not set is not named. So a new option changes no keys of clips.
   if (size.any()) j["scale"] = size.text();
   if (rate.num > 0) j["fps"] = fmt::format("{}/{}", rate.num, rate.den);
   if (crop) j["crop"] = "auto";

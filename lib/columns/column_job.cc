@@ -80,18 +80,9 @@ void check_notes(const ColumnJob& job, const Item& item, const Json& notes) {
 
 /// Makes the column, unless it is there, and returns its notes.
 Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
-                 Json made_from) {
+                 const Json& made_from) {
   const std::string notes_path = shard::receipt_path(item.column_path);
   const auto check = [&](const Json& notes) { check_notes(job, item, notes); };
-  const auto holds = [&](const Json& from) {
-    return !shard::Receipt(notes_path, "made_from", from).find(check).is_null();
-  };
-  // Captions were once made from vectors, too, where there were some: such a column is kept.
-  const auto with_vectors = tars_without(*item.record, {"caption", "score"});
-  if (job.column == "caption" && !job.force && with_vectors != tars && io::file_exists(notes_path))
-    if (!holds(made_from))
-      if (Json older = made_from_of(job, *item.record, with_vectors); holds(older))
-        made_from = std::move(older);
   shard::Receipt receipt(notes_path, "made_from", made_from);
   if (Json notes = receipt.find_or_hold(check, job.force); !notes.is_null()) {
     log_info("'{}' is there already", item.column_path);
