@@ -29,16 +29,16 @@ class GenerateCostTool : public vfm::cli::Tool {
 
   void add_options(vfm::cli::Options& options) override {
     options.group("Prediction");
-    vfm::cli::OptionRow& gpu =
-        options.add("--gpu", gpu_, "h100|h200|b200|FILE", "predict the time on this GPU");
+    vfm::cli::OptionRow& gpu = options.add(
+        "--gpu", gpu_, "a100|h100|h200|b200|gb200|l40s|FILE.json", "predict the time on this GPU");
     gpu.check(vfm::cli::not_empty)
         .everyday()
         .manual(
             "Predict how long the clip takes on this GPU, which need not be here, and whether its "
-            "memory is enough. _FILE_ has rates that *vfm-train*(1) measured. With *--parallel* "
-            "the time is that of this many of them, eight on a "
-            "machine. The other rates are judged from published tables. Reading the "
-            "model, the host's work and the mp4 are not counted.");
+            "memory is enough. _FILE.json_ has rates that *vfm-train-calibrate*(1) measured; the "
+            "other rates are judged from published tables. With *--parallel* the time is that of "
+            "this many of them, eight on a machine. Reading the model, the host's work and the mp4 "
+            "are not counted.");
     options.group("Model");
     generate_.add_model(options);
     options.group("Clips");

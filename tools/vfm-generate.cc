@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
@@ -46,7 +47,8 @@ class GenerateTool : public vfm::cli::Tool {
     options.flag("--no-ema", no_ema_, "use the weights of the last step, not their average")
         .manual("Use the weights of the last step of training, not their average (EMA).");
     options.group("Clips");
-    options.add("PROMPT", prompts_, "TEXT|@FILE", "prompts, or '-' for lines of standard input")
+    options
+        .add("PROMPT", prompts_, "TEXT|@FILE", "a prompt, @FILE with one, or - for lines of input")
         .everyday();
     generate_.add_prompt(options);
     generate_.add_clip(options);
@@ -96,6 +98,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     const vfm::cli::Launch& launch = context.launch;
+    if (launch.rank == 0) warn_of_lines();
     if (!devices_.devices.empty() && launch.ranks == 1) {
       check_files(launch);
       const auto workers = workers_of(devices_, jobs_, name());
@@ -174,6 +177,15 @@ class GenerateTool : public vfm::cli::Tool {
     for (const std::string& prompt : prompts_)
       job_.prompts.push_back(prompt == "-" ? prompt : vfm::generate::given_text(prompt));
     if (prompts_.empty()) job_.prompts = {"-"};
+  }
+
+  /// A list of prompts is easily given as @FILE, which is one prompt.
+  void warn_of_lines() const {
+    for (std::size_t i = 0; i < prompts_.size(); ++i)
+      if (const auto ends = std::ranges::count(job_.prompts[i], '\n');
+          ends > 0 && prompts_[i].starts_with('@') && !prompts_[i].starts_with("@@"))
+        vfm::log_warning("'{0}' is one prompt of {1} lines; for a clip of each line give '<{0}'",
+                         prompts_[i].substr(1), ends + 1);
   }
 
   /// Of one rank, before any work.

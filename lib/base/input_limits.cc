@@ -13,6 +13,7 @@ namespace vfm {
 namespace {
 
 InputLimits g_limits;
+bool g_chosen = false;  // by options; a program without them cannot raise a limit
 
 constexpr std::string_view kProtocols[] = {
     "concat", "crypto", "dash", "data", "dref", "file", "ftp",   "hls", "http",
@@ -31,6 +32,7 @@ bool InputLimits::allows(const std::string& protocol) const {
 }
 
 void set_input_limits(const InputLimits& limits) {
+  g_chosen = true;
   g_limits = limits;
 }
 
@@ -67,6 +69,9 @@ void check_pixels(const std::string& name, std::int64_t width, std::int64_t heig
       static_cast<double>(width) * static_cast<double>(height) <=
           static_cast<double>(g_limits.max_pixels))
     return;
+  if (!g_chosen)
+    fail_as(Cause::limit, "'{}' has pictures of {}x{}, more pixels than {}: make them smaller",
+            name, width, height, g_limits.max_pixels);
   fail_as(
       Cause::limit,
       "'{}' has pictures of {}x{}, more pixels than --max-pixels allows ({}); raise it to use it",

@@ -221,8 +221,8 @@ long run(const ShardOptions& options, Slots& slots, Progress& progress,
       "balance, {} errors",
       found.stay, records.size(), found.filtered, found.without, found.duplicates, found.balanced,
       errors.count());
-  log_info("{} on the disk for a while",
-           format_bytes(static_cast<double>(io::ScratchFile::most_disk_bytes())));
+  if (const std::uint64_t bytes = io::ScratchFile::most_disk_bytes(); bytes > 0)
+    log_info("temporary files took up to {}", format_bytes(static_cast<double>(bytes)));
   return static_cast<long>(errors.count());
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <deque>
 #include <initializer_list>
@@ -146,10 +147,16 @@ const std::vector<Gpu>& table() {
   return gpus;
 }
 
+/// In capitals or not, as "h100" and "H100".
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
 const Gpu& of_table(std::string_view name) {
   std::vector<std::string> known;
   for (const Gpu& gpu : table()) {
-    if (gpu.name == name) return gpu;
+    if (same_name(gpu.name, name)) return gpu;
     known.push_back(gpu.name);
   }
   fail_usage("--gpu: unknown GPU '{}'; choose one of {}, or a file (.json)", name,

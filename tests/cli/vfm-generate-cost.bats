@@ -48,6 +48,7 @@ setup() {
     | . > 0.999 and . < 1.001' ten twenty
   grep -q '^predicted clip  *[0-9.e-]* s, a pass [0-9.e-]* s$' words
   grep -q '^  memory  *fits an H100: ' words
+  vfm-generate cost --model "$model" -q --gpu H100 --steps 10 | cmp - ten
   for arguments in '--gpu h300' '--gpu h200 --device cpu' '--gpu h200 --device cuda'; do
     # shellcheck disable=SC2086
     run vfm-generate cost --model "$model" $arguments

@@ -458,7 +458,8 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
 
 @test "@FILE is the prompt in a file, newlines too; @@ begins a prompt with @" {
   printf 'a red circle\nmoves left\n' >prompt.txt
-  vfm-generate "${fast[@]}" -o out @prompt.txt '@@home' >out.jsonl
+  vfm-generate "${fast[@]}" -o out @prompt.txt '@@home' >out.jsonl 2>said
+  [ "$(cat said)" = "vfm-generate: 'prompt.txt' is one prompt of 2 lines; for a clip of each line give '<prompt.txt'" ]
   [ "$(jq -c .prompt <(records out.jsonl) | tr '\n' ' ')" = '"a red circle\nmoves left" "@home" ' ]
   for wrong in @nowhere.txt @; do
     run --separate-stderr vfm-generate "${fast[@]}" -o bad "$wrong"
@@ -588,6 +589,10 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   run vfm-generate --model nowhere -o out 'x'
   [ "$status" -eq 2 ]
   [[ $output == *"nowhere"* ]]
+  vfm-train export "$model" -o merged >/dev/null 2>&1
+  run vfm-generate --model merged -o out 'x'
+  [ "$status" -eq 2 ]
+  [[ $output == *"'merged' is a network alone, CosmosTransformer3DModel, "*"or the run or run of adapters that"* ]]
   mkdir empty
   run vfm-generate --model empty -o out 'x'
   [ "$status" -eq 2 ]

@@ -51,6 +51,9 @@ keys() { members "$1" '*.json' | jq -r .key | sort; }
     '.bin == $bin and .split == "train" and .motion != null' >/dev/null
   [ ! -e d/errors.jsonl ] && [ ! -e d/duplicates.jsonl ]
   jq -e '.samples == 60 and .splits.train.samples == 60' d/dataset.json >/dev/null
+  vfm-shard -v --force -o d <m.jsonl 2>&1 >/dev/null | tee said
+  grep -q '60 samples in ' said
+  fails 1 grep ' 0 B' said
 }
 
 @test "bare paths bring the columns beside them, and a glob does not read columns twice" {

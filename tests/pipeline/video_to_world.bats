@@ -105,7 +105,7 @@ apart() {
   quiet_ffmpeg -f lavfi -i color=s=8208x8192 -frames:v 1 -pix_fmt gray large.png
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition large.png -o out 'a red circle'
   [ "$status" -eq 1 ]
-  [[ $output == *"has pictures of 8208x8192, more pixels than "* ]]
+  [[ $output == *"has pictures of 8208x8192, more pixels than 67108864: make them smaller"* ]]
 }
 
 @test "text to world: the same model, given nothing" {

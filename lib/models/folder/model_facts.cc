@@ -203,8 +203,11 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
                                  use);
   const bool all = use == FactsFor::generation;
   if (all && !model.is_pipeline())
-    fail_usage("'{}' is one part of a pipeline, {}: give the whole one, or what vfm-train writes",
-               model.folder(), model.type());
+    fail_usage(
+        "'{}' is a network alone, {}, without tokenizer and text encoder: give the pipeline that "
+        "it "
+        "is a part of, or the run or run of adapters that it was exported from",
+        model.folder(), model.type());
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
