@@ -66,8 +66,8 @@ std::string middle_frame(const shard::Member& member, std::int64_t frames) {
 }
 
 // Colours of the time line.
-constexpr const char *kClip = "#7fa8c9", *kLeftOut = "#e4e4e4", *kCut = "#222", *kFade = "#8a2be2",
-                     *kGradual = "#d2691e";
+constexpr const char *kClipColour = "#7fa8c9", *kLeftOutColour = "#e4e4e4", *kCutColour = "#222",
+                     *kFadeColour = "#8a2be2", *kGradualColour = "#d2691e";
 
 /// The video as a bar with strokes at its changes of shot. `first_clip`: when the earliest clip
 /// begins. The time of a container begins anywhere: with a clip, or with a part that is in none.
@@ -85,18 +85,18 @@ std::string time_line(const Json& finished, std::optional<double> first_clip) {
   std::string svg =
       "<svg viewBox='0 0 1000 24' width='100%' height='24' preserveAspectRatio='none'>"
       "<rect width='1000' height='24' fill='" +
-      std::string(kClip) + "'/>";
+      std::string(kClipColour) + "'/>";
   for (const Json& gap : finished.at("left_out"))
     svg += fmt::format(
         "<rect x='{:.1f}' width='{:.1f}' height='24' fill='{}'/>", x(gap.value("begin", 0.0)),
-        std::max(0.5, x(gap.value("end", 0.0)) - x(gap.value("begin", 0.0))), kLeftOut);
+        std::max(0.5, x(gap.value("end", 0.0)) - x(gap.value("begin", 0.0))), kLeftOutColour);
   for (const Json& cut : cuts) {
     const std::string type = cut.value("type", "cut");
     svg +=
         fmt::format("<rect x='{:.1f}' width='2' height='24' fill='{}'/>", x(cut.value("time", 0.0)),
-                    type == "cut"    ? kCut
-                    : type == "fade" ? kFade
-                                     : kGradual);
+                    type == "cut"    ? kCutColour
+                    : type == "fade" ? kFadeColour
+                                     : kGradualColour);
   }
   return svg + "</svg>";
 }
@@ -106,8 +106,9 @@ std::string time_line_legend() {
   std::string svg = "<svg viewBox='0 0 700 18' role='img' aria-label='colours'>";
   int x = 0;
   for (const auto& [colour, words] :
-       {std::pair{kClip, "clip"}, std::pair{kLeftOut, "left out"}, std::pair{kCut, "cut"},
-        std::pair{kFade, "fade"}, std::pair{kGradual, "dissolve, wipe or transition"}}) {
+       {std::pair{kClipColour, "clip"}, std::pair{kLeftOutColour, "left out"},
+        std::pair{kCutColour, "cut"}, std::pair{kFadeColour, "fade"},
+        std::pair{kGradualColour, "dissolve, wipe or transition"}}) {
     svg += fmt::format(
         "<rect x='{0}' y='4' width='10' height='10' fill='{1}' stroke='currentColor' "
         "stroke-width='.5'/><text x='{2}' y='13'>{3}</text>",
