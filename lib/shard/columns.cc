@@ -137,35 +137,60 @@ void complete_shard(io::Record& record) {
 
 namespace {
 
-/// The record that was written with a column, or null.
-Json column_record(const std::string& tar) {
-  const std::string notes = receipt_path(tar);
-  if (!tar.ends_with(".tar") || !io::file_exists(notes)) return nullptr;
+/// What was noted of a tar when it was written, and where.
+struct Noted {
+  Json said;  // has "bytes" and "xxh3"; null: nothing
+  std::string where = "its record";
+};
+
+/// That of a column or a dataset's shard, "X.json" beside "X.tar"; or of vfm-clip, "H.json" beside
+/// "H-00000.tar".
+Noted noted_beside(const std::string& tar) {
+  Noted noted;
+  if (!tar.ends_with(".tar")) return noted;
+  std::string notes = receipt_path(tar);
+  const bool own = io::file_exists(notes);
+  const std::string stem = shard_stem(tar);
+  const std::size_t dash = stem.find_last_not_of("0123456789");
+  if (!own && dash != std::string::npos && stem[dash] == '-')
+    notes = stem.substr(0, dash) + ".json";
+  if (!own && !io::file_exists(notes)) return noted;
+  noted.where = fmt::format("'{}'", notes);
   try {
-    return parse_json(io::read_file(notes), notes).at("record");
+    Json found = parse_json(io::read_file(notes), notes);
+    if (own) {
+      const bool of_dataset = found.value("kind", "") == "shard";
+      noted.said = of_dataset ? found : found.at("record");
+      return noted;
+    }
+    for (Json& shard : found.at("shards"))
+      if (shard.at("name") == io::base_name(tar)) noted.said = std::move(shard);
   } catch (const std::exception&) {
-    return nullptr;  // not one of ours
+    noted.said = nullptr;  // not one of ours
   }
+  return noted;
 }
 
-void check_bytes(const std::string& tar, const Json& said) {
-  if (!said.is_object()) return;
-  const auto bytes = get_integer(said, "bytes");
-  const auto hash = get_string(said, "xxh3");
+void check_bytes(const std::string& tar, const Noted& noted) {
+  if (!noted.said.is_object()) return;
+  const auto bytes = get_integer(noted.said, "bytes");
+  const auto hash = get_string(noted.said, "xxh3");
   const auto size = static_cast<std::int64_t>(open_tar(tar).size());
   if (bytes && *bytes != size)
-    fail_as(Cause::format, "'{}' is not as it was written: it has {} bytes, its record says {}",
-            tar, size, *bytes);
+    fail_as(Cause::format, "'{}' is not as it was written: it has {} bytes, {} says {}", tar, size,
+            noted.where, *bytes);
   if (hash && io::hash_file(tar) != *hash)
-    fail_as(Cause::format, "'{}' is not as it was written: its xxh3 is not {}", tar, *hash);
+    fail_as(Cause::format, "'{}' is not as it was written: its xxh3 is not {}, as {} says", tar,
+            *hash, noted.where);
 }
 
 }  // namespace
 
 void check_shard_bytes(const io::Record& record) {
-  check_bytes(record.path(), record.json);
+  const bool says = record.json->contains("xxh3") || record.json->contains("bytes");
+  check_bytes(record.path(), says ? Noted{record.json} : noted_beside(record.path()));
   for (const std::string& tar : io::column_tars(record))
-    if (tar != record.path()) check_bytes(tar, column_record(tar));
+    if (tar != record.path()) check_bytes(tar, noted_beside(tar));
 }
 
 std::string column_key(const std::string& key) {

@@ -39,8 +39,8 @@ std::vector<std::string> column_files(const std::string& shard);
 void complete_shard(io::Record& record);
 
 /// Compares the bytes of a record's tars with the known hashes: the record's "xxh3" and "bytes" for
-/// its "path", and those noted when a column was made. Tars without a hash are not read. Throws
-/// Error naming a changed tar.
+/// its "path"; for columns, and a path whose record has none, those in the JSON file that was
+/// written beside the tar. Tars without a hash are not read. Throws Error naming a changed tar.
 void check_shard_bytes(const io::Record& record);
 
 /// The key of a sample in a column, and in what vfm writes: itself, or its hash if it is not a

@@ -678,6 +678,24 @@ EOF
   [ "$(keys out | wc -l)" -eq 40 ]
 }
 
+@test "a bare path of a damaged shard, of a dataset or of clips, is an error by the json beside it" {
+  corpus
+  vfm-shard in/*.tar -o d --shard-size 10GiB >manifest
+  tar=$(records manifest | jq -r .path | head -n 1)
+  mkdir clips
+  cp "$tar" clips/ab-00000.tar
+  jq -c '{clips: .samples, shards: [{name: "ab-00000.tar", samples, bytes, xxh3}]}' "${tar%.tar}.json" >clips/ab.json
+  vfm-shard "$tar" -o first >/dev/null
+  vfm-shard clips/*.tar -o second >/dev/null
+  for file in "$tar" clips/ab-00000.tar; do
+    printf 'UUUUUUUU' | dd of="$file" bs=1 seek=1600 conv=notrunc status=none
+    fails 1 vfm-shard "$file" -o bad
+    grep -q "'$file' is not as it was written: its xxh3 is not .*\.json' says" bad/errors.jsonl
+  done
+  mv clips/ab-00000.tar clips/other.tar
+  vfm-shard clips/other.tar -o third >/dev/null
+}
+
 @test "a tar with a damaged header, and a gzip file with a wrong check sum, are errors" {
   tar_of whole.tar a.mp4=x b.mp4=y c.mp4=z
   cp whole.tar broken.tar

@@ -205,8 +205,7 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   if (all && !model.is_pipeline())
     fail_usage(
         "'{}' is a network alone, {}, without tokenizer and text encoder: give the pipeline that "
-        "it "
-        "is a part of, or the run or run of adapters that it was exported from",
+        "it is a part of, or the run or run of adapters that it was exported from",
         model.folder(), model.type());
   if (all) check_parts(model);
   ModelFacts facts;
