@@ -57,7 +57,7 @@ Bottleneck short_of_cards(const PipeLook& look) {
 
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
                       double seconds, int slots) {
-  PipeLook look{slots, 0, seconds, {}};
+  PipeLook look{slots, 0, seconds, {}, {}};
   if (seconds <= 0) return look;
   for (const StageState& state : after) {
     StageState old;
@@ -154,7 +154,9 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
     lines.push_back(line);
   }
   const Bottleneck bottleneck = find_bottleneck(look);
-  if (bottleneck.stage >= 0)
+  if (!look.held_up.empty())
+    lines.push_back("bottleneck: " + look.held_up);
+  else if (bottleneck.stage >= 0)
     lines.push_back(fmt::format("bottleneck: {} {}",
                                 names[static_cast<std::size_t>(bottleneck.stage)], bottleneck.why));
   else if (!bottleneck.why.empty())

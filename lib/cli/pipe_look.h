@@ -30,6 +30,7 @@ struct PipeLook {
   int cards = 0;  ///< shared cards
   double seconds = 0;
   std::vector<StageLook> stages;  ///< in the order of the pipe
+  std::string held_up;            ///< by whom, over a whole run; empty: find_bottleneck() says
 };
 
 /// For programs that are new since `before` all their work counts.

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/card_look.h"
+#include "cli/harmless.h"
+#include "io/atomic_file.h"
 #include "report/html.h"
 
 namespace vfm::cli {
@@ -20,6 +22,7 @@ namespace {
 constexpr std::chrono::milliseconds kRedrawn{500};
 constexpr int kLooksPerPage = 10;
 constexpr std::size_t kMostKept = 1000;
+constexpr double kTold = 0.05;  // of the time: a smaller share is not told in the last line
 
 std::string percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
@@ -30,8 +33,8 @@ std::string percent(double share) {
 PipeView::PipeView(std::shared_ptr<PipeBoard> board, const std::string& share,
                    std::function<void(const PipeLook&)> show, std::string page)
     : board_(std::move(board)), show_(std::move(show)), page_(std::move(page)), watch_(share) {
-  before_ = board_->stages();
-  cards_ = watch_.look();
+  first_ = before_ = board_->stages();
+  first_cards_ = cards_ = watch_.look();
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -79,11 +82,14 @@ PipeLook PipeView::look() {
 
 void PipeView::keep(const PipeLook& look) {
   const Bottleneck bottleneck = find_bottleneck(look);
-  if (!bottleneck.why.empty()) {
-    const auto names = distinct_names(before_);
-    bottleneck_seconds_[bottleneck.stage < 0 ? "none: the input is slow"
-                                             : names[static_cast<std::size_t>(bottleneck.stage)]] +=
-        look.seconds;
+  const auto names = distinct_names(before_);
+  if (bottleneck.stage >= 0) {
+    const auto stage = static_cast<std::size_t>(bottleneck.stage);
+    auto& [name, seconds] = bottleneck_seconds_[before_[stage].pid];
+    name = names[stage];
+    seconds += look.seconds;
+  } else if (!bottleneck.why.empty()) {
+    bottleneck_seconds_[0].second += look.seconds;
   }
   if (page_.empty() || looks_++ % every_ != 0) return;
   kept_.push_back({std::chrono::duration<double>(last_ - begin_).count(), look});
@@ -101,17 +107,43 @@ void PipeView::finish() {
   }
   end_.notify_all();
   thread_.join();
-  const PipeLook last = look();
-  if (show_) show_(last);
+  look();
+  for (StageState& state : before_)
+    if (state.self) state.alive = false;
+  if (show_) show_(whole_run());
   if (!page_.empty()) write_page();
+}
+
+PipeLook PipeView::whole_run() const {
+  PipeLook whole = look_between(first_, before_, seconds(), board_->slots());
+  add_cards(whole, first_cards_, cards_);
+  for (const auto& [name, share] : bottlenecks())
+    if (share >= kTold || whole.held_up.empty())
+      whole.held_up +=
+          fmt::format("{}{} {}", whole.held_up.empty() ? "" : ", ", harmless(name), percent(share));
+  if (!whole.held_up.empty()) whole.held_up += " of the time";
+  return whole;
+}
+
+/// Programs and their shares of the time, the largest first.
+std::vector<std::pair<std::string, double>> PipeView::bottlenecks() const {
+  std::vector<std::pair<std::string, double>> found;
+  const auto names = distinct_names(before_);
+  for (const auto& [pid, known] : bottleneck_seconds_) {
+    std::string name = pid == 0 ? "none: the input is slow" : known.first;
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      if (before_[i].pid == pid) name = names[i];
+    found.emplace_back(std::move(name), known.second / std::max(seconds(), 1e-9));
+  }
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.second > b.second; });
+  return found;
 }
 
 void PipeView::write_page() const {
   report::Page page("Programs of a pipe");
   const auto names = distinct_names(before_);
-  const double seconds = std::chrono::duration<double>(last_ - begin_).count();
   page.paragraph(fmt::format("{} on one machine, over {}. Slots: {}.",
-                             counted(names.size(), "program"), format_seconds(seconds),
+                             counted(names.size(), "program"), format_seconds(seconds()),
                              board_->slots() > 0
                                  ? fmt::format("{} that they share", board_->slots())
                                  : std::string("those of make")));
@@ -128,13 +160,13 @@ void PipeView::write_page() const {
                     : s.alive ? "runs"
                               : "ended"});
   }
-  page.table({"program", "done", "a second", "slots, mean", "without slot", "waits for input",
-              "for its reader", "state"},
+  page.table({"program", "done", "a second", "slots, mean", "threads without slot, mean",
+              "waits for input", "for its reader", "state"},
              rows);
-  std::vector<std::vector<std::string>> bottlenecks;
-  for (const auto& [name, time] : bottleneck_seconds_)
-    bottlenecks.push_back({name, percent(time / std::max(seconds, 1e-9))});
-  if (!bottlenecks.empty()) page.table({"bottleneck", "of the time"}, bottlenecks);
+  std::vector<std::vector<std::string>> shares;
+  for (const auto& [name, share] : bottlenecks())
+    shares.push_back({name, percent(share)});
+  if (!shares.empty()) page.table({"bottleneck", "of the time"}, shares);
   const auto chart = [&](const char* label, const char* caption, auto value) {
     std::vector<report::Series> lines;
     for (std::size_t i = 0; i < before_.size(); ++i) {
@@ -163,6 +195,8 @@ void PipeView::write_page() const {
       return busy;
     });
   }
+  // Each program of the pipe may write it: the last one's stays, and they need not say so.
+  const io::QuietWaits quiet(true);
   page.write(page_);
 }
 

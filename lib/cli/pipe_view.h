@@ -9,12 +9,14 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/card_states.h"
@@ -38,8 +40,8 @@ class PipeView {
   PipeView(const PipeView&) = delete;
   PipeView& operator=(const PipeView&) = delete;
 
-  /// Looks once more, ends the thread and writes the page. Throws Error where it cannot be
-  /// written.
+  /// Ends the thread, shows a look over the whole run and writes the page, in which this program
+  /// has ended. Throws Error where it cannot be written.
   void finish();
 
  private:
@@ -52,6 +54,9 @@ class PipeView {
   void watch();
   PipeLook look();
   void keep(const PipeLook& look);
+  PipeLook whole_run() const;
+  std::vector<std::pair<std::string, double>> bottlenecks() const;
+  double seconds() const { return std::chrono::duration<double>(last_ - begin_).count(); }
   void write_page() const;
   void write_cards(report::Page& page) const;
 
@@ -65,12 +70,13 @@ class PipeView {
 
   // Used by the view's thread, then by finish().
   Clock::time_point last_ = begin_;
-  std::vector<StageState> before_;
+  std::vector<StageState> first_, before_;
   CardWatch watch_;
-  CardStates cards_;  // as before_
+  CardStates first_cards_, cards_;  // as first_ and before_
   std::vector<Kept> kept_;
-  std::size_t every_ = 1, looks_ = 0;                 // of so many looks one is kept
-  std::map<std::string, double> bottleneck_seconds_;  // by program
+  std::size_t every_ = 1, looks_ = 0;  // of so many looks one is kept
+  /// By process: as whom it was known, and how long it was the bottleneck. 0: nobody was.
+  std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;
 };
 

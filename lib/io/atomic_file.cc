@@ -36,12 +36,12 @@ bool has_other_name(int fd) {
   return ::fstat(fd, &facts) == 0 && facts.st_nlink > 1;
 }
 
-std::atomic<bool> quiet_waits_{false};
+thread_local bool t_quiet_waits = false;
 
 /// Another program makes what this one wants: said once, then only with -v. Of ranks one says so.
 void wait_for_other(const std::string& target) {
   static std::atomic_flag said;
-  const LogLevel level = quiet_waits_          ? LogLevel::debug
+  const LogLevel level = t_quiet_waits         ? LogLevel::debug
                          : said.test_and_set() ? LogLevel::info
                                                : LogLevel::warning;
   log_at(level, "another program is writing '{}'; waiting for it", target);
@@ -98,11 +98,11 @@ File open_locked(const std::string& temporary, const std::string& target, bool w
 }  // namespace
 
 QuietWaits::QuietWaits(bool quiet) {
-  quiet_waits_ = quiet;
+  t_quiet_waits = quiet;
 }
 
 QuietWaits::~QuietWaits() {
-  quiet_waits_ = false;
+  t_quiet_waits = false;
 }
 
 AtomicFile::AtomicFile(std::string path, bool wait)

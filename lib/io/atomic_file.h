@@ -54,8 +54,8 @@ class AtomicFile {
   std::uint64_t written_ = 0;
 };
 
-/// While it lives, waits are logged only with -v: if several ranks wait for a file, one logs it.
-/// Thread-safety: one object at a time in a program.
+/// While it lives, its thread's waits are logged only with -v: of ranks that wait for a file one
+/// logs it. Thread-safety: one object at a time in a thread.
 class QuietWaits {
  public:
   explicit QuietWaits(bool quiet);

@@ -252,6 +252,11 @@ four_at_once() { at_once 4 -j4 "$@"; }
   grep -E '^bottleneck: made_stage' err.3
   grep -q '<svg' page.html
   grep -q 'bottleneck' page.html
+  # The last line is of the whole run, as the page is, on which all have ended.
+  tail -n 1 err.3 | grep -E '^bottleneck: made_stage \(3\) [0-9]+ %.* of the time$'
+  share=$(tail -n 1 err.3 | grep -oE '[0-9]+ %' | head -n 1)
+  grep -q "<td[^>]*>made_stage (3)</td><td[^>]*>$share</td>" page.html
+  fails 1 grep -F 'runs</td>' page.html
   [ "$(grep -o 'made_stage' page.html | wc -l)" -ge 3 ]
   # Neither changes what is written, nor its name.
   made_items 2 0 >two.jsonl
@@ -266,6 +271,13 @@ four_at_once() { at_once 4 -j4 "$@"; }
   [ "$(records <out.txt | wc -l)" -eq 2 ]
   tail -n 1 out.txt | jq -e '.status == 1'
   grep pages err
+  # Programs that all write the page do not speak of each other, and the last one's stays.
+  made_items 4 0.1 0.1 >four.jsonl
+  export VFM_SHARE=slots VFM_SHARE_REPORT=all.html
+  { "$MADE" four.jsonl 2>err.1 | "$MADE" >/dev/null 2>err.2; }
+  unset VFM_SHARE VFM_SHARE_REPORT
+  [ ! -s err.1 ] && [ ! -s err.2 ]
+  [ "$(grep -o 'ended</td>' all.html | wc -l)" -eq 2 ]
   # Success is silent without it.
   VFM_SHARE=slots "$MADE" items.jsonl >/dev/null 2>err
   [ ! -s err ]

@@ -96,6 +96,9 @@ TEST_CASE("the block has a line a program and one for the bottleneck, as wide as
              Catch::Contains("bottleneck: bad") && Catch::Contains("13.0 of the 16 slots"));
   for (const std::string& line : pipe_lines(look, 30))
     CHECK(line.size() <= 30);
+  PipeLook whole = look;
+  whole.held_up = "vfm-clip 84 % of the time";
+  CHECK(pipe_lines(whole, 0)[2] == "bottleneck: vfm-clip 84 % of the time");
   // One that is stopped holds the others up, whoever has most slots.
   look.stages[0].state.stopped = true;
   look.stages[0].state.pid = 4711;
