@@ -17,8 +17,8 @@ class TrainExportTool : public vfm::cli::Tool {
   std::string description() const override { return "Writes a model for diffusers and peft."; }
   std::string examples() const override {
     return "vfm-train export run -o tuned\n"
-           "vfm-train export run/checkpoints/step-00002000 -o tuned --weights model\n"
-           "vfm-train export adapters -o lora --lora-mode separate";
+           "vfm-train export run/checkpoints/step-00002000 -o tuned --no-ema\n"
+           "vfm-train export adapters -o lora --no-merge";
   }
 
   void add_options(vfm::cli::Options& options) override {
@@ -38,21 +38,14 @@ class TrainExportTool : public vfm::cli::Tool {
     options.flag("--force", export_.force, "replace an export of something else")
         .everyday()
         .manual("Replace an export of another model. A folder of other files is always refused.");
-    options
-        .add("--weights", weights_, "ema|model", "the averaged weights, or those of the last step")
-        .one_of({"ema", "model"})
+    options.flag("--no-ema", last_step_, "write the weights of the last step, not averaged")
+        .everyday()
+        .manual("Write the weights of the last step. Default: averaged, where the run has them.");
+    options.flag("--no-merge", separate_, "write adapters alone, not merged into the weights")
         .everyday()
         .manual(
-            "*ema*: the averaged weights, where the run has them. *model*: the weights of the "
-            "last step.");
-    options
-        .add("--lora-mode", lora_mode_, "merged|separate",
-             "merge adapters into the weights, or write them alone")
-        .one_of({"merged", "separate"})
-        .everyday()
-        .manual(
-            "*merged*: adapters are merged into the weights of the model under them. *separate*: "
-            "the adapters alone, _pytorch_lora_weights.safetensors_ for _load_lora_weights_ of "
+            "Write the adapters of a run alone, not merged into the weights under them: "
+            "_pytorch_lora_weights.safetensors_ for _load_lora_weights_ of "
             "diffusers, and _adapter_model.safetensors_ with _adapter_config.json_ for "
             "_PeftModel.from_pretrained_.");
     options
@@ -75,8 +68,8 @@ class TrainExportTool : public vfm::cli::Tool {
       vfm::fail_usage("'{}' is not a folder; give a run of vfm-train, or one of its checkpoints",
                       export_.run);
     using Parts = vfm::train::ExportOptions::Parts;
-    export_.average = weights_ == "ema";
-    export_.merge = lora_mode_ == "merged";
+    export_.average = !last_step_;
+    export_.merge = !separate_;
     export_.parts = parts_ == "link" ? Parts::link : parts_ == "copy" ? Parts::copy : Parts::none;
   }
 
@@ -97,7 +90,8 @@ class TrainExportTool : public vfm::cli::Tool {
         .manual(std::string("F") + (help + 1) + ", if it has moved. A different one is refused.");
   }
 
-  std::string weights_ = "ema", lora_mode_ = "merged", parts_ = "link";
+  bool last_step_ = false, separate_ = false;
+  std::string parts_ = "link";
   vfm::train::ExportOptions export_;
 };
 

@@ -112,7 +112,7 @@ Json export_once(const ExportOptions& options) {
   const std::string& type = model.type();
   const bool adapted = models::has_adapters(checkpoint), adapters = adapted && !options.merge;
   if (!options.merge && !adapted)
-    fail_usage("'{}' has no adapters: leave --lora-mode separate out", checkpoint);
+    fail_usage("'{}' has no adapters: leave out --no-merge", checkpoint);
   PipelineParts parts;
   const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
   if (diffusion && !adapters)

@@ -32,18 +32,19 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
   if (options.parts == ExportOptions::Parts::none) return "only the network was asked for";
   std::vector<std::string> reasons;
   if (config.type != models::NetworkType::dit)
-    reasons.push_back(fmt::format("it has no class for a network of type {}",
+    reasons.push_back(fmt::format("diffusers has no class for a network of type {}",
                                   models::network_type_name(config.type)));
   else if (config.adaln_lora_dim == 0)
-    reasons.push_back("its class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
+    reasons.push_back(
+        "diffusers' class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
   const std::string tokenizer = facts.tokenizer ? facts.tokenizer->name : "";
   if (tokenizer != models::kCosmosContinuous)
-    reasons.push_back(fmt::format("it has no class for the tokenizer {}", tokenizer));
+    reasons.push_back(fmt::format("diffusers has no class for the tokenizer {}", tokenizer));
   const std::string text = facts.text_encoder ? facts.text_encoder->name : "";
   if (!facts.text_encoder)
     reasons.push_back("the model was trained without text");
   else if (text != "t5" && text != "umt5")
-    reasons.push_back(fmt::format("it has no class for the text encoder {}", text));
+    reasons.push_back(fmt::format("diffusers has no class for the text encoder {}", text));
   return fmt::format("{}", fmt::join(reasons, ", and "));
 }
 

@@ -47,9 +47,9 @@ def networks(made: pathlib.Path, folder: pathlib.Path) -> None:
         return network.eval()
 
     # round-trip samples with the weights of the last step; adapters are of the averaged base.
-    last = ("--weights", "model")
+    last = ("--no-ema",)
     plain = export(made / "run", folder / "plain")
-    separate = export(made / "adapters", folder / "separate", "--lora-mode", "separate", *last)
+    separate = export(made / "adapters", folder / "separate", "--no-merge", *last)
     raw = load(export(made / "run", folder / "raw", *last))
     assert compare(made, "run", raw, train)["difference"] < 1e-5
     merged = load(export(made / "adapters", folder / "merged", *last))

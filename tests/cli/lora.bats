@@ -275,7 +275,7 @@ PY
   vfm-train export "$run" -o merged 2>words >record
   [ "$(jq -r '[.kind, .path, .weights, .adapters, .class, .step] | @tsv' <(records record))" = \
     "$(printf 'model\tmerged\tema\tmerged\tCosmosTransformer3DModel\t8')" ]
-  grep -q "is the network alone, not a pipeline of diffusers: it has no class for the tokenizer builtin:wavelet" words
+  grep -q "is the network alone, not a pipeline of diffusers: diffusers has no class for the tokenizer builtin:wavelet" words
   [ ! -e merged/model_index.json ]
   # W + 6/3 B A, of the averaged numbers of both.
   python3 - merged "$shared/base/checkpoints/step-00000008" "$run/checkpoints/step-00000008" <<'PY'
@@ -306,7 +306,7 @@ for name, (shape, values) in base.items():
             moved = max(moved, abs(want - values[i * columns + j]))
 assert moved > 1e-4, moved
 PY
-  vfm-train export "$run" -o separate --lora-mode separate --weights model 2>words >record
+  vfm-train export "$run" -o separate --no-merge --no-ema 2>words >record
   [ ! -s words ]
   [ "$(jq -r '.weights + " " + .adapters' <(records record))" = "model separate" ]
   # The same numbers for both; and what a checkpoint of adapters has is the same.
@@ -319,9 +319,9 @@ PY
     jq -e '.peft_type == "LORA" and .r == 3 and .lora_alpha == 6 and .target_modules == ["to_q", "to_k", "to_v", "to_out.0"]
       and (.base_model_name_or_path | endswith("/base/checkpoints/step-00000008"))' "$config/adapter_config.json"
   done
-  run vfm-train export "$shared/base" -o other --lora-mode separate
+  run vfm-train export "$shared/base" -o other --no-merge
   [ "$status" -eq 2 ]
-  [[ $output == *"has no adapters: leave --lora-mode separate out"* ]]
+  [[ $output == *"has no adapters: leave out --no-merge"* ]]
 }
 
 @test "--init of a run of adapters: merged into the weights, or gone on with" {

@@ -13,16 +13,16 @@ load tiny_runs
   cmp out/diffusion_pytorch_model.safetensors "$checkpoint/state/ema.safetensors"
   jq -e '._class_name == "CosmosTransformer3DModel"' out/config.json
   jq -e '.kind == "model" and .path == "out" and .weights == "ema" and .step == 10 and .pipeline == null' <(records record)
-  grep -q "'out' is the network alone, not a pipeline of diffusers: it has no class for the tokenizer builtin:wavelet, and it has no class for the text encoder builtin:hash" words
+  grep -q "'out' is the network alone, not a pipeline of diffusers: diffusers has no class for the tokenizer builtin:wavelet, and diffusers has no class for the text encoder builtin:hash" words
   # The same again stays; something else is refused, or replaces it.
   touch -d 2001-01-01 out/config.json
   vfm-train export run -o out >again 2>words
   cmp <(records record) <(records again)
   [ "$(stat -c %Y out/config.json)" -eq "$(date -d 2001-01-01 +%s)" ]
-  run vfm-train export run -o out --weights model
+  run vfm-train export run -o out --no-ema
   [ "$status" -eq 2 ]
   [[ $output == *"'out' is an export of something else"* ]]
-  vfm-train export run -o out --weights model --force --parts none >record 2>words
+  vfm-train export run -o out --no-ema --force --parts none >record 2>words
   [ ! -s words ]
   cmp out/diffusion_pytorch_model.safetensors "$checkpoint/model/diffusion_pytorch_model.safetensors"
   [ "$(jq -r .weights <(records record))" = model ]
@@ -45,7 +45,7 @@ load tiny_runs
   [[ $output == *"'tiny.yaml' is not a folder; give a run of vfm-train, or one of its checkpoints"* ]]
   run vfm-train export run -o other --data latents
   [ "$status" -eq 2 ]
-  run vfm-train tiny.yaml --data latents -o run --weights model
+  run vfm-train tiny.yaml --data latents -o run --no-ema
   [ "$status" -eq 2 ]
   [ ! -e other ]
 }
