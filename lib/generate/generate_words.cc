@@ -16,6 +16,7 @@ std::string generation_words(const Json& cost) {
   };
   const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
   const auto count = [](const Json& value) { return format_count(value.get<double>()); };
+  const auto flops = [](const Json& value) { return models::flops_words(value.get<double>()); };
   const Json &sampling = cost["sampling"], &memory = cost["memory_bytes"];
   line("model",
        fmt::format(
@@ -43,9 +44,9 @@ std::string generation_words(const Json& cost) {
                                    {"tokenizer", "tokenizer"}}) {
     const Json& p = cost[part];
     line(name,
-         fmt::format("{}: {} parameters, {} on disk, {}FLOPs, {} besides the weights",
+         fmt::format("{}: {} parameters, {} on disk, {}, {} besides the weights",
                      p["type"].get<std::string>(), count(p["parameters"]), bytes(p["file_bytes"]),
-                     count(p["flops"]), bytes(p["activation_bytes"])));
+                     flops(p["flops"]), bytes(p["activation_bytes"])));
   }
   if (cost.contains("decoding")) {
     const Json& split = cost["decoding"];
@@ -53,13 +54,14 @@ std::string generation_words(const Json& cost) {
                                  number(split["latent_frames"], "latent frame"),
                                  split["chunks"].dump(), number(split["bands"], "band")));
   }
-  line("FLOPs", count(cost["flops"]));
+  line("FLOPs", flops(cost["flops"]));
   for (const auto& [phase, name] : {std::pair{"loading", "memory, loading"},
                                     {"encoding_text", "  encoding text"},
                                     {"sampling", "  sampling"},
                                     {"decoding", "  decoding"}})
     line(name, "about " + bytes(memory[phase]));
-  line("  (the program", "about " + bytes(memory["program"]) + " of each)");
+  if (memory["program"] != 0)
+    line("  (the program", "about " + bytes(memory["program"]) + " of each)");
   line("memory, at most", "about " + bytes(memory["peak"]));
   if (cost.contains("predicted")) {
     const Json& predicted = cost["predicted"];

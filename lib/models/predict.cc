@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/units.h"
 
 namespace vfm::models {
 
@@ -61,6 +63,13 @@ Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, doub
            gpu.cpu ? "other programs" : "the driver and cuDNN's plans")}};
   if (copies.calls > 0) json["offload"] = copies.to_json();
   return json;
+}
+
+std::string flops_words(double flops) {
+  std::string text = format_count(flops);
+  const bool prefix = std::isalpha(static_cast<unsigned char>(text.back())) != 0;
+  text.insert(text.size() - (prefix ? 1 : 0), " ");
+  return text + "FLOPs";
 }
 
 std::string prediction_words(const Json& prediction) {

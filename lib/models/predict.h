@@ -33,7 +33,9 @@ CopyTime copy_time(const Gpu& gpu, const std::vector<CopyBeside>& copies);
 /// model needs, without recomputation; `memory` is what it needs of the GPU's, in bytes.
 Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, double flops,
                 double memory, const CopyTime& copies = {});
-/// The same in words, but the seconds.
+/// "12.3 TFLOPs".
+std::string flops_words(double flops);
+/// A prediction in words, but the seconds.
 std::string prediction_words(const Json& prediction);
 
 }  // namespace vfm::models

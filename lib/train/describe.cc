@@ -279,6 +279,7 @@ std::string training_words(const Json& cost) {
   };
   const auto count = [](const Json& value) { return format_count(value.get<double>()); };
   const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
+  const auto flops = [](const Json& value) { return models::flops_words(value.get<double>()); };
   const Json& memory = cost["memory_bytes"];
   line("data", cost["data"].get<std::string>());
   line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
@@ -309,12 +310,12 @@ std::string training_words(const Json& cost) {
                        100 * one["share"].get<double>(), count(one["seen"]),
                        one["epochs"].get<double>(), count(one["samples"])));
   }
-  line("FLOPs per step", count(cost["flops_per_step"]));
-  line("FLOPs of the run", count(cost["flops"]));
+  line("FLOPs per step", flops(cost["flops_per_step"]));
+  line("FLOPs of the run", flops(cost["flops"]));
   for (const Json& encoder : cost.value("encoders", Json::array()))
     line(fmt::format("  {}", encoder["part"].get<std::string>()).c_str(),
-         fmt::format("{}: {}FLOPs per step besides, for encoding clips",
-                     encoder["name"].get<std::string>(), count(encoder["flops_per_step"])));
+         fmt::format("{}: {} per step besides, for encoding clips",
+                     encoder["name"].get<std::string>(), flops(encoder["flops_per_step"])));
   line("memory per rank",
        fmt::format("{} ({} usable)", bytes(memory["total"]), bytes(memory["usable"])));
   for (const char* kind : {"weights", "gradients", "moments"})
@@ -345,7 +346,7 @@ std::string training_words(const Json& cost) {
   line("work per step, rank", "of packs like the fullest, with what is recomputed");
   for (const auto& [kind, work] : cost["work_per_step"].items())
     line(fmt::format("  {}", kind).c_str(),
-         (work["flops"] == 0 ? "" : count(work["flops"]) + "FLOPs, ") + bytes(work["bytes"]) +
+         (work["flops"] == 0 ? "" : flops(work["flops"]) + ", ") + bytes(work["bytes"]) +
              " of memory read and written");
   if (const Json& sent = cost["sent_bytes_per_step"]; !sent.empty()) {
     line("sent per step, rank", "of the first rank, without samples");

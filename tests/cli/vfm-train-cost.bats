@@ -15,7 +15,8 @@ load tiny_runs
   # The work by kernel adds up to that by kind.
   jq -e '.kernels as $kernels | .work_per_step | to_entries | map(.key as $kind | .value.bytes
     == ($kernels | map(select(.kind == $kind).bytes) | add)) | all and length == 4' out
-  grep -q '^  products .*FLOPs, .* of memory read and written' err
+  grep -Eq '^  products +[0-9.]+ [kMGT]?FLOPs, .* of memory read and written' err
+  grep -Eq '^FLOPs of the run +[0-9.]+ [kMGTPE]?FLOPs$' err
   grep -q '^  optimizer  *[0-9.]* [KMG]iB of memory read and written' err
   # What the program itself takes, and what is usable, change from moment to moment.
   vfm-train cost tiny.yaml --data latents -q >quiet 2>&1
