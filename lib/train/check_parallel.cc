@@ -86,6 +86,7 @@ class Comparison {
         value.fault = "the ranks have not all parts of it";
       else if (strays[i].rank >= 0)
         value.fault = describe_stray("gradient", strays[i]);
+      value.of_parameter = true;
       add(std::move(value), kGradientLimit);
     }
   }
@@ -192,7 +193,7 @@ std::vector<ComparedValue> compare(Trainer& trainer, Recipe& recipe, const RunOp
 Json ParallelCheck::to_json() const {
   Json rows = Json::array();
   for (const ComparedValue& value : values) {
-    Json row = {{"name", value.name},       {"one_rank", value.alone},
+    Json row = {{"name", value.title()},    {"one_rank", value.alone},
                 {"layout", value.together}, {"difference", value.difference},
                 {"limit", value.limit},     {"passed", value.good()}};
     if (!value.good()) row["fault"] = value.fault;
@@ -207,14 +208,14 @@ Json ParallelCheck::to_json() const {
 std::string ParallelCheck::words() const {
   std::size_t width = 4;
   for (const ComparedValue& value : values)
-    width = std::max(width, value.name.size());
+    width = std::max(width, value.title().size());
   std::string text = fmt::format("{:<{}} {:>12} {:>12} {:>11} {:>9}\n", layout, width, "one rank",
                                  "layout", "difference", "limit");
   long faults = 0;
   for (const ComparedValue& value : values) {
     faults += value.good() ? 0 : 1;
     const std::string& verdict = value.good() ? value.without : value.fault;
-    text += fmt::format("{:<{}} {:>12.5g} {:>12.5g} {:>11.2e} {:>9.1e}  {}\n", value.name, width,
+    text += fmt::format("{:<{}} {:>12.5g} {:>12.5g} {:>11.2e} {:>9.1e}  {}\n", value.title(), width,
                         value.alone, value.together, value.difference, value.limit,
                         verdict.empty() ? "ok" : verdict);
   }

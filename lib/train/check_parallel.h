@@ -40,7 +40,10 @@ struct ComparedValue {
   std::string most;       ///< of an update: the parameter in which it differs most
   std::string without;    ///< why it may be zero, where the data leave it no gradient
 
+  bool of_parameter = false;  ///< the gradient of the one of that name
+
   bool good() const { return fault.empty(); }
+  std::string title() const { return (of_parameter ? "gradient of " : "") + name; }
 };
 
 struct ParallelCheck {

@@ -27,8 +27,9 @@ check() {
   [ "$status" -eq 0 ]
   jq -e '.kind == "parallel_check" and .one_rank_bytes > 1e6 and .layout == "tp=2 cp=1 dp=1 pp=1" and .passed
          and (.values | length > 20 and all(.passed and .difference <= .limit)
-              and any(.name == "loss" and .limit == 1e-5))' <<<"$output"
-  [[ $stderr == *"one rank"*"transformer_blocks.0.attn1.to_q.weight"*"0 of "*"rank 0 made the step alone, with the whole model: about "* ]]
+              and any(.name == "loss" and .limit == 1e-5)
+              and any(.name == "gradient of transformer_blocks.0.attn1.to_q.weight" and .limit == 1e-4))' <<<"$output"
+  [[ $stderr == *"one rank"*"gradient of transformer_blocks.0.attn1.to_q.weight"*"0 of "*"rank 0 made the step alone, with the whole model: about "* ]]
   check 4 parallel.tp=2 parallel.cp=2 model.compute=bf16 -q
   echo "$stderr"
   [ "$status" -eq 0 ] && [ -z "$stderr" ]
