@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/json.h"
+#include "train/encoded/clip_fields.h"
 #include "train/kind.h"
 #include "train/recipe_field.h"
 
@@ -43,9 +44,13 @@ std::vector<Described> describe_all() {
     for (const Field& field : fields_of(recipe)) {
       auto found = std::ranges::find(all, field.key, &Described::key);
       if (found == all.end()) {
-        // The keys that only another type has come at the end of their section.
+        // The keys that only another type has come at the end of their section, but for those of
+        // data, which belong to the one before. Sections that only it has come before the data.
         const std::string section = field.key.substr(0, field.key.find('.') + 1);
-        while (place != all.end() && place->key.starts_with(section))
+        const bool fresh = std::ranges::none_of(
+            all, [&](const Described& one) { return one.key.starts_with(section); });
+        while (place != all.end() && section != "data." &&
+               (fresh ? !place->key.starts_with("data.") : place->key.starts_with(section)))
           ++place;
         const char* marks = field.may_change ? "\\*" : may_change_in_stages(field.key) ? "+" : "";
         found = all.insert(place, {field.key, marks, {}});
@@ -101,6 +106,19 @@ const KeyWords& key_words_of(const std::string& key) {
   return *found;
 }
 
+/// Behind "default": that the data decide, or that latents have it already.
+std::string beside_default(const Recipe& recipe, const Field& field) {
+  const bool zero = field.get() == Json(0);
+  if (zero && key_words_of(field.key).words.find("0: as in the data") != std::string::npos)
+    return ": as in the data";
+  DataRecipe data;
+  FieldList of_clips;
+  add_clip_fields(of_clips.section("data"), data);
+  const bool of_clip =
+      std::ranges::find(of_clips.fields, field.key, &Field::key) != of_clips.fields.end();
+  return of_clip && recipe.model.type != "tokenizer" ? ", only with --tokenizer" : "";
+}
+
 }  // namespace
 
 std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settings,
@@ -124,6 +142,7 @@ std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settin
       where = found->second;
     else if (fields[i].get() != defaults[i].get())
       where = begun.empty() ? "follows from other keys" : "of '" + begun + "'";
+    if (where == "default") where += beside_default(recipe, fields[i]);
     text += fmt::format("{:<40} # {}\n",
                         fmt::format("  {}: {}", key.substr(dot + 1), value_text(fields[i].get())),
                         one_line(where));

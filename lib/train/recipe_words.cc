@@ -133,8 +133,8 @@ constexpr KeyWords kWords[] = {
      "How often a clip is mirrored. Not for captions that name left and right."},
     {"data.captions", "",
      "Caption columns; each epoch takes one that the clip has. A column _NAME_ is the members "
-     "_NAME.text.npy_ and _NAME.txt_, or _NAME_ in the json. Data.fps to data.captions are for "
-     "*--tokenizer*."},
+     "_NAME.text.npy_ and _NAME.txt_, or _NAME_ in the json. With "
+     "latents, _data.frames_ to _data.captions_ do nothing: they are for *--tokenizer*."},
     {"data.tokens", "tokens",
      "Capacity of a pack. Each pack has some for every rank of tp and cp. A tokenizer's tokens are "
      "its latent pixels."},

@@ -13,6 +13,9 @@ load tiny_runs
   grep -qE "^  lr: 0.002 +# argument 'optimizer.lr=2e-3'$" printed.yaml
   grep -qE "^  warmup: 5 +# line [0-9]+ of 'tiny.yaml'$" printed.yaml
   grep -qE '^  beta1: 0.9 +# default$' printed.yaml
+  grep -qE '^  in_channels: 0 +# default: as in the data$' printed.yaml
+  grep -qE '^  size: 256 +# default, only with --tokenizer$' printed.yaml
+  vfm-train recipe model.type=tokenizer | grep -qE '^  size: [0-9]+ +# default$'
   vfm-train recipe model.type=stdit | grep -qE "^  type: stdit +# argument 'model.type=stdit'$"
   echo @RECIPE@ >page
   vfm-train recipe --generate-manual page | tr -d '\\' >keys
@@ -20,6 +23,9 @@ load tiny_runs
     while read -r key; do
       grep -qF "*$key*" keys || { echo "not in the manual: $key"; return 1; }
     done
+  # Each section once, and a key that one type has beside its like.
+  [ -z "$(sed -n 's/^\*\([a-z]*\)\..*/\1/p' keys | uniq | sort | uniq -d)" ]
+  grep -A4 '^\*data.size\*' keys | grep -q '^\*data.shorter_side\*'
 }
 
 @test "a recipe is one YAML document, and ranks print it once" {
