@@ -6,18 +6,22 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "dist/together.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
 #include "train/blend.h"
+#include "train/generation_facts.h"
 #include "train/kind.h"
 #include "train/next_stage.h"
+#include "train/recipe_file.h"
 #include "train/run_folder.h"
 
 namespace vfm::train {
@@ -253,6 +257,51 @@ void check_packing(const Json& train, const std::string& run) {
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
       "the version that began it, choose another folder (-o), or start over with --force",
       run, dump_json(known));
+}
+
+void say_begins(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
+  log_info("beginning from '{}'", options.init);
+  for (const std::string& words : other_parts(options.base, data.info(), options.init))
+    log_warning("{}", words);
+  if (const int tokens = recipe.text_padding(); tokens > 0)
+    log_info("texts are filled up to {} ('{}.text_padding')", counted(tokens, "token"),
+             recipe.model.type == "autoregressive" ? "autoregressive" : "diffusion");
+}
+
+void say_goes_on(const Json& train, const Recipe& recipe, const std::string& checkpoint,
+                 std::int64_t last) {
+  const auto step = train["state"]["step"].get<std::int64_t>();
+  if (step > last)
+    log_warning("'{}' is of step {}, and the run ends at {} ({}): there is nothing to do",
+                checkpoint, step, last, describe_setting(recipe, "train.steps"));
+  if (step >= last) return;
+  const std::vector<std::string> changed =
+      changed_settings(train["recipe"], recipe, Compared::free);
+  const auto length = std::ranges::find_if(
+      changed, [](const std::string& words) { return words.starts_with("train.steps:"); });
+  if (!changed.empty()) log_info("with {}", fmt::join(changed, "; "));
+  log_warning("goes on after step {} of {}, from '{}'{}", step, last, checkpoint,
+              length == changed.end()
+                  ? ""
+                  : fmt::format("; {}: the schedule of the learning rate now ends there", *length));
+}
+
+void say_begins_again(const RunOptions& options) {
+  if (options.force || !options.synthetic.empty()) return;
+  if (io::file_exists(io::join_path(options.out, "recipe.yaml")))
+    log_warning("the earlier run in '{}' left no checkpoint: it begins again", options.out);
+}
+
+void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last,
+                 const std::string& newest) {
+  if (!options.synthetic.empty())
+    log_warning("ended after step {} of {}", step, last);
+  else
+    log_warning(
+        "ended after step {} of {} without saving; the same command {} (SIGUSR1 saves and ends)",
+        step, last,
+        newest.empty() ? "begins again: there is no checkpoint"
+                       : fmt::format("goes on from '{}'", newest));
 }
 
 void check_run(const RunOptions& options, const Recipe& recipe) {

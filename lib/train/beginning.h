@@ -13,6 +13,8 @@
 
 namespace vfm::train {
 
+class Dataset;
+
 /// What the model options.init says, a folder as models/folder/model_folder.h takes it; or, where
 /// the run options.out has checkpoints and goes on at them (not `force`), the newest of these:
 /// `init` is then not looked at here, and may be gone, but for the weights under adapters. Of a run
@@ -39,6 +41,18 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 /// Throws Error{usage} unless `run`, whose train.json is `train`, makes packs as this version does:
 /// a place in the data is a place in these.
 void check_packing(const Json& train, const std::string& run);
+
+/// Says what model a new run begins from, and which parts of it differ from those of the data.
+void say_begins(const RunOptions& options, const Recipe& recipe, const Dataset& data);
+/// Says after which step the run of that train.json goes on, up to `last`, and what moves the end
+/// of its schedule; or that it is longer already.
+void say_goes_on(const Json& train, const Recipe& recipe, const std::string& checkpoint,
+                 std::int64_t last);
+/// Says that an earlier run in `out` left nothing to go on from, if there was one.
+void say_begins_again(const RunOptions& options);
+/// Of a run that a signal ends after `step`: where the same command goes on. `newest`: checkpoint.
+void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last,
+                 const std::string& newest);
 
 /// What a run refuses before it begins, and its dry run with the same words, beside its layout
 /// (train/parallel.h): check_initial(), and a folder with files of others. Warns of a run that ends

@@ -54,6 +54,11 @@ class Run {
   }
 
   long train();
+  /// Of a run that a signal ends.
+  void say_stopped() const {
+    if (leader() && trainer_)
+      train::say_stopped(options_, trainer_->state().step, last_step(), newest_);
+  }
 
  private:
   bool leader() const { return world_.rank() == 0; }
@@ -156,9 +161,6 @@ long Run::train() {
   if (leader()) write_errors(options_.out, failures_);
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
-  if (trainer_->state().step < steps)
-    log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
-             steps);
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
 }
 
@@ -188,8 +190,10 @@ void Run::open() {
   else
     begin();
   if (leader()) {
-    if (newest_.empty())
+    if (newest_.empty()) {
+      say_begins_again(options_);
       clear_run(options_.out);  // now that nothing is wrong with what replaces it
+    }
     io::update_file(io::join_path(options_.out, "recipe.yaml"), kRecipeHead + to_yaml(recipe_));
     if (trainer_->state().step < last_step()) log_.open(trainer_->state().step);
   }
@@ -214,10 +218,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   if (leader() && train.contains("errors"))
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
-  log_info("continuing from '{}'", folder);
-  if (const auto changed = changed_settings(train["recipe"], recipe_, Compared::free);
-      !changed.empty())
-    log_info("with {}", fmt::join(changed, "; "));
+  if (leader()) say_goes_on(train, recipe_, folder, last_step());
 }
 
 /// Weights, moments and average of a checkpoint, and what is under adapters; and where it is.
@@ -261,14 +262,7 @@ void Run::begin() {
   if (options_.init.empty()) return;
   const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
   init_ = load_initial(world_, options_, frozen.empty() ? own : nn::states_of(frozen), own);
-  if (leader()) {
-    log_info("beginning from '{}'", options_.init);
-    for (const std::string& words : other_parts(options_.base, data_->info(), options_.init))
-      log_warning("{}", words);
-    if (const int tokens = recipe_.text_padding(); tokens > 0)
-      log_info("texts are filled up to {} ('{}.text_padding')", counted(tokens, "token"),
-               recipe_.model.type == "autoregressive" ? "autoregressive" : "diffusion");
-  }
+  if (leader()) say_begins(options_, recipe_, *data_);
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
 }
@@ -392,7 +386,13 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
          Progress& progress) {
   if (options.threads > 0) omp_set_num_threads(options.threads);
   world.section("setup", options.recipe.train.setup_limit);
-  return Run(options, world, manifest, progress).train();
+  Run run(options, world, manifest, progress);
+  try {
+    return run.train();
+  } catch (const Stopped&) {
+    run.say_stopped();
+    throw;
+  }
 }
 
 }  // namespace vfm::train

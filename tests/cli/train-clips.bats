@@ -60,7 +60,7 @@ PY
   grep -q "mean and deviation of latents are measured of" err
   "${TRAIN[@]}" -o parts train.steps=4 >out
   "${TRAIN[@]}" -v -o parts >out 2>err
-  grep -q "continuing from" err
+  grep -q "goes on after step" err
   run ! grep -q measured err
   cmp whole/metrics.jsonl parts/metrics.jsonl
   [ "$(grep -c val_loss whole/metrics.jsonl)" -eq 2 ]

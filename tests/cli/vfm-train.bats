@@ -265,6 +265,34 @@ PY
   diff <(run_hash whole) <(run_hash parts)
 }
 
+@test "a run that a signal ends says what is lost, and the same command where it goes on" {
+  prepare
+  # stop FILE [SETTING...]: it, once that file is there.
+  stop() {
+    "${TRAIN[@]}" run train.steps=100000 train.log_every=1 "${@:2}" >out 2>err 3>&- &
+    pid=$!
+    until compgen -G "$1" >/dev/null; do sleep 0.02; done
+    kill -TERM "$pid"
+    status=0
+    wait "$pid" || status=$?
+    cat err
+    [ "$status" -eq 143 ]
+  }
+  stop run/metrics.jsonl train.checkpoint_every=100000
+  grep -qE "ended after step [0-9]+ of 100000 without saving; the same command begins again: there is no checkpoint \(SIGUSR1 saves and ends\)" err
+  stop "run/checkpoints/step-*"
+  grep -q "the earlier run in 'run' left no checkpoint: it begins again" err
+  grep -qE "ended after step [0-9]+ of 100000 without saving; the same command goes on from 'run/checkpoints/step-[0-9]+'" err
+  step=$(find run/checkpoints -name 'step-*' | sort | sed -n '$s/.*step-0*//p')
+  train run train.steps=$((step + 2)) 2>err >/dev/null
+  grep -qF "goes on after step $step of $((step + 2)), from 'run/checkpoints/step-" err
+  grep -qF "; train.steps: 100000 -> $((step + 2)): the schedule of the learning rate now ends there" err
+  train run train.steps=$((step - 1)) 2>err >/dev/null
+  grep -qE "is of step $((step + 2)), and the run ends at $((step - 1)) \('train.steps' is $((step - 1))\): there is nothing to do" err
+  train run train.steps=$((step + 2)) 2>err >/dev/null
+  [ ! -s err ]
+}
+
 @test "--version reports what GPU there is" {
   for tool in vfm-train vfm-generate vfm-pack; do
     $tool --version | grep -qE '^CUDA: (built without CUDA|runtime [0-9]+\.[0-9]+; .+)'
