@@ -67,6 +67,8 @@ class TrainPlanTool : public cli::Tool {
     train::check_size(run.recipe);
     run.device = run.gpu->device();
     ops::set_gpu_options(run.device, compute_.deterministic, compute_.attention, context.cache);
+    request_.arguments = training_.arguments();
+    request_.data = training_.data_arguments();
     const Json plan = train::plan_training(run, request_);
     if (cli::stdout_is_terminal())
       cli::print(train::plan_words(plan));

@@ -143,6 +143,31 @@ std::vector<train::Setting> TrainingOptions::read() {
   return all;
 }
 
+std::vector<std::string> TrainingOptions::arguments() const {
+  std::vector<std::string> words;
+  if (!recipe.empty()) words.push_back(recipe);
+  words.insert(words.end(), settings.begin(), settings.end());
+  return words;
+}
+
+std::vector<std::string> TrainingOptions::data_arguments() const {
+  std::vector<std::string> words;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  for (const std::string& folder : data_)
+    add("--data", folder);
+  add("--synthetic", synthetic_);
+  add("--tokenizer", run.encoders.tokenizer);
+  add("--text", run.encoders.text);
+  add("--latent-scale", run.encoders.scale);
+  add("--init", run.init);
+  if (init_lora_ != "auto") add("--init-lora", init_lora_);
+  add("--continue", run.earlier);
+  add("--base", run.init_under);
+  return words;
+}
+
 void TrainingOptions::need_data() const {
   if (run.data.empty() && run.synthetic.empty())
     fail_usage("give --data DIR, the folder that {} wrote",

@@ -34,6 +34,9 @@ class TrainingOptions {
   void need_recipe() const;
   /// Reads the recipe, and checks that options go with it. Returns the settings that it is made of.
   std::vector<vfm::train::Setting> read();
+  /// What a run of the same would be told: RECIPE and settings, and the options of data and model.
+  std::vector<std::string> arguments() const;
+  std::vector<std::string> data_arguments() const;
   /// Throws Error{usage} if there is nothing to train on.
   void need_data() const;
 

@@ -31,8 +31,44 @@ plan() {
          and .layouts.drawn == .layouts.fit + .layouts.too_big + .layouts.slower + ([.layouts.refused[]] | add // 0)' <<<"$output"
   # The terms are the whole of the time.
   jq -e '.best | all(([.terms[]] | add) - .seconds | fabs < 1e-9)' <<<"$output"
-  [[ $stderr == *"16 H100, 8 on a node"*"predicted, not measured"*"the fastest"*"vfm-train RECIPE parallel.tp="* ]]
+  [[ $stderr == *"16 H100, 8 on a node"*"predicted, not measured"*"the fastest"*"mpirun -np 16 vfm-train small.yaml parallel.tp="*" --synthetic 16x32x32 -o RUN"* ]]
   [ "$(ls -I 'separate-stderr-*')" = small.yaml ]
+}
+
+@test "plain data parallel is always told, with what it takes or why it cannot be" {
+  plan --gpus 4 --gpu h100
+  jq -e '.plain | .layout == "tp=1 cp=1 dp=4" and .fits and .seconds > 0 and .memory_bytes > 0' <<<"$output"
+  [[ $stderr == *"plain data parallel, tp=1 cp=1 dp=4: fits, "* ]]
+  echo '{"like": "h100", "title": "tiny", "memory": 4e9}' >tiny.json
+  plan --gpus 8 --gpu ./tiny.json --report page.html
+  [ "$status" -eq 0 ]
+  jq -e '.plain | .fits == false and (.why | test("of memory.* are usable"))' <<<"$output"
+  [[ $stderr == *"plain data parallel, tp=1 cp=1 dp=8: does not fit, "*" are usable"* ]]
+  grep -q "plain data parallel, " page.html
+}
+
+@test "fewer packs than GPUs are noted, and the command to copy is whole" {
+  plan --gpus 64 --gpu h100 data.packs=8 'data.captions=[a b]' parallel.pp=1
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  [[ $stderr == *"plain data parallel, tp=1 cp=1 dp=64: left out, more ranks than packs a step"* ]]
+  [[ $stderr == *"note: 8 packs a step for 64 GPUs: data.packs=64 has one for each"* ]]
+  jq -e '.best[0].signs | any(test("data.packs=64"))' <<<"$output"
+  command=$(jq -r .command <<<"$output")
+  [[ $command == "mpirun -np 64 vfm-train small.yaml data.packs=8 'data.captions=[a b]' parallel.tp="*" --synthetic 16x32x32 -o RUN" ]]
+  [ "$(grep -o parallel.pp <<<"$command" | wc -l)" -eq 1 ]
+}
+
+@test "given keys of parallel are kept, and those that plan chooses itself refused" {
+  plan --gpus 16 --gpu h100 parallel.shard=none parallel.cp_kind=ring
+  [ "$status" -eq 0 ]
+  jq -e '.best | length == 10 and all(.layout | test("shard|gather|all_to_all") | not) and any(.layout | test("ring"))' <<<"$output"
+  plan --gpus 16 --gpu h100 parallel.tp=3
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"not as the given keys of 'parallel' say: "* ]]
+  plan --gpus 16 --gpu h100 parallel.tp_chunks=2
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"plan chooses 'parallel.tp_chunks' itself: leave it out"* ]]
 }
 
 @test "on a terminal plan prints the table alone" {

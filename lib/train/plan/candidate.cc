@@ -60,6 +60,25 @@ class Drawing {
     return std::move(layouts_);
   }
 
+  /// The first rule that refuses it, in few words, or "".
+  std::string why_refused(const Candidate& candidate) {
+    const std::int64_t tokens = recipe_.data.tokens / candidate.tp / candidate.cp;
+    if (candidate.tp * candidate.cp > 1 && tokens < kLeastTokens)
+      return fmt::format("fewer than {} tokens of a pack on a rank, not looked at", kLeastTokens);
+    try {
+      Recipe one = candidate.of(recipe_);
+      one.parallel.stages = cuts_.of(candidate.pp, candidate.vpp);
+      judge_layout(one, gpus_, per_node_);
+      // A run would take it, and have them wait.
+      if (idle_data_ranks(one, gpus_) > 0) return "more ranks than packs a step";
+      check_share(one, shortest_);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage) throw;
+      return rule_of(error.what());
+    }
+    return "";
+  }
+
  private:
   /// Those that differ in what ranks of cp exchange.
   void kinds(Candidate candidate) {
@@ -119,25 +138,6 @@ class Drawing {
       layouts_.accepted.push_back(candidate);
     else
       ++layouts_.refused[why];
-  }
-
-  /// The first rule that refuses it, in few words, or "".
-  std::string why_refused(const Candidate& candidate) {
-    const std::int64_t tokens = recipe_.data.tokens / candidate.tp / candidate.cp;
-    if (candidate.tp * candidate.cp > 1 && tokens < kLeastTokens)
-      return fmt::format("fewer than {} tokens of a pack on a rank, not looked at", kLeastTokens);
-    try {
-      Recipe one = candidate.of(recipe_);
-      one.parallel.stages = cuts_.of(candidate.pp, candidate.vpp);
-      judge_layout(one, gpus_, per_node_);
-      // A run would take it, and have them wait.
-      if (idle_data_ranks(one, gpus_) > 0) return "more ranks than packs a step";
-      check_share(one, shortest_);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::usage) throw;
-      return rule_of(error.what());
-    }
-    return "";
   }
 
   const Recipe& recipe_;
@@ -228,6 +228,27 @@ std::string Candidate::layout() const {
   if (shard != ShardKind::none) text += fmt::format(" shard={}", shard_name(shard));
   if (replicate > 1) text += fmt::format(" replicate={}", replicate);
   return text + (reshard ? "" : " kept");
+}
+
+std::string why_no_layout(const Recipe& recipe, const data::Entry& shortest,
+                          const Candidate& candidate, int per_node) {
+  return Drawing(recipe, shortest, candidate.gpus(), per_node).why_refused(candidate);
+}
+
+bool is_as_given(const Candidate& candidate, const std::set<std::string>& given,
+                 const ParallelRecipe& wanted) {
+  const ParallelRecipe is = candidate.of(Recipe()).parallel;
+  const auto kept = [&](const char* key, bool same) {
+    return same || !given.contains(std::string("parallel.") + key);
+  };
+  return kept("tp", is.tp == wanted.tp) && kept("cp", is.cp == wanted.cp) &&
+         kept("cp_kind", wanted.cp_kind == "auto" || is.cp == 1 || is.cp_kind == wanted.cp_kind) &&
+         kept("cp_heads", wanted.cp_heads == 0 || is.cp_heads == wanted.cp_heads) &&
+         kept("hybrid", is.hybrid == wanted.hybrid) && kept("pp", is.pp == wanted.pp) &&
+         kept("vpp", is.vpp == wanted.vpp) && kept("shard", is.shard == wanted.shard) &&
+         kept("replicate", is.replicate == wanted.replicate) &&
+         kept("reshard", wanted.reshard == "auto" || candidate.shard != ShardKind::full ||
+                             candidate.reshard == (wanted.reshard == "true"));
 }
 
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,

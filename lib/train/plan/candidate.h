@@ -1,7 +1,6 @@
 // One way to run a recipe on so many GPUs, and all of them.
 //
 // A candidate is what vfm-train plan may choose: a layout, and what decides with it whether a step
-// A candidate is what vfm-train plan may choose: a layout, and what decides with it whether a step
 // and so its tokens. Which candidates a run takes, check_layout() says (train/parallel.h).
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -72,6 +71,12 @@ struct Layouts {
   int drawn = 0;
   std::map<std::string, int> refused;  ///< by the rule
 };
+/// The first rule by which a run does not take one of them, in few words; "": it takes it.
+std::string why_no_layout(const Recipe& recipe, const data::Entry& shortest,
+                          const Candidate& candidate, int per_node);
+/// Whether it is what the keys of 'parallel' in `given` say, with their values in `wanted`.
+bool is_as_given(const Candidate& candidate, const std::set<std::string>& given,
+                 const ParallelRecipe& wanted);
 /// `shortest`: the sample of fewest tokens.
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,
                           int per_node);

@@ -68,6 +68,7 @@ void write_plan_page(const std::string& path, const Json& plan) {
     for (const Json& sign : plan["best"][0]["signs"])
       page.paragraph("The first layout: " + sign.get<std::string>() + ".");
   }
+  page.paragraph(plain_words(plan["plain"]) + ".");
   if (const std::string words = conditioning_words(plan["conditioning"]); !words.empty())
     page.paragraph("Pipelines: " + words + ".");
   if (!plan["too_big"].empty()) {

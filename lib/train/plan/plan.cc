@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -22,6 +23,19 @@
 
 namespace vfm::train {
 namespace {
+
+/// In quotes, where a shell would take it for something else.
+std::string shell_word(const std::string& word) {
+  const auto harmless = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("-_=./:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, harmless)) return word;
+  std::string quoted = "'";
+  for (const char c : word)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 /// What makes it slower than the best: the term that has most more.
 std::string why_slower(const Costed& one, const Costed& best) {
@@ -57,9 +71,50 @@ Json to_json(const Costed& one, const Recipe& recipe, const Workload& load,
   Signs signs = signs_of_plan(json, request.gpu->usable(), read_seconds);
   signs.less_memory = less_memory(one.candidate.of(recipe), request.gpus, one.candidate.recompute,
                                   request.gpu->device(), one.need, request.gpu->usable());
+  if (recipe.data.packs < request.gpus)
+    json["signs"].push_back(fmt::format("{} a step for {} GPUs: data.packs={} has one for each",
+                                        counted(recipe.data.packs, "pack"), request.gpus,
+                                        request.gpus));
   for (const Sign& sign : signs_of(signs))
     json["signs"].push_back(sign.words);
   return json;
+}
+
+std::string why_too_big(const Costed& one, const models::Gpu& gpu) {
+  return fmt::format("{}{} of memory{}, {} are usable", one.at_least ? "at least " : "",
+                     format_bytes(one.memory()), one.state_alone ? " without any activation" : "",
+                     format_bytes(gpu.usable()));
+}
+
+/// The layout that comes to mind first, which may be none of the best.
+Json plain_json(const Plan& plan, const Recipe& recipe, const Workload& load,
+                const PlanRequest& request) {
+  if (!plan.plain_refused.empty())
+    return {{"layout", plan.plain.candidate.layout()},
+            {"fits", false},
+            {"why", "left out, " + plan.plain_refused}};
+  return to_json(plan.plain, recipe, load, request,
+                 !plan.plain.fits    ? why_too_big(plan.plain, *request.gpu)
+                 : plan.best.empty() ? "fits"
+                                     : why_slower(plan.plain, plan.best[0]));
+}
+
+/// What runs the recipe in that layout.
+std::string command_of(const PlanRequest& request, const Json& settings) {
+  std::vector<std::string> words = request.arguments;
+  std::erase_if(words, [&](const std::string& argument) {
+    return std::ranges::any_of(settings, [&](const Json& setting) {
+      const auto& text = setting.get_ref<const std::string&>();
+      return argument.starts_with(text.substr(0, text.find('=') + 1));
+    });
+  });
+  for (const Json& setting : settings)
+    words.push_back(setting.get<std::string>());
+  words.insert(words.end(), request.data.begin(), request.data.end());
+  std::string command = fmt::format("mpirun -np {} vfm-train", request.gpus);
+  for (const std::string& word : words)
+    command += " " + shell_word(word);
+  return command + " -o RUN";
 }
 
 /// Where the memory of a GPU is not what is wanting.
@@ -72,16 +127,20 @@ std::string words_of_none(const Json& plan) {
          (packs < gpus
               ? fmt::format("a step of {} is too small: data.packs={} has one for each GPU\n",
                             counted(packs, "pack"), gpus)
-              : "plan for fewer GPUs, or leave out short samples\n");
+              : "plan for fewer GPUs, or leave out short samples or keys of 'parallel'\n");
 }
 
 }  // namespace
 
-Json plan_training(const RunOptions& options, const PlanRequest& request) {
+Json plan_training(const RunOptions& options, const PlanRequest& asked) {
   Recipe recipe = options.recipe;
-  const std::string reduce = recipe.parallel.reduce;
+  PlanRequest request = asked;
+  request.given = recipe.parallel;
+  for (const char* key : {"parallel.stages", "parallel.tp_chunks"})
+    if (recipe.given.contains(key)) fail_usage("plan chooses '{}' itself: leave it out", key);
   recipe.parallel = {};
-  recipe.parallel.reduce = reduce;
+  recipe.parallel.reduce = request.given->reduce;
+  recipe.parallel.ahead = request.given->ahead;
   const Kind& kind = kind_of(recipe.model.type);
   check_run(options, recipe);
   Workload load;
@@ -103,12 +162,10 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
     best.push_back(to_json(plan.best[i], recipe, load, request,
                            i == 0 ? "the fastest" : why_slower(plan.best[i], plan.best[0])));
   for (std::size_t i = 0; i < std::min<std::size_t>(plan.too_big.size(), 3); ++i)
-    too_big.push_back(to_json(
-        plan.too_big[i], recipe, load, request,
-        fmt::format("{}{} of memory{}, {} are usable", plan.too_big[i].at_least ? "at least " : "",
-                    format_bytes(plan.too_big[i].memory()),
-                    plan.too_big[i].state_alone ? " without any activation" : "",
-                    format_bytes(request.gpu->usable()))));
+    too_big.push_back(to_json(plan.too_big[i], recipe, load, request,
+                              why_too_big(plan.too_big[i], *request.gpu)));
+  Json command;
+  if (!best.empty()) command = command_of(request, best[0]["settings"]);
   Json conditioning;
   if (plan.pipeline)
     conditioning = {{"layout", plan.pipeline->layout()},
@@ -130,6 +187,8 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
             {"fit", plan.best.size()}}},
           {"whole_differs", plan.whole_differs},
           {"conditioning", std::move(conditioning)},
+          {"plain", plain_json(plan, recipe, load, request)},
+          {"command", std::move(command)},
           {"best", std::move(best)},
           {"too_big", std::move(too_big)}};
 }
@@ -142,6 +201,17 @@ std::string conditioning_words(const Json& conditioning) {
       conditioning["layout"].get<std::string>(),
       1e3 * conditioning["computed_seconds"].get<double>(),
       1e3 * conditioning["sent_seconds"].get<double>());
+}
+
+std::string plain_words(const Json& plain) {
+  std::string text = fmt::format("plain data parallel, {}: ", plain["layout"].get<std::string>());
+  if (plain["fits"].get<bool>())
+    text += fmt::format("fits, {:.4g} s a step, {:.1f} % MFU, {}; ", plain["seconds"].get<double>(),
+                        100 * plain["mfu"].get<double>(),
+                        format_bytes(plain["memory_bytes"].get<double>()));
+  else if (plain.contains("memory_bytes"))
+    text += "does not fit, ";
+  return text + plain["why"].get<std::string>();
 }
 
 std::string plan_words(const Json& plan) {
@@ -179,6 +249,7 @@ std::string plan_words(const Json& plan) {
     }
   };
   lines(plan["best"]);
+  text += plain_words(plan["plain"]) + "\n";
   if (plan["best"].empty() && plan["too_big"].empty()) return text + words_of_none(plan);
   if (plan["best"].empty()) {
     text += "no layout fits; the smallest:\n";
@@ -194,10 +265,7 @@ std::string plan_words(const Json& plan) {
     text += fmt::format("  note: {}\n", sign.get<std::string>());
   if (const std::string words = conditioning_words(plan["conditioning"]); !words.empty())
     text += words + "\n";
-  text += "vfm-train RECIPE";
-  for (const Json& setting : best["settings"])
-    text += " " + setting.get<std::string>();
-  return text + "\n";
+  return text + plan["command"].get<std::string>() + "\n";
 }
 
 }  // namespace vfm::train

@@ -23,6 +23,10 @@ struct RunOptions;
 struct PlanRequest {
   int gpus = 1, per_node = 8;
   const models::Gpu* gpu = nullptr;
+  /// Of it those keys are kept that the recipe was given.
+  std::optional<ParallelRecipe> given = {};
+  /// Of a run of the recipe as it is: its arguments, and those behind the settings.
+  std::vector<std::string> arguments = {}, data = {};
 };
 
 /// Each layout with its best recomputation and packs together.
@@ -30,6 +34,8 @@ struct Plan {
   Layouts layouts;
   std::vector<Costed> best;     ///< that fit, the fastest first; the first ten are whole
   std::vector<Costed> too_big;  ///< that do not, the least memory first
+  Costed plain;                 ///< plain data parallel
+  std::string plain_refused;    ///< why a run does not take that; "": it is costed
   int slower = 0;  ///< whether they fit was not looked at: slower than the ten in any case
   /// The fastest pipeline, if it fitted: what its stages compute anew, and what sending it took.
   std::optional<Candidate> pipeline;
@@ -44,9 +50,11 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
 /// Of the options it wants recipe, data or synthetic. What standard output gets, with the keys that
 /// vfm-train-plan(1) documents. Throws Error{usage}.
 Json plan_training(const RunOptions& options, const PlanRequest& request);
-/// The same in words.
+/// The verdict on plain data parallel, in words.
+std::string plain_words(const Json& plain);
+/// The plan in words.
 std::string plan_words(const Json& plan);
-/// Of its "conditioning" alone: one line, or "" without a pipeline.
+/// Of the plan's "conditioning" alone: one line, or "" without a pipeline.
 std::string conditioning_words(const Json& conditioning);
 /// And as a page.
 void write_plan_page(const std::string& path, const Json& plan);

@@ -141,6 +141,16 @@ bool cost_whole(const OneLayout& chooser, const LayoutCost& cost, Plan& plan) {
   return any;
 }
 
+/// The best of one layout, with all its blocks.
+Costed cost_alone(const OneLayout& chooser, const LayoutCost& cost, const Candidate& candidate) {
+  Costed one = chooser.best(candidate);
+  while (one.fits && !one.whole) {
+    one = cost.of(one.candidate, true);
+    if (!one.fits) one = chooser.best(candidate);
+  }
+  return one;
+}
+
 /// The layouts, the least first: one is looked at closer, and only then costed, while it may be
 /// among the ten.
 class LayoutSearch {
@@ -207,6 +217,11 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   const OneLayout chooser(recipe, cost);
   Plan plan;
   plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);
+  const std::size_t others = std::erase_if(plan.layouts.accepted, [&](const Candidate& one) {
+    return request.given && !is_as_given(one, recipe.given, *request.given);
+  });
+  if (others > 0)
+    plan.layouts.refused["not as the given keys of 'parallel' say"] = static_cast<int>(others);
   for (Candidate& one : plan.layouts.accepted)
     if (one.tp > 1)
       one.tp_chunks = paying_tp_chunks(one.of(recipe), *request.gpu,
@@ -218,6 +233,10 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   plan.slower = static_cast<int>(search.left());
   std::ranges::stable_sort(
       plan.too_big, [](const Costed& a, const Costed& b) { return a.memory() < b.memory(); });
+  const Candidate plain{.dp = request.gpus};
+  plan.plain_refused = why_no_layout(recipe, load.shortest, plain, request.per_node);
+  plan.plain.candidate = plain;
+  if (plan.plain_refused.empty()) plan.plain = cost_alone(chooser, cost, plain);
   search.find_pipeline();
   if (plan.pipeline) plan.conditioning = cost.conditioning(*plan.pipeline);
   return plan;
