@@ -63,7 +63,7 @@ constexpr std::size_t kTogether = 256;
 constexpr std::size_t kWindowsTogether = 1 << 14;
 
 /// What makes vectors of clips: the encoder of pictures, or without one their look.
-struct ClipEncoder {
+struct ClipEmbedder {
   std::unique_ptr<models::PictureEncoder> pictures;
   std::unique_ptr<ClipScores> scores;  // null: nobody asks
   int frames = 0;
@@ -78,7 +78,7 @@ struct ClipEncoder {
 /// Embeds the samples of one shard: push() each, then flush().
 class Embedder {
  public:
-  Embedder(const EmbedOptions& options, const ClipEncoder& clips, const text::Encoder* encoder,
+  Embedder(const EmbedOptions& options, const ClipEmbedder& clips, const text::Encoder* encoder,
            const io::Record& record, ColumnNotes& notes, shard::Writer& writer)
       : options_(options),
         clips_(clips),
@@ -291,7 +291,7 @@ class Embedder {
   }
 
   const EmbedOptions& options_;
-  const ClipEncoder& clips_;
+  const ClipEmbedder& clips_;
   const text::Encoder* encoder_;
   const io::Record& record_;
   ColumnNotes& notes_;
@@ -312,7 +312,7 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
   if (!options.video && !options.text) fail_usage("there is nothing to embed");
   const ModelPlace place{options.device, options.workers};
   const auto encoder = options.text ? place.texts(options.text_encoder) : nullptr;
-  ClipEncoder clips;
+  ClipEmbedder clips;
   clips.frames = options.frames;
   if (options.video && !options.picture_encoder.empty())
     clips.pictures = place.pictures(options.picture_encoder, options.picture_compute);

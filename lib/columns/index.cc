@@ -285,7 +285,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
         },
         [](const CodedShard& done) {
           return done.rows.size() + held_bytes(done.errors) + held_bytes(done.shard.columns) +
-                 done.shard.files.size() * sizeof(FileState);
+                 done.shard.files.size() * sizeof(IndexedFile);
         });
     parts.model = model_;
     parts.centres = trained_.centres, parts.words = trained_.words;

@@ -64,7 +64,7 @@ IndexedShard parse_shard(const Json& json, const std::string& folder, std::uint6
 
 }  // namespace
 
-FileState file_state(const std::string& path) {
+IndexedFile file_state(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {path, -1, 0};
   return {path, status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
@@ -75,8 +75,8 @@ io::Record IndexedShard::record() const {
 }
 
 std::string IndexedShard::changed() const {
-  for (const FileState& file : files) {
-    const FileState now = file_state(file.path);
+  for (const IndexedFile& file : files) {
+    const IndexedFile now = file_state(file.path);
     if (now.bytes < 0) return fmt::format("'{}' is not there any more", file.path);
     if (now != file) return fmt::format("'{}' has changed", file.path);
   }
@@ -109,7 +109,7 @@ Json index_facts(const std::string& folder, const IndexModel& model,
   Json listed = Json::array();
   for (const IndexedShard& shard : shards) {
     Json files = Json::array();
-    for (const FileState& file : shard.files)
+    for (const IndexedFile& file : shard.files)
       files.push_back({{"path", name(file.path)}, {"bytes", file.bytes}, {"mtime", file.mtime}});
     Json columns = Json::object();
     for (const auto& [column, path] : shard.columns->items())

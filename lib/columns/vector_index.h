@@ -39,19 +39,19 @@
 namespace vfm::columns {
 
 /// The state of a file; it counts as changed if one of these differs.
-struct FileState {
+struct IndexedFile {
   std::string path;
   std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
-  bool operator==(const FileState&) const = default;
+  bool operator==(const IndexedFile&) const = default;
 };
 /// The present state of the file; bytes -1 if there is none.
-FileState file_state(const std::string& path);
+IndexedFile file_state(const std::string& path);
 
 struct IndexedShard {
   std::string path;  ///< of its record
   HeldJson columns;  ///< of its record
   std::string tar;   ///< with the vectors
-  std::vector<FileState> files;
+  std::vector<IndexedFile> files;
   std::uint64_t first = 0, rows = 0;  ///< its rows in the index
   std::string hash;                   ///< XXH3-64 of its rows
 

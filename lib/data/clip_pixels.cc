@@ -20,7 +20,7 @@ struct Draw {  // of the place of a crop, each in [0, 1]
   bool mirror = false;
 };
 
-Draw draw(const std::string& key, const ClipOptions& options) {
+Draw draw(const std::string& key, const PixelOptions& options) {
   if (options.crop == CropMode::centre) return {};
   const Random random(options.seed, Purpose::crop, options.step, random_key(key));
   const std::uint64_t first = std::uint64_t{4} * options.again;
@@ -47,7 +47,7 @@ std::vector<std::int64_t> numbers(std::int64_t n) {
 }
 
 /// Side of the square in a picture whose shorter side is `shorter`.
-int square_side(int shorter, const ClipOptions& options) {
+int square_side(int shorter, const PixelOptions& options) {
   const int resized = std::max(
       options.square, options.shorter_side > 0 ? std::min(shorter, options.shorter_side) : shorter);
   const double side = static_cast<double>(options.square) * shorter / resized;
@@ -57,7 +57,7 @@ int square_side(int shorter, const ClipOptions& options) {
 /// The crop of the picture's shape to the bucket's, or of a square, at even places: subsampled
 /// chroma has no others.
 std::array<int, 4> crop_of(int width, int height, const Bucket& bucket, const Draw& place,
-                           const ClipOptions& options) {
+                           const PixelOptions& options) {
   const double target = static_cast<double>(bucket.width) / bucket.height;
   int w = width, h = height;
   if (options.square > 0)
@@ -106,7 +106,7 @@ struct OpenWindow {
 class ClipReader {
  public:
   ClipReader(std::string_view bytes, const std::string& name, const std::string& key,
-             const ClipOptions& options, const TakeWindow& take, const MakeCanvas& make_canvas)
+             const PixelOptions& options, const TakeWindow& take, const MakeCanvas& make_canvas)
       : bytes_(bytes),
         name_(name),
         options_(options),
@@ -275,7 +275,7 @@ class ClipReader {
 
   std::string_view bytes_;
   std::string name_;
-  const ClipOptions& options_;
+  const PixelOptions& options_;
   Draw draw_;
   const TakeWindow& take_;
   const MakeCanvas& make_canvas_;
@@ -290,14 +290,14 @@ class ClipReader {
 }  // namespace
 
 FrameCount read_windows(std::string_view bytes, const std::string& name, const std::string& key,
-                        const ClipOptions& options, const TakeWindow& take,
+                        const PixelOptions& options, const TakeWindow& take,
                         const MakeCanvas& make_canvas) {
   return ClipReader(bytes, name, key, options, take, make_canvas).read();
 }
 
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
-                       const ClipOptions& options) {
-  ClipOptions one = options;
+                       const PixelOptions& options) {
+  PixelOptions one = options;
   one.only = std::max(0, one.only);
   ClipPixels first;
   read_windows(bytes, name, key, one,

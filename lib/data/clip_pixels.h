@@ -25,7 +25,7 @@ namespace vfm::data {
 
 enum class CropMode { centre, random };
 
-struct ClipOptions {
+struct PixelOptions {
   int size = 256;  ///< area of the picture: about size * size pixels
   /// Not 0: instead of the picture a square of this side, cut out of it. It is shrunk before until
   /// its shorter side has `shorter_side` pixels (0: not at all), or enlarged to hold the square.
@@ -88,11 +88,11 @@ using TakeWindow = std::function<void(ClipPixels window, const ClipCanvas* canva
 /// pictures are there, and `pixels` is empty. Throws Error, naming `name` in quotes, if nothing can
 /// be decoded, or fewer frames than were planned.
 FrameCount read_windows(std::string_view bytes, const std::string& name, const std::string& key,
-                        const ClipOptions& options, const TakeWindow& take,
+                        const PixelOptions& options, const TakeWindow& take,
                         const MakeCanvas& make_canvas = nullptr);
 
 /// The only window, or the first one.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
-                       const ClipOptions& options);
+                       const PixelOptions& options);
 
 }  // namespace vfm::data

@@ -47,7 +47,7 @@ void check_media(const shard::Sample& sample, const shard::Member& media, const 
 
 /// The pixels of a sample that ClipSet::sample() gave; errors name it by `what`, too.
 ClipPixels pixels_of(const shard::Sample& sample, const std::string& what,
-                     const ClipOptions& options) {
+                     const PixelOptions& options) {
   const shard::Member& media = *first_media(sample);
   try {
     return clip_pixels(media.data, sample.key + "." + media.extension, sample.key, options);
@@ -188,14 +188,14 @@ shard::Sample ClipSet::sample(std::size_t i) const {
   return sample;
 }
 
-ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
+ClipPixels ClipSet::read(std::size_t i, const PixelOptions& options) const {
   const shard::Sample clip = sample(i);
   ClipPixels pixels = pixels_of(clip, name(i), options);
   pixels.bytes = clip.bytes();
   return pixels;
 }
 
-TextedClip ClipSet::read(std::size_t i, const ClipOptions& options, const TextColumns& texts,
+TextedClip ClipSet::read(std::size_t i, const PixelOptions& options, const TextColumns& texts,
                          double place) const {
   const shard::Sample clip = sample(i);
   TextedClip read;

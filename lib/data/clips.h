@@ -60,9 +60,9 @@ class ClipSet {
   const Json& info() const;
   /// Throws Error naming key and shard: unreadable, without video and picture, or one that is not
   /// what vfm-shard hashed ("media_xxh3" of its JSON; a dataset from before that is not compared).
-  ClipPixels read(std::size_t i, const ClipOptions& options) const;
+  ClipPixels read(std::size_t i, const PixelOptions& options) const;
   /// The same, with the text of the columns that is at `place`, of the window (choose_text()).
-  TextedClip read(std::size_t i, const ClipOptions& options, const TextColumns& texts,
+  TextedClip read(std::size_t i, const PixelOptions& options, const TextColumns& texts,
                   double place) const;
   /// Its text alone.
   SampleText text(std::size_t i, const TextColumns& texts, double place) const;

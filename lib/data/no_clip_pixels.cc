@@ -7,12 +7,12 @@
 namespace vfm::data {
 
 FrameCount read_windows(std::string_view, const std::string&, const std::string&,
-                        const ClipOptions&, const TakeWindow&, const MakeCanvas&) {
+                        const PixelOptions&, const TakeWindow&, const MakeCanvas&) {
   fail_usage("this program was built without FFmpeg, so it cannot read clips");
 }
 
 ClipPixels clip_pixels(std::string_view, const std::string&, const std::string&,
-                       const ClipOptions&) {
+                       const PixelOptions&) {
   fail_usage("this program was built without FFmpeg, so it cannot read clips");
 }
 

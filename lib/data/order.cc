@@ -75,7 +75,7 @@ std::unique_ptr<EpochOrder> order_of_set(std::uint64_t samples, std::uint64_t se
 }
 
 std::vector<Pack> block_packs(const EpochOrder& order, const LengthsOf& lengths,
-                              const PackOptions& options, std::uint32_t epoch,
+                              const PackingOptions& options, std::uint32_t epoch,
                               std::uint64_t block) {
   const std::vector<std::uint64_t> numbers = order.block(epoch, block);
   std::vector<Pack> packs = plan_packs(lengths(numbers), options);
@@ -86,8 +86,8 @@ std::vector<Pack> block_packs(const EpochOrder& order, const LengthsOf& lengths,
 }
 
 std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
-                              const PackOptions& options, std::uint64_t seed, std::uint32_t epoch,
-                              std::uint64_t block) {
+                              const PackingOptions& options, std::uint64_t seed,
+                              std::uint32_t epoch, std::uint64_t block) {
   return block_packs(SetOrder(samples, seed, options.packing), lengths, options, epoch, block);
 }
 

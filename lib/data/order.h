@@ -68,10 +68,11 @@ using LengthsOf = std::function<std::vector<std::int64_t>(std::span<const std::u
 
 /// The packs of a block, in order; of numbers of samples. A pack holds none of another block.
 std::vector<Pack> block_packs(const EpochOrder& order, const LengthsOf& lengths,
-                              const PackOptions& options, std::uint32_t epoch, std::uint64_t block);
+                              const PackingOptions& options, std::uint32_t epoch,
+                              std::uint64_t block);
 /// Of one set. A pack never holds a sample twice.
 std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
-                              const PackOptions& options, std::uint64_t seed, std::uint32_t epoch,
-                              std::uint64_t block);
+                              const PackingOptions& options, std::uint64_t seed,
+                              std::uint32_t epoch, std::uint64_t block);
 
 }  // namespace vfm::data

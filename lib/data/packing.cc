@@ -12,7 +12,7 @@
 namespace vfm::data {
 namespace {
 
-void check(std::span<const std::int64_t> tokens, const PackOptions& options) {
+void check(std::span<const std::int64_t> tokens, const PackingOptions& options) {
   if (options.tokens < 1) fail_usage("a pack of {} tokens: must be at least 1", options.tokens);
   if (options.window < 1) fail_usage("a window of {} samples: must be at least 1", options.window);
   for (std::size_t i = 0; i < tokens.size(); ++i)
@@ -217,7 +217,7 @@ class Filling {
 
 /// Calls `sink` with each pack, which is gone afterwards.
 template <class Sink>
-void fill_best(std::span<const std::int64_t> tokens, const PackOptions& options, Sink&& sink) {
+void fill_best(std::span<const std::int64_t> tokens, const PackingOptions& options, Sink&& sink) {
   Window window(tokens, options.window);
   for (Pack pack; !window.empty(); sink(std::as_const(pack)), pack.clear()) {
     pack.push_back(window.take(window.rank_of_oldest()));
@@ -230,7 +230,8 @@ void fill_best(std::span<const std::int64_t> tokens, const PackOptions& options,
 }
 
 template <class Sink>
-void fill_balanced(std::span<const std::int64_t> tokens, const PackOptions& options, Sink&& sink) {
+void fill_balanced(std::span<const std::int64_t> tokens, const PackingOptions& options,
+                   Sink&& sink) {
   Window window(tokens, options.window);
   for (Pack pack; !window.empty(); sink(std::as_const(pack)), pack.clear())
     Filling(window, options.tokens, pack).fill();
@@ -244,7 +245,7 @@ bool worth(const PackTally& balanced, const PackTally& fullest) {
 
 }  // namespace
 
-std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOptions& options) {
+std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackingOptions& options) {
   check(tokens, options);
   std::vector<Pack> packs;
   if (options.packing != Packing::best_fit && options.tokens <= kMostBalanced) {

@@ -45,7 +45,7 @@ namespace vfm::data {
 /// The first two pack whole epochs; the last is balanced, too, in blocks of samples (data/order.h).
 enum class Packing { best_fit = 1, balanced = 2, blocks = 3 };
 
-struct PackOptions {
+struct PackingOptions {
   std::int64_t tokens = 8192;  ///< capacity of a pack; above 2^30 packs are not balanced
   int window = 64;             ///< samples looked at
   Packing packing = Packing::blocks;
@@ -57,7 +57,7 @@ using Pack = std::vector<std::size_t>;
 /// Packs a finite sequence. The last packs may be poorly filled; nothing is lost. Throws
 /// Error{usage} if a sample is longer than the capacity (naming its position) or shorter than one
 /// token, or if an option is not positive.
-std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOptions& options);
+std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackingOptions& options);
 
 struct PackStats {
   double fill = 0;           ///< tokens used / capacity over all packs

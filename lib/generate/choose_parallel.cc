@@ -94,7 +94,7 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
               return one.parallel.option() == estimate.parallel().option();
             }))
           continue;
-        const LayoutCost cost = cost_in_faster_fp8(estimate, job, gpu, text);
+        const ParallelCost cost = cost_in_faster_fp8(estimate, job, gpu, text);
         CostedLayout& one = costed.emplace_back();
         one.parallel = estimate.parallel();
         one.memory = cost.memory;

@@ -9,7 +9,7 @@
 namespace vfm::generate {
 
 std::string pack_dealt(const std::vector<DealtLatents>& inputs, bool more, bool few) {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(more);
   parcel.add(few);
   parcel.add(inputs.size());
@@ -24,7 +24,7 @@ std::string pack_dealt(const std::vector<DealtLatents>& inputs, bool more, bool 
 }
 
 std::vector<DealtLatents> unpack_dealt(std::string_view bytes, bool& more, bool& few) {
-  ParcelReader parcel(bytes);
+  ClipParcelReader parcel(bytes);
   std::size_t count = 0;
   parcel.read(more);
   parcel.read(few);
@@ -43,7 +43,7 @@ std::vector<DealtLatents> unpack_dealt(std::string_view bytes, bool& more, bool&
 }
 
 std::string pack_decoded(const std::vector<DecodedLatents>& results) {
-  Parcel parcel;
+  ClipParcel parcel;
   for (const DecodedLatents& result : results) {
     for (const std::string* const text : {&result.error, &result.name, &result.mp4})
       parcel.add(*text);
@@ -62,7 +62,7 @@ std::string pack_decoded(const std::vector<DecodedLatents>& results) {
 
 std::vector<DecodedLatents> unpack_decoded(std::string_view bytes,
                                            std::vector<DealtLatents> inputs) {
-  ParcelReader parcel(bytes);
+  ClipParcelReader parcel(bytes);
   std::vector<DecodedLatents> results(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     DecodedLatents& result = results[i];
@@ -85,7 +85,7 @@ std::vector<DecodedLatents> unpack_decoded(std::string_view bytes,
 }
 
 std::string pack_shared(const SharedDecoding& work) {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(work.folder);
   parcel.add(work.values);
   for (const int size : {work.frames, work.height, work.width})
@@ -94,7 +94,7 @@ std::string pack_shared(const SharedDecoding& work) {
 }
 
 SharedDecoding unpack_shared(std::string_view bytes) {
-  ParcelReader parcel(bytes);
+  ClipParcelReader parcel(bytes);
   SharedDecoding work;
   parcel.read(work.folder);
   parcel.read(work.values);

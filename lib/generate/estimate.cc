@@ -168,8 +168,8 @@ ModelPart Estimate::network_part(const models::Gpu* gpu) const {
     sample.position_step =
         position_steps({size.frames, size.height, size.width},
                        {known.frames, known.height, known.width}, network_.dit->patch_size);
-    PassWork work{*network_.dit, network_.adapters, sample,       clip_.samples, compute_,
-                  fp8_,          job_.device,       job_.quantize};
+    SharedPassWork work{*network_.dit, network_.adapters, sample,       clip_.samples, compute_,
+                        fp8_,          job_.device,       job_.quantize};
     SharedPass pass = shared_pass(work, parallel_, cp_, gpu);
     // On a GPU they wait on the host, but for shards.
     if (job_.quantize && (job_.device == Device::cpu || parallel_.shard)) {

@@ -9,7 +9,7 @@
 namespace vfm::generate {
 namespace {
 
-LayoutCost cost_of(const Estimate& estimate, const models::Gpu& gpu, const ModelPart& text) {
+ParallelCost cost_of(const Estimate& estimate, const models::Gpu& gpu, const ModelPart& text) {
   const ModelPart network = estimate.network_part(&gpu), tokenizer = estimate.tokenizer_part();
   return {models::sum_of("", estimate.time(gpu, network, tokenizer, text).lines).seconds,
           estimate.memory(network, tokenizer, text).peak};
@@ -22,7 +22,7 @@ bool in_ring(const ClipParallel& parallel) {
 /// What is faster on an estimate's layout. Where that has a ring, both were costed.
 struct Faster {
   struct Both {
-    LayoutCost fp8, bf16;
+    ParallelCost fp8, bf16;
   };
   models::Fp8Parts parts;
   std::optional<Both> both;
@@ -49,8 +49,8 @@ Faster faster_on_layout(Estimate& estimate, const GenerateJob& job, const models
 
 }  // namespace
 
-LayoutCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
-                              const ModelPart& text) {
+ParallelCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
+                                const ModelPart& text) {
   const Faster faster = faster_on_layout(estimate, job, gpu, text);
   if (!faster.both) return cost_of(estimate, gpu, text);
   return faster.parts.attention ? faster.both->fp8 : faster.both->bf16;

@@ -14,15 +14,15 @@
 namespace vfm::generate {
 
 /// The estimated time and memory of a layout.
-struct LayoutCost {
+struct ParallelCost {
   double seconds = 0;  ///< of a clip, predicted
   double memory = 0;   ///< bytes of a rank, the most
 };
 
 /// The cost of the estimate's layout with the job's FP8 parts that are faster so; sets these in the
 /// estimate. `text`: its text_part().
-LayoutCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
-                              const ModelPart& text);
+ParallelCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
+                                const ModelPart& text);
 
 /// Removes from job.fp8 the parts that are slower in FP8, with a warning. `gpu`: the rates; ranks
 /// share clips. Throws what Estimate throws.

@@ -15,7 +15,7 @@
 
 namespace vfm::generate {
 
-class Parcel {
+class ClipParcel {
  public:
   template <class Value>
   requires std::is_trivially_copyable_v<Value>
@@ -39,10 +39,10 @@ class Parcel {
   std::string bytes_;
 };
 
-class ParcelReader {
+class ClipParcelReader {
  public:
   /// Keeps the view.
-  explicit ParcelReader(std::string_view bytes) : rest_(bytes) {}
+  explicit ClipParcelReader(std::string_view bytes) : rest_(bytes) {}
 
   template <class Value>
   requires std::is_trivially_copyable_v<Value>

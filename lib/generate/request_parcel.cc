@@ -11,13 +11,13 @@
 namespace vfm::generate {
 namespace {
 
-void add_given(Parcel& parcel, const GivenFile& file) {
+void add_given(ClipParcel& parcel, const GivenFile& file) {
   parcel.add(file.path);
   parcel.add(file.xxh3.has_value());
   parcel.add(file.xxh3.value_or(""));
 }
 
-void read_given(ParcelReader& parcel, GivenFile& file) {
+void read_given(ClipParcelReader& parcel, GivenFile& file) {
   bool known = false;
   std::string hash;
   parcel.read(file.path);
@@ -26,7 +26,7 @@ void read_given(ParcelReader& parcel, GivenFile& file) {
   if (known) file.xxh3 = hash;
 }
 
-void add_text(Parcel& parcel, const std::shared_ptr<const text::TokenEmbeddings>& text) {
+void add_text(ClipParcel& parcel, const std::shared_ptr<const text::TokenEmbeddings>& text) {
   parcel.add(text != nullptr);
   if (!text) return;
   parcel.add(text->values);
@@ -34,7 +34,7 @@ void add_text(Parcel& parcel, const std::shared_ptr<const text::TokenEmbeddings>
   parcel.add(text->dim);
 }
 
-void read_text(ParcelReader& parcel, std::shared_ptr<const text::TokenEmbeddings>& text) {
+void read_text(ClipParcelReader& parcel, std::shared_ptr<const text::TokenEmbeddings>& text) {
   bool there = false;
   parcel.read(there);
   if (!there) return;
@@ -45,7 +45,7 @@ void read_text(ParcelReader& parcel, std::shared_ptr<const text::TokenEmbeddings
   text = std::make_shared<const text::TokenEmbeddings>(std::move(found));
 }
 
-void add_clip(Parcel& parcel, const ClipRequest& clip) {
+void add_clip(ClipParcel& parcel, const ClipRequest& clip) {
   parcel.add(clip.prompt);
   parcel.add(clip.negative);
   parcel.add(clip.seed);
@@ -60,7 +60,7 @@ void add_clip(Parcel& parcel, const ClipRequest& clip) {
   add_text(parcel, clip.negative_embedding);
 }
 
-void read_clip(ParcelReader& parcel, ClipRequest& clip) {
+void read_clip(ClipParcelReader& parcel, ClipRequest& clip) {
   parcel.read(clip.prompt);
   parcel.read(clip.negative);
   parcel.read(clip.seed);
@@ -84,7 +84,7 @@ void read_clip(ParcelReader& parcel, ClipRequest& clip) {
   read_text(parcel, clip.negative_embedding);
 }
 
-void add_sampling(Parcel& parcel, const SampleOptions& o) {
+void add_sampling(ClipParcel& parcel, const SampleOptions& o) {
   parcel.add(o.sampler);
   parcel.add(o.steps);
   for (const double value :
@@ -94,7 +94,7 @@ void add_sampling(Parcel& parcel, const SampleOptions& o) {
   parcel.add(o.of_flow);
 }
 
-void read_sampling(ParcelReader& parcel, SampleOptions& o) {
+void read_sampling(ClipParcelReader& parcel, SampleOptions& o) {
   parcel.read(o.sampler);
   parcel.read(o.steps);
   for (double* const value : {&o.sigma_min, &o.sigma_max, &o.shift, &o.guidance, &o.augment_sigma,
@@ -107,7 +107,7 @@ void read_sampling(ParcelReader& parcel, SampleOptions& o) {
 }  // namespace
 
 std::string pack_request(const NamedRequest& request) {
-  Parcel parcel;
+  ClipParcel parcel;
   add_clip(parcel, request.clip);
   add_sampling(parcel, request.sampling);
   const GivenFiles& files = request.files;
@@ -123,7 +123,7 @@ std::string pack_request(const NamedRequest& request) {
 }
 
 NamedRequest unpack_request(std::string_view bytes) {
-  ParcelReader parcel(bytes);
+  ClipParcelReader parcel(bytes);
   NamedRequest request;
   read_clip(parcel, request.clip);
   read_sampling(parcel, request.sampling);
@@ -142,7 +142,7 @@ NamedRequest unpack_request(std::string_view bytes) {
 }
 
 std::string pack_result(const Result& result) {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(result.asked.error);
   parcel.add(dump_json(result.record));
   parcel.add(result.made);
@@ -155,7 +155,7 @@ std::string pack_result(const Result& result) {
 }
 
 void unpack_result(std::string_view bytes, Result& result) {
-  ParcelReader parcel(bytes);
+  ClipParcelReader parcel(bytes);
   parcel.read(result.asked.error);
   std::string record;
   parcel.read(record);

@@ -28,12 +28,12 @@ Round::Round(dist::Group& leaders, std::vector<Asked> asked,
     for (std::size_t i = 0; i < asked_.size(); ++i)
       makers_.push_back(asked_[i].error.empty() ? dealt[i] : -1);
   }
-  Parcel plan;
+  ClipParcel plan;
   plan.add(makers_);
   plan.add(more_);
   plan.add(output_error);
   const std::string bytes = dist::broadcast_bytes(leaders, plan.take(), 0);
-  ParcelReader reader(bytes);
+  ClipParcelReader reader(bytes);
   reader.read(makers_);
   reader.read(more_);
   reader.read(output_error);

@@ -20,7 +20,7 @@ namespace {
 enum class Work : char { forward, fp8, quantize, decode, end };
 
 std::string pack_batch(const models::NetworkBatch& batch) {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(Work::forward);
   parcel.add(batch.samples);
   const auto add = [&](const Tensor& tensor) {
@@ -33,7 +33,7 @@ std::string pack_batch(const models::NetworkBatch& batch) {
   return parcel.take();
 }
 
-models::NetworkBatch unpack_batch(ParcelReader& parcel) {
+models::NetworkBatch unpack_batch(ClipParcelReader& parcel) {
   models::NetworkBatch batch;
   parcel.read(batch.samples);
   const auto read = [&](Tensor& tensor) {
@@ -98,7 +98,7 @@ void SharedClip::set_fp8(models::Fp8Parts parts) {
 }
 
 void SharedClip::switch_fp8(models::Fp8Parts parts) {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(Work::fp8);
   parcel.add(parts);
   dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
@@ -111,7 +111,7 @@ void SharedClip::quantize() {
 }
 
 void SharedClip::quantize_all() {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(Work::quantize);
   dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
   quantize();
@@ -121,7 +121,7 @@ std::unique_ptr<models::VideoTokenizer> SharedClip::share(
     std::unique_ptr<models::VideoTokenizer> tokenizer) {
   tokenizer_ = std::move(tokenizer);
   const auto call = [this](std::span<const float> latents, int frames, int height, int width) {
-    Parcel parcel;
+    ClipParcel parcel;
     parcel.add(Work::decode);
     parcel.add(std::vector<float>(latents.begin(), latents.end()));
     for (const int size : {frames, height, width})
@@ -132,7 +132,7 @@ std::unique_ptr<models::VideoTokenizer> SharedClip::share(
 }
 
 void SharedClip::end() {
-  Parcel parcel;
+  ClipParcel parcel;
   parcel.add(Work::end);
   dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
 }
@@ -140,7 +140,7 @@ void SharedClip::end() {
 void SharedClip::serve(const models::VideoTokenizer* tokenizer) {
   for (;;) {
     const std::string bytes = dist::broadcast_bytes(ranks_.clip(), "", 0);
-    ParcelReader parcel(bytes);
+    ClipParcelReader parcel(bytes);
     Work work = Work::end;
     parcel.read(work);
     if (work == Work::end) return;

@@ -101,9 +101,10 @@ void Exchanges::add_half(double bytes) {
   if (ranks_.halves().size() > 1) add("output", bytes / kHostMessages, 1, bytes);
 }
 
-std::vector<models::TimeLine> exchange_lines(const PassWork& work, const models::PartCost& cost,
-                                             std::int64_t own, const ClipParallel& parallel,
-                                             const ClipRanks& ranks, const models::Gpu& gpu) {
+std::vector<models::TimeLine> exchange_lines(const SharedPassWork& work,
+                                             const models::PartCost& cost, std::int64_t own,
+                                             const ClipParallel& parallel, const ClipRanks& ranks,
+                                             const models::Gpu& gpu) {
   const models::NetworkSample& s = work.sample;
   const double places = static_cast<double>(s.frames) * s.height * s.width, f32 = sizeof(float);
   const Tensor output({own * work.network.out_channels * s.frames * s.height * s.width}, DType::f32,
@@ -129,7 +130,7 @@ std::vector<models::TimeLine> exchange_lines(const PassWork& work, const models:
 
 }  // namespace
 
-SharedPass shared_pass(const PassWork& work, const ClipParallel& parallel,
+SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
                        const models::CpChoice& cp, const models::Gpu* gpu) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, parallel.ranks());
   const ClipRanks ranks(*world, parallel, cp);

@@ -14,7 +14,7 @@
 namespace vfm::generate {
 
 /// The network and its input.
-struct PassWork {
+struct SharedPassWork {
   const models::NetworkConfig& network;
   const std::vector<std::vector<models::AdapterShape>>& adapters;
   models::NetworkSample sample;
@@ -35,7 +35,7 @@ struct SharedPass {
 /// as far as the table says; gathered blocks (ClipParallel::shard) with computation, except for one
 /// block. The batch goes from host to host. Throws Error{usage} if the ranks cannot share it. `gpu`
 /// may be null.
-SharedPass shared_pass(const PassWork& work, const ClipParallel& parallel,
+SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
                        const models::CpChoice& cp, const models::Gpu* gpu);
 
 }  // namespace vfm::generate

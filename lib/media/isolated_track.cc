@@ -26,9 +26,9 @@ class Bytes {
   std::string text_;
 };
 
-class Parcel {
+class BytesReader {
  public:
-  explicit Parcel(std::string_view bytes) : left_(bytes) {}
+  explicit BytesReader(std::string_view bytes) : left_(bytes) {}
   template <class T>
   T get() {
     T value{};
@@ -140,7 +140,7 @@ struct TrackParcel {
   }
 
   static AudioTrack parse(std::string_view text) {
-    Parcel parcel(text);
+    BytesReader parcel(text);
     AudioTrack track;
     track.encoded_ = parcel.get<std::uint8_t>() != 0;
     track.corrupt_ = parcel.get<std::int64_t>();
@@ -157,7 +157,7 @@ struct TrackParcel {
   }
 
  private:
-  static PacketPtr packet_of(Parcel& parcel) {
+  static PacketPtr packet_of(BytesReader& parcel) {
     PacketPtr packet(not_null(av_packet_alloc()));
     const auto pts = parcel.get<std::int64_t>(), dts = parcel.get<std::int64_t>(),
                duration = parcel.get<std::int64_t>();

@@ -20,9 +20,9 @@ namespace {
 constexpr const char* kWhat = "what a worker says of a clip";
 constexpr const char* kAsked = "what is asked of a clip";
 
-class EncoderHere final : public ClipEncoder {
+class EncoderHere final : public LatentEncoder {
  public:
-  EncoderHere(const models::VideoTokenizer& tokenizer, const data::ClipOptions& options,
+  EncoderHere(const models::VideoTokenizer& tokenizer, const data::PixelOptions& options,
               CardScales* scales)
       : tokenizer_(tokenizer), options_(options), scales_(scales) {}
 
@@ -60,11 +60,11 @@ class EncoderHere final : public ClipEncoder {
   }
 
   const models::VideoTokenizer& tokenizer_;
-  const data::ClipOptions& options_;
+  const data::PixelOptions& options_;
   CardScales* scales_;
 };
 
-Json words_of(const data::ClipOptions& o) {
+Json words_of(const data::PixelOptions& o) {
   return {{"size", o.size},
           {"frames", o.frames},
           {"windows", o.windows},
@@ -79,9 +79,9 @@ Json words_of(const data::ClipOptions& o) {
           {"work", {work_limit().pixels, work_limit().seconds}}};
 }
 
-data::ClipOptions options_of(const Json& words) {
+data::PixelOptions options_of(const Json& words) {
   const auto number = [&](const char* name) { return need_integer(words, name, kAsked); };
-  data::ClipOptions o;
+  data::PixelOptions o;
   o.size = static_cast<int>(number("size"));
   o.frames = static_cast<int>(number("frames"));
   o.windows = static_cast<int>(number("windows"));
@@ -144,7 +144,7 @@ class ClipService final : public cards::TokenizerService {
     if (request.name != "clip") return TokenizerService::answer(request);
     const OneThread one_thread;
     const Json& words = request.words;
-    data::ClipOptions options = options_of(words);
+    data::PixelOptions options = options_of(words);
     options.hardware = hardware_.get();
     InputLimits limits = input_limits();
     limits.max_pixels = words.at("max_pixels").get<std::uint64_t>();
@@ -170,9 +170,10 @@ class ClipService final : public cards::TokenizerService {
   std::shared_ptr<const media::HardwareDecoder> hardware_;
 };
 
-class EncoderInWorkers final : public ClipEncoder {
+class EncoderInWorkers final : public LatentEncoder {
  public:
-  EncoderInWorkers(cards::StageModels& models, std::size_t number, const data::ClipOptions& options)
+  EncoderInWorkers(cards::StageModels& models, std::size_t number,
+                   const data::PixelOptions& options)
       : models_(models), number_(number), words_(words_of(options)) {}
 
   EncodedClip encode(std::string_view bytes, const std::string& name,
@@ -224,14 +225,14 @@ data::FrameCount parse_frame_count(const Json& json) {
           number("remainder")};
 }
 
-std::unique_ptr<ClipEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
-                                               const data::ClipOptions& options,
-                                               CardScales* scales) {
+std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
+                                                 const data::PixelOptions& options,
+                                                 CardScales* scales) {
   return std::make_unique<EncoderHere>(tokenizer, options, scales);
 }
 
-std::unique_ptr<ClipEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,
-                                               const data::ClipOptions& options) {
+std::unique_ptr<LatentEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,
+                                                 const data::PixelOptions& options) {
   return std::make_unique<EncoderInWorkers>(models, number, options);
 }
 

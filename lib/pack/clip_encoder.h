@@ -32,9 +32,9 @@ struct EncodedClip {
   data::FrameCount frames;
 };
 
-class ClipEncoder {
+class LatentEncoder {
  public:
-  virtual ~ClipEncoder() = default;
+  virtual ~LatentEncoder() = default;
   /// Throws Error, naming `name` in quotes, for a clip that cannot be decoded; `key` seeds random
   /// crops.
   virtual EncodedClip encode(std::string_view bytes, const std::string& name,
@@ -47,9 +47,9 @@ data::FrameCount parse_frame_count(const Json& json);
 
 /// Decodes in this process. With `scales` pictures are bytes on that device, as needed if it is the
 /// tokenizer's, or if they are sent to workers. All arguments must outlive it.
-std::unique_ptr<ClipEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
-                                               const data::ClipOptions& options,
-                                               CardScales* scales);
+std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
+                                                 const data::PixelOptions& options,
+                                                 CardScales* scales);
 
 /// The service of a worker that has a tokenizer and also decodes clips on its card if "hwaccel" in
 /// its opening words says so (media::choose_hardware).
@@ -59,7 +59,7 @@ std::unique_ptr<cards::Service> open_clips(const cards::Parcel& open, Device dev
 /// True if workers with service `number`, a kClips, decode by video engines.
 bool workers_decode(cards::StageModels& models, std::size_t number);
 /// Decodes in such workers.
-std::unique_ptr<ClipEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,
-                                               const data::ClipOptions& options);
+std::unique_ptr<LatentEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,
+                                                 const data::PixelOptions& options);
 
 }  // namespace vfm::pack

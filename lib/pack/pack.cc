@@ -36,7 +36,7 @@ namespace vfm::pack {
 namespace {
 
 Json settings_of(const PackOptions& options, const models::VideoTokenizer& tokenizer) {
-  const data::ClipOptions& clip = options.clip;
+  const data::PixelOptions& clip = options.clip;
   const bool random = clip.crop == data::CropMode::random;
   Json fps;
   if (clip.fps.num > 0) fps = fmt::format("{}/{}", clip.fps.num, clip.fps.den);
@@ -338,9 +338,9 @@ class Run {
   std::size_t service_ = 0;  // of the workers
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   Json settings_;
-  data::ClipOptions clip_;
+  data::PixelOptions clip_;
   std::optional<CardScales> scales_;
-  std::unique_ptr<ClipEncoder> encoder_;
+  std::unique_ptr<LatentEncoder> encoder_;
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;
   io::ManifestWriter& manifest_;

@@ -47,7 +47,7 @@ struct PackOptions {
   std::string hwaccel = "none";
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
   /// space factor.
-  data::ClipOptions clip;
+  data::PixelOptions clip;
   std::string report;  ///< HTML file; empty: none
 };
 

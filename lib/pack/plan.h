@@ -15,7 +15,7 @@ namespace vfm::pack {
 struct PlanOptions {
   std::string directory;  ///< of latents
   std::string split = "train";
-  data::PackOptions packs;
+  data::PackingOptions packs;
   data::Patch patch;
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;

@@ -122,7 +122,7 @@ class Report {
     const shard::Member* media = shard::media_member(sample);
     if (media == nullptr) return;
     Pair pair;
-    data::ClipOptions clip = options_.clip;
+    data::PixelOptions clip = options_.clip;
     clip.only = window;
     pair.original =
         data::clip_pixels(media->data, sample.key + "." + media->extension, sample.key, clip);

@@ -29,7 +29,7 @@ class ClipTars {
 struct PackReportOptions {
   std::string directory;  ///< of the latents
   std::string path;       ///< of the page
-  data::ClipOptions clip;
+  data::PixelOptions clip;
 };
 
 /// Original and decoded frames side by side, a histogram of their PSNR over samples spread evenly

@@ -124,7 +124,7 @@ LatentOutput make_window(const shard::Sample& sample, const Json& meta,
 }  // namespace
 
 ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const ClipEncoder& encoder) {
+                         const LatentEncoder& encoder) {
   const shard::Member* media = shard::media_member(sample);
   if (media == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
   const Json meta = of_members([&] { return data::sample_meta(sample); });

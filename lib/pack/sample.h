@@ -37,6 +37,6 @@ struct ClipLatents {
 /// `encoder` is the tokenizer's. Throws Error, naming the member, if the clip cannot be decoded or
 /// its text.npy is malformed.
 ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
-                         const ClipEncoder& encoder);
+                         const LatentEncoder& encoder);
 
 }  // namespace vfm::pack

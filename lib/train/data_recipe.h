@@ -33,7 +33,7 @@ struct DataRecipe {
   /// Columns of captions, of which each epoch takes one.
   std::vector<std::string> captions = {"caption"};
 
-  data::PackOptions pack_options() const;
+  data::PackingOptions pack_options() const;
 };
 
 }  // namespace vfm::train

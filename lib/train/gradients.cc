@@ -31,11 +31,11 @@ GradientReducer::GradientReducer(const dist::Mesh& mesh, const nn::ParameterList
     : travel_(travel),
       staged_(mesh.layout().pp > 1),
       in_backward_(std::ranges::none_of(parameters, &nn::Parameter::sharded)) {
-  for (Message& message : plan_messages(mesh, parameters, most)) {
+  for (GradientMessage& message : plan_messages(mesh, parameters, most)) {
     for (const nn::Parameter* parameter : message.parameters)
       if (parameter->elements() > 0) places_[parameter->grad.data<std::byte>()] = messages_.size();
     Sent& sent = messages_.emplace_back();
-    static_cast<Message&>(sent) = std::move(message);
+    static_cast<GradientMessage&>(sent) = std::move(message);
     if (sent.shares_state && mesh.size(Axes::replicate) > 1)
       sent.replicas = &mesh.group(Axes::replicate);
     if (sent.on_all_stages) {

@@ -53,7 +53,7 @@ class GradientReducer {
   void finish();
 
  private:
-  struct Sent : Message {
+  struct Sent : GradientMessage {
     std::size_t open = 0;  // of their gradients, that are not final yet
     Tensor values;         // while it travels: these one after the other
     dist::Transfer transfer;

@@ -28,14 +28,14 @@ Axes state_axes(const nn::Parameter& parameter) {
   return parameter.whole() ? Axes::tp | Axes::cp | Axes::shard : Axes::cp | Axes::shard;
 }
 
-std::int64_t Message::elements() const {
+std::int64_t GradientMessage::elements() const {
   std::int64_t sum = 0;
   for (const nn::Parameter* parameter : parameters)
     sum += parameter->elements();
   return sum;
 }
 
-std::vector<std::int64_t> Message::shares() const {
+std::vector<std::int64_t> GradientMessage::shares() const {
   std::vector<std::int64_t> counts;
   for (int rank = 0; shares_state && rank < group->size(); ++rank) {
     counts.push_back(0);
@@ -45,7 +45,7 @@ std::vector<std::int64_t> Message::shares() const {
   return counts;
 }
 
-void Message::each(const Tensor& values, int rank, const Of& of, const Act& act) const {
+void GradientMessage::each(const Tensor& values, int rank, const Of& of, const Act& act) const {
   std::int64_t at = 0;
   const Tensor all = values.reshape({values.elements()});
   for (int owner = 0; owner < (shares_state ? group->size() : 1); ++owner)
@@ -59,14 +59,14 @@ void Message::each(const Tensor& values, int rank, const Of& of, const Act& act)
     }
 }
 
-std::vector<Message> plan_messages(const dist::Mesh& mesh, const nn::ParameterList& parameters,
-                                   std::int64_t most,
-                                   const std::function<DType(const nn::Parameter&)>& type) {
+std::vector<GradientMessage> plan_messages(const dist::Mesh& mesh,
+                                           const nn::ParameterList& parameters, std::int64_t most,
+                                           const std::function<DType(const nn::Parameter&)>& type) {
   struct Open {
-    Message message;
+    GradientMessage message;
     std::int64_t elements = 0;
   };
-  std::vector<Message> messages;
+  std::vector<GradientMessage> messages;
   std::map<std::tuple<Axes, DType, bool>, Open> open;
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const nn::Parameter& parameter = *parameters[i];

@@ -26,7 +26,7 @@ dist::Axes gradient_axes(const nn::Parameter& parameter);
 /// the same.
 dist::Axes state_axes(const nn::Parameter& parameter);
 
-struct Message {
+struct GradientMessage {
   dist::Group* group = nullptr;
   bool shares_state = false;  ///< of all its parameters, or of none
   /// Of a shared state: whether all stages have these parameters, and so the sum is theirs, too.
@@ -46,8 +46,8 @@ struct Message {
 /// Messages of at most so many elements, but for a parameter that is larger alone; of what is
 /// sharded (nn::Parameter::sharded) none: that goes with its block. `type`, if it is
 /// given, tells apart what cannot travel together. Where a group has one rank there are none.
-std::vector<Message> plan_messages(const dist::Mesh& mesh, const nn::ParameterList& parameters,
-                                   std::int64_t most,
-                                   const std::function<DType(const nn::Parameter&)>& type = {});
+std::vector<GradientMessage> plan_messages(
+    const dist::Mesh& mesh, const nn::ParameterList& parameters, std::int64_t most,
+    const std::function<DType(const nn::Parameter&)>& type = {});
 
 }  // namespace vfm::train

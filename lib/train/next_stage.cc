@@ -48,7 +48,7 @@ bool is_same_checkpoint(const Json& stage, const std::string& earlier) {
   return false;
 }
 
-data::PackOptions packs_of(const Json& train, const Recipe& recipe) {
+data::PackingOptions packs_of(const Json& train, const Recipe& recipe) {
   const std::string what = "the recipe in the train.json of the run to continue";
   const Json data = train.value("recipe", Json::object()).value("data", Json::object());
   DataRecipe earlier = recipe.data;
@@ -172,11 +172,11 @@ DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, c
   if (!earlier.same_data) return {};
   const DataPosition place = RunState::from_json(earlier.train->at("state"), kState).data;
   check_packing(earlier.train, options.earlier);
-  const data::PackOptions before = packs_of(earlier.train, recipe),
-                          now = recipe.data.pack_options();
+  const data::PackingOptions before = packs_of(earlier.train, recipe),
+                             now = recipe.data.pack_options();
   if (before.tokens == now.tokens && before.window == now.window) return place;
   const DataPosition begin{.epoch = place.epoch, .block = place.block};
-  const auto order_of = [&](const data::PackOptions& packs) {
+  const auto order_of = [&](const data::PackingOptions& packs) {
     PackOrder order(data.order(recipe.train.seed, packs.packing), data.lengths(recipe.model),
                     packs);
     order.seek(begin);

@@ -8,11 +8,11 @@
 namespace vfm::train {
 
 PackOrder::PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
-                     const data::PackOptions& options)
+                     const data::PackingOptions& options)
     : PackOrder(data::order_of_set(samples, seed, options.packing), std::move(lengths), options) {}
 
 PackOrder::PackOrder(std::unique_ptr<data::EpochOrder> order, data::LengthsOf lengths,
-                     const data::PackOptions& options)
+                     const data::PackingOptions& options)
     : order_(std::move(order)), lengths_(std::move(lengths)), options_(options) {
   plan();
   if (packs_.empty()) fail("the data have no samples to train on");

@@ -25,11 +25,11 @@ class PackOrder {
   /// Of so many samples, none of which is longer than the capacity of a pack. `lengths` is asked
   /// for a block at a time.
   PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
-            const data::PackOptions& options);
+            const data::PackingOptions& options);
 
   /// Of samples in that order.
   PackOrder(std::unique_ptr<data::EpochOrder> order, data::LengthsOf lengths,
-            const data::PackOptions& options);
+            const data::PackingOptions& options);
 
   /// The next pack: numbers of samples.
   data::Pack next();
@@ -42,7 +42,7 @@ class PackOrder {
 
   std::unique_ptr<data::EpochOrder> order_;
   data::LengthsOf lengths_;
-  data::PackOptions options_;
+  data::PackingOptions options_;
   DataPosition position_;
   std::vector<data::Pack> packs_;  ///< of the block of position_
 };

@@ -29,8 +29,8 @@ int Recipe::packs_together() const {
   return parallel.pp > 1 ? std::max(1, data.micro_packs) : data.micro_packs;
 }
 
-data::PackOptions DataRecipe::pack_options() const {
-  data::PackOptions options;
+data::PackingOptions DataRecipe::pack_options() const {
+  data::PackingOptions options;
   options.tokens = tokens;
   options.window = window;
   return options;

@@ -25,12 +25,12 @@ const Tensor& sent_of(const nn::Parameter& parameter) {
 }
 
 struct WeightsOnTheirWay {
-  const Message* message;
+  const GradientMessage* message;
   Tensor values;
   dist::Transfer transfer;
 };
 
-WeightsOnTheirWay start_weights(const Message& message) {
+WeightsOnTheirWay start_weights(const GradientMessage& message) {
   const Tensor& first = sent_of(*message.parameters.front());
   const int rank = message.group->rank();
   const std::vector<std::int64_t> rows = message.shares();
@@ -50,7 +50,7 @@ WeightsOnTheirWay start_weights(const Message& message) {
 
 void end_weights(WeightsOnTheirWay& sent) {
   sent.transfer.wait();
-  const Message& message = *sent.message;
+  const GradientMessage& message = *sent.message;
   if (message.parameters.size() == 1) return;
   message.each(sent.values, -1, sent_of,
                [](const Tensor& elements, const Tensor& place) { copy(place, elements); });
@@ -85,7 +85,7 @@ void StateShards::gather() const {
     end_weights(sent.front());
     sent.pop_front();
   };
-  for (const Message& message : messages_) {
+  for (const GradientMessage& message : messages_) {
     if (sent.size() == kWeightsAtATime) end_first();
     sent.push_back(start_weights(message));
   }

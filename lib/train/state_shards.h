@@ -54,7 +54,7 @@ class StateShards {
   const nn::ParameterList states_;
   nn::BlockShards* const blocks_;
   bool any_ = false;
-  std::vector<Message> messages_;
+  std::vector<GradientMessage> messages_;
 };
 
 }  // namespace vfm::train

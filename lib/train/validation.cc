@@ -42,7 +42,7 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
   std::vector<std::int64_t> lengths;
   for (const std::size_t i : chosen)
     lengths.push_back(token_count(data.sizes(i), recipe.model));
-  data::PackOptions options;
+  data::PackingOptions options;
   options.tokens = recipe.data.tokens;
   // Few packs, and no step waits for them: rather the loss of earlier runs to the last bit.
   options.packing = data::Packing::best_fit;

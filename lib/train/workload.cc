@@ -28,7 +28,7 @@ struct Sampled {
 };
 
 Sampled sampled(const Recipe& recipe, const Dataset& data) {
-  const data::PackOptions options = recipe.data.pack_options();
+  const data::PackingOptions options = recipe.data.pack_options();
   Sampled some;
   if (data.size() <= kLookedAt && data.sources().empty()) {
     some.samples.resize(data.size());

@@ -74,11 +74,11 @@ int main(int argc, char** argv) {
   for (const std::size_t samples : {100'000, 1'000'000, 10'000'000})
     for (const int window : {64, 1024}) {
       const auto tokens = mixed_set(samples);
-      const vfm::data::PackOptions options{.tokens = 8192,
-                                           .window = window,
-                                           .packing = best_fit ? Packing::best_fit
-                                                      : whole  ? Packing::balanced
-                                                               : Packing::blocks};
+      const vfm::data::PackingOptions options{.tokens = 8192,
+                                              .window = window,
+                                              .packing = best_fit ? Packing::best_fit
+                                                         : whole  ? Packing::balanced
+                                                                  : Packing::blocks};
       const std::clock_t start = std::clock();
       const auto packs = vfm::data::epoch_packs(tokens, options, 0, 0);
       const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;

@@ -15,7 +15,7 @@ namespace vfm::data {
 
 /// Of samples of these lengths, one block after the other.
 inline std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens,
-                                     const PackOptions& options, std::uint64_t seed,
+                                     const PackingOptions& options, std::uint64_t seed,
                                      std::uint32_t epoch) {
   const auto lengths = [&](std::span<const std::uint64_t> samples) {
     std::vector<std::int64_t> found;
@@ -32,7 +32,7 @@ inline std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens,
 }
 
 inline PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,
-                            const PackOptions& options) {
+                            const PackingOptions& options) {
   PackTally tally(options.tokens);
   for (const Pack& pack : packs)
     tally.add(pack, tokens);

@@ -23,8 +23,8 @@ constexpr std::int64_t kNpyHead = 128;
 /// Texts that are looked at to find what made them, where the first ones cannot be read.
 constexpr std::size_t kLooks = 16;
 
-data::ClipOptions clip_options_of(const Recipe& recipe, const Encoders& encoders) {
-  data::ClipOptions clip;
+data::PixelOptions clip_options_of(const Recipe& recipe, const Encoders& encoders) {
+  data::PixelOptions clip;
   clip.size = recipe.data.size;
   clip.frames = recipe.data.frames;
   clip.windows = recipe.data.windows;
@@ -256,7 +256,7 @@ CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
   const std::string& key = clips_.clips().at(at.clip).key;
   if (unknown_.contains(at.clip))
     fail("{}: the dataset's index does not say its frames, width and height", clips_.name(at.clip));
-  data::ClipOptions clip = clip_;
+  data::PixelOptions clip = clip_;
   clip.only = static_cast<int>(at.window);
   clip.planned = at.available;
   clip.bucket = {sizes.width * encoders_->space_factor(), sizes.height * encoders_->space_factor()};

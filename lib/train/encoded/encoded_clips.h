@@ -73,7 +73,7 @@ class EncodedClips final : public Dataset {
   const std::shared_ptr<Encoders> encoders_;
   data::ClipListing listing_;
   data::ClipSet clips_;
-  data::ClipOptions clip_;
+  data::PixelOptions clip_;
   std::unique_ptr<data::SampleIndex> index_;
   std::vector<Place> places_;      ///< of the samples
   std::set<std::size_t> unknown_;  ///< clips whose sizes the index does not say

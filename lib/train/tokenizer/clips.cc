@@ -11,8 +11,8 @@
 namespace vfm::train {
 namespace {
 
-data::ClipOptions clip_options(const Recipe& recipe) {
-  data::ClipOptions options;
+data::PixelOptions clip_options(const Recipe& recipe) {
+  data::PixelOptions options;
   options.frames = recipe.data.frames;
   options.square = recipe.data.size;
   options.shorter_side = recipe.data.shorter_side;
@@ -46,7 +46,7 @@ class ClipData final : public Dataset {
   void fit_model(Recipe& /*recipe*/) const override {}
 
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
-    data::ClipOptions options = options_;
+    data::PixelOptions options = options_;
     if (seen) {
       options.crop = data::CropMode::random;
       options.step = seen->step;
@@ -60,7 +60,7 @@ class ClipData final : public Dataset {
   }
 
   data::ClipSet clips_;
-  data::ClipOptions options_;
+  data::PixelOptions options_;
   std::unique_ptr<data::SampleIndex> index_;
 };
 

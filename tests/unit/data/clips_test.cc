@@ -58,8 +58,8 @@ struct Dataset {
   }
 };
 
-ClipOptions square(int side, int shorter = 0) {
-  ClipOptions options;
+PixelOptions square(int side, int shorter = 0) {
+  PixelOptions options;
   options.square = side, options.shorter_side = shorter;
   options.crop = CropMode::random;
   return options;
@@ -106,7 +106,7 @@ TEST_CASE("a dataset has the splits that its shards are of") {
 TEST_CASE("a square is cut out at a place that step and key decide") {
   const Dataset dataset;
   const ClipSet set(dataset.path, "train");
-  ClipOptions options = square(32);
+  PixelOptions options = square(32);
   const ClipPixels a = set.read(0, options);
   CHECK(a.frames == 1);
   CHECK(a.width == 32);

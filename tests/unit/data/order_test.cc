@@ -127,7 +127,7 @@ TEST_CASE("a keyed permutation is as a fair shuffle in what can be counted") {
 
 TEST_CASE("few samples have the packs that they had before there were blocks") {
   const auto tokens = mixed_lengths(kBlock);
-  const PackOptions blocks{.tokens = 8192}, whole{.tokens = 8192, .packing = Packing::balanced};
+  const PackingOptions blocks{.tokens = 8192}, whole{.tokens = 8192, .packing = Packing::balanced};
   CHECK(block_count(kBlock, Packing::blocks) == 1);
   CHECK(epoch_packs(tokens, blocks, 5, 3) == epoch_packs(tokens, whole, 5, 3));
   CHECK(block_count(kBlock + 1, Packing::blocks) == 2);
@@ -137,7 +137,7 @@ TEST_CASE("few samples have the packs that they had before there were blocks") {
 TEST_CASE("an epoch of blocks has each sample once, and a block is planned by itself") {
   const std::size_t count = 3 * kBlock + 100;
   const auto tokens = mixed_lengths(count);
-  const PackOptions options{.tokens = 8192};
+  const PackingOptions options{.tokens = 8192};
   const auto epoch = epoch_packs(tokens, options, 5, 3);
   std::vector<std::uint64_t> seen;
   for (const Pack& pack : epoch)
@@ -159,7 +159,7 @@ TEST_CASE("an epoch of blocks has each sample once, and a block is planned by it
 
 TEST_CASE("packs of blocks are full, and as even as those of whole epochs") {
   const auto tokens = mixed_lengths(8 * kBlock);
-  const PackOptions blocks{.tokens = 8192}, whole{.tokens = 8192, .packing = Packing::balanced};
+  const PackingOptions blocks{.tokens = 8192}, whole{.tokens = 8192, .packing = Packing::balanced};
   const PackStats now = pack_stats(tokens, epoch_packs(tokens, blocks, 0, 0), blocks);
   const PackStats before = pack_stats(tokens, epoch_packs(tokens, whole, 0, 0), whole);
   CHECK(now.fill > 0.985);

@@ -47,7 +47,7 @@ std::vector<std::int64_t> even_set(std::size_t samples) {
 /// What the header says, read literally: a list as the window, searched from end to end.
 class Slowly {
  public:
-  Slowly(const std::vector<std::int64_t>& tokens, const PackOptions& options)
+  Slowly(const std::vector<std::int64_t>& tokens, const PackingOptions& options)
       : tokens_(tokens), options_(options) {
     fill();
   }
@@ -169,7 +169,7 @@ class Slowly {
   }
 
   const std::vector<std::int64_t>& tokens_;
-  PackOptions options_;
+  PackingOptions options_;
   std::vector<std::size_t> window_;
   std::size_t next_ = 0;
 };
@@ -177,7 +177,7 @@ class Slowly {
 /// Every sample once, no pack too full, the oldest that is left opens each, and none waits for more
 /// packs than the window has samples.
 void check_plan(const std::vector<std::int64_t>& tokens, const std::vector<Pack>& packs,
-                const PackOptions& options) {
+                const PackingOptions& options) {
   const auto window = static_cast<std::size_t>(options.window);
   std::vector<std::size_t> pack_of(tokens.size(), packs.size());
   std::vector<std::size_t> seen_at(tokens.size(), packs.size());
@@ -226,7 +226,7 @@ std::pair<double, double> of_steps(const std::vector<std::int64_t>& tokens,
   return {std::sqrt(squared_shares / steps - shares / steps * shares / steps), heaviest / work};
 }
 
-bool is_usage_error(const std::vector<std::int64_t>& tokens, const PackOptions& options) {
+bool is_usage_error(const std::vector<std::int64_t>& tokens, const PackingOptions& options) {
   try {
     plan_packs(tokens, options);
   } catch (const Error& error) {
@@ -265,7 +265,7 @@ TEST_CASE("both plans are those of a literal search") {
     for (std::uint64_t i = 0; i < 200; ++i)
       tokens.push_back(1 + random.bits(i) % most);
     for (const int window : {1, 2, 20, 64, 1000}) {
-      PackOptions options{.tokens = 500, .window = window, .packing = Packing::best_fit};
+      PackingOptions options{.tokens = 500, .window = window, .packing = Packing::best_fit};
       const auto fullest = Slowly(tokens, options).best_fit();
       CHECK(plan_packs(tokens, options) == fullest);
       options.packing = Packing::balanced;
@@ -284,7 +284,7 @@ TEST_CASE("a mixed image and video set is packed to 98 % with a window of 64") {
   for (const double images : {0.5, 0.8}) {
     const auto tokens = mixed_set(16384, images);
     for (const Packing packing : {Packing::best_fit, Packing::balanced}) {
-      const PackOptions options{.tokens = 8192, .window = 64, .packing = packing};
+      const PackingOptions options{.tokens = 8192, .window = 64, .packing = packing};
       const auto packs = plan_packs(tokens, options);
       CHECK(pack_stats(tokens, packs, options).fill >= 0.98);
       check_plan(tokens, packs, options);
@@ -295,8 +295,8 @@ TEST_CASE("a mixed image and video set is packed to 98 % with a window of 64") {
 TEST_CASE("balanced packs are of like work, as full, and no less mixed than others") {
   const auto tokens = even_set(100'000);
   for (const int window : {64, 1024}) {
-    const PackOptions options{.tokens = 8192, .window = window};
-    PackOptions before = options;
+    const PackingOptions options{.tokens = 8192, .window = window};
+    PackingOptions before = options;
     before.packing = Packing::best_fit;
     const auto packs = plan_packs(tokens, options), others = plan_packs(tokens, before);
     check_plan(tokens, packs, options);
@@ -351,8 +351,8 @@ TEST_CASE("of any lengths packs are as full as best fit makes them, less a hundr
           for (std::size_t i = 0; i < samples; ++i)
             tokens.push_back(kind.length(random.uniform(2 * i), random.uniform(2 * i + 1)));
           if (sorted) std::sort(tokens.begin(), tokens.end());
-          const PackOptions options{.tokens = 8192, .window = window};
-          PackOptions fullest = options;
+          const PackingOptions options{.tokens = 8192, .window = window};
+          PackingOptions fullest = options;
           fullest.packing = Packing::best_fit;
           const auto packs = plan_packs(tokens, options), others = plan_packs(tokens, fullest);
           INFO(kind.name << ", " << samples << " samples, window " << window);
@@ -371,7 +371,7 @@ TEST_CASE(
   for (std::int64_t& n : tokens)
     n *= most / 8192;
   for (const std::int64_t capacity : {most, most + 1}) {
-    const PackOptions options{.tokens = capacity};
+    const PackingOptions options{.tokens = capacity};
     const auto packs = plan_packs(tokens, options);
     check_plan(tokens, packs, options);
     CHECK((pack_stats(tokens, packs, options).square_spread < 0.1) == (capacity == most));
@@ -382,7 +382,7 @@ TEST_CASE(
 
 TEST_CASE("many short samples fill a pack beyond the window") {
   const std::vector<std::int64_t> tokens(4000, 48);
-  const PackOptions options{.tokens = 48 * 200, .window = 8};
+  const PackingOptions options{.tokens = 48 * 200, .window = 8};
   const auto packs = plan_packs(tokens, options);
   CHECK(packs.size() == 20);
   CHECK(pack_stats(tokens, packs, options).fill == Approx(1));

@@ -44,7 +44,7 @@ struct OnCard {
   Tensor pictures;
 };
 OnCard on_canvas(const std::string& bytes, const std::string& name, const std::string& key,
-                 const data::ClipOptions& options, CardScales& scales) {
+                 const data::PixelOptions& options, CardScales& scales) {
   OnCard made;
   data::read_windows(
       bytes, name, key, options,
@@ -62,7 +62,7 @@ TEST_CASE("frames come to the system's memory for a canvas that cannot draw them
   NEED_FFMPEG();
   const std::string bytes = media_files::read(media_files::path("plain.mp4"));
   const test::CardPlayer player(test::in_host_memory);
-  const data::ClipOptions options{.size = 48, .frames = 9, .hardware = &player};
+  const data::PixelOptions options{.size = 48, .frames = 9, .hardware = &player};
   CardScales scales(Device::cpu, false);
   const OnCard made = on_canvas(bytes, "plain.mp4", "a", options, scales);
   CHECK(made.clip.frames == 9);
@@ -80,14 +80,14 @@ TEST_CASE("a clip on a canvas has the pixels of one that is decoded by software"
   const bool random = GENERATE(false, true);
   CAPTURE(name, kept, all, random);
   const std::string bytes = media_files::read(media_files::path(name));
-  data::ClipOptions options{.size = 48, .frames = 9, .flip = 0.5};
+  data::PixelOptions options{.size = 48, .frames = 9, .flip = 0.5};
   options.crop = random ? data::CropMode::random : data::CropMode::centre;
   options.seed = 7;
   bool mirrored = false;
   for (const std::string key : {"a", "b", "c"}) {
     const data::ClipPixels expected = data::clip_pixels(bytes, name, key, options);
     const test::CardPlayer player(test::in_host_memory, kept, all);
-    data::ClipOptions on_card = options;
+    data::PixelOptions on_card = options;
     on_card.hardware = &player;
     CardScales scales(Device::cpu);
     const auto [clip, pictures] = on_canvas(bytes, name, key, on_card, scales);
@@ -115,7 +115,7 @@ TEST_CASE("windows that share frames are the same on canvases and in pixels") {
   NEED_FFMPEG();
   const std::string bytes = media_files::read(media_files::path("plain.mp4"));
   const test::CardPlayer player(test::in_host_memory);
-  data::ClipOptions options{.size = 48, .frames = 9, .windows = 0, .overlap = 5};
+  data::PixelOptions options{.size = 48, .frames = 9, .windows = 0, .overlap = 5};
   std::vector<data::ClipPixels> expected;
   const data::FrameCount frames =
       data::read_windows(bytes, "plain.mp4", "a", options,
@@ -148,7 +148,7 @@ TEST_CASE("windows that share frames are the same on canvases and in pixels") {
       [&] { return std::make_unique<CardCanvas>(scales); });
   CHECK(next == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {  // one alone is the same
-    data::ClipOptions one = options;
+    data::PixelOptions one = options;
     one.hardware = nullptr;
     one.only = static_cast<int>(i);
     CHECK(data::clip_pixels(bytes, "plain.mp4", "a", one).pixels == expected[i].pixels);

@@ -142,8 +142,8 @@ CleanSample at_epoch(const Dataset& data, std::size_t i, std::uint32_t epoch) {
   return data.read(i, SeenAt{epoch * 7 + 1, epoch});
 }
 
-data::ClipOptions packing_options() {
-  data::ClipOptions clip;
+data::PixelOptions packing_options() {
+  data::PixelOptions clip;
   clip.size = 48, clip.frames = 9, clip.time_step = 8, clip.multiple = 16;
   return clip;
 }
@@ -154,7 +154,7 @@ TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
   const ClipFolder clips;
   const auto data = open(options_of(clips, ", crop: centre"));
   const auto tokenizer = models::make_tokenizer({"builtin:wavelet"});
-  const data::ClipOptions clip = packing_options();
+  const data::PixelOptions clip = packing_options();
   const auto encoder = pack::make_clip_encoder(*tokenizer, clip, nullptr);
   REQUIRE(data->size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -183,7 +183,7 @@ TEST_CASE("each window of a clip is a sample, with the bits of vfm-pack's") {
   const ClipFolder clips;
   const auto data = open(options_of(clips, ", crop: centre", "builtin:fsq", 5));
   const auto tokenizer = models::make_tokenizer({"builtin:fsq"});
-  data::ClipOptions clip = packing_options();
+  data::PixelOptions clip = packing_options();
   clip.frames = 5, clip.time_step = 4, clip.multiple = 8, clip.windows = 0;
   const auto encoder = pack::make_clip_encoder(*tokenizer, clip, nullptr);
   const shard::Sample film = shard::IndexedReader(clips.tar_of("film")).read(0);
@@ -237,7 +237,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a mirrored clip is the same from right to left") {
-  data::ClipOptions clip = packing_options();
+  data::PixelOptions clip = packing_options();
   clip.crop = data::CropMode::random;
   const std::string png = media::encode_png(image_of(1));
   const data::ClipPixels plain = data::clip_pixels(png, "a picture", "k", clip);

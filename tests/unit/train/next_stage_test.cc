@@ -303,7 +303,7 @@ TEST_CASE("with the same data a stage goes on at its place, with others at the b
   const RunOptions options = runs.stage("run", "unused", "data: {tokens: 8}");
   const auto set = kind_of("dit").open(options, "train");
   const auto seen = [&](const DataPosition& position, std::int64_t tokens) {
-    data::PackOptions packs = options.recipe.data.pack_options();
+    data::PackingOptions packs = options.recipe.data.pack_options();
     packs.tokens = tokens;
     PackOrder order(set->size(), set->lengths(options.recipe.model), 0, packs);
     order.seek({.epoch = position.epoch, .pack = 0, .block = position.block});

@@ -109,11 +109,11 @@ bool ends_without_buffers(const PipelineShape& shape, const PipelineSchedule& sc
 /// have begun, and who needs it waits.
 double simulated(const PipelineShape& shape, const PipelineSchedule& schedule,
                  const std::vector<MicrobatchCost>& costs) {
-  struct Message {
+  struct GradientMessage {
     double sent = -1, awaited = -1;
     double here() const { return std::max(sent, awaited); }
   };
-  std::map<std::pair<int, Value>, Message> messages;  // by receiver
+  std::map<std::pair<int, Value>, GradientMessage> messages;  // by receiver
   std::map<std::pair<int, Value>, double> made;
   std::vector<double> now(schedule.ranks.size(), 0);
   std::vector<std::size_t> at(schedule.ranks.size(), 0);

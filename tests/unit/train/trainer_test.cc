@@ -55,7 +55,7 @@ void check_alike(const Outcome& a, const Outcome& b) {
 
 TEST_CASE("order: every epoch takes each sample once, and any position can be reached at once") {
   const std::vector<std::int64_t> tokens = {8, 4, 8, 8, 4, 8, 4};
-  data::PackOptions options;
+  data::PackingOptions options;
   options.tokens = 16;
   options.window = 4;
   const auto lengths = [&](std::span<const std::uint64_t> samples) {
@@ -95,7 +95,7 @@ TEST_CASE("order: packs are of whole epochs or of blocks") {
   };
   for (const data::Packing packing :
        {data::Packing::best_fit, data::Packing::balanced, data::Packing::blocks}) {
-    const data::PackOptions options{.tokens = 64, .packing = packing};
+    const data::PackingOptions options{.tokens = 64, .packing = packing};
     PackOrder order(tokens.size(), lengths, 1, options);
     std::vector<data::Pack> packs;
     while (order.position().pack < (packing == data::Packing::blocks ? 1024U : 1028U))
