@@ -94,11 +94,6 @@ make_shard() {
   rm a.score.*
   vfm-caption score a.tar >/dev/null
   kept vfm-embed
-  # Captions that were made with vectors beside them.
-  echo '{"kind":"shard","path":"a.tar","columns":{"clip":"a.tar","other":"a.embed.tar"}}' |
-    vfm-caption --from existing:member >/dev/null
-  jq -e '.made_from.sources | length == 2' a.caption.json
-  kept vfm-caption --from existing:member
 }
 
 @test "a model that is not named has no fields, and no quality follows from a part" {

@@ -94,7 +94,7 @@ TEST_CASE("model folder: a part by itself is one, and anything else is none") {
   CHECK_FALSE(part.is_pipeline());
   CHECK(part.absolute_path() == folder.path + "/part");
   CHECK(std::get<NetworkConfig>(read_model_config(part)).text_embed_dim == 8);
-  CHECK_THAT(usage_error([&] { read_facts(part); }), Contains("is one part of a pipeline"));
+  CHECK_THAT(usage_error([&] { read_facts(part); }), Contains("is a network alone"));
   const ModelFacts facts = read_facts(part, FactsFor::training);
   CHECK(facts.largest.width == 4);
   CHECK(facts.text_padding == kCosmosTextTokens);
