@@ -20,7 +20,7 @@ class ShardTool : public vfm::cli::Tool {
   }
   std::string examples() const override {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset\n"
-           "vfm-shard -o dataset --where 'seconds >= 2 AND motion > 0.001' "
+           "vfm-shard -o dataset --where 'seconds >= 2 AND motion > 0.0005' "
            "clips/*.tar\nvfm-shard -o dataset --split train=0.95,val=0.05 clips/*.tar";
   }
   std::string version_details() const override { return vfm::shard::sql_version(); }

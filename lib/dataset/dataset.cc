@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/dataset.h"
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <optional>
@@ -43,20 +44,35 @@ void check_compared(const Scan& scan) {
           one.text ? "leave out the quotes" : "texts stand in single quotes");
 }
 
+/// "a, b"
+std::string listed(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& one : names)
+    list += (list.empty() ? "" : ", ") + one;
+  return list;
+}
+
 /// A name that no sample knows is a slip of the pen, not a filter that keeps nothing.
 void check_name(const char* option, const char* what, const std::string& name,
                 const std::set<std::string>& there) {
   if (there.contains(name)) return;
   if (there.empty()) fail_usage("{}: no sample has a {} '{}', or any", option, what, name);
-  if (const std::string maker = maker_of(name); !maker.empty())
+  const std::string maker = maker_of(name);
+  const std::vector<std::string> known(there.begin(), there.end()), made = made_names();
+  // A name of a family, as "caption_*", may be a slip, too.
+  if (std::ranges::find(made, name) == made.end()) {
+    if (const auto slips = shard::slips_of(name, known); !slips.empty())
+      fail_usage("{}: no sample has a {} '{}'; did you mean: {}", option, what, name,
+                 listed(slips));
+    if (const auto slips = shard::slips_of(name, made); !slips.empty())
+      fail_usage("{}: no sample has a {} '{}'; did you mean {}, which {} makes", option, what, name,
+                 slips[0], maker_of(slips[0]));
+  }
+  if (!maker.empty())
     fail_usage("{}: no sample has a {} '{}', which {} makes", option, what, name, maker);
-  const std::vector<std::string> known(there.begin(), there.end());
   const auto near = shard::near_matches(name, known);
-  std::string hint;
-  for (const std::string& one : near.empty() ? known : near)
-    hint += (hint.empty() ? "" : ", ") + one;
   fail_usage("{}: no sample has a {} '{}'; {}: {}", option, what, name,
-             near.empty() ? "there are" : "did you mean", hint);
+             near.empty() ? "there are" : "did you mean", listed(near.empty() ? known : near));
 }
 
 void check_names(const ShardOptions& options, const Scan& scan) {

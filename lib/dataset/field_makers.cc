@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/field_makers.h"
 
+#include <sstream>
+
 namespace vfm::dataset {
 namespace {
 
@@ -45,6 +47,16 @@ std::string maker_of(std::string_view name) {
   for (const Made& made : kMade)
     if (holds(made.names, family)) return std::string(made.command);
   return "";
+}
+
+std::vector<std::string> made_names() {
+  std::vector<std::string> names;
+  for (const Made& made : kMade) {
+    std::istringstream words{std::string(made.names)};
+    for (std::string name; words >> name;)
+      if (!name.ends_with('*')) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace vfm::dataset

@@ -307,4 +307,17 @@ std::vector<std::string> near_matches(const std::string& word,
   return result;
 }
 
+std::vector<std::string> slips_of(const std::string& word, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::size_t, std::string>> near;
+  const std::size_t most = word.size() < 8 ? 1 : 2;
+  for (const std::string& name : names)
+    if (const std::size_t distance = edit_distance(lower(word), lower(name)); distance <= most)
+      near.emplace_back(distance, name);
+  std::sort(near.begin(), near.end());
+  std::vector<std::string> result;
+  for (const auto& [distance, name] : near)
+    result.push_back(name);
+  return result;
+}
+
 }  // namespace vfm::shard

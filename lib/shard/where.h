@@ -44,4 +44,7 @@ std::string sql_version();
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);
 
+/// The names of `names` that are one or two letters from a long `word`, most similar first.
+std::vector<std::string> slips_of(const std::string& word, const std::vector<std::string>& names);
+
 }  // namespace vfm::shard

@@ -196,6 +196,11 @@ endless() {
   # What another tool makes is not there yet; a number compared with a text would keep all, or none.
   fails 2 vfm-shard --where 'aesthetic > 5' -o d m.jsonl
   grep -q "no sample has a field 'aesthetic', which vfm-embed --aesthetic FILE makes" err
+  fails 2 vfm-shard --where 'caption_qualty > 0.5' -o d m.jsonl
+  grep -q "no sample has a field 'caption_qualty'; did you mean caption_quality, which vfm-caption score .* makes" err
+  # Only the input shows it, so the begin is there.
+  vfm-shard --where 'motoin > 1' -o d m.jsonl 2>err | jq -se 'map(.kind) == ["begin"]'
+  grep -q "no sample has a field 'motoin'; did you mean: motion" err
   fails 2 vfm-shard --where 'concept_watermark < 0.2' -o d m.jsonl
   grep -q "'concept_watermark', which vfm-embed --concept NAME=TEXT makes" err
   fails 2 vfm-shard --where "motion > '0.02' OR width = 640" -o d m.jsonl
