@@ -160,11 +160,10 @@ class Captioner {
       return txt ? std::optional(text::clean_line(text::to_utf8(*txt))) : std::nullopt;
     }
     if (const auto name = field_of(source)) {
-      for (const Json* place : {&facts, &*record_.json}) {
-        const Json* value = find_field(*place, *name);
-        if (value == nullptr) continue;
-        return text::caption_of_span(text::captions_of_json(*value, "'" + *name + "'"), begin, end);
-      }
+      for (const Json* place : {&facts, &*record_.json})
+        if (const Json* value = find_field(*place, *name))
+          return text::caption_of_span(text::captions_of_json(*value, "'" + *name + "'"), begin,
+                                       end);
       return std::nullopt;
     }
     const std::string kind = source.substr(source.find(':') + 1);
@@ -189,8 +188,8 @@ class Captioner {
     if (caption.cut) by_model_["caption_cut"] = true;
     if (!caption.written->is_null()) by_model_[kWrittenField] = std::move(caption.written);
     by_model_.update(caption.also);
-    for (std::string& fault : caption.faults)
-      notes_.errors.push_back({name_of(sample), std::move(fault)});
+    for (io::Fault& fault : caption.faults)
+      notes_.errors.push_back({name_of(sample), std::move(fault.message), fault.cause});
     count_cut(notes_, caption.cuts);
     return caption.text;
   }
@@ -369,6 +368,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
   job.progress = &progress;
   job.limits = options.limits;
   job.record_fields = {"caption_cut", "caption_usage"};
+  job.origins = [&](const std::string& tar) { return caption_origins(tar, options.limits); };
   job.settings = [&](const io::Record& record) { return settings_of(options, seeing, record); };
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {

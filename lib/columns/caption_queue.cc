@@ -163,4 +163,19 @@ void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& a
   }
 }
 
+std::map<std::string, std::int64_t> caption_origins(const std::string& tar,
+                                                    const shard::ReadLimits& limits) {
+  std::map<std::string, std::int64_t> counts;
+  shard::JoinedReader reader({tar}, limits);
+  shard::Sample sample;
+  while (reader.next(sample)) {
+    check_stop();
+    const std::string* json = sample.find("json");
+    if (json == nullptr) continue;
+    const auto source = get_string(parse_json(*json, tar), "caption_source");
+    if (source && *source != "none" && *source != "builtin:measure") ++counts[*source];
+  }
+  return counts;
+}
+
 }  // namespace vfm::columns

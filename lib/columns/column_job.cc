@@ -78,6 +78,32 @@ void check_notes(const ColumnJob& job, const Item& item, const Json& notes) {
     fail("samples of it have no answer of a server");
 }
 
+using Origins = std::map<std::string, std::int64_t>;
+
+/// Of the column that is there, made from the same shard; none if it will be replaced on demand.
+Origins origins_before(const ColumnJob& job, const Item& item, const Json& made_from) {
+  const std::string notes_path = shard::receipt_path(item.column_path);
+  if (!job.origins || job.force || !io::file_exists(notes_path)) return {};
+  try {
+    const Json notes = parse_json(io::read_file(notes_path), notes_path);
+    const auto from = notes.find("made_from");
+    if (from == notes.end() || !from->is_object()) return {};
+    if (from->value("sources", Json()) != made_from.at("sources")) return {};
+    return job.origins(item.column_path);
+  } catch (const Error&) {  // it is damaged
+    return {};
+  }
+}
+
+void tell_lost(const ColumnJob& job, const Item& item, const Origins& before) {
+  if (before.empty()) return;
+  Origins now = job.origins(item.column_path);
+  for (const auto& [origin, count] : before)
+    if (now[origin] < count)
+      log_warning("'{}' is replaced: {} of its samples were made from {}, and {} are now",
+                  item.column_path, count, origin, now[origin]);
+}
+
 /// Makes the column, unless it is there, and returns its notes.
 Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
                  const Json& made_from) {
@@ -93,6 +119,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   const Stopwatch watch;
   ColumnNotes found;
   shard::check_shard_bytes(*item.record);
+  const Origins before = origins_before(job, item, made_from);
   shard::JoinedReader reader(tars, job.limits);
   shard::Writer writer(item.column_path, kIndexes);
   job.fill(*item.record, reader, writer, found);
@@ -101,6 +128,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
     fail_as(found.errors.back().cause, "no sample of it can be used: {}",
             found.errors.back().message);
   Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
+  tell_lost(job, item, before);
   notes["record"].erase("path");  // the folder may be moved
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
   notes["inputs"] = Json::object();

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,9 @@ struct ColumnJob {
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
   /// The names that `of_record` may have; an earlier column's are removed from the record.
   std::vector<std::string> record_fields = {};
+  /// Counts a column's samples by what they were made from, where it is a loss if this changes. The
+  /// user is told if a column that is made again, unasked, has fewer of one kind. May be empty.
+  std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
   /// Called for each shard that has its column now, in order, before its record is written. May be
   /// empty.
   std::function<void(const io::Record&)> done;

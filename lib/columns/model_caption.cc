@@ -84,6 +84,7 @@ class WindowTaker final : public FrameTaker {
   struct Further {
     AnswerValue said;
     bool cut = false;
+    Cause cause = Cause::answer;  ///< of said.fault
   };
 
   /// The answers of the first windows alone.
@@ -146,7 +147,7 @@ class WindowTaker final : public FrameTaker {
                  answer.cut};
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) throw;
-      further = {{Json(), question_fault(question, error.what(), 1)}};
+      further = {{Json(), question_fault(question, error.what(), 1)}, false, error.cause()};
       return true;
     }
     if (further.said.fault.empty()) return true;
@@ -168,7 +169,7 @@ class WindowTaker final : public FrameTaker {
           if (further_.size() == 1) cut.push_back(question.name);
           parts[i]["also_cut"].push_back(question.name);
         }
-        if (!one.said.fault.empty()) caption.faults.push_back(one.said.fault);
+        if (!one.said.fault.empty()) caption.faults.push_back({"", one.said.fault, one.cause});
         if (one.said.fault.empty()) parts[i][question.field()] = one.said.value;
         values.push_back(one.said.fault.empty() ? *one.said.value : Json());
       }

@@ -19,6 +19,7 @@
 #include "cards/stage_models.h"
 #include "columns/model_place.h"
 #include "columns/questions.h"
+#include "io/error_log.h"
 #include "media/hardware.h"
 #include "models/vlm/caption_model.h"
 #include "shard/sample.h"
@@ -73,7 +74,7 @@ struct ModelCaption {
   bool cut = false;  ///< the text of the only window reached its most tokens
   HeldJson also =
       HeldJson::object();  ///< fields of further questions; of one window "caption_also_cut"
-  std::vector<std::string> faults;  ///< of further questions
+  std::vector<io::Fault> faults;    ///< of further questions; without an input
   std::int64_t cuts = 0;            ///< texts that reached their most tokens, of any question
   HeldJson
       written;  ///< written_json() where one window's text is all, and tokens are kept; else null

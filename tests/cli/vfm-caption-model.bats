@@ -155,6 +155,7 @@ ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens 
   [ "$status" -eq 1 ]
   [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
   grep -q "c1 of 'a.tar'.*no answer 'facts': the answer" caption-errors.jsonl
+  [ "$(jq -r .code caption-errors.jsonl | sort -u)" = answer ]
   [ "$(field a.caption.tar c1 '.caption_source + (.caption_facts | tostring)')" = modelnull ]
   run --separate-stderr ask --also facts="Which colours?" --schema facts=schema.json --temperature 1 a.tar
   grep -q "c2 of 'a.tar'.*no answer 'facts', asked 3 times" caption-errors.jsonl

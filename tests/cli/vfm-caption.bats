@@ -264,6 +264,20 @@ captions() {
   [ "$(stat -c %Y a.caption.tar)" != "$(date -d 2001-01-01 +%s)" ]
 }
 
+@test "a column that loses captions of a source is told when it is replaced" {
+  make_shard a
+  printf '1\n00:00:00,000 --> 00:00:01,900\nred\n' >v.srt
+  vfm-caption --sidecars . a.tar
+  run --separate-stderr vfm-caption --from builtin:measure a.tar
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"'a.caption.tar' is replaced: 2 of its samples were made from existing:srt, and 0 are now"* ]]
+  # Measured ones are no loss, and what is asked for is not told.
+  run --separate-stderr vfm-caption --sidecars . a.tar
+  [ -z "$stderr" ]
+  run --separate-stderr vfm-caption --from builtin:measure --force a.tar
+  [ -z "$stderr" ]
+}
+
 @test "bytes do not depend on -j" {
   for n in a b c d e; do make_shard "$n"; done
   vfm-caption -j1 -o one {a,b,c,d,e}.tar | records | sed 's/one/DIR/g' >one.jsonl

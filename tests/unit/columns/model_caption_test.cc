@@ -79,7 +79,8 @@ TEST_CASE("what has no answer that fits is asked again together") {
   const columns::ModelCaption caption =
       columns::caption_clip(member, "k.png", Json::object(), "k", model, options, nullptr);
   REQUIRE(caption.faults.size() == 2);
-  CHECK_THAT(caption.faults[1], Catch::Contains("no answer 'b', asked 3 times"));
+  CHECK_THAT(caption.faults[1].message, Catch::Contains("no answer 'b', asked 3 times"));
+  CHECK(caption.faults[1].cause == Cause::answer);
   // Looked at, and read up to the words of a question, once each time.
   CHECK(std::ranges::count_if(log.entries(), [](const KernelLog::Entry& entry) {
           return std::string_view(entry.call.name) == "gelu_in_place";
