@@ -89,9 +89,9 @@ void IndexBuild::read_input() {
   shard::ShardInput reader(options_.inputs,
                            [&](io::Fault fault) { bad.push_back(std::move(fault)); });
   while (auto record = reader.next()) {
-    if (record->kind != "shard") continue;
     const std::string path = get_string(record->json, "path").value_or(record->where);
     try {
+      if (record->kind != "shard") fail("{} is a '{}', not a shard", record->where, record->kind);
       shard::complete_shard(*record);
       Task task;
       task.shard.path = record->path();
@@ -261,8 +261,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
     find_encoder();
     if (options_.kind == VectorKind::text &&
         !text::EncoderConfig::from_json(model_.encoder).one_token())
-      fail("captions are embedded word by word by {}; an index takes those of a sentence encoder",
-           dump_json(model_.encoder));
+      fail_as_words("the captions", model_.encoder);
     if (!before_) train();
     const curate::InvertedFile inverted(model_.dim, trained_.centres, trained_.words);
     const ShardCoder coder(model_, inverted, options_.limits);

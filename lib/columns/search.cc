@@ -291,6 +291,10 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress,
     for (;;) {
       auto record = reader.next();
       if (!record || record->kind == "shard") return record;
+      bad.push_back({get_string(record->json, "path").value_or(record->where),
+                     fmt::format("{} is a '{}', not a shard; a text of several words to search for "
+                                 "stands in quotes",
+                                 record->where, record->kind)});
     }
   };
   for_each_ordered<io::Record, Found>(

@@ -50,22 +50,28 @@ bool StoredVectors::read(std::int64_t row, StoredVector& out) {
   const std::string what = fmt::format("{}.{}.npy of '{}'", sample.key, kind, reader_.path());
   const io::NpyHeader header = io::parse_npy(member->data, what);
   const auto dim = header.shape.empty() ? 0 : header.shape.back();
+  const std::string_view json = sample.find("json");
+  const Json facts = json.data() ? parse_json(json, what) : Json();
+  const auto encoder = facts.find(kind + "_encoder");
+  if (kind_ == VectorKind::text && encoder != facts.end() && header.elements() != dim)
+    fail_as_words(what, *encoder);
   if (header.dtype != "<f2" || dim < 1 || header.elements() != dim)
     fail("{} is not one vector in half precision: an index takes one a sample", what);
   out.at = member->offset + header.data_offset;
   out.values = io::npy_floats(member->data, what);
-  const std::string_view json = sample.find("json");
-  out.encoder = Json();
-  if (json.data()) {
-    const Json facts = parse_json(json, what);
-    if (const auto found = facts.find(kind + "_encoder"); found != facts.end())
-      out.encoder = *found;
-  }
+  out.encoder = encoder != facts.end() ? *encoder : Json();
   if (out.encoder->is_null()) {
     if (kind_ == VectorKind::text) fail("{}: its json has no 'text_encoder'", what);
     out.encoder = curate::look_config();
   }
   return true;
+}
+
+void fail_as_words(const std::string& what, const Json& encoder) {
+  fail(
+      "{} are words by {}; an index takes one vector a sample: embed with --text DIR (a sentence "
+      "encoder)",
+      what, get_string(encoder, "name").value_or("another program"));
 }
 
 void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out) {

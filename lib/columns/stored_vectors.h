@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/held_json.h"
+#include "base/json_fwd.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
 
@@ -50,6 +51,9 @@ class StoredVectors {
   VectorKind kind_;
   shard::ReadBuffer buffer_;
 };
+
+/// Throws the Error that says that `what` are vectors of words, by the text encoder `encoder`.
+[[noreturn]] void fail_as_words(const std::string& what, const Json& encoder);
 
 /// Reads `out.size()` halves at `at`. Throws Error.
 void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);

@@ -30,8 +30,8 @@ std::vector<float> text_vector(const SearchOptions& options, const IndexModel& m
     if (!has_texts(model.encoder))
       fail_usage(
           "the index is of clips by {}, which a text cannot be compared with; search for a "
-          "video or a picture",
-          dump_json(model.encoder));
+          "video or a picture, index with --vectors text, or embed with --video of a CLIP",
+          get_string(model.encoder, "name").value_or(dump_json(model.encoder)));
     return encode_text_beside_clips(options.query_prompt.value_or("") + query, model.encoder,
                                     "the index");
   }

@@ -284,7 +284,7 @@ PY
   vfm-embed search "$MADE/clips/blue.mp4" --index clips --top 1 | records | jq -e '.key == "ab"'
   run --separate-stderr vfm-embed search 'a square' --index clips
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"the index is of clips by"*"which a text cannot be compared with"* ]]
+  [[ "$stderr" == *"the index is of clips by builtin:look, which a text cannot be compared with"*"index with --vectors text, or embed with --video of a CLIP"* ]]
   # Another encoder's vectors are not mixed in.
   cp "$MADE"/000002.tar* .
   run --separate-stderr vfm-embed index clips 000002.tar
@@ -312,6 +312,7 @@ PY
   vfm-embed --force a.tar b.tar >words.jsonl
   run --separate-stderr vfm-embed index words --vectors text words.jsonl
   [ "$status" -eq 1 ]
+  [[ "$stderr" == *"are words by builtin:hash; an index takes one vector a sample: embed with --text DIR (a sentence encoder)"* ]]
   [ ! -e words ]
 }
 
@@ -322,6 +323,11 @@ PY
   [[ "$stderr" == *"there are no video vectors to index; run vfm-embed on the shards first"* ]]
   [ ! -e clips ]
   [ ! -e .clips.tmp ]
+  run --separate-stderr vfm-embed index clips nosuch "$MADE/000002.tar"
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"argument 'nosuch' is a 'video', not a shard"* ]]
+  records <<<"$output" | jq -e '.shards == 1'
+  rm clips
   cp "$MADE"/000002.tar* .
   gzip 000002.tar
   run --separate-stderr vfm-embed index clips 000002.tar.gz nothere.tar

@@ -679,6 +679,13 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   done
   run --separate-stderr vfm-embed search red - </dev/null
   [ "$status" -eq 1 ]
+  # Quotes forgotten.
+  vfm-caption a.tar | vfm-embed >embedded.jsonl
+  run --separate-stderr vfm-embed search a red circle embedded.jsonl
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"argument 'red' is a 'video', not a shard; a text of several words to search for stands in quotes"* ]]
+  [[ "$stderr" == *"argument 'circle' is a 'video', not a shard"* ]]
+  [ -n "$(records <<<"$output")" ]
 }
 
 @test "the same command again does nothing; new captions are embedded" {
