@@ -1,5 +1,6 @@
 // vfm-clip unique: prints the sources that show what no other one shows.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
 #include "cli/options.h"
 #include "clip/clip.h"
 #include "device_engines.h"
@@ -19,7 +20,7 @@ class ClipUniqueTool : public vfm::cli::Tool {
   void add_options(vfm::cli::Options& options) override {
     options.group("Input and output");
     input_.add(options, "VIDEO", "videos, pictures or lists of them (default: '-')");
-    output_.add(options, true, "folder for signatures and lists");
+    output_.add(options, false, "folder for signatures and lists");
     options.row("--force").manual("Decode all sources again, also those whose signature is there.");
     options.add("--covered", options_.unique_share, "PART", "how much of a video another must show")
         .in(0.05, 1)
@@ -43,6 +44,7 @@ class ClipUniqueTool : public vfm::cli::Tool {
   }
 
   void check() override {
+    if (output_.directory.empty()) vfm::fail_usage("name the output folder with -o DIR");
     input_limits_.check_isolation(hwaccel_);
     input_limits_.apply();  // FFmpeg takes them when it is first used
     options_.recipe.deinterlace = !no_deinterlace_;

@@ -378,8 +378,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)
     leftovers.finish(options.prune, items.streams().broken_off(), errors);
   ledger.finish();
-  log_info("{} sources were read, {} were known by '{}'", ledger.files_read(), ledger.files_known(),
-           ledger.path());
+  log_info("sources: {} read, {} known by the ledger", ledger.files_read(), ledger.files_known());
   errors.finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("the videos that came are cut and kept");

@@ -38,6 +38,11 @@ const char* reason_of(curate::Judgement::Verdict verdict) {
   }
 }
 
+/// Whether a decision at `frame` is about this change.
+bool is_in(std::int64_t frame, const curate::ShotChange& change) {
+  return frame >= change.end - 1 && frame <= change.begin + 1;
+}
+
 void sort_by_rank(std::vector<Decision>& decisions, bool greatest_first) {
   std::stable_sort(decisions.begin(), decisions.end(), [&](const Decision& a, const Decision& b) {
     return greatest_first ? a.rank > b.rank : a.rank < b.rank;
@@ -155,7 +160,9 @@ std::string Explanation::place(std::int64_t frame) const {
 }
 
 void Explanation::found(const curate::ShotChange& change) {
-  std::erase_if(waiting_, [&](const Decision& one) { return one.frame == change.frame; });
+  const auto in_it = [&](const Decision& one) { return is_in(one.frame, change); };
+  std::erase_if(waiting_, in_it);
+  std::erase_if(near_, in_it);
   last_.push_back(change);
   if (last_.size() > kRemembered) last_.pop_front();
   const std::int64_t shot_begin = shot_begin_;
@@ -214,13 +221,10 @@ void Explanation::judged(const curate::Judgement& judgement) {
   const bool may_be_cut = judgement.verdict == curate::Judgement::Verdict::cut;
   if (judgement.score < kNearFrom * threshold_) return;
   if (!may_be_cut && near_.size() == kNear && judgement.score <= near_.back().rank) return;
-  Decision one{frame, judgement.score, {}, pair(frame - 1, frame)};
+  Decision one{frame, judgement.score, {}, pair(frame - 1, frame), may_be_cut};
   one.caption =
       fmt::format("{}: {:.3f}, {}", place(frame), judgement.score, reason_of(judgement.verdict));
-  if (may_be_cut)
-    waiting_.push_back(std::move(one));
-  else
-    nearly(std::move(one));
+  waiting_.push_back(std::move(one));
 }
 
 void Explanation::settle(ShotFinder& finder) {
@@ -229,20 +233,16 @@ void Explanation::settle(ShotFinder& finder) {
   const std::int64_t settled = finder.settled();
   std::vector<Decision> still;
   for (Decision& one : waiting_) {
-    const auto has = std::find_if(last_.begin(), last_.end(), [&](const curate::ShotChange& c) {
-      return one.frame >= c.end - 1 && one.frame <= c.begin + 1;
-    });
     if (one.frame >= settled) {
       still.push_back(std::move(one));
       continue;
     }
+    if (std::ranges::any_of(last_, [&](const auto& change) { return is_in(one.frame, change); }))
+      continue;  // it is shown as found
     const bool network = options_.detector == curate::Detector::transnetv2;
-    // Its own score, no other one; of a long change, whose end is not known yet, too.
-    if (network && (has != last_.end() || finder.open_change())) continue;
-    if (has != last_.end())
-      one.caption = fmt::format("{}: {:.3f}, part of the {} at frame {}", place(one.frame),
-                                one.rank, curate::name_of(has->type), has->frame);
-    else if (network)
+    // Part of a long change, whose end is not known yet.
+    if (network && one.may_be_cut && finder.open_change()) continue;
+    if (network && one.may_be_cut)
       one.caption = fmt::format("{}: {:.3f}, above the threshold, as all of the video is",
                                 place(one.frame), one.rank);
     nearly(std::move(one));

@@ -41,6 +41,7 @@ struct Decision {
   double rank = 0;  ///< found changes with the least rank stay, others with the greatest
   std::string caption;
   std::string jpeg;  ///< the frames before and after, side by side
+  bool may_be_cut = false;
 };
 
 /// A video's part of the page.

@@ -20,7 +20,7 @@ setup() { setup_media; }
 # read_of SOURCE...: how many sources are read by a run, in the file said what it says.
 read_of() {
   vfm-clip -v -o "$BATS_TEST_TMPDIR/clips" "$@" >"$BATS_TEST_TMPDIR/made.jsonl" 2>"$BATS_TEST_TMPDIR/said" || return
-  sed -n "s/^vfm-clip: \([0-9]*\) sources were read, .*/\1/p" "$BATS_TEST_TMPDIR/said"
+  sed -n "s/^vfm-clip: sources: \([0-9]*\) read, [0-9]* known by the ledger$/\1/p" "$BATS_TEST_TMPDIR/said"
 }
 # path_in MANIFEST: where the shard is, from its folder on.
 path_in() { basename "$(records "$1" | jq -r .path)"; }

@@ -52,6 +52,15 @@ for n, code in enumerate(re.findall(r"<img src=.data:image/jpeg;base64,([^\"]*)"
   grep -qE '<figcaption dir="auto">1.500 s, frame 18: [0-9.]+, below the threshold<' high.html
 }
 
+@test "--explain: what is found is not nearly found" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=12:duration=3 -f lavfi -i mandelbrot=size=96x64:rate=12 \
+    -filter_complex "[0]fade=out:24:12[a];[1]trim=duration=3,fade=in:0:12[b];[a][b]concat" "${x264[@]}" fades.mp4
+  vfm-clip shots --explain why.html fades.mp4 | records | jq -e '.cuts | length > 0'
+  grep -qE '<figcaption dir="auto">[0-9.]+ s, frame [0-9]+: fade, ' why.html
+  run ! grep -q 'part of the' why.html
+  [ "$(grep -cE '<figcaption dir="auto">[0-9.]+ s, frame 3[5-9]: ' why.html)" -eq 1 ]
+}
+
 @test "--explain shows what there is, and is refused where there is nothing to explain" {
   fails 1 vfm-clip shots --explain why.html missing.mp4 shots.mp4
   grep -q '<h2>shots.mp4</h2>' why.html

@@ -138,7 +138,7 @@ paths() { records | jq -r .path; }
 
 @test "options that do not go together are refused before any work" {
   fails 2 vfm-clip unique a.mp4
-  grep -q -e '--output' err
+  grep -q 'name the output folder with -o DIR' err
   fails 2 vfm-clip unique -o x --stride 2s a.mp4
   fails 2 vfm-clip -o x --covered 0.5 a.mp4
   fails 2 vfm-clip unique -o x --covered 0 a.mp4
