@@ -349,7 +349,7 @@ TEST_CASE("a prompt that does not fit SmolVLM's pictures, and patches of no tile
   const auto answer = [&](const std::string& prompt) {
     models::QwenAnswer(opened.model, ids, opened.pictures(prompt), 1);
   };
-  CHECK_THROWS_WITH(answer("text"), Catch::Contains("of which there are 0"));
+  CHECK_THROWS_WITH(answer("text"), Catch::Contains("for pictures that have 0"));
   CHECK_THROWS_WITH(answer("image"), Catch::Contains("12 tokens for pictures"));
   QwenPicture picture = opened.video(1, 0);
   picture.sight.grid.rows = 3;

@@ -21,7 +21,7 @@ TEST_CASE("a sample's split is what it says itself, and its shard's record agree
   CHECK(split(R"({"caption":"a split second"})") == "train");
   CHECK(split(R"(["split"])") == "train");
   CHECK(split(R"({"split":)") == "train");  // told where the sample is worked on
-  CHECK_THROWS_WITH(split(R"({"split":1})"), Contains("no text: 1"));
+  CHECK_THROWS_WITH(split(R"({"split":1})"), Contains("not a text: 1"));
   CHECK_THROWS_WITH(split(R"({"split":"../val"})"), Contains("cannot name a folder"));
   CHECK_THROWS_WITH(split(R"({"split":""})"), Contains("cannot name a folder"));
   shard.split_given = true;
