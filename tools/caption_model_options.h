@@ -43,9 +43,8 @@ class CaptionModelOptions {
         .one_of({"auto", "f32", "bf16"})
         .manual(
             "The numbers that models compute in. *bf16* halves the memory of keys and values; it "
-            "is fast only "
-            "on GPUs and on processors with instructions for it. *auto*: f32 on the CPU, bf16 on a "
-            "GPU.");
+            "is fast only on GPUs and on processors with instructions for it. *auto*: f32 on the "
+            "CPU, bf16 on a GPU.");
   }
 
   /// Throws Error{usage} for GPUs that are not there.

@@ -31,9 +31,8 @@ class ClipShotOptions {
         .check(vfm::cli::not_empty)
         .manual(
             "Find changes of shot by this TransNet V2 instead: a folder with the weights of the "
-            "public "
-            "PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch checkpoint, or "
-            "_model.safetensors_). It runs on the processor. See *vfm-shots*(7).");
+            "public PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch "
+            "checkpoint, or _model.safetensors_). It runs on the processor. See *vfm-shots*(7).");
     options.add("--stream", recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
         .shown("what players show")

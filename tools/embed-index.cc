@@ -31,8 +31,7 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Index the vectors of clips, or of captions by a sentence encoder. It is given again "
-            "when shards are "
-            "added.");
+            "when shards are added.");
     options.flag("--force", index_.force, "make the index anew")
         .everyday()
         .manual(

@@ -83,8 +83,7 @@ void ClipFileOptions::add(vfm::cli::Options& options, const char* encoder_shown,
   options.row("--output")
       .manual(
           "Write clips into this folder. With *-* the frames go to standard output as one Y4M "
-          "stream, "
-          "in the order of the input. All clips of a stream have one size and frame rate.");
+          "stream, in the order of the input. All clips of a stream have one size and frame rate.");
   options.add("--encoder", encoder, "NAME", "encode mp4 files by this encoder of FFmpeg")
       .shown(encoder_shown)
       .manual("Encode mp4 files by this encoder, by FFmpeg's name, as in *libx264* or *ffv1*.");
@@ -186,8 +185,7 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
       .everyday()
       .manual(
           "How strongly to follow the prompt. 0 turns guidance off. See SAMPLING. Default: the "
-          "model's, "
-          "or 1.");
+          "model's, or 1.");
   options.add("--sampler", sampler_, "NAME", "euler, edm-euler, heun, res or lcm")
       .one_of({"euler", "edm-euler", "heun", "res", "lcm"})
       .shown("")

@@ -17,7 +17,7 @@ vfm::data::Patch parse_patch(const std::string& text) {
       std::sscanf(text.c_str(), "%5d,%5d,%5d%n", &patch.frames, &patch.height, &patch.width, &read);
   if (found != 3 || read != static_cast<int>(text.size()) || patch.frames < 1 || patch.height < 1 ||
       patch.width < 1)
-    vfm::fail("'{}' is no patch; write frames,height,width as in 1,2,2", text);
+    vfm::fail("'{}' is not a patch; write frames,height,width as in 1,2,2", text);
   return patch;
 }
 

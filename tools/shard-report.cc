@@ -39,7 +39,7 @@ class ShardReportTool : public vfm::cli::Tool {
         .manual(
             "Show the samples with the least and the most of these numbers of the JSON. The "
             "default leaves out numbers that say which clip it is and how it is stored, such as "
-            "_begin_, _width_ and _bytes_. Of more than 32 it takes those that most samples have.");
+            "_begin_, _width_ and _bytes_, and shows the 32 that most samples have.");
     choices_.add(options);
     for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
                              "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",

@@ -34,8 +34,7 @@ class TrainCostTool : public cli::Tool {
     add_gpu(options, gpu_)
         .manual(
             "Predict the time of a step on this GPU, and whether its memory is enough. A file, "
-            "whose "
-            "name has a / or ends in .json, is of *vfm-train-calibrate*(1).");
+            "whose name has a / or ends in .json, is of *vfm-train-calibrate*(1).");
     training_.add_data(options);
     training_.add_beginning(options, true);
     options.group("Output");

@@ -158,9 +158,8 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Ask this server for captions that no source of *--from* has. It is an address, such "
-            "as "
-            "_http://localhost:8000/v1_, or a JSON file with the address and how the server is "
-            "asked. See *vfm-endpoint*(5). Not with *--dry-run*.");
+            "as _http://localhost:8000/v1_, or a JSON file with the address and how the server "
+            "is asked. See *vfm-endpoint*(5). Not with *--dry-run*.");
     options.flag("--keep-empty", options_.keep_empty, "take an empty caption as it is")
         .everyday()
         .manual(
@@ -174,8 +173,7 @@ class CaptionTool : public vfm::cli::Tool {
     model_.add_prompt(options, "ask the model this about each clip")
         .manual(
             "Ask the model or the server this about each clip. The answer is the caption. By "
-            "default it is asked to describe "
-            "the clip.");
+            "default it is asked to describe the clip.");
     options.add("--also", also_, "NAME=TEXT|@FILE", "also ask this, for caption_NAME in the json")
         .check(vfm::cli::not_blank)
         .repeated()

@@ -138,11 +138,10 @@ class ClipTool : public vfm::cli::Tool {
     options
         .flag("--readable-names", options_.readable_names, "name clips by their source and times")
         .manual(
-            "Make keys of the source's name, the clip's begin and end, and 8 digits of a hash, as "
-            "in "
-            "_holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Other characters than ASCII letters, "
-            "digits, _-_ and _\\__ become _\\__; a key has at most 80. Without it a key is a "
-            "hash.");
+            "Make keys of the source's name, the clip's begin and end, and 8 digits of a hash, "
+            "as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Other characters than ASCII "
+            "letters, digits, _-_ and _\\__ become _\\__; a key has at most 80. Without it a key "
+            "is a hash.");
     vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
                                "most bytes of a shard")
         .manual(
@@ -192,8 +191,8 @@ class ClipTool : public vfm::cli::Tool {
             "Join neighbouring shots that look the same where they meet: by their look, by a model "
             "in a folder, or not. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, as "
             "*vfm-embed*(1) takes it. It computes in bf16 on a GPU, else in f32. Shots are joined "
-            "from a likeness of 0.6 on, or 0.82 of a model. _LIKENESS_, 0 to 1, is another one, as "
-            "in _builtin:look:0.7_. See *vfm-shots*(7).");
+            "from a likeness of 0.6 on, or 0.82 of a model. "
+            "_LIKENESS_, 0 to 1, changes that, as in _builtin:look:0.7_. See *vfm-shots*(7).");
     options.flag("--stitch-sound", options_.recipe.stitch_sound, "let the sound count too")
         .manual(
             "Sound that goes on across a change of shot lowers that likeness there, and sound that "
@@ -257,9 +256,8 @@ class ClipTool : public vfm::cli::Tool {
         .flag("--keep-hdr", recipe.keep_hdr, "make 10-bit clips of HDR videos")
 
         .manual(
-            "Make clips of 10 bits of HDR videos, in the source's colours. Without it HDR becomes "
-            "SDR "
-            "of 8 bits. See *vfm-colour*(7).");
+            "Make clips of 10 bits of HDR videos, in the source's colours. Without it HDR "
+            "becomes SDR of 8 bits. See *vfm-colour*(7).");
   }
 
   void add_encoder_options(vfm::cli::Options& options) {
@@ -274,28 +272,22 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "0 best to 51 worst, on the scale of x264's CRF. Scales of other encoders are mapped "
-            "to "
-            "it.");
+            "to it.");
     options.add("--audio", audio_, "drop|copy|aac", "sound of the clips")
         .one_of({"drop", "copy", "aac"})
         .everyday()
         .manual(
-            "*drop*: clips are silent. *copy*: the source's packets; where mp4 does not take them "
-            "(PCM, FLAC, TrueHD) or does not keep their times (Vorbis), as *aac*. *aac*: "
-            "re-encoded, "
-            "exactly as long as the clip. Sound that FFmpeg cannot decode or name is recorded as "
-            "an "
-            "error, and the clips are silent.");
+            "*drop*: clips are silent. *copy*: the source's packets; where mp4 does not take "
+            "them (PCM, FLAC, TrueHD) or does not keep their times (Vorbis), as *aac*. *aac*: "
+            "re-encoded, exactly as long as the clip. Sound that FFmpeg cannot decode or name is "
+            "recorded as an error, and the clips are silent.");
     options.add("--encoder", encoder_name_, "NAME[:PRESET]", "FFmpeg's name of the video encoder")
         .shown("the first that works here, with a fast preset")
         .manual(
             "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
-            "_h264_nvenc_, "
-            "_libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. Software comes "
-            "first, as "
-            "its bytes depend on no driver. _h264_nvenc_ works on the GPUs of *--devices*, and "
-            "each video "
-            "then has one encoder at a time.");
+            "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
+            "Software comes first, as its bytes depend on no driver. _h264_nvenc_ works on the "
+            "GPUs of *--devices*, and each video then has one encoder at a time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {
@@ -324,8 +316,7 @@ class ClipTool : public vfm::cli::Tool {
     if (input_limits_.limits.isolate)
       vfm::fail_usage(
           "--smart-cut takes packets from a file that --isolate keeps away from this program; "
-          "leave "
-          "one out");
+          "leave one out");
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.

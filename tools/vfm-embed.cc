@@ -110,9 +110,7 @@ class EmbedTool : public vfm::cli::Tool {
         .add("--compute", compute_, "auto|f32|bf16",
              "what models compute in; auto: f32, bf16 on a GPU")
         .one_of({"auto", "f32", "bf16"})
-        .manual(
-            "The numbers that models compute in. *auto*: f32 on the "
-            "CPU, bf16 on a GPU.");
+        .manual("The numbers that models compute in. *auto*: f32 on the CPU, bf16 on a GPU.");
   }
 
   void check() override {

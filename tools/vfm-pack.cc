@@ -30,7 +30,7 @@ vfm::Rational parse_rate(const std::string& text) {
   constexpr std::int64_t kMost = 1'000'000'000;
   if (read.ec != std::errc() || read.ptr != end || rate.num < 1 || rate.den < 1 ||
       rate.num > kMost || rate.den > kMost)
-    vfm::fail_usage("--fps: '{}' is no rate; write 24 or 24000/1001", text);
+    vfm::fail_usage("--fps: '{}' is not a rate; write 24 or 24000/1001", text);
   return rate;
 }
 
@@ -197,7 +197,7 @@ class PackTool : public vfm::cli::Tool {
     options.add("--compute", compute_, "auto|f32|bf16", "what a tokenizer of a folder computes in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "What a tokenizer of a folder computes in. *auto*: f32 on the CPU, bf16 on a GPU. "
+            "The precision of a tokenizer of a folder. *auto*: f32 on the CPU, bf16 on a GPU. "
             "_bf16_ is several times faster where the processor has instructions for it, and uses "
             "the tensor cores of a GPU.");
     options.add("--channels", channels_, "N", "channels of builtin:wavelet")

@@ -110,7 +110,7 @@ latents() { "$BATS_TEST_DIRNAME/make-latents" latents "$1"; }
   }
   refused "more than a pack's 1: give more --tokens" plan --tokens 1 --patch 1,1,1 latents
   refused 'is smaller than one token: give a smaller --patch' plan --patch 1,99,99 latents
-  refused "'1,2' is no patch; write frames,height,width as in 1,2,2" plan --patch 1,2 latents
+  refused "'1,2' is not a patch; write frames,height,width as in 1,2,2" plan --patch 1,2 latents
   refused "has no split 'none'" plan --split none latents
   refused "'.' is not a folder of latents" plan .
   refused 'LATENTS is required' plan
