@@ -110,9 +110,10 @@ TEST_CASE("run: a damaged checkpoint is named, and the one before it is used") {
   {
     const Listen listen;
     train_run(tiny_recipe(), data, out);
-    REQUIRE(g_messages.size() == 1);
+    REQUIRE(g_messages.size() == 2);
     CHECK(g_messages[0].find("state/adam_v.safetensors") != std::string::npos);
     CHECK(g_messages[0].find("going back to the checkpoint before it") != std::string::npos);
+    CHECK(g_messages[1].find("goes on after step 4 of 6") != std::string::npos);
   }
   CHECK(contents(out) == good);
 
