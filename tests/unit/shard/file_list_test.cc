@@ -102,7 +102,7 @@ TEST_CASE("a list names nothing outside of its folder, and says what is wrong wi
                                         sample("a.b", "txt")};
   for (const Json& wrong : wrong_ones) {
     write(wrong);
-    CHECK_THROWS_WITH(read_all(list), Catch::Contains("no list of files"));
+    CHECK_THROWS_WITH(read_all(list), Catch::Contains("not a list of files"));
   }
   Json negative = entry("txt", "secret");
   negative["bytes"] = -1;
