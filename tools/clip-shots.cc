@@ -5,16 +5,14 @@
 #include "cli/options.h"
 #include "clip/clip.h"
 #include "clip_estimate.h"
+#include "clip_reading.h"
 #include "clip_shot_options.h"
-#include "device_engines.h"
-#include "media/isolated.h"
 #include "verbs.h"
 
 namespace {
 
-class ClipShotsTool : public vfm::cli::Tool {
+class ClipShotsTool : public ClipReadingTool {
  public:
-  std::string name() const override { return "vfm-clip"; }
   std::string description() const override { return "Prints where the shots of videos begin."; }
   std::string examples() const override {
     return "vfm-clip shots a.mp4\n"
@@ -51,18 +49,11 @@ class ClipShotsTool : public vfm::cli::Tool {
         .manual(
             "Print the shots that each of these thresholds finds, at most 100, from one decoding. "
             "Each line of JSON has the field _threshold_. _TO_ counts.");
-    options.group("Work");
-    jobs_.add(options);
-    hwaccel_.add(options);
-    devices_.add(options);
-    options.row("--devices").needs(options.row("--hwaccel"));
-    input_limits_.add(options);
-    input_limits_.add_isolation(options);
+    add_work(options);
   }
 
   void check() override {
-    input_limits_.check_isolation(hwaccel_);
-    input_limits_.apply();  // FFmpeg takes them when it is first used
+    check_work();
     options_.recipe.stitch_sound = stitch_sound_;
     options_.explain = explain_.path;
     shots_.check(options_.recipe);
@@ -73,19 +64,15 @@ class ClipShotsTool : public vfm::cli::Tool {
                            : format_ == "chapters" ? ShotFormat::chapters
                                                    : ShotFormat::json;
     if (table_->row("--thresholds").given()) check_thresholds();
-    devices_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
     return !dry_run_ && !for_people() && options_.shot_format == vfm::clip::ShotFormat::json;
   }
-  int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
-  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   long run(vfm::cli::Context& context) override {
-    vfm::media::begin_isolation();
+    options_.hardware = begin_work();
     options_.inputs = input_.resolved();
-    options_.hardware = engines_.decoder(hwaccel_);
     if (for_people())
       options_.print_table = [&](const std::string& lines) {
         context.meter.clear();
@@ -114,11 +101,6 @@ class ClipShotsTool : public vfm::cli::Tool {
   vfm::cli::Options* table_ = nullptr;
   vfm::cli::InputOptions input_;
   vfm::cli::ReportOptions explain_;
-  vfm::cli::JobOptions jobs_;
-  vfm::cli::HwaccelOptions hwaccel_;
-  vfm::cli::InputLimitOptions input_limits_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
   ClipShotOptions shots_;
   std::string format_, thresholds_;
   bool dry_run_ = false, stitch_sound_ = false;

@@ -168,7 +168,19 @@ OptionRow& OptionRow::excludes(const OptionRow& other) {
 }
 
 OptionRow& Options::flag(const char* names, bool& variable, std::string help) {
-  return keep(app_.add_flag(names, variable), "", std::move(help));
+  CLI::Option* option = app_.add_flag(names, variable);
+  option->check([](const std::string& given) -> std::string {  // CLI11 takes --crop=no
+    return given == "true" ? "" : fmt::format("it takes no value, and '{}' is given", given);
+  });
+  return keep(option, "", std::move(help));
+}
+
+OptionRow& Options::help_flag(const char* names, std::string help) {
+  return keep(app_.set_help_flag(names), "", std::move(help));
+}
+
+OptionRow& Options::help_all_flag(const char* names, std::string help) {
+  return keep(app_.set_help_all_flag(names), "", std::move(help));
 }
 
 OptionRow& Options::flag(const char* names, std::function<void(const std::string&)> parse,
@@ -262,28 +274,7 @@ bool Options::has(std::string_view name) const {
 OptionRow& Options::row(std::string_view name) {
   const CLI::Option* option = app_.get_option(std::string(name));
   const auto is_it = [&](const std::unique_ptr<OptionRow>& row) { return row->option_ == option; };
-  auto found = std::find_if(rows_.begin(), rows_.end(), is_it);
-  if (found == rows_.end()) {
-    adopt();
-    found = std::find_if(rows_.begin(), rows_.end(), is_it);
-  }
-  return **found;
-}
-
-/// Rows of options that CLI11 was given directly.
-void Options::adopt() {
-  for (CLI::Option* option : app_.get_options()) {
-    const auto is_its = [&](const std::unique_ptr<OptionRow>& row) {
-      return row->option_ == option;
-    };
-    if (option->get_group().empty() || std::any_of(rows_.begin(), rows_.end(), is_its)) continue;
-    OptionRow& row = *rows_.emplace_back(std::make_unique<OptionRow>());
-    row.option_ = option;
-    row.value_ = option->get_type_name();
-    row.help_ = option->get_description();
-    row.group_ = option->get_group();
-    row.everyday_ = true;
-  }
+  return **std::find_if(rows_.begin(), rows_.end(), is_it);
 }
 
 std::vector<std::string> Options::groups(bool all) const {
@@ -296,7 +287,6 @@ std::vector<std::string> Options::groups(bool all) const {
 }
 
 std::string Options::help(bool all) {
-  adopt();
   std::string text;
   for (const std::string& group : groups(all)) {
     text += (text.empty() ? "" : "\n") + group + ":\n";
@@ -319,7 +309,6 @@ std::string Options::manual_of(const OptionRow& row) const {
 }
 
 std::string Options::manual() {
-  adopt();
   std::string text;
   std::map<std::string, std::string> elsewhere;  // rows by the page that explains them
   for (const std::string& group : groups(true)) {

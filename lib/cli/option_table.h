@@ -111,8 +111,11 @@ class Options {
   /// Whether there is such a row.
   bool has(std::string_view name) const;
 
-  /// For options that CLI11 is given directly; --help lists them.
-  CLI::App& app() { return app_; }
+  /// Rows whose flag ends parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.
+  OptionRow& help_flag(const char* names, std::string help);
+  OptionRow& help_all_flag(const char* names, std::string help);
+
+  const CLI::App& app() const { return app_; }
 
   /// Rows of --help (`all`: of --help-all), by group, at most 80 columns wide.
   std::string help(bool all);
@@ -121,7 +124,6 @@ class Options {
 
  private:
   OptionRow& keep(CLI::Option* option, std::string value, std::string help);
-  void adopt();
   std::string manual_of(const OptionRow& row) const;
   std::vector<std::string> groups(bool all) const;
 

@@ -15,12 +15,11 @@
 namespace vfm::cli {
 
 void CommonOptions::add(Options& options) {
-  CLI::App& app = options.app();
-  app.set_help_flag("-h,--help", "show everyday options and examples")->group(kCommonGroup);
-  app.set_help_all_flag("--help-all", "show all options")->group(kCommonGroup);
   options.group(kCommonGroup);
-  options.row("--help").everyday().explained_in("vfm(7)");
-  options.row("--help-all").explained_in("vfm(7)");
+  options.help_flag("-h,--help", "show everyday options and examples")
+      .everyday()
+      .explained_in("vfm(7)");
+  options.help_all_flag("--help-all", "show all options").everyday().explained_in("vfm(7)");
   options.flag("--version", version, "show version, features and libraries").explained_in("vfm(7)");
   options.count("-v,--verbose", verbose, "print more messages; twice for still more")
       .explained_in("vfm(7)");

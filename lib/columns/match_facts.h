@@ -1,4 +1,4 @@
-// The facts that --search prints of a match, beside rank and score.
+// The facts that vfm-embed search prints of a match, beside rank and score.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -281,7 +281,7 @@ void say_goes_on(const Json& train, const Recipe& recipe, const std::string& che
       changed, [](const std::string& words) { return words.starts_with("train.steps:"); });
   if (!changed.empty()) log_info("with {}", fmt::join(changed, "; "));
   log_warning("goes on after step {} of {}, from '{}'{}", step, last, checkpoint,
-              length == changed.end()
+              length == changed.end() || recipe.schedule.shape == "constant"
                   ? ""
                   : fmt::format("; {}: the schedule of the learning rate now ends there", *length));
 }

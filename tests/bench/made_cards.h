@@ -19,19 +19,21 @@
 #include "base/card_board.h"
 #include "base/error.h"
 #include "base/slots.h"
+#include "cli/option_table.h"
 #include "made_log.h"
 
 namespace vfm {
 
 class MadeCards {
  public:
-  void add_options(CLI::App& app) {
-    app.add_option("--cards", cards_, "NAME:MEMORY[:SPEED] of each card")->delimiter(',');
-    app.add_option("--stage", stage_, "what this program is to the others that share");
-    app.add_option("--model", model_, "memory of its model");
-    app.add_option("--load", load_seconds_, "seconds that a load takes");
-    app.add_option("--fails", fails_, "NAME:ITEM of a card: which item there is the first to fail");
-    app.add_option("--card-log", log_path_, "append loads and items: a line each, with when");
+  void add_options(cli::Options& options) {
+    options.add("--cards", cards_, "NAME:MEMORY[:SPEED],...", "the cards").separated_by(',');
+    options.add("--stage", stage_, "NAME", "what this program is to the others that share");
+    options.add("--model", model_, "N", "memory of its model");
+    options.add("--load", load_seconds_, "SECONDS", "seconds that a load takes");
+    options.add("--fails", fails_, "NAME:ITEM",
+                "NAME:ITEM of a card: which item there is the first to fail");
+    options.add("--card-log", log_path_, "FILE", "append loads and items: a line each, with when");
   }
 
   /// Whether there are cards.
@@ -58,9 +60,10 @@ class MadeCards {
     };
     actions.unload = [this](const Card& card) { log("load", card.name, -1); };
     const auto flow = std::make_shared<OrderedFlow>();
-    board_ = std::make_unique<CardBoard>(share, cards,
-                                         CardNeed{.stage = stage_, .memory = model_, .flow = flow},
-                                         std::move(actions));
+    board_ = std::make_unique<CardBoard>(
+        share, cards,
+        CardNeed{.stage = stage_, .memory = static_cast<std::int64_t>(model_), .flow = flow},
+        std::move(actions));
     slots.set_flow(flow);
     slots.add_away(static_cast<int>(cards.size()));
     return true;
@@ -108,7 +111,8 @@ class MadeCards {
 
   std::vector<std::string> cards_;
   std::string stage_ = "made_stage", fails_, failing_, log_path_;
-  std::int64_t model_ = 1, fails_from_ = 0;
+  std::uint64_t model_ = 1;
+  std::int64_t fails_from_ = 0;
   double load_seconds_ = 0;
   MadeLog log_;
   std::map<std::string, double> speeds_;

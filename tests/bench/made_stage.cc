@@ -38,20 +38,19 @@ class MadeStage : public vfm::cli::Tool {
   std::string description() const override { return "Sleep as long as each record says."; }
   std::string examples() const override { return "made_stage --fan-out 4 items.jsonl"; }
   void add_options(vfm::cli::Options& options) override {
-    CLI::App& app = options.app();
     input_.add(options, "ITEMS", "manifests");
     jobs_.add(options);
-    app.add_option("--fan-out", fan_out_, "records that an item becomes");
-    app.add_flag("--unlike", unlike_,
+    options.add("--fan-out", fan_out_, "N", "records that an item becomes");
+    options.flag("--unlike", unlike_,
                  "one item of twenty takes twenty times as long as the others");
-    app.add_flag("--few", few_, "let few results wait, as if they were large");
-    app.add_option("--log", log_path_, "append when each item began and ended, in one write");
-    app.add_option("--begun", begun_path_, "append a line as an item begins");
-    app.add_option("--until", until_, "an item lasts until this file is there");
-    app.add_flag("--stamp", stamp_, "write when each record came");
-    app.add_flag("--name-card", name_card_, "write which card did the item");
-    app.add_flag("--own-pipe", own_pipe_, "open a pipe before all else, as drivers of GPUs do");
-    cards_.add_options(app);
+    options.flag("--few", few_, "let few results wait, as if they were large");
+    options.add("--log", log_path_, "FILE", "append when each item began and ended, in one write");
+    options.add("--begun", begun_path_, "FILE", "append a line as an item begins");
+    options.add("--until", until_, "FILE", "an item lasts until this file is there");
+    options.flag("--stamp", stamp_, "write when each record came");
+    options.flag("--name-card", name_card_, "write which card did the item");
+    options.flag("--own-pipe", own_pipe_, "open a pipe before all else, as drivers of GPUs do");
+    cards_.add_options(options);
   }
 
   void check() override {

@@ -2,6 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 
+setup_file() { make_models; }
+
+# What the tests call these models, and a quick command.
+setup() {
+  setup_tools
+  model=$BATS_FILE_TMPDIR/run
+  wide=$BATS_FILE_TMPDIR/wide
+  fast=(--model "$model" --steps 2)
+}
+
 # make_models: the runs "run" and "wide" in the current folder, and the latents that they were trained on.
 make_models() {
   local plain

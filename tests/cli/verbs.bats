@@ -29,6 +29,7 @@ setup() {
 
 @test "an option that a verb does not have is unknown there" {
   refused '--top' vfm-embed --top 3 a.tar
+  refused "--crop: it takes no value, and 'no' is given" vfm-clip --crop=no -o out a.mp4
   refused '--video' vfm-embed search x --video none a.tar
   refused "Try 'vfm-embed index --help'" vfm-embed index i --hwaccel none a.tar
 }

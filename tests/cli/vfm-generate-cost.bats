@@ -6,16 +6,6 @@ load helpers
 load generate_models
 bats_require_minimum_version 1.5.0
 
-setup_file() {
-  make_models
-}
-
-setup() {
-  setup_tools
-  model=$BATS_FILE_TMPDIR/run
-  wide=$BATS_FILE_TMPDIR/wide
-}
-
 @test "it reports what a clip costs, from any folder, without prompts or output" {
   run --separate-stderr vfm-generate cost --model "$model" --device cpu --sampler heun --steps 10
   [ "$status" -eq 0 ]

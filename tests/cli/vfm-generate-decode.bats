@@ -6,17 +6,6 @@ load helpers
 load generate_models
 bats_require_minimum_version 1.5.0
 
-setup_file() {
-  make_models
-}
-
-setup() {
-  setup_tools
-  model=$BATS_FILE_TMPDIR/run
-  wide=$BATS_FILE_TMPDIR/wide
-  fast=(--model "$model" --steps 2)
-}
-
 @test "in two stages, through a pipe: the bytes and the address of one" {
   vfm-generate "${fast[@]}" -o one 'a red circle' '{"prompt' >one.jsonl
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' | tee latents.jsonl |

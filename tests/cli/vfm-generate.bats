@@ -6,17 +6,6 @@ load helpers
 load generate_models
 bats_require_minimum_version 1.5.0
 
-setup_file() {
-  make_models
-}
-
-setup() {
-  setup_tools
-  model=$BATS_FILE_TMPDIR/run
-  wide=$BATS_FILE_TMPDIR/wide
-  fast=(--model "$model" --steps 2)
-}
-
 @test "a prompt becomes a clip, its record, and a contact sheet; nothing on stderr" {
   vfm-generate "${fast[@]}" -o out 'a red circle moves left' >manifest 2>errors
   [ ! -s errors ]

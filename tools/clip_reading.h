@@ -1,0 +1,47 @@
+// What `vfm-clip shots` and `vfm-clip unique` have in common: they decode videos and encode none.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "device_engines.h"
+#include "media/isolated.h"
+
+class ClipReadingTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-clip"; }
+  int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
+  int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
+
+ protected:
+  void add_work(vfm::cli::Options& options) {
+    options.group("Work");
+    jobs_.add(options);
+    hwaccel_.add(options);
+    devices_.add(options);
+    options.row("--devices").needs(options.row("--hwaccel"));
+    input_limits_.add(options);
+    input_limits_.add_isolation(options);
+  }
+  /// Call it first in check(): FFmpeg takes the limits when it is first used.
+  void check_work() {
+    input_limits_.check_isolation(hwaccel_);
+    input_limits_.apply();
+    devices_.cards();
+  }
+  /// Begins the work of run(). Returns what decodes; null: software.
+  const vfm::media::HardwareDecoder* begin_work() {
+    vfm::media::begin_isolation();
+    return engines_.decoder(hwaccel_);
+  }
+
+  vfm::cli::JobOptions jobs_;
+
+ private:
+  vfm::cli::HwaccelOptions hwaccel_;
+  vfm::cli::InputLimitOptions input_limits_;
+  vfm::cli::DevicesOptions devices_;
+  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
+};
