@@ -121,7 +121,7 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
       .everyday()
       .manual(
           "Add these adapters, multiplied by _SCALE_ (default 1). Several are summed. See "
-          "ADAPTERS.");
+          "*vfm-models*(7).");
   options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
       .manual(
           "Keep adapters beside the weights, and add their product to each product, in place of "
@@ -230,7 +230,7 @@ void GenerateOptions::add_precision(vfm::cli::Options& options) {
       .manual(
           "Share each clip among ranks of *mpirun*(1): any of *cfg=2*, *cp=*_N_, *tp=*_N_, "
           "*cp_kind=*_NAME_, *hybrid* and *shard*; or *auto*, or *auto=*_N_. It needs a diffusion "
-          "model. See RANKS. Without it each rank makes clips of its own.");
+          "model. See *vfm-parallel*(7). Without it each rank makes clips of its own.");
 }
 
 void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
