@@ -94,7 +94,7 @@ void add_training(report::Page& page, const models::LoadedModel& model) {
   const std::string metrics =
       io::join_path(io::dir_name(io::dir_name(model.folder)), "metrics.jsonl");
   if (!io::file_exists(metrics)) {
-    page.paragraph("This checkpoint has no metrics.jsonl beside it, so there is no curve.");
+    page.paragraph("This checkpoint has no metrics.jsonl beside it, so its curve is unknown.");
     return;
   }
   report::add_training_curves(page, metrics);

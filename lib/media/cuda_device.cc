@@ -31,7 +31,7 @@ struct DecoderCaps {
 };
 static_assert(offsetof(DecoderCaps, engines) == 25 && sizeof(DecoderCaps) >= 88);
 
-constexpr const char* kNoDriver = "there is no NVIDIA driver (libcuda.so.1)";
+constexpr const char* kNoDriver = "this machine has no NVIDIA driver (libcuda.so.1)";
 
 void* driver_library() {
   return dlopen("libcuda.so.1", RTLD_NOW);
@@ -65,7 +65,7 @@ CUcontext primary_context(void* driver, int number, std::string& why) {
   if (error != 0) {
     why = "the NVIDIA driver finds no GPU (its error " + std::to_string(error) + ")";
   } else if ((error = get(&device, number)) != 0) {
-    why = "there is no GPU " + std::to_string(number);
+    why = "this machine has no GPU " + std::to_string(number);
   } else if ((error = retain(&context, device)) != 0) {
     why = "the GPU cannot be used (the driver's error " + std::to_string(error) + ")";
     context = nullptr;

@@ -126,7 +126,7 @@ class Run {
     errors_->finish();
     check_whole(feed->streams());
     if (!any_shard_ && errors_->count() == 0)
-      fail("there is no shard in the input; vfm-shard makes shards of clips");
+      fail("the input has no shard; vfm-shard makes shards of clips");
     // What only the input needed.
     feed.reset();
     keys_.reset();

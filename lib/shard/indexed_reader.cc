@@ -230,8 +230,7 @@ std::int64_t IndexedReader::samples() const {
 }
 
 std::uint64_t IndexedReader::offset(std::int64_t i) const {
-  if (i < 0 || i >= samples())
-    fail("'{}' has {} samples, there is no number {}", path(), samples(), i);
+  if (i < 0 || i >= samples()) fail("'{}' has {} samples, but no sample {}", path(), samples(), i);
   return state_->index.at[static_cast<std::size_t>(i)];
 }
 

@@ -162,7 +162,7 @@ struct Where::State {
   std::string error_text() const {
     if (!denied.empty())
       return fmt::format(
-          "there is no function '{}' here (vfm-shard(1) lists those that there are{})", denied,
+          "no function is called '{}' (vfm-shard(1) lists those that work{})", denied,
           is_of_dates(denied) ? "; dates like 2024-05-31 compare as text, without a function" : "");
     return sqlite3_errmsg(db.get());
   }

@@ -160,7 +160,7 @@ std::vector<TokenEmbeddings> Encoder::encode_all(const std::vector<std::string>&
 
 std::unique_ptr<Encoder> make_encoder(const EncoderConfig& config) {
   if (config.name != "builtin:hash")
-    fail_usage("there is no text encoder '{}'; this program has builtin:hash", config.name);
+    fail_usage("no text encoder is called '{}'; this program has builtin:hash", config.name);
   if (!config.unknown.empty())
     fail_usage("text encoder builtin:hash has no setting '{}'", config.unknown);
   if (config.version.value_or(1) != 1)

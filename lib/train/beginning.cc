@@ -300,7 +300,7 @@ void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last
     log_warning(
         "ended after step {} of {} without saving; the same command {} (SIGUSR1 saves and ends)",
         step, last,
-        newest.empty() ? "begins again: there is no checkpoint"
+        newest.empty() ? "begins again: it has no checkpoint"
                        : fmt::format("goes on from '{}'", newest));
 }
 

@@ -208,7 +208,7 @@ endless() {
   fails 2 vfm-shard --where "5 >= source_hash" -o d m.jsonl
   grep -q "'source_hash' is a text in all samples that have it, and is compared with the number 5; texts stand in single quotes" err
   fails 2 vfm-shard --where "date(seconds) > '2024'" -o d m.jsonl
-  grep -q "there is no function 'date' here .*; dates like 2024-05-31 compare as text" err
+  grep -q "no function is called 'date' .*; dates like 2024-05-31 compare as text" err
   fails 1 vfm-shard --where 'motion > 100' -o d m.jsonl
   grep -q "no sample is left: 60 read, 60 of them filtered out" err
 }

@@ -279,7 +279,7 @@ PY
     [ "$status" -eq 143 ]
   }
   stop run/metrics.jsonl train.checkpoint_every=100000
-  grep -qE "ended after step [0-9]+ of 100000 without saving; the same command begins again: there is no checkpoint \(SIGUSR1 saves and ends\)" err
+  grep -qE "ended after step [0-9]+ of 100000 without saving; the same command begins again: it has no checkpoint \(SIGUSR1 saves and ends\)" err
   stop "run/checkpoints/step-*"
   grep -q "the earlier run in 'run' left no checkpoint: it begins again" err
   grep -qE "ended after step [0-9]+ of 100000 without saving; the same command goes on from 'run/checkpoints/step-[0-9]+'" err
