@@ -48,16 +48,13 @@ class CaptionScoreTool : public vfm::cli::Tool {
     model_.add_computing(options);
     for (const char* name : {"--prompt", "--fps", "--window", "--frame-tokens", "--compute"})
       options.row(name).needs(captioner);
-    for (const char* name : {"--device", "--devices"})
-      options.row(name).everyday();
     table_ = &options;
   }
 
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
-    for (const char* name : {"--device", "--devices"})
-      if (table_->row(name).given() && !any_model())
-        vfm::fail_usage("{} is about a model; name its folder with --model or --clip", name);
+    if (table_->row("--device").given() && !any_model())
+      vfm::fail_usage("--device is about a model; name its folder with --model or --clip");
     model_.check();
   }
 

@@ -37,8 +37,7 @@ class CaptionModelOptions {
             "Only for Qwen2.5-VL: the tiles of SmolVLM and Idefics3 have a fixed number.");
   }
   void add_computing(vfm::cli::Options& options) {
-    device_.add(options);
-    devices_.add(options);
+    device_.add_workers(options).everyday();
     options.add("--compute", compute_, "auto|f32|bf16", "what models compute in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
@@ -48,7 +47,7 @@ class CaptionModelOptions {
   }
 
   /// Throws Error{usage} for GPUs that are not there.
-  void check() { devices_.cards(); }
+  void check() { device_.cards(); }
   const vfm::media::HardwareDecoder* decoder(const vfm::cli::HwaccelOptions& hwaccel) {
     return engines_.decoder(hwaccel);
   }
@@ -59,7 +58,7 @@ class CaptionModelOptions {
   /// Into `model`, after decoder(). `any`: whether there is a model, which needs a device.
   void set(vfm::columns::ModelCaptionOptions& model, bool any) {
     if (any) {
-      workers_ = workers_of(devices_, jobs_, "vfm-caption");
+      workers_ = workers_of(device_, jobs_, "vfm-caption");
       model.workers = workers_.get();
       model.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     }
@@ -79,8 +78,7 @@ class CaptionModelOptions {
   std::string prompt_, compute_ = "auto";
   double fps_ = 0;  // the model's own
   int window_ = 256, frame_tokens_ = 0;
-  vfm::cli::DeviceOptions device_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-caption"};
+  vfm::cli::WorkerOptions device_;
+  vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-caption"};
   std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
 };

@@ -20,8 +20,7 @@ class ClipReadingTool : public vfm::cli::Tool {
     options.group("Work");
     jobs_.add(options);
     hwaccel_.add(options);
-    devices_.add(options);
-    options.row("--devices").needs(options.row("--hwaccel"));
+    device_.add_workers(options).needs(options.row("--hwaccel"));
     input_limits_.add(options);
     input_limits_.add_isolation(options);
   }
@@ -29,7 +28,7 @@ class ClipReadingTool : public vfm::cli::Tool {
   void check_work() {
     input_limits_.check_isolation(hwaccel_);
     input_limits_.apply();
-    devices_.cards();
+    device_.cards();
   }
   /// Begins the work of run(). Returns what decodes; null: software.
   const vfm::media::HardwareDecoder* begin_work() {
@@ -42,6 +41,6 @@ class ClipReadingTool : public vfm::cli::Tool {
  private:
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
+  vfm::cli::WorkerOptions device_;
+  vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-clip"};
 };

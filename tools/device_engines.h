@@ -1,5 +1,5 @@
-// The sessions of video engines that decoders and encoders of a tool take: on the GPUs of
-// --devices, or, with VFM_SHARE, on the first one.
+// The sessions of video engines that decoders and encoders of a tool take: on the GPUs of --device,
+// or, with VFM_SHARE, on the first one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,23 +20,23 @@
 
 namespace vfm::cli {
 
-/// Decoders and encoders on GPUs: those of --devices, else the first one. Before workers_of().
+/// Decoders and encoders on GPUs: those of the workers, else the first one. Before workers_of().
 class DeviceEngines {
  public:
-  DeviceEngines(DevicesOptions& devices, const JobOptions& jobs, std::string program)
-      : devices_(devices), jobs_(jobs), program_(std::move(program)) {}
+  DeviceEngines(WorkerOptions& device, const JobOptions& jobs, std::string program)
+      : device_(device), jobs_(jobs), program_(std::move(program)) {}
   ~DeviceEngines() {
     if (encode_) media::set_encode_sessions(nullptr);
   }
 
-  /// Of a tool without the model of that option: throws Error{usage} where --devices has no work
+  /// Of a tool without the model of that option: throws Error{usage} where --device has no work
   /// but that.
   void check_work(const char* model, const HwaccelOptions& hwaccel,
                   const std::string& encoder) const {
-    if (devices_.devices.empty()) return;
-    const bool gpus = devices_.devices.front() != "cpu";
+    if (device_.device == "auto") return;
+    const bool gpus = !device_.device.starts_with("cpu");
     if (gpus && (hwaccel.hwaccel != "none" || media::encodes_on_gpu(encoder))) return;
-    fail_usage("--devices has no work: give {}{}", model,
+    fail_usage("--device {} has no work: give {}{}", device_.device, model,
                gpus ? ", --hwaccel cuda, or --encoder h264_nvenc" : "");
   }
 
@@ -69,7 +69,7 @@ class DeviceEngines {
   /// Whether encoders of this name, the default one if it is empty, take sessions from now on: if
   /// they work on a GPU.
   bool encode(const std::string& encoder) {
-    if (devices_.devices.empty() && jobs_.share.empty()) return false;
+    if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
     std::vector<Card> cards = gpus();
     if (cards.empty() && !jobs_.share.empty()) cards = first_gpu();
@@ -83,7 +83,7 @@ class DeviceEngines {
 
  private:
   std::vector<Card> gpus() {
-    std::vector<Card> cards = devices_.cards();
+    std::vector<Card> cards = device_.cards();
     std::erase_if(cards, [](const Card& card) { return card.index < 0; });
     return cards;
   }
@@ -101,11 +101,11 @@ class DeviceEngines {
                                        EngineSessions::Wait wait) {
     auto sessions =
         std::make_unique<EngineSessions>(jobs_.share, std::move(cards), program_, kind, wait);
-    devices_.keep_for(*sessions, !jobs_.share.empty());
+    device_.keep_for(*sessions, !jobs_.share.empty());
     return sessions;
   }
 
-  DevicesOptions& devices_;
+  WorkerOptions& device_;
   const JobOptions& jobs_;
   std::string program_;
   std::unique_ptr<EngineSessions> decode_, encode_;

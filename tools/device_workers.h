@@ -1,9 +1,10 @@
-// What tools with --devices have in common: the workers that it asks for. What decodes and encodes
-// there: device_engines.h.
+// What tools have in common whose --device may ask for workers. What decodes and encodes there:
+// device_engines.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,21 +16,25 @@
 
 namespace vfm::cli {
 
-/// --devices all|0,2|cpu: the cards on which models compute, each in a worker.
-struct DevicesOptions {
-  std::vector<std::string> devices;
-  /// After --device, which it excludes, if the tool has that.
-  void add(Options& options) {
-    OptionRow& row = options.add("--devices", devices, "all|0,2|cpu",
-                                 "compute on several GPUs, each in a process");
-    if (options.has("--device")) row.excludes(options.row("--device"));
-    row.separated_by(',').explained_in("vfm-devices(7)");
+/// --device auto|cpu|cuda|all|0,2: where to compute, or the cards on which workers do. "cpu," is a
+/// list, too: a worker on the processor.
+struct WorkerOptions : DeviceOptions {
+  OptionRow& add_workers(Options& options) {
+    return options
+        .add("--device", device, "auto|cpu|cuda|all|0,2",
+             "where to compute; all, 0,2: on several GPUs, each in a process")
+        .explained_in("vfm-devices(7)");
   }
-  /// Found with the first call, none without the option. Throws Error{usage} for cards that are not
+  bool workers() const { return asks_workers(device); }
+  /// Found with the first call, none without workers. Throws Error{usage} for cards that are not
   /// there: so Tool::check() calls it, late, as listing GPUs takes a second.
   const std::vector<Card>& cards() {
-    if (found_.empty() && !devices.empty()) found_ = cards::find_cards(devices);
-    return found_;
+    if (!found_.empty() || !workers()) return found_;
+    std::vector<std::string> names;
+    std::istringstream list(device);
+    for (std::string name; std::getline(list, name, ',');)
+      names.push_back(name);
+    return found_ = cards::find_cards(names);
   }
   /// What sessions of this program have of the cards that are given from now on is not its models'.
   /// Without VFM_SHARE the models cannot know how much of it is in use: it counts as not there.
@@ -51,10 +56,10 @@ inline void await_workers(vfm::Slots& slots, const vfm::cards::StageModels* work
   slots.set_flow(workers->flow());
 }
 
-/// Null where --devices is not given. Throws what DevicesOptions::cards() throws.
-inline std::unique_ptr<vfm::cards::StageModels> workers_of(vfm::cli::DevicesOptions& options,
+/// Null where --device asks for none. Throws what WorkerOptions::cards() throws.
+inline std::unique_ptr<vfm::cards::StageModels> workers_of(vfm::cli::WorkerOptions& options,
                                                            const vfm::cli::JobOptions& jobs,
                                                            const std::string& program) {
-  if (options.devices.empty()) return nullptr;
+  if (!options.workers()) return nullptr;
   return std::make_unique<vfm::cards::StageModels>(options.cards(), jobs.share, program);
 }

@@ -90,8 +90,8 @@ class EmbedSearchTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
-  vfm::cli::DevicesOptions devices_;  // none
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-embed"};
+  vfm::cli::WorkerOptions device_;  // none
+  vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-embed"};
   vfm::columns::SearchOptions search_;
 };
 

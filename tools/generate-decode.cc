@@ -47,8 +47,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
     files_.add(options, "that of the record", "that of the record");
     options.row("--encoder").everyday();
     options.group("Computing");
-    tokenizer_.device.add(options);
-    options.row("--device").everyday();
+    tokenizer_.device.add(options).everyday();
     jobs_.add(options);
     tokenizer_.add_computing(options);
     options.row("--compute").everyday();
@@ -99,8 +98,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
   ClipFileOptions files_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::ComputeOptions compute_;
-  vfm::cli::DevicesOptions devices_;  // none
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-generate"};
+  vfm::cli::DeviceEngines engines_{tokenizer_.device, jobs_, "vfm-generate"};
 };
 
 }  // namespace

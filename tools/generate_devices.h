@@ -1,5 +1,5 @@
-// vfm-generate --devices: prompts dealt to workers, which are this program started once more. A
-// worker's job is the program's own: it reads the same command line again.
+// vfm-generate --device all|0,2: prompts dealt to workers, which are this program started once
+// more. A worker's job is the program's own: it reads the same command line again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,19 +23,20 @@
 #include "media/encoder.h"
 #include "models/folder/checkpoint_folder.h"
 
-inline void refuse_with_devices(bool stream, const vfm::generate::ClipParallel& parallel) {
-  if (stream) vfm::fail_usage("--devices writes clips into a folder: leave out -o -");
+/// Of a --device that asks for workers.
+inline void refuse_with_workers(bool stream, const vfm::generate::ClipParallel& parallel) {
+  if (stream) vfm::fail_usage("workers of --device write clips into a folder: leave out -o -");
   if (!parallel.alone() || parallel.choose != 0)
     vfm::fail_usage(
-        "--devices gives each GPU clips of its own; to share a clip among GPUs start "
-        "'mpirun -np N vfm-generate --parallel ...' without --devices");
+        "workers of --device make clips of their own; to share a clip among GPUs start "
+        "'mpirun -np N vfm-generate --parallel ...' without --device");
 }
 
 inline void refuse_ranks(const vfm::cli::Launch& launch) {
   if (launch.ranks > 1)
     vfm::fail_usage(
-        "--devices starts a worker for each GPU by itself: start vfm-generate without mpirun, or "
-        "leave out --devices");
+        "--device all or a list starts a worker for each GPU by itself: start vfm-generate "
+        "without mpirun, or leave out --device");
 }
 
 /// What a worker is opened with.

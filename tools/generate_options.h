@@ -9,13 +9,14 @@
 
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "device_workers.h"
 #include "generate/generate.h"
 
 /// The tokenizer, and how it computes: shared by all works.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
-  vfm::cli::DeviceOptions device;
+  vfm::cli::WorkerOptions device;  ///< decode and cost have no workers
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);

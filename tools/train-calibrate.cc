@@ -43,8 +43,7 @@ class TrainCalibrateTool : public cli::Tool {
         .manual(
             "Measure for about this long. With less than half a minute the larger networks are "
             "left out on a CPU, and predictions of large models are worse.");
-    device_.add(options);
-    options.row("--device").everyday();
+    device_.add(options).everyday();
     options.add("-j,--jobs", jobs_, "N", "threads of each process")
         .in(1, 4096)
         .shown("processors/processes")

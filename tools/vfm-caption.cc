@@ -224,7 +224,6 @@ class CaptionTool : public vfm::cli::Tool {
             "negative ones. The prompt's tokens count, too. 1 is off.");
     seed_.add(options);
     model_.add_computing(options);
-    options.row("--device").everyday();
     options.add("--quantize", quantize_, "int8", "round matrices to 8 bits")
         .one_of({"int8"})
         .shown("")
@@ -292,7 +291,7 @@ class CaptionTool : public vfm::cli::Tool {
              "name its folder with --from model:DIR");
     if (!asks_model())
       refuse({"--max-tokens", "--temperature", "--top-p", "--repetition-penalty", "--seed",
-              "--device", "--devices", "--compute", "--quantize"},
+              "--device", "--compute", "--quantize"},
              "name its folder with --from model:DIR or --refine");
   }
 

@@ -52,7 +52,7 @@ class ClipTool : public vfm::cli::Tool {
     jobs_.add(options);
     add_folder_options(options);
     hwaccel_.add(options);
-    devices_.add(options);
+    device_.add_workers(options);
     vfm::cli::add_bytes_option(options, "--ahead", options_.ahead_bytes,
                                "memory a job for frames that wait for an encoder")
         .manual(
@@ -88,7 +88,7 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
     vfm::clip::check_encoders(recipe);
-    devices_.cards();
+    device_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -216,8 +216,8 @@ class ClipTool : public vfm::cli::Tool {
   bool by_model() const { return stitch_ != "builtin:look" && stitch_ != "none"; }
 
   void open_stitch_model() {
-    workers_ = workers_of(devices_, jobs_, name());
-    const vfm::Device device = workers_ ? workers_->device() : vfm::choose_device("auto");
+    workers_ = workers_of(device_, jobs_, name());
+    const vfm::Device device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     const vfm::DType compute = device == vfm::Device::cuda ? vfm::DType::bf16 : vfm::DType::f32;
     encoder_ = workers_ ? vfm::cards::pictures_in_workers(*workers_, stitch_, compute)
                         : vfm::models::make_picture_encoder(stitch_, device, compute);
@@ -287,7 +287,7 @@ class ClipTool : public vfm::cli::Tool {
             "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
             "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
             "Software comes first, as its bytes depend on no driver. _h264_nvenc_ works on the "
-            "GPUs of *--devices*, and each video then has one encoder at a time.");
+            "GPUs of *--device*, and each video then has one encoder at a time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {
@@ -344,8 +344,8 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::OptionRow *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   ClipShotOptions shots_;
   std::string stitch_ = "builtin:look", into_ = "shards", encoder_name_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-clip"};
+  vfm::cli::WorkerOptions device_;
+  vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-clip"};
   std::unique_ptr<vfm::cards::StageModels> workers_;      // of these
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // of --stitch
   bool dry_run_ = false;

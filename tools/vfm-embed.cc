@@ -104,8 +104,7 @@ class EmbedTool : public vfm::cli::Tool {
             "Keep _TEXT_ beside the vectors: *vfm-embed search* puts it before a query. Default: "
             "what _DIR_ has for queries.");
     options.group("Models");
-    device_.add(options);
-    devices_.add(options);
+    device_.add_workers(options);
     options
         .add("--compute", compute_, "auto|f32|bf16",
              "what models compute in; auto: f32, bf16 on a GPU")
@@ -125,11 +124,11 @@ class EmbedTool : public vfm::cli::Tool {
       vfm::fail_usage(
           "--aesthetic, --text-image and --concept ask for vectors of a model: name its folder "
           "with --video DIR");
-    if (!devices_.devices.empty() && !by_model && !text_by_model())
-      vfm::fail_usage("--devices is about a model: name its folder with --video DIR or --text DIR");
+    if (device_.workers() && !by_model && !text_by_model())
+      vfm::fail_usage("--device is about a model: name its folder with --video DIR or --text DIR");
     if ((text_prompt_ || query_prompt_) && !text_by_model())
       vfm::fail_usage("--text-prompt and --query-prompt are about a model: name it by --text DIR");
-    devices_.cards();
+    device_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -178,7 +177,7 @@ class EmbedTool : public vfm::cli::Tool {
     const bool text = text_by_model();
     const bool video = video_ != "none" && video_ != "builtin:look";
     if (!text && !video) return;
-    workers_ = workers_of(devices_, columns_.jobs, name());
+    workers_ = workers_of(device_, columns_.jobs, name());
     embed_.workers = workers_.get();
     embed_.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     const bool low =
@@ -196,9 +195,8 @@ class EmbedTool : public vfm::cli::Tool {
   std::optional<std::string> text_prompt_, query_prompt_;
   std::vector<std::string> concepts_;
   int text_dim_ = 64, text_tokens_ = 512;
-  vfm::cli::DeviceOptions device_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, columns_.jobs, "vfm-embed"};
+  vfm::cli::WorkerOptions device_;
+  vfm::cli::DeviceEngines engines_{device_, columns_.jobs, "vfm-embed"};
   std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   std::string compute_ = "auto";
   vfm::columns::EmbedOptions embed_;

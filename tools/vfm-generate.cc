@@ -75,7 +75,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   void check() override {
     read_options();
-    devices_.cards();
+    device_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch& launch) const override {
@@ -99,9 +99,9 @@ class GenerateTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     const vfm::cli::Launch& launch = context.launch;
     if (launch.rank == 0) warn_of_lines();
-    if (!devices_.devices.empty() && launch.ranks == 1) {
+    if (device_.workers() && launch.ranks == 1) {
       check_files(launch);
-      const auto workers = workers_of(devices_, jobs_, name());
+      const auto workers = workers_of(device_, jobs_, name());
       job_.device = workers->device();
       settle(context.cache);
       return deal_to_cards(job_, *workers, jobs_, context);
@@ -136,9 +136,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_computing_options(vfm::cli::Options& options) {
     options.group("Computing");
-    generate_.tokenizer.device.add(options);
-    devices_.add(options);
-    options.row("--devices").everyday();
+    device_.add_workers(options).everyday();
     jobs_.add(options);
     generate_.add_precision(options);
     options
@@ -169,7 +167,7 @@ class GenerateTool : public vfm::cli::Tool {
     const bool lines = prompts_.empty() || std::ranges::count(prompts_, "-") > 0;
     if (!lines && generate_.lacks_condition())
       vfm::fail_usage("--condition-frames needs --condition");
-    if (!devices_.devices.empty()) refuse_with_devices(files_.stream(), job_.parallel);
+    if (device_.workers()) refuse_with_workers(files_.stream(), job_.parallel);
     if (prompts_.empty() && vfm::cli::stdin_is_terminal())
       vfm::fail_usage(
           "no prompt is given: give one, or pipe lines of them; '-' reads the terminal");
@@ -192,7 +190,7 @@ class GenerateTool : public vfm::cli::Tool {
   std::unique_ptr<vfm::Slots> prepare(const vfm::cli::Context& context) {
     const vfm::cli::Launch& launch = context.launch;
     check_files(launch);
-    if (!devices_.devices.empty()) refuse_ranks(launch);
+    if (device_.workers()) refuse_ranks(launch);
     job_.device = generate_.tokenizer.device_of(launch);
     settle(context.cache);
     if (launch.ranks == 1 && !job_.latents_only) engines_.encode(job_.encoder);
@@ -225,8 +223,8 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::ReportOptions report_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-generate"};
+  vfm::cli::WorkerOptions& device_ = generate_.tokenizer.device;
+  vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-generate"};
   vfm::cli::ComputeOptions compute_;
 };
 

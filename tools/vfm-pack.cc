@@ -56,7 +56,7 @@ class PackTool : public vfm::cli::Tool {
   std::string examples() const override {
     return "vfm-shard -o dataset embedded.jsonl | vfm-pack -o latents\n"
            "vfm-pack --tokenizer Cosmos-1.0-Tokenizer-CV8x8x8 -o latents dataset\n"
-           "vfm-pack --devices all --dry-run dataset";
+           "vfm-pack --device all --dry-run dataset";
   }
   std::string version_details() const override {
     return vfm::media::ffmpeg_version() + vfm::ops::gpu_versions();
@@ -68,9 +68,7 @@ class PackTool : public vfm::cli::Tool {
     add_tokenizer(options);
     options.group("Work");
     jobs_.add(options);
-    device_.add(options);
-    devices_.add(options);
-    options.row("--devices").everyday();
+    device_.add_workers(options).everyday();
     hwaccel_.add(options);
     member_.add(options);
     input_limits_.add(options);
@@ -97,7 +95,7 @@ class PackTool : public vfm::cli::Tool {
     // One of a folder is loaded once, when all else is known to be right.
     if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
-    devices_.cards();
+    device_.cards();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -114,7 +112,7 @@ class PackTool : public vfm::cli::Tool {
     input_limits_.apply();
     vfm::media::begin_isolation();
     options_.inputs = input_.resolved();
-    workers_ = workers_of(devices_, jobs_, name());
+    workers_ = workers_of(device_, jobs_, name());
     options_.workers = workers_.get();
     options_.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     // Who decodes on a GPU that computes, too, is the one who computes there.
@@ -226,9 +224,8 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::MemberOptions member_;
-  vfm::cli::DeviceOptions device_;
-  vfm::cli::DevicesOptions devices_;
-  vfm::cli::DeviceEngines engines_{devices_, jobs_, "vfm-pack"};
+  vfm::cli::WorkerOptions device_;
+  vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-pack"};
   std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;

@@ -42,7 +42,7 @@ std::vector<Card> with_sessions(std::vector<Card> cards, const CardNeed& need) {
 
 /// Those that have the memory; of each that has not the log tells. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
-  if (cards.empty()) fail_usage("there is no device for {}; name some with --devices", need.stage);
+  if (cards.empty()) fail_usage("there is no device for {}; name some with --device", need.stage);
   cards = with_sessions(std::move(cards), need);
   std::int64_t least = least_memory(cards.front(), need), most = 0;
   const auto unfit = [&](const Card& card) {
@@ -55,8 +55,7 @@ std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
   if (end == cards.begin())
     fail_usage(
         "{} needs {} of a device's memory for {}, and the devices have {} at most; name a device "
-        "that "
-        "has more with --devices{}",
+        "that has more with --device{}",
         need.stage, memory_text(least),
         computes ? "its models and their work" : "videos that a device works on", memory_text(most),
         computes ? ", or take smaller models, or clips, or pictures" : "");

@@ -48,7 +48,7 @@ constexpr unsigned card_flag(CardKind kind) {
 inline constexpr std::int64_t kSessionBytes = std::int64_t{160} << 20;
 
 struct Card {
-  int index = 0;            ///< CUDA's number; -1 - i: the i-th "cpu" of --devices
+  int index = 0;            ///< CUDA's number; -1 - i: the i-th "cpu" of --device
   std::string name;         ///< unique on the machine: "GPU-5e6b...", "cpu 0"
   std::int64_t memory = 0;  ///< bytes for models and sessions of all programs together
   int sessions = 0;         ///< decoding or encoding sessions of all programs, whichever is needed

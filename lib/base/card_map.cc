@@ -131,7 +131,7 @@ void CardMap::add_card(const Card& card, CardKind kind) {
   places_.push_back(static_cast<int>(at - head.card.begin()));
   if (at == end) {
     if (known == kMostCards)
-      fail_usage("programs that share GPUs name more than {}; name fewer with --devices",
+      fail_usage("programs that share GPUs name more than {}; name fewer with --device",
                  kMostCards);
     set_name(at->name, card.name);
     at->memory = card.memory;

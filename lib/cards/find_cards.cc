@@ -55,22 +55,22 @@ std::string list_of(const FoundGpus& found) {
 }
 
 void check_words(const std::vector<std::string>& devices) {
-  if (devices.empty()) fail_usage("--devices names no device");
+  if (devices.empty()) fail_usage("--device names no device");
   const auto cpus = std::ranges::count(devices, kCpu);
   for (const std::string& device : devices) {
     if (device != kAll && device != kCpu && !number_of(device))
       fail_usage(
-          "--devices {}: there are all, cpu, and GPUs by their numbers, 0,2; UUIDs are for "
-          "CUDA_VISIBLE_DEVICES, which says what all are",
+          "--device: '{}' is not auto, cpu, cuda or all alone, nor the number of a GPU, as in 0,2; "
+          "UUIDs are for CUDA_VISIBLE_DEVICES, which says what all are",
           device);
     if (device == kAll && devices.size() > 1)
-      fail_usage("--devices all names all GPUs; leave out the others");
+      fail_usage("--device all names all GPUs; leave out the others");
     if (device != kCpu && std::ranges::count(devices, device) > 1)
-      fail_usage("--devices names GPU {} twice", device);
+      fail_usage("--device names GPU {} twice", device);
   }
   if (cpus > 0 && cpus < static_cast<std::ptrdiff_t>(devices.size()))
     fail_usage(
-        "--devices: a GPU and cpu do not compute the same bits, and a result may not depend on "
+        "--device: a GPU and cpu do not compute the same bits, and a result may not depend on "
         "which one made it; name GPUs alone, or cpu alone");
 }
 
@@ -94,8 +94,7 @@ std::vector<Card> find_cards(const std::vector<std::string>& devices) {
 std::vector<Card> choose_gpus(const std::vector<std::string>& devices, const FoundGpus& found) {
   if (found.cards.empty())
     fail_usage(
-        "--devices {}: there is no usable GPU: {}; compute on the processor with "
-        "--devices cpu",
+        "--device {}: there is no usable GPU: {}; compute on the processor with --device cpu",
         devices[0], found.why_none);
   std::vector<Card> cards;
   std::vector<std::string> models;
@@ -111,19 +110,19 @@ std::vector<Card> choose_gpus(const std::vector<std::string>& devices, const Fou
     }
     const auto number = static_cast<std::size_t>(*number_of(device));
     if (number >= found.cards.size())
-      fail_usage("--devices {}: there is no such GPU; there are {}", device, list_of(found));
+      fail_usage("--device {}: there is no such GPU; there are {}", device, list_of(found));
     take(number);
   }
   for (const std::string& model : models)
     if (model.find(kInstance) != std::string::npos)
       fail_usage(
-          "--devices {}: {} is an instance of a GPU, and CUDA shows a program only "
+          "--device {}: {} is an instance of a GPU, and CUDA shows a program only "
           "one; compute on that with --device cuda",
           devices[0], model);
   const auto other = std::ranges::find_if(models, [&](const auto& m) { return m != models[0]; });
   if (other != models.end())
     log_warning(
-        "--devices: {} and {} may differ in the last bits of what they compute; for results that "
+        "--device: {} and {} may differ in the last bits of what they compute; for results that "
         "can be repeated name GPUs of one kind",
         models[0], *other);
   return cards;

@@ -1,4 +1,4 @@
-// Finds the cards that --devices names: GPUs of this machine, or the processor as one or more
+// Finds the cards that --device names: GPUs of this machine, or the processor as one or more
 // workers.
 //
 // The calling process never touches a GPU: a separate process (cards/worker.h) lists them and ends.

@@ -146,10 +146,20 @@ void SeedOptions::add(Options& options) {
   options.add("--seed", seed, "N", "seed of every random choice").explained_in("vfm(7)");
 }
 
-void DeviceOptions::add(Options& options) {
-  options
+bool DeviceOptions::asks_workers(const std::string& device) {
+  return device != "auto" && device != "cpu" && device != "cuda";
+}
+
+OptionRow& DeviceOptions::add(Options& options) {
+  return options
       .add("--device", device, "auto|cpu|cuda", "where to compute; auto: on a GPU if there is one")
-      .one_of({"auto", "cpu", "cuda"})
+      .check([](const std::string& name) {
+        if (!asks_workers(name)) return std::string();
+        return fmt::format(
+            "'{}' is not auto, cpu or cuda; to use several GPUs start a rank on each with "
+            "'mpirun -np N'",
+            name);
+      })
       .explained_in("vfm-devices(7)");
 }
 

@@ -36,8 +36,7 @@ std::string not_negative(const std::string& text);
 /// A check that refuses a value without a word where it would count as the default: mostly an
 /// unset shell variable.
 std::string not_blank(const std::string& text);
-/// A check that refuses an empty file or folder name: mostly an unset shell
-/// variable.
+/// A check that refuses an empty name of a file or folder: mostly an unset shell variable.
 std::string not_empty(const std::string& name);
 /// A check of a folder to write to, which may not be there yet, but is no file.
 std::string not_file(const std::string& name);
@@ -66,11 +65,12 @@ struct SeedOptions {
   void add(Options& options);
 };
 
-/// --device auto|cpu|cuda: where to compute. Pass it to choose_device (tensor/device.h) at the
-/// start of run().
+/// --device auto|cpu|cuda: where to compute, for choose_device (tensor/device.h) at the start of
+/// run(). Any other value asks for workers (tools/device_workers.h).
 struct DeviceOptions {
   std::string device = "auto";
-  void add(Options& options);
+  OptionRow& add(Options& options);
+  static bool asks_workers(const std::string& device);
 };
 
 /// --deterministic and --attention auto|own|cudnn: how a GPU computes (ops/determinism.h,

@@ -69,9 +69,9 @@ if grep -E 'on the CPU|in software' "$work/log" >&2; then
   exit 1
 fi
 diff -r "$work/software" "$work/nvdec" >&2 || { echo "gpu_decode.sh: the latents differ" >&2; exit 1; }
-# What the GPU decodes for a worker on the processor comes through the system's memory.
+# What the GPU decodes for a tokenizer on the processor comes through the system's memory.
 for way in none cuda; do
-  "$build/tools/vfm-pack" --devices cpu --hwaccel "$way" --size 256 --frames 9 --windows middle -o "$work/cpu-$way" "$work/clips.tar" \
+  "$build/tools/vfm-pack" --device cpu --hwaccel "$way" --size 256 --frames 9 --windows middle -o "$work/cpu-$way" "$work/clips.tar" \
     >/dev/null 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
 done
 diff -r "$work/cpu-none" "$work/cpu-cuda" >&2 || { echo "gpu_decode.sh: the processor's latents differ" >&2; exit 1; }

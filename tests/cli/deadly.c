@@ -1,4 +1,4 @@
-// Preloaded into a program with --devices, it kills each of its workers (which are the program,
+// Preloaded into a program with workers, it kills each of its workers (which are the program,
 // started with --serve-card) as it begins to wait for the $DIES_AT-th thing that it is told: the
 // 1st is what to open, the 2nd a request.
 // SPDX-License-Identifier: Apache-2.0

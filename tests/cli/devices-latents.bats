@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --devices of vfm-pack and vfm-generate: clips encoded, and prompts made, by workers. The processor stands for the cards.
+# Workers of vfm-pack and vfm-generate (--device with a list) encode clips and make them. The processor stands for the cards.
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
@@ -43,14 +43,14 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   make_shards a b
   run --separate-stderr pack --device cpu -j1 -o here a.tar b.tar
   [ "$status" -eq 1 ]
-  for devices in cpu cpu,cpu; do
-    run --separate-stderr pack --devices "$devices" -j3 -o "on-$devices" a.tar b.tar
+  for devices in 'cpu,' cpu,cpu; do
+    run --separate-stderr pack --device "$devices" -j3 -o "on-$devices" a.tar b.tar
     echo "$stderr"
     [ "$status" -eq 1 ]
     diff -r here "on-$devices"
   done
   # What one has made the other one keeps.
-  run --separate-stderr pack --devices cpu,cpu -v -o here a.tar b.tar
+  run --separate-stderr pack --device cpu,cpu -v -o here a.tar b.tar
   [ "$status" -eq 1 ]
   [[ $stderr == *"'here/train/a.tar' is there already"* ]]
   diff -r here on-cpu,cpu
@@ -61,7 +61,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   for tokenizer in "$golden/cosmos_dv" builtin:fsq builtin:wavelet; do
     rm -rf here there
     vfm-pack --size 32 --frames 9 --crop random --seed 3 --tokenizer "$tokenizer" --device cpu -o here a.tar >/dev/null
-    vfm-pack --size 32 --frames 9 --crop random --seed 3 --tokenizer "$tokenizer" --devices cpu,cpu -o there a.tar >/dev/null
+    vfm-pack --size 32 --frames 9 --crop random --seed 3 --tokenizer "$tokenizer" --device cpu,cpu -o there a.tar >/dev/null
     diff -r here there
   done
 }
@@ -70,7 +70,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   make_shards a b d
   pack --device cpu -o here a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
   mkfifo list
-  vfm-pack "${weights[@]}" --devices cpu,cpu -j2 -o there - <list >out.jsonl 2>err 3>&- 7>&- &
+  vfm-pack "${weights[@]}" --device cpu,cpu -j2 -o there - <list >out.jsonl 2>err 3>&- 7>&- &
   packing=$!
   exec 7>list
   echo a.tar >&7
@@ -85,24 +85,24 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   diff -r here there
   # On the last card: one that dies as it begins ends the run, later another one is started. The same command goes on.
   rm -rf there
-  fails 1 dies_at 1 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar
+  fails 1 dies_at 1 vfm-pack "${weights[@]}" --device cpu, -o there a.tar b.tar
   grep -q "^vfm-pack: no device is left for vfm-pack: 'cpu 0': .*SIGKILL" err
-  dies_at 6 vfm-pack "${weights[@]}" --devices cpu -o there a.tar b.tar >/dev/null 2>err
+  dies_at 6 vfm-pack "${weights[@]}" --device cpu, -o there a.tar b.tar >/dev/null 2>err
   grep -q "the worker on cpu 0 is started again" err
-  pack --devices cpu -o there a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
+  pack --device cpu, -o there a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
   diff -r here there
 }
 
-@test "vfm-pack: what --devices cannot be is refused before any work" {
+@test "vfm-pack: what --device cannot be is refused before any work" {
   make_shards a
-  for wrong in "--devices cpu --device cpu" "--devices gpu" "--devices cpu,0"; do
+  for wrong in "--device gpu" "--device cpu,0"; do
     # shellcheck disable=SC2086
     run --separate-stderr pack $wrong -o out a.tar
     echo "$wrong: $stderr"
     [ "$status" -eq 2 ]
     [ ! -e out ]
   done
-  run --separate-stderr vfm-pack --devices cpu --tokenizer "$BATS_TEST_TMPDIR" -o out a.tar
+  run --separate-stderr vfm-pack --device cpu, --tokenizer "$BATS_TEST_TMPDIR" -o out a.tar
   [ "$status" -eq 2 ]
   [ ! -e out ]
 }
@@ -124,14 +124,14 @@ same_clips() {
 @test "vfm-generate: clips, records and errors of two workers are those of one device" {
   prompts | vfm-generate "${small[@]}" --steps 2 --device cpu -j1 -o one >one.jsonl || [ $? -eq 1 ]
   status=0
-  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o two --report two.html >two.jsonl 2>err || status=$?
+  prompts | vfm-generate "${small[@]}" --steps 2 --device cpu,cpu -o two --report two.html >two.jsonl 2>err || status=$?
   cat err
   [ "$status" -eq 1 ]
   same_clips one two
   grep -q 'a red circle' two.html
   # What is there is kept, whoever made it.
   before=$(stat -c %Y%n two/*.mp4)
-  prompts | vfm-generate "${small[@]}" --steps 2 --devices cpu -qo two >again.jsonl 2>err || [ $? -eq 1 ]
+  prompts | vfm-generate "${small[@]}" --steps 2 --device cpu, -qo two >again.jsonl 2>err || [ $? -eq 1 ]
   [ "$(stat -c %Y%n two/*.mp4)" = "$before" ]
   diff <(records two.jsonl) <(records again.jsonl)
 }
@@ -140,7 +140,7 @@ same_clips() {
   slow=("${small[@]}" --steps 40 --save-every 0)
   printf '%s\n' 'a red circle' 'a blue square' 'a green bar' >lines
   vfm-generate "${slow[@]}" --device cpu -j1 -o one <lines >one.jsonl
-  vfm-generate "${slow[@]}" --devices cpu,cpu -o two <lines >two.jsonl 2>err 3>&- &
+  vfm-generate "${slow[@]}" --device cpu,cpu -o two <lines >two.jsonl 2>err 3>&- &
   generating=$!
   await compgen -G 'two/*.state*'
   kill -KILL "$(await_worker "$generating")"
@@ -157,7 +157,7 @@ same_clips() {
   [ "$(id -u)" -eq 0 ] || skip 'needs root to mount a small disk'
   mkdir tiny
   mount -t tmpfs -o size=8k tmpfs tiny 2>/dev/null || skip 'cannot mount here'
-  run --separate-stderr vfm-generate "${small[@]}" --steps 2 --devices cpu,cpu -o tiny/out 'a red circle' 'a blue square'
+  run --separate-stderr vfm-generate "${small[@]}" --steps 2 --device cpu,cpu -o tiny/out 'a red circle' 'a blue square'
   umount tiny
   echo "$stderr"
   [ "$status" -eq 1 ]
@@ -166,21 +166,21 @@ same_clips() {
   [ "$(wc -l <<<"$stderr")" -eq 1 ]
 }
 
-@test "vfm-generate: what --devices cannot do says what to do" {
+@test "vfm-generate: what workers cannot do says what to do" {
   refuse() {
     run --separate-stderr "$@"
     echo "$stderr"
     [ "$status" -eq 2 ]
     [ ! -e out ]
   }
-  for wrong in "-o -" "-o out --parallel cfg=2" "-o out --device cpu"; do
+  for wrong in "-o -" "-o out --parallel cfg=2"; do
     # shellcheck disable=SC2086
-    refuse vfm-generate --model "$model" --devices cpu $wrong 'a red circle'
+    refuse vfm-generate --model "$model" --device cpu, $wrong 'a red circle'
   done
-  refuse vfm-generate --model "$BATS_TEST_TMPDIR" --devices cpu -o out 'a red circle'
+  refuse vfm-generate --model "$BATS_TEST_TMPDIR" --device cpu, -o out 'a red circle'
   needs_mpi vfm-generate
-  run --separate-stderr mpirun -np 2 vfm-generate --model "$model" --devices cpu -o out 'a red circle'
+  run --separate-stderr mpirun -np 2 vfm-generate --model "$model" --device cpu, -o out 'a red circle'
   echo "$stderr"
   [ "$status" -eq 2 ]
-  [[ $stderr == *"start vfm-generate without mpirun, or leave out --devices"* ]]
+  [[ $stderr == *"start vfm-generate without mpirun, or leave out --device"* ]]
 }

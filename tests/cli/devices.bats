@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --devices: models in workers. The processor stands for the cards: "cpu" once or more.
+# --device with a list: models in workers. The processor stands for the cards: "cpu," is one, "cpu,cpu" are two.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 load small_clips
@@ -51,36 +51,36 @@ begin_embed() {
 @test "vectors of one worker, of two, and of one device are the same bytes, at any -j, and resumed" {
   make_shards a b d
   embed --device cpu -j1 -o here a.tar b.tar d.tar >/dev/null
-  run --separate-stderr embed --devices cpu -j1 -o one a.tar b.tar d.tar
+  run --separate-stderr embed --device cpu, -j1 -o one a.tar b.tar d.tar
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
-  embed --devices cpu,cpu -j3 -o two a.tar b.tar d.tar >two.jsonl
+  embed --device cpu,cpu -j3 -o two a.tar b.tar d.tar >two.jsonl
   same_columns here one
   same_columns here two
   # What one has made the other one keeps.
-  run --separate-stderr embed --devices cpu,cpu -v -o here a.tar
+  run --separate-stderr embed --device cpu,cpu -v -o here a.tar
   [[ "$stderr" == *"'here/a.embed.tar' is there already"* ]]
   run --separate-stderr embed --device cpu -v -o two a.tar
   [[ "$stderr" == *"'two/a.embed.tar' is there already"* ]]
   # A manifest does not depend on how many there are.
-  embed --devices cpu -o two a.tar b.tar d.tar | cmp - two.jsonl
+  embed --device cpu, -o two a.tar b.tar d.tar | cmp - two.jsonl
 }
 
 @test "scores of clips by models in workers are those of one device" {
   make_shards a b
   clip_model model
-  for device in --device=cpu --devices=cpu,cpu; do
+  for device in --device=cpu --device=cpu,cpu; do
     vfm-embed --video model --text none --text-image --concept fox='a photo of a fox' --windows 1 $device \
       -o "out$device" a.tar b.tar >/dev/null
   done
-  same_columns out--device=cpu out--devices=cpu,cpu
+  same_columns out--device=cpu out--device=cpu,cpu
   [ "$(field out--device=cpu/a.embed.tar c1 .text_image)" != null ]
 }
 
 @test "a killed worker is left out by name, and the bytes are the same" {
   make_shards a b d
   vfm-embed --video "$golden/picture_encoders/siglip" --text none --device cpu -o here a.tar b.tar d.tar >/dev/null
-  begin_embed --devices cpu,cpu -j2 -o killed
+  begin_embed --device cpu,cpu -j2 -o killed
   echo a.tar >&7
   kill -KILL "$(await_worker "$embedding")"
   printf '%s\n' b.tar d.tar >&7
@@ -94,29 +94,29 @@ begin_embed() {
 @test "when no worker can live the run ends, and says so" {
   make_shards a
   local by=(--video "$golden/picture_encoders/siglip" --text none)
-  fails 1 dies_at 1 vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar
+  fails 1 dies_at 1 vfm-embed "${by[@]}" --device cpu,cpu -j2 -o killed a.tar
   [ "$(grep -c "is left out for vfm-embed from now on: its worker has died of SIGKILL" err)" -eq 2 ]
   grep -q "^vfm-embed: no device is left for vfm-embed: .*'cpu 0': .*SIGKILL" err
   [ "$(tail -1 out.txt | jq -r .kind)" != end ]
   [ ! -e killed/a.embed.tar ]
   # Once more it is done.
-  vfm-embed "${by[@]}" --devices cpu -o killed a.tar >/dev/null
+  vfm-embed "${by[@]}" --device cpu, -o killed a.tar >/dev/null
 }
 
 @test "what two workers die of is given up, with its own error, and the run goes on to its end" {
   make_shards a b
   local by=(--video "$golden/picture_encoders/siglip" --text none)
-  fails 1 dies_at 2 vfm-embed "${by[@]}" --devices cpu,cpu -j2 -o killed a.tar b.tar
+  fails 1 dies_at 2 vfm-embed "${by[@]}" --device cpu,cpu -j2 -o killed a.tar b.tar
   [ "$(grep -c "is left out" err)" -le 1 ]
   grep -q "is started again" err
   [ "$(tail -1 out.txt | jq -c '[.kind, .status]')" = '["end",1]' ]
   [ "$(jq -r '[.input, .code] | join(" ")' killed/embed-errors.jsonl | sort -u)" = $'a.tar crash\nb.tar crash' ]
   grep -q "two workers died at it" killed/embed-errors.jsonl
   # The same command makes what a run without such deaths makes; so does one whose only worker dies once in a while.
-  vfm-embed "${by[@]}" --devices cpu,cpu -o killed a.tar b.tar >/dev/null
+  vfm-embed "${by[@]}" --device cpu,cpu -o killed a.tar b.tar >/dev/null
   vfm-embed "${by[@]}" --device cpu -o here a.tar b.tar >/dev/null
   same_columns here killed
-  dies_at 3 vfm-embed "${by[@]}" --devices cpu -j2 -o again a.tar b.tar >/dev/null 2>err
+  dies_at 3 vfm-embed "${by[@]}" --device cpu, -j2 -o again a.tar b.tar >/dev/null 2>err
   grep -q "the worker on cpu 0 is started again" err
   same_columns here again
 }
@@ -124,7 +124,7 @@ begin_embed() {
 @test "Ctrl-C ends a program with its workers, and kill -9 of it leaves none" {
   make_shards a
   for signal in INT KILL; do
-    begin_embed --devices cpu,cpu -j2 -o "$signal"
+    begin_embed --device cpu,cpu -j2 -o "$signal"
     echo a.tar >&7
     worker=$(await_worker "$embedding")
     if [ $signal = INT ]; then kill -INT -- "-$embedding"; else kill -KILL "$embedding"; fi
@@ -141,7 +141,7 @@ begin_embed() {
 
 @test "a worker has no descriptor of the pipe that its program is in" {
   make_shards a
-  begin_embed --devices cpu -j1 -o out
+  begin_embed --device cpu, -j1 -o out
   echo a.tar >&7
   worker=$(await_worker "$embedding")
   for fd in /proc/"$worker"/fd/*; do
@@ -162,11 +162,11 @@ begin_embed() {
       --keep-empty --also where="Where is it?" "$@" a.tar b.tar
   }
   ask --device cpu --temperature 1 -j1 -o here >/dev/null
-  run --separate-stderr ask --devices cpu,cpu --temperature 1 -j2 -o two
+  run --separate-stderr ask --device cpu,cpu --temperature 1 -j2 -o two
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   same_columns here two
-  run --separate-stderr ask --devices cpu --temperature 1 -v -o here
+  run --separate-stderr ask --device cpu, --temperature 1 -v -o here
   [[ "$stderr" == *"'here/a.caption.tar' is there already"* ]]
   [ -n "$(field two/a.caption.tar c1 .caption_draft)" ]
 }
@@ -175,10 +175,10 @@ begin_embed() {
   make_shards a b
   cp -r "$golden/qwen/untied" model
   clip_model clip
-  for device in --device=cpu --devices=cpu,cpu; do
+  for device in --device=cpu --device=cpu,cpu; do
     vfm-caption score --model model --clip clip --frame-tokens 4 $device -o "out$device" a.tar b.tar >/dev/null
   done
-  same_columns out--device=cpu out--devices=cpu,cpu
+  same_columns out--device=cpu out--device=cpu,cpu
   [ "$(field out--device=cpu/a.score.tar c1 '.caption_logprob < 0')" = true ]
 }
 
@@ -186,47 +186,45 @@ begin_embed() {
   make_shots shots.mp4
   stitched() { vfm-clip --stitch "$golden/picture_encoders/clip" --min-length 0 shots.mp4 "$@" >/dev/null; }
   CUDA_VISIBLE_DEVICES='' stitched -o here
-  stitched --devices cpu,cpu -o there
+  stitched --device cpu,cpu -o there
   [ "$(tree_hash here)" = "$(tree_hash there)" ]
   ls here/*.tar
 }
 
-@test "what --devices cannot mean is refused before any work" {
+@test "what --device cannot mean is refused before any work" {
   make_shards a
   refused() {
     fails 2 "${@:2}"
     grep -qF -- "$1" err
     [ ! -e out ]
   }
-  refused "--devices fast" embed --devices fast -o out a.tar
-  refused "name GPUs alone, or cpu alone" embed --devices 0,cpu -o out a.tar
-  refused "names GPU 0 twice" embed --devices 0,0 -o out a.tar
-  refused "leave out the others" embed --devices all,0 -o out a.tar
-  refused "--device" embed --devices cpu --device cpu -o out a.tar
-  refused "name its folder with --video DIR" vfm-embed --devices cpu -o out a.tar
-  refused "--devices" vfm-embed search red --devices cpu a.tar
-  refused "--devices is about a model; name its folder with --from" vfm-caption --devices cpu -o out a.tar
-  refused "name its folder with --model or --clip" vfm-caption score --devices cpu -o out a.tar
-  refused "--stitch" vfm-clip --devices cpu -o out "$CLIPS/c1.mp4"
-  refused "--devices has no work" vfm-clip --devices cpu --hwaccel auto -o out "$CLIPS/c1.mp4"
-  refused "--hwaccel cuda, or --encoder h264_nvenc" vfm-clip --devices 0 -o out "$CLIPS/c1.mp4"
-  refused "no such model folder" vfm-embed --video nowhere --devices cpu,cpu -o out a.tar
+  refused "--device: 'fast' is not" embed --device fast -o out a.tar
+  refused "name GPUs alone, or cpu alone" embed --device 0,cpu -o out a.tar
+  refused "names GPU 0 twice" embed --device 0,0 -o out a.tar
+  refused "leave out the others" embed --device all,0 -o out a.tar
+  refused "name its folder with --video DIR" vfm-embed --device cpu, -o out a.tar
+  refused "--device" vfm-embed search red --device cpu, a.tar
+  refused "--device is about a model; name its folder with --from" vfm-caption --device cpu -o out a.tar
+  refused "name its folder with --model or --clip" vfm-caption score --device cpu -o out a.tar
+  refused "--stitch" vfm-clip --device cpu -o out "$CLIPS/c1.mp4"
+  refused "--device cpu has no work" vfm-clip --device cpu --hwaccel auto -o out "$CLIPS/c1.mp4"
+  refused "--hwaccel cuda, or --encoder h264_nvenc" vfm-clip --device 0 -o out "$CLIPS/c1.mp4"
+  refused "no such model folder" vfm-embed --video nowhere --device cpu,cpu -o out a.tar
   # Nothing but commas is no list, nor is what comes behind it.
-  refused "--devices ',' names nothing" embed --devices , -o out a.tar
-  grep -qF "Try 'vfm-embed --help'" err
-  refused "--devices ',,' names nothing" vfm-clip --devices=,, -o out "$CLIPS/c1.mp4"
+  refused "--device: '' is not" embed --device , -o out a.tar
   refused "--protocols ',' names nothing" vfm-clip --protocols , -o out "$CLIPS/c1.mp4"
+  grep -qF "Try 'vfm-clip --help'" err
   # With no GPU here, or too few, the list of those that are there; by all programs before their first record.
   absent() {
-    refused "--devices 63: there is no" "$@"
+    refused "--device 63: there is no" "$@"
     [ ! -s out.txt ]
   }
-  absent embed --devices 63 -o out a.tar
-  absent vfm-clip --devices 63 --encoder h264_nvenc -o out "$CLIPS/c1.mp4"
-  absent vfm-clip --devices 63 --stitch "$golden/picture_encoders/siglip" -o out "$CLIPS/c1.mp4"
-  absent vfm-caption --from "model:$golden/vlm/smol" --devices 63 -o out a.tar
-  absent vfm-pack --devices 63 -o out a.tar
-  absent vfm-generate --model nowhere --devices 63 -o out 'a red circle'
+  absent embed --device 63 -o out a.tar
+  absent vfm-clip --device 63 --encoder h264_nvenc -o out "$CLIPS/c1.mp4"
+  absent vfm-clip --device 63 --stitch "$golden/picture_encoders/siglip" -o out "$CLIPS/c1.mp4"
+  absent vfm-caption --from "model:$golden/vlm/smol" --device 63 -o out a.tar
+  absent vfm-pack --device 63 -o out a.tar
+  absent vfm-generate --model nowhere --device 63 -o out 'a red circle'
 }
 
 # bats test_tags=night
@@ -235,7 +233,7 @@ begin_embed() {
   local shards=(a.tar b.tar d.tar e.tar f.tar g.tar) six=cpu,cpu,cpu,cpu,cpu,cpu
   embed --device cpu -o here "${shards[@]}" >/dev/null
   for round in $(seq 20); do
-    embed --devices $six -j4 -o out "${shards[@]}" >/dev/null 2>err 3>&- &
+    embed --device $six -j4 -o out "${shards[@]}" >/dev/null 2>err 3>&- &
     embedding=$!
     for _ in 1 2 3; do
       sleep "0.$((RANDOM % 4))"

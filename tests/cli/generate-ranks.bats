@@ -364,7 +364,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   refused '--output is required' --model "$model"
   refused "unknown encoder 'none'" --model "$model" --encoder none -o out
   refused 'cannot open' --model "$model" --negative @none.txt -o out
-  refused '--devices starts a worker for each GPU by itself' --model "$model" --devices cpu,cpu -o out
+  refused 'a list starts a worker for each GPU by itself' --model "$model" --device cpu,cpu -o out
   refused "no such model folder: 'none'" --model none -o out
   # Each is a start of ranks.
   at_night || return 0

@@ -385,7 +385,7 @@ PY
 @test "stitching by a model: by the vectors of vfm-embed, any -j, resumed" {
   local model="$VFM_ROOT/tests/golden/picture_encoders/clip"
   cp -r "$model" model
-  by_model() { vfm-clip --stitch model --devices cpu --min-length 0 "$@" >/dev/null; }
+  by_model() { vfm-clip --stitch model --device cpu --min-length 0 "$@" >/dev/null; }
   by_model shots.mp4 wide.mp4 -j1 -o one
   by_model shots.mp4 wide.mp4 -j4 -o four
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
@@ -407,11 +407,11 @@ END
   # The same model elsewhere is the same one; other options, or none, make other clips.
   mv model moved
   before=$(stat -c '%Y %i' shots/*.tar)
-  vfm-clip --stitch moved --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --stitch moved --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
   [ "$(stat -c '%Y %i' shots/*.tar)" = "$before" ]
   jq -e '.settings.recipe | .stitch == 0.82 and .stitch_model.name == "clip" and (.stitch_model | has("path") | not)
     and .stitch_model.rule == "cosine of the last and the first frame"' shots/*.json
-  vfm-clip --stitch "$model/../dinov2" --devices cpu --min-length 0 shots.mp4 -o shots >/dev/null
+  vfm-clip --stitch "$model/../dinov2" --device cpu --min-length 0 shots.mp4 -o shots >/dev/null
   tar -xOf "$(echo shots/*.tar)" --wildcards '*.json' | jq -e '.stitch_model.name == "dinov2"'
   vfm-clip --min-length 0 shots.mp4 -o shots >/dev/null
   vfm-clip --min-length 0 shots.mp4 -o look >/dev/null
@@ -430,7 +430,7 @@ END
   refused "it has no preprocessor_config.json" --stitch "$VFM_ROOT/tests/golden/t5/v1_1"
   refused "leave out --stitch model" --stitch model --stride 1s
   "$BATS_TEST_DIRNAME/fill-tensor" model/model.safetensors nan layernorm.weight
-  run --separate-stderr vfm-clip --stitch model:0 --devices cpu shots.mp4 -o out
+  run --separate-stderr vfm-clip --stitch model:0 --device cpu shots.mp4 -o out
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"shots are not stitched where --stitch gives vectors that are not numbers"* ]]
   [ "$(facts out shots)" = "1 1 1 " ]

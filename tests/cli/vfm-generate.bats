@@ -607,7 +607,7 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
     '--sampler edm-euler --steps 1' '--sigmas 1,2' '--sigmas 1,0' '--sigmas 1,x' '--sigmas 2e6' '--sigmas 2,1 --steps 2' \
     '--save-every -1' '--latents-only --report x.html' '--latents-only -o -' '--report x.html -o -' '--no-merge' '--lora l:inf' \
     '--condition-frames 0' '--condition-frames 9' '--fp8 most' '--fp8 off' '--quantize int4' '--quantize int8 --fp8 linear' \
-    '--tolerance 1' '--fp8 all --tolerance -1' '--fp8 all --tolerance nan' '--parallel shard' '--device cpu --devices cpu'; do
+    '--tolerance 1' '--fp8 all --tolerance -1' '--fp8 all --tolerance nan' '--parallel shard'; do
     # shellcheck disable=SC2086
     out=(-o out)
     [[ $wrong != *'-o -' ]] || out=()

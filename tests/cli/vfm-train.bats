@@ -780,8 +780,14 @@ PY
 
 @test "--device and --attention are what is asked for, or an error" {
   write_recipe
-  run vfm-train tiny.yaml --synthetic 1x4x4 -o run --device tpu
+  for wrong in all 0 cpu,cpu tpu; do
+    run vfm-train tiny.yaml --synthetic 1x4x4 -o run --device $wrong
+    [ "$status" -eq 2 ]
+    [[ $output == *"--device: '$wrong' is not auto, cpu or cuda; to use several GPUs start a rank on each with 'mpirun -np N'"* ]]
+  done
+  run vfm-train calibrate here.json --device all
   [ "$status" -eq 2 ]
+  [[ $output == *"mpirun -np N"* ]]
   run vfm-train tiny.yaml --synthetic 1x4x4 -o run --device cpu --attention cudnn
   [ "$status" -eq 2 ]
   [[ $output == *"--attention cudnn is for a GPU"* ]]

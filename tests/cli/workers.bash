@@ -1,4 +1,4 @@
-# Workers of --devices, which tests find and kill.
+# Workers of --device with a list, which tests find and kill.
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 

@@ -179,7 +179,7 @@ YAML
   # With no GPU here, what needs one.
   local CUDA_VISIBLE_DEVICES=""
   export CUDA_VISIBLE_DEVICES
-  refused vfm-clip --stitch nowhere --devices all -o out a.mp4
+  refused vfm-clip --stitch nowhere --device all -o out a.mp4
   refused vfm-clip --hwaccel cuda -o out a.mp4
   refused vfm-clip --encoder h264_nvenc -o out a.mp4
   refused vfm-caption --from model:nowhere --device cuda a.tar

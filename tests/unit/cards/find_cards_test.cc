@@ -1,4 +1,4 @@
-// Which cards --devices means. The GPUs of the machine are listed by a process of its own, which
+// Which cards --device means. The GPUs of the machine are listed by a process of its own, which
 // this program is, too (worker_test.cc).
 // SPDX-License-Identifier: Apache-2.0
 #include "cards/find_cards.h"
@@ -28,7 +28,7 @@ TEST_CASE("words that are no devices, or do not go together, are refused") {
   };
   CHECK_THAT(refused({}), Contains("names no device"));
   for (const char* word : {"", "-1", "1x", "0 ", "+1", "cuda", "99999999999999999999"})
-    CHECK_THAT(refused({word}), Contains("there are all, cpu, and GPUs by their numbers"));
+    CHECK_THAT(refused({word}), Contains("nor the number of a GPU"));
   CHECK_THAT(refused({"all", "1"}), Contains("leave out the others"));
   CHECK_THAT(refused({"1", "0", "1"}), Contains("GPU 1 twice"));
   CHECK_THAT(refused({"0", "cpu"}), Contains("name GPUs alone, or cpu alone"));
@@ -49,7 +49,7 @@ TEST_CASE("GPUs are chosen by the numbers that CUDA has for those that it shows"
     return usage_error([&] { choose_gpus({device}, found); });
   };
   CHECK(refused("2") ==
-        "--devices 2: there is no such GPU; there are 0 (NVIDIA H100, GPU-5e6b, 80.0 GiB), 1 "
+        "--device 2: there is no such GPU; there are 0 (NVIDIA H100, GPU-5e6b, 80.0 GiB), 1 "
         "(NVIDIA H100, GPU-11aa, 80.0 GiB)");
   CHECK_THAT(usage_error([] { find_cards({"GPU-5e6b"}); }), Contains("CUDA_VISIBLE_DEVICES"));
   found.models[0] = "NVIDIA A100-SXM4-40GB MIG 1g.5gb";
