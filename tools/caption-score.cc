@@ -34,16 +34,14 @@ class CaptionScoreTool : public vfm::cli::Tool {
     captioner.check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Score by a captioner, a folder as of *vfm-caption --from model:*_DIR_. The model and "
-            "the prompt that wrote the captions are best, or a better model.");
+            "Score by a captioner in a folder, as for *vfm-caption --from model:*_DIR_. Take the "
+            "model and prompt that wrote the captions, or a better model.");
     options.add("--clip", score_.clip, "DIR", "score by a CLIP or SigLIP")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual(
-            "Score by a CLIP or SigLIP. The folder must have the parts for texts and pictures, and "
-            "the tokenizer.");
+        .manual("Score by a CLIP or SigLIP. The folder must have both towers and the tokenizer.");
     model_.add_prompt(options, "the question that the captions answer")
-        .manual("The question that the captions answer. By default it is to describe the clip.");
+        .manual("The question that the captions answer. By default the model describes the clip.");
     model_.add_sight(options);
     model_.add_computing(options);
     for (const char* name : {"--prompt", "--fps", "--window", "--frame-tokens", "--compute"})

@@ -33,17 +33,18 @@ class CaptionModelOptions {
         .in(4, 16384)
         .shown("768")
         .manual(
-            "The most tokens for two frames of a video, 4 or more. Fewer are faster and show less. "
-            "Only for Qwen2.5-VL: the tiles of SmolVLM and Idefics3 have a fixed number.");
+            "The most tokens for two frames of a video, 4 or more. Fewer tokens are faster and "
+            "show less. Only for Qwen2.5-VL: tiles of SmolVLM and Idefics3 have a fixed number of "
+            "tokens.");
   }
   void add_computing(vfm::cli::Options& options) {
     device_.add_workers(options).everyday();
     options.add("--compute", compute_, "auto|f32|bf16", "what models compute in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "The numbers that models compute in. *bf16* halves the memory of keys and values; it "
-            "is fast only on GPUs and on processors with instructions for it. *auto*: f32 on the "
-            "CPU, bf16 on a GPU.");
+            "The number format that models compute in. *bf16* halves the memory of keys and "
+            "values. It is fast only on GPUs and on processors with bf16 instructions. *auto*: f32 "
+            "on the CPU, bf16 on a GPU.");
   }
 
   /// Throws Error{usage} for GPUs that are not there.

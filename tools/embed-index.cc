@@ -30,13 +30,13 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .one_of({"video", "text"})
         .everyday()
         .manual(
-            "Index the vectors of clips, or of captions by a sentence encoder. It is given again "
-            "when shards are added.");
+            "Index the vectors of clips, or of captions by a sentence encoder. Give the same value "
+            "to add shards.");
     options.flag("--force", index_.force, "make the index anew")
         .everyday()
         .manual(
-            "Make the index again, from the shards that are named now alone. It replaces an index "
-            "that is there.");
+            "Make the index again, from only the shards that are named now, and replace an "
+            "existing index.");
     jobs_.add(options);
     member_.add(options);
   }

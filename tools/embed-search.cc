@@ -44,12 +44,12 @@ class EmbedSearchTool : public vfm::cli::Tool {
     options.flag("--exact", search_.exact, "compare all vectors of the index, from the shards")
         .needs(index)
         .everyday()
-        .manual("Compare every vector of the index, read from the shards.");
+        .manual("Compare the query with every vector of the index, read from the shards.");
     add_text_option(options, "--query-prompt", search_.query_prompt,
                     "put TEXT before a query that is a text")
         .manual(
-            "Put _TEXT_ before a query that is a text. A space at its end counts. Default: what "
-            "the shards keep.");
+            "Put _TEXT_ before a query that is a text. A space at the end of _TEXT_ counts. "
+            "Default: the prompt in the shards.");
     options.group("Work");
     jobs_.add(options);
     member_.add(options);

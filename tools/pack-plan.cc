@@ -54,7 +54,7 @@ class PackPlanTool : public vfm::cli::Tool {
     options.add("--window", plan_.packs.window, "N", "samples to choose from")
         .in(1, 1'000'000'000)
         .everyday()
-        .manual("Choose the samples of a pack from this many.");
+        .manual("Choose the samples of a pack from _N_ candidates.");
     options.add("--split", plan_.split, "NAME", "plan this split")
         .check(vfm::cli::not_empty)
         .everyday()

@@ -127,45 +127,46 @@ class CaptionTool : public vfm::cli::Tool {
 
   void add_source_options(vfm::cli::Options& options) {
     options.group("Sources");
-    options.add("--from", options_.from, "SOURCE,...", "take the first caption that these have")
+    options.add("--from", options_.from, "SOURCE,...", "take captions from the first that has one")
         .separated_by(',')
         .shown("existing,builtin:measure")
         .everyday()
         .manual(
             "Take each caption from the first of these sources that has one. See SOURCES. With "
-            "*--endpoint* no source is the default.");
+            "*--endpoint* the default is no source.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')
         .check(is_folder)
         .everyday()
         .manual(
-            "Also read captions beside sources that only the shards name, if they lie below these "
-            "folders. Links are followed. For shards that are named by their paths.");
+            "Also read captions beside videos that are named only inside shards, if they lie below "
+            "these folders. Links are followed. This is for shards given as paths, without "
+            "records.");
     options.add("--max-characters", max_characters_, "N", "cut longer captions at a word")
         .in(1, 1'000'000'000)
         .shown("")
         .manual(
             "Cut longer captions, at the end of a word unless that would lose more than half. A "
-            "letter with its accents, or an emoji of several parts, counts as one.");
+            "letter with its accents, or an emoji of several parts, counts as one character.");
     options
         .parsed(
             "--endpoint",
             [this](const std::string& value) {
               options_.endpoint = vfm::columns::read_endpoint(value);
             },
-            "URL|FILE.json", "then ask the model on this server")
+            "URL|FILE.json", "ask this server for captions that no source has")
         .everyday()
         .manual(
-            "Ask this server for captions that no source of *--from* has. It is an address, such "
-            "as _http://localhost:8000/v1_, or a JSON file with the address and how the server "
-            "is asked. See *vfm-endpoint*(5). Not with *--dry-run*.");
+            "Ask this server for captions that no source of *--from* has. The value is an address, "
+            "such as _http://localhost:8000/v1_, or a JSON file with the address and how the "
+            "server is asked. See *vfm-endpoint*(5). Not with *--dry-run*.");
     options.flag("--keep-empty", options_.keep_empty, "take an empty caption as it is")
         .everyday()
         .manual(
-            "An empty caption is a caption, and a sample may have none. Without it the next source "
-            "is asked; a sample without words from any source is recorded as an error, and its "
-            "caption is empty.");
+            "Accept an empty caption, or none. Without this option the next source is tried. A "
+            "sample without words from any source is then recorded as an error, and its caption is "
+            "empty.");
   }
 
   void add_question_options(vfm::cli::Options& options) {
@@ -173,7 +174,7 @@ class CaptionTool : public vfm::cli::Tool {
     model_.add_prompt(options, "ask the model this about each clip")
         .manual(
             "Ask the model or the server this about each clip. The answer is the caption. By "
-            "default it is asked to describe the clip.");
+            "default it describes the clip.");
     options.add("--also", also_, "NAME=TEXT|@FILE", "also ask this, for caption_NAME in the json")
         .check(vfm::cli::not_blank)
         .repeated()
@@ -186,11 +187,9 @@ class CaptionTool : public vfm::cli::Tool {
         .repeated()
         .everyday()
         .manual("The answer to *--also* _NAME_ must be JSON that fits the JSON Schema in _FILE_.");
-    options
-        .add("--schema-tries", schema_tries_, "N",
-             "ask N times at most for an answer that fits, if drawn")
+    options.add("--schema-tries", schema_tries_, "N", "at a temperature above 0 ask up to N times")
         .in(1, 100)
-        .manual("Ask up to _N_ times for an answer that fits, where answers are drawn.");
+        .manual("Ask up to _N_ times for an answer that fits, at a temperature above 0.");
   }
 
   void add_model_options(vfm::cli::Options& options) {
@@ -201,8 +200,8 @@ class CaptionTool : public vfm::cli::Tool {
         .flag("--logprobs", options_.model.keep_tokens,
               "keep tokens and their probabilities for vfm-caption score")
         .manual(
-            "Keep the tokens of each caption and their log probabilities, some ten bytes a token. "
-            "*vfm-caption score* by the same model then need not show it the clip again. Not with "
+            "Keep the tokens of each caption and their log probabilities, about ten bytes a token. "
+            "*vfm-caption score* with the same model then does not need the clip again. Not with "
             "*--refine*.");
     options.add("--max-tokens", rule.most_tokens, "N", "cut texts at N tokens")
         .in(1, 1 << 16)
@@ -217,20 +216,20 @@ class CaptionTool : public vfm::cli::Tool {
         .manual("Draw from the likeliest tokens whose probabilities sum to _P_.");
     options
         .add("--repetition-penalty", rule.choice.repetition_penalty, "X",
-             "make tokens that were there less likely; 1 is off")
+             "make earlier tokens less likely; 1 is off")
         .in(0.01, 100)
         .manual(
-            "Divide the positive logits of tokens that were there before by _X_, and multiply the "
-            "negative ones. The prompt's tokens count, too. 1 is off.");
+            "Divide the positive logits of earlier tokens by _X_, and multiply the negative ones. "
+            "The prompt's tokens count, too. 1 is off.");
     seed_.add(options);
     model_.add_computing(options);
     options.add("--quantize", quantize_, "int8", "round matrices to 8 bits")
         .one_of({"int8"})
         .shown("")
         .manual(
-            "Round matrices to 8 bits with a scale a row when the model is opened. Weights take "
-            "half the memory of bf16, and texts differ. The layers by which SmolVLM and Idefics3 "
-            "see stay. Refused for GGUF files in Q8_0, Q4_K or Q6_K.");
+            "When the model is opened, round matrices to 8 bits with a scale for each row. Weights "
+            "take half the memory of bf16, and texts differ. The vision layers of SmolVLM and "
+            "Idefics3 are not rounded. Refused for GGUF files in Q8_0, Q4_K or Q6_K.");
   }
 
   void add_refine_options(vfm::cli::Options& options) {
@@ -242,12 +241,12 @@ class CaptionTool : public vfm::cli::Tool {
         .manual(
             "Rewrite each caption by this language model. See REWRITING. Not with *--endpoint*.");
     add_text_option(options, "--refine-prompt", refine_prompt_,
-                    "what that model shall do with a caption")
+                    "tell that model what to do with a caption")
         .check(vfm::cli::not_blank)
         .needs(refine)
         .everyday()
         .manual(
-            "What the language model shall do with a caption. By default it keeps all facts and "
+            "Tell the language model what to do with a caption. By default it keeps all facts and "
             "adds none.");
   }
 

@@ -43,19 +43,19 @@ class EmbedTool : public vfm::cli::Tool {
     options.add("--video", video_, "builtin:look|DIR|none", "how clips become vectors")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual("How clips become vectors: by their look, by a model in a folder, or not.");
+        .manual("How clips become vectors: by their look, by a model in a folder, or not at all.");
     options.add("--video-frames", embed_.frames, "N", "frames of a clip that the model sees")
         .in(1, vfm::columns::kMostClipFrames)
         .manual("How many frames of a clip the model of *--video* _DIR_ sees, 1 to 64.");
     options
         .add("--windows", embed_.window_seconds, "SECONDS",
-             "also embed parts of clips, this long at most")
+             "also embed parts of clips of at most SECONDS")
         .in(0.1, 86400)
         .shown("")
         .everyday()
         .manual(
-            "Also make a vector of each part of a clip, this long at most, from 0.1 to 86400. "
-            "Needs *--video* _DIR_.");
+            "Also make a vector of each part of a clip. Parts last at most _SECONDS_, 0.1 to "
+            "86400. Needs *--video* _DIR_.");
     options
         .add("--aesthetic", embed_.scores.aesthetic, "FILE",
              "score clips by LAION's aesthetic head in FILE")
@@ -69,23 +69,24 @@ class EmbedTool : public vfm::cli::Tool {
         .flag("--text-image", embed_.scores.text_image, "score how well captions fit their clips")
         .everyday()
         .manual(
-            "Score how well captions fit. Needs a CLIP or SigLIP with both parts and its tokenizer "
-            "in *--video* _DIR_. A shard without captions is an error.");
+            "Score how well captions fit their clips. Needs a CLIP or SigLIP with both towers and "
+            "its tokenizer in *--video* _DIR_. A shard without captions is an error.");
     options.add("--concept", concepts_, "NAME=TEXT|@FILE", "score how well a prompt fits clips")
         .check(vfm::cli::not_blank)
         .repeated()
         .everyday()
         .manual(
-            "Score how well a prompt fits, as in _watermark='a watermark'_. May be given several "
-            "times. A name has up to 40 of a to z, 0 to 9 and \\_. Needs the same model.");
+            "Score how well a prompt fits clips, as in _watermark='a watermark'_. May be given "
+            "several times. _NAME_ has up to 40 characters of a to z, 0 to 9 and \\_. Needs a "
+            "model as *--text-image* does.");
     options.group("Captions");
     options.add("--text", text_, "builtin:hash|DIR|none", "how captions become vectors")
         .check(vfm::cli::not_empty)
         .shown("builtin:hash where there are captions")
         .everyday()
         .manual(
-            "How captions become vectors: by words, by a model in a folder, or not. If it is "
-            "given, a shard without captions is an error.");
+            "How captions become vectors: by words, by a model in a folder, or not at all. If this "
+            "option is given, a shard without captions is an error.");
     options.add("--text-dim", text_dim_, "N", "width of a token's vector of builtin:hash")
         .in(8, 8192)
         .manual("Width of a word's vector of *builtin:hash*, 8 to 8192.");
@@ -97,19 +98,20 @@ class EmbedTool : public vfm::cli::Tool {
                     "put TEXT before captions, with --text DIR")
         .manual(
             "Put _TEXT_ before each caption, with a sentence encoder in *--text* _DIR_. A space at "
-            "its end counts; _''_ puts nothing. Default: what _DIR_ has for documents.");
+            "the end of _TEXT_ counts; _''_ puts nothing. Default: the prompt of _DIR_ for "
+            "documents.");
     add_text_option(options, "--query-prompt", query_prompt_,
                     "keep TEXT for queries beside the vectors")
         .manual(
             "Keep _TEXT_ beside the vectors: *vfm-embed search* puts it before a query. Default: "
-            "what _DIR_ has for queries.");
+            "the prompt of _DIR_ for queries.");
     options.group("Models");
     device_.add_workers(options);
     options
         .add("--compute", compute_, "auto|f32|bf16",
              "what models compute in; auto: f32, bf16 on a GPU")
         .one_of({"auto", "f32", "bf16"})
-        .manual("The numbers that models compute in. *auto*: f32 on the CPU, bf16 on a GPU.");
+        .manual("The number format that models compute in. *auto*: f32 on the CPU, bf16 on a GPU.");
   }
 
   void check() override {

@@ -148,7 +148,7 @@ class PackTool : public vfm::cli::Tool {
     options.row("--report")
         .manual(
             "Write a page with original and decoded frames, and with histograms of their likeness "
-            "(PSNR) and of the lengths. Its folder is made if it is missing, with a message.");
+            "(PSNR) and of the lengths. A missing folder is made, with a message.");
     vfm::cli::add_dry_run(options, dry_run_);
   }
 
@@ -157,7 +157,7 @@ class PackTool : public vfm::cli::Tool {
     options.add("--size", options_.clip.size, "N", "area of the pictures: about N x N pixels")
         .in(16, 8192)
         .everyday()
-        .manual("Area of the pictures: that of a square with this side, in pixels.");
+        .manual("Area of the pictures: about _N_ x _N_ pixels.");
     options.add("--frames", options_.clip.frames, "N", "most frames of a window of a clip")
         .in(1, 100'000)
         .everyday()
@@ -165,8 +165,8 @@ class PackTool : public vfm::cli::Tool {
     options.add("--windows", windows_, "all|N|middle", "encode these windows of a clip")
         .everyday()
         .manual(
-            "Encode all windows of a clip, which follow one another; or at most _N_, spread over "
-            "the clip; or one in its middle.");
+            "Encode all windows of a clip, one after another, or at most _N_ windows spread over "
+            "the clip, or one window in the middle.");
     options
         .add("--overlap", options_.clip.overlap, "N", "frames that a window shares with the next")
         .in(0, 99'999)
@@ -174,7 +174,7 @@ class PackTool : public vfm::cli::Tool {
     options.add("--fps", fps_, "N[/D]", "take frames at this rate, by time")
         .shown("all frames")
         .everyday()
-        .manual("Take frames at this rate, by time.");
+        .manual("Take frames at this rate, by their times.");
     options.add("--crop", crop_, "centre|random", "what to keep of a larger or longer clip")
         .one_of({"centre", "random"})
         .manual(
@@ -195,9 +195,9 @@ class PackTool : public vfm::cli::Tool {
     options.add("--compute", compute_, "auto|f32|bf16", "what a tokenizer of a folder computes in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "The precision of a tokenizer of a folder. *auto*: f32 on the CPU, bf16 on a GPU. "
-            "_bf16_ is several times faster where the processor has instructions for it, and uses "
-            "the tensor cores of a GPU.");
+            "The precision of a tokenizer from a folder. *auto*: f32 on the CPU, bf16 on a GPU. "
+            "*bf16* is several times faster on processors with bf16 instructions, and uses the "
+            "tensor cores of a GPU.");
     options.add("--channels", channels_, "N", "channels of builtin:wavelet")
         .in(1, 1'000'000)
         .shown("24")
@@ -206,18 +206,18 @@ class PackTool : public vfm::cli::Tool {
     options.add("--time-factor", time_factor_, "N", "frames in a latent frame, after the first")
         .in(1, 1'000'000)
         .shown("8; builtin:fsq 4")
-        .manual("Frames in a latent frame after the first: 1, 2, 4, 8 or 16.");
+        .manual("Video frames in each latent frame after the first: 1, 2, 4, 8 or 16.");
     options.add("--space-factor", space_factor_, "N", "pixels in a latent pixel, in x and in y")
         .in(1, 1'000'000)
         .shown("8; builtin:fsq 4")
         .manual("Pixels in a latent pixel, in x and in y: 2, 4, 8 or 16.");
     vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory)
         .manual(
-            "The most memory for the activations of a tokenizer of a folder, for each clip in "
-            "work. Under the limit it encodes fewer frames at once, and the latents are the same. "
-            "If clips of *--size* and *--frames* need more, that is an error before any work, "
-            "which says how much. A larger clip fails alone. Weights are not counted. Default: no "
-            "limit, and about a million pixels at once.");
+            "The most memory for activations of a tokenizer from a folder, for each clip in work. "
+            "Under this limit fewer frames are encoded at once, and the latents are the same. If "
+            "clips of *--size* and *--frames* need more, an error before any work says how much. A "
+            "larger clip fails alone. Weights are not counted. Default: no limit, about a million "
+            "pixels at once.");
   }
 
   vfm::cli::InputOptions input_;
