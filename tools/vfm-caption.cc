@@ -132,8 +132,8 @@ class CaptionTool : public vfm::cli::Tool {
         .shown("existing,builtin:measure")
         .everyday()
         .manual(
-            "Take each caption from the first of these sources that has one. See SOURCES. With "
-            "*--endpoint* the default is no source.");
+            "Take each caption from the first of these sources that has one. See SOURCES. "
+            "*--endpoint* removes this default.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')
