@@ -29,16 +29,17 @@ class ClipShotsTool : public ClipReadingTool {
         .shown("json; on a terminal a table")
         .everyday()
         .manual("How the shots are printed; see OUTPUT.");
-    explain_.add(options, "write a page that shows scores and reasons", "--explain");
+    explain_.add(options, "write a page of scores and reasons", "--explain");
     options.row("--explain")
         .manual(
-            "Also write a page that shows for each video the score over time, the frames at "
-            "changes of shot, and the highest scores that made no change, each with its reason. At "
-            "most 100 videos and 240 pairs of frames.");
-    options.flag("--stitch-sound", stitch_sound_, "tell on that page what sound would stitch")
+            "Also write a page with the score of each video over time, the frames at changes of "
+            "shot, and the highest scores without a change, each with its reason. It has at most "
+            "100 videos and 240 pairs of frames.");
+    options
+        .flag("--stitch-sound", stitch_sound_, "show on that page which shots sound would stitch")
         .needs(options.row("--explain"))
         .manual(
-            "Tell on the page of *--explain* which shots *vfm-clip --stitch-sound* would join.");
+            "Show on the page of *--explain* which shots *vfm-clip --stitch-sound* would join.");
     vfm::cli::add_dry_run(options, dry_run_);
     options.group("Shots");
     shots_.add(options, options_.recipe);
@@ -47,8 +48,8 @@ class ClipShotsTool : public ClipReadingTool {
         .excludes(options.row("--explain"))
         .everyday()
         .manual(
-            "Print the shots that each of these thresholds finds, at most 100, from one decoding. "
-            "Each line of JSON has the field _threshold_. _TO_ counts.");
+            "Print the shots that each of these thresholds finds, from one decoding. At most 100 "
+            "thresholds; _TO_ is included. Each line of JSON has the field _threshold_.");
     add_work(options);
   }
 

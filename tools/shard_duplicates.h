@@ -18,28 +18,28 @@ class DuplicateChoices {
   void add(vfm::cli::Options& options) {
     options.group("Duplicates");
     threshold_ = &options.add("--duplicate-threshold", threshold_value_, "COSINE",
-                              "drop samples with this cosine to a better one");
+                              "least cosine of near duplicates");
     threshold_->check(cosine_fault)
         .everyday()
         .manual(
-            "Drop samples whose embedding has at least this cosine to that of a better sample. "
-            "Above 0 and at most 1.");
+            "Drop a sample if its embedding and that of a better sample have at least this "
+            "cosine: above 0, at most 1.");
     method_ = &options.add("--duplicate-method", method_value_, "auto|exact|clusters",
                            "compare all pairs, or pairs in and around clusters");
     method_->one_of({"auto", "exact", "clusters"})
         .manual(
-            "Compare all pairs, or the pairs in and around clusters. *auto*: all pairs of up to "
-            "a million samples. See NEAR DUPLICATES.");
+            "Compare all pairs, or only pairs in and around clusters. *auto* compares all pairs "
+            "of up to a million samples. See NEAR DUPLICATES.");
     vector_ = &options.add("--duplicate-vector", options_.near_member, "NAME.npy",
                            "compare this embedding");
     vector_->shown(vfm::dataset::kDefaultVector)
-        .manual("Compare this embedding, such as _text.npy_, that of the caption.");
+        .manual("Compare this embedding, for example _text.npy_ of captions.");
     options.flag("--keep-near-duplicates", keep_near_, "drop only exact duplicates")
         .everyday()
-        .manual("Drop samples with the same media bytes, and no others.");
+        .manual("Drop only samples with the same media bytes.");
     options.flag("--keep-duplicates", options_.keep_duplicates, "drop no duplicates")
         .everyday()
-        .manual("Keep near and exact duplicates.");
+        .manual("Drop neither near nor exact duplicates.");
   }
 
   void check() {

@@ -54,11 +54,11 @@ class ClipTool : public vfm::cli::Tool {
     hwaccel_.add(options);
     device_.add_workers(options);
     vfm::cli::add_bytes_option(options, "--ahead", options_.ahead_bytes,
-                               "memory a job for frames that wait for an encoder")
+                               "memory of each job for frames that wait for an encoder")
         .manual(
-            "Where there are fewer videos than *-j*, frames that wait for an encoder take at most "
-            "this much memory for each of *-j*. 0: a video has one encoder at a time. The output "
-            "is the same. See MEMORY in *vfm-clips*(7).");
+            "With fewer videos than *-j*, frames that wait for an encoder take at most this "
+            "memory for each of *-j*. 0: a video has one encoder at a time. The output does not "
+            "change. See MEMORY in *vfm-clips*(7).");
     input_limits_.add(options);
     input_limits_.add_isolation(options);
   }
@@ -132,25 +132,25 @@ class ClipTool : public vfm::cli::Tool {
         .one_of({"shards", "joined", "apart", "files"})
         .everyday()
         .manual(
-            "*shards*: each video has shards of its own, but small videos behind the first 1000 of "
-            "the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all small videos "
-            "share. *apart*: none do. *files*: each clip is _DIR/KEY.mp4_ and _DIR/KEY.json_.");
+            "*shards*: each video has its own shards; only small videos after the first 1000 of "
+            "the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all small "
+            "videos share. *apart*: no videos share. *files*: each clip is _DIR/KEY.mp4_ and "
+            "_DIR/KEY.json_.");
     options
         .flag("--readable-names", options_.readable_names, "name clips by their source and times")
         .manual(
-            "Make keys of the source's name, the clip's begin and end, and 8 digits of a hash, "
-            "as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Other characters than ASCII "
-            "letters, digits, _-_ and _\\__ become _\\__; a key has at most 80. Without it a key "
-            "is a hash.");
+            "Make keys from the source's name, the clip's begin and end, and 8 digits of a hash, "
+            "as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Characters except ASCII "
+            "letters, digits, _-_ and _\\__ become _\\__. A key has at most 80 characters. "
+            "Default: keys are hashes.");
     vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
                                "most bytes of a shard")
-        .manual(
-            "A shard ends before it would grow over this. A larger clip has a shard to itself.");
+        .manual("A shard ends before it exceeds this size. A larger clip has a shard to itself.");
     report_.add(options, "write a page with the shots and clips");
     options.row("--report")
         .manual(
             "Write a page with the time line of each video, the middle frame of clips, and "
-            "histograms of measures. Its folder is made if it is not there.");
+            "histograms of measures. Its folder is created if it is missing.");
   }
 
   void add_length_options(vfm::cli::Options& options) {
@@ -159,7 +159,7 @@ class ClipTool : public vfm::cli::Tool {
     min_length_ = &vfm::cli::add_seconds_option(options, "--min-length", recipe.min_seconds,
                                                 "leave out shorter clips");
     min_length_->everyday().manual(
-        "Leave out shorter clips. A video that is one single shot is a clip however short.");
+        "Leave out shorter clips. A video of a single shot is always a clip.");
     max_length_ = &vfm::cli::add_seconds_option(options, "--max-length", recipe.max_seconds,
                                                 "split longer shots; 0: never");
     max_length_->everyday().manual(
@@ -171,7 +171,7 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Cut the spans of this file instead of shots; see SPANS in *vfm-clips*(7). May be "
-            "given several times. *--min-length* and *--max-length* count only if they are given.");
+            "given several times. Then *--min-length* and *--max-length* apply only if given.");
     stride_ = &vfm::cli::add_seconds_option(options, "--stride", recipe.stride,
                                             "cut clips of this length instead of shots");
     stride_->shown("")
@@ -179,24 +179,25 @@ class ClipTool : public vfm::cli::Tool {
         .excludes(*max_length_)
         .everyday()
         .manual(
-            "Cut clips of this length one after the other instead of shots. Each holds the frames "
+            "Cut consecutive clips of this length instead of shots. Each clip has the frames "
             "that begin in its part of the video.");
   }
 
   void add_stitch_options(vfm::cli::Options& options) {
-    options.add("--stitch", stitch_, "builtin:look|DIR|none[:LIKENESS]", "what joins like shots")
+    options
+        .add("--stitch", stitch_, "builtin:look|DIR|none[:LIKENESS]", "how to join similar shots")
         .check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Join neighbouring shots that look the same where they meet: by their look, by a model "
-            "in a folder, or not. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, as "
-            "*vfm-embed*(1) takes it. It computes in bf16 on a GPU, else in f32. Shots are joined "
-            "from a likeness of 0.6 on, or 0.82 of a model. "
-            "_LIKENESS_, 0 to 1, changes that, as in _builtin:look:0.7_. See *vfm-shots*(7).");
-    options.flag("--stitch-sound", options_.recipe.stitch_sound, "let the sound count too")
+            "How to join neighbouring shots that look the same where they meet: by their look, "
+            "by a model in a folder, or not at all. The model is a CLIP, SigLIP, SigLIP 2 or "
+            "DINOv2, as for *vfm-embed*(1). It computes in bf16 on a GPU, else in f32. Shots are "
+            "joined from a likeness of 0.6 on, or 0.82 with a model. _LIKENESS_, 0 to 1, changes "
+            "this, as in _builtin:look:0.7_. See *vfm-shots*(7).");
+    options.flag("--stitch-sound", options_.recipe.stitch_sound, "stitch by sound too")
         .manual(
-            "Sound that goes on across a change of shot lowers that likeness there, and sound that "
-            "breaks raises it. See *vfm-shots*(7).");
+            "If sound continues across a change of shot, less likeness is needed to join there; "
+            "if it breaks, more. See *vfm-shots*(7).");
   }
 
   void check_stitching() {
@@ -250,14 +251,14 @@ class ClipTool : public vfm::cli::Tool {
     options.flag("--crop", recipe.crop, "cut off black bars")
         .everyday()
         .manual(
-            "Cut off rows and columns that are black in all key frames of the video, or in all "
-            "frames where there are fewer than 24 key frames.");
+            "Cut off rows and columns that are black in all key frames of the video, or, with "
+            "fewer than 24 key frames, in all frames.");
     options
-        .flag("--keep-hdr", recipe.keep_hdr, "make 10-bit clips of HDR videos")
+        .flag("--keep-hdr", recipe.keep_hdr, "make 10-bit clips from HDR videos")
 
         .manual(
-            "Make clips of 10 bits of HDR videos, in the source's colours. Without it HDR "
-            "becomes SDR of 8 bits. See *vfm-colour*(7).");
+            "Make 10-bit clips from HDR videos, in the source's colours. Default: HDR becomes "
+            "SDR of 8 bits. See *vfm-colour*(7).");
   }
 
   void add_encoder_options(vfm::cli::Options& options) {
@@ -271,23 +272,24 @@ class ClipTool : public vfm::cli::Tool {
         .in(0, 51)
         .everyday()
         .manual(
-            "0 best to 51 worst, on the scale of x264's CRF. Scales of other encoders are mapped "
-            "to it.");
+            "0 best to 51 worst, on the scale of x264's CRF. It is mapped to the scales of other "
+            "encoders.");
     options.add("--audio", audio_, "drop|copy|aac", "sound of the clips")
         .one_of({"drop", "copy", "aac"})
         .everyday()
         .manual(
-            "*drop*: clips are silent. *copy*: the source's packets; where mp4 does not take "
-            "them (PCM, FLAC, TrueHD) or does not keep their times (Vorbis), as *aac*. *aac*: "
-            "re-encoded, exactly as long as the clip. Sound that FFmpeg cannot decode or name is "
-            "recorded as an error, and the clips are silent.");
+            "*drop*: clips are silent. *aac*: sound is re-encoded, exactly as long as the clip. "
+            "*copy*: the source's packets are copied; if mp4 does not take them (PCM, FLAC, "
+            "TrueHD) or does not keep their times (Vorbis), *aac* is used. Sound that FFmpeg "
+            "cannot decode or name is recorded as an error, and the clips are silent.");
     options.add("--encoder", encoder_name_, "NAME[:PRESET]", "FFmpeg's name of the video encoder")
         .shown("the first that works here, with a fast preset")
         .manual(
             "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
             "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
-            "Software comes first, as its bytes depend on no driver. _h264_nvenc_ works on the "
-            "GPUs of *--device*, and each video then has one encoder at a time.");
+            "Software encoders are tried first, since their bytes do not depend on a driver. "
+            "_h264_nvenc_ works on the GPUs of *--device*; each video then has one encoder at a "
+            "time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {
@@ -295,17 +297,17 @@ class ClipTool : public vfm::cli::Tool {
     options.flag("--verify", options_.verify, "compare each clip with its source")
         .everyday()
         .manual(
-            "Decode each clip and compare it with the source: the number and times of frames, and "
-            "the first and last frame. A clip that fails is left out and is an error.");
-    options.flag("--prune", options_.prune, "remove what sources left that are not in the input")
+            "Decode each clip and compare it with the source: the number and times of frames, "
+            "and the first and last frame. A clip that differs is left out as an error.");
+    options.flag("--prune", options_.prune, "remove files of sources that are not in the input")
         .everyday()
         .manual(
-            "At the end, remove what was made of sources that are not in the input, which must "
+            "At the end, remove the files of sources that are not in the input. The input must "
             "name all sources of the folder. See THE FOLDER in *vfm-clips*(7).");
-    options.flag("--reread", options_.reread, "read sources that seem unchanged too")
+    options.flag("--reread", options_.reread, "also read sources that seem unchanged")
         .manual(
-            "Read all sources, also those that did not change by size, times and inode. One whose "
-            "contents differ counts as another source.");
+            "Read all sources, even if their size, times and inode did not change. A source with "
+            "other contents counts as another source.");
   }
 
   /// What is copied is as it is in the source.

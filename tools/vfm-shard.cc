@@ -36,19 +36,19 @@ class ShardTool : public vfm::cli::Tool {
                                "write shards up to this size")
         .shown("500MB")
         .everyday()
-        .manual("The most bytes of a shard, as in _500MB_ or _2GiB_.");
+        .manual("Most bytes of a shard, as in _500MB_ or _2GiB_.");
     report_.add(options, "write a page about the dataset");
     options.row("--report")
         .manual(
-            "Write a page about the dataset. See *vfm-shard-report*(1). Its folder is made if it "
-            "is missing, with a message.");
+            "Write a page about the dataset. See *vfm-shard-report*(1). Its folder is created if "
+            "it is missing, with a message.");
     vfm::cli::add_dry_run(options, dry_run_);
     options.row("--dry-run")
         .manual(
-            "Tell how long all of the input would take, and keep nothing. It reads sixteen of "
-            "the shards, at most a gigabyte. _samples_ has how many samples were _read_, left "
-            "out as _filtered_, _without_, _duplicates_ or _balanced_, and how many _stay_. See "
-            "DRY RUN in *vfm*(7).");
+            "Predict how long the whole input would take, and keep no results. Sixteen of the "
+            "shards are read, at most a gigabyte. _samples_ has the numbers of samples that were "
+            "_read_, that were left out (_filtered_, _without_, _duplicates_, _balanced_), and "
+            "that _stay_. See DRY RUN in *vfm*(7).");
     choices_.add(options);
     options.group("Work");
     jobs_.add(options);

@@ -113,7 +113,7 @@ std::string not_file(const std::string& name) {
 
 void InputOptions::add(Options& options, const std::string& name, const std::string& help) {
   options.add(name.c_str(), inputs, "", help).everyday();
-  options.flag("-0,--null", null, "read names that end with NUL, as find -print0 writes them")
+  options.flag("-0,--null", null, "names on standard input end with NUL, as from find -print0")
       .explained_in("vfm(7)");
 }
 
@@ -137,7 +137,7 @@ void OutputOptions::add(Options& options, bool required, const std::string& help
   OptionRow& output = options.add("-o,--output", directory, "DIR", help);
   output.shown("").check(not_empty).check(not_file).everyday();
   if (required) output.required();
-  options.flag("--force", force, "redo the work, and replace what is there")
+  options.flag("--force", force, "redo the work, and replace earlier results")
       .everyday()
       .explained_in("vfm(7)");
 }
@@ -152,7 +152,7 @@ bool DeviceOptions::asks_workers(const std::string& device) {
 
 OptionRow& DeviceOptions::add(Options& options) {
   return options
-      .add("--device", device, "auto|cpu|cuda", "where to compute; auto: on a GPU if there is one")
+      .add("--device", device, "auto|cpu|cuda", "where to compute; auto: a GPU if there is one")
       .check([](const std::string& name) {
         if (!asks_workers(name)) return std::string();
         return fmt::format(
@@ -170,7 +170,7 @@ void ComputeOptions::add(Options& options) {
       .explained_in("vfm-devices(7)");
   options
       .add("--attention", attention, "auto|own|cudnn",
-           "whose attention kernels a GPU runs; auto: the faster that works")
+           "attention kernels of a GPU; auto: the fastest that works")
       .one_of({"auto", "own", "cudnn"})
       .explained_in("vfm-devices(7)");
 }
@@ -188,12 +188,12 @@ void InputLimitOptions::add(Options& options) {
            "N|WxH", "64M")
       .explained_in("vfm-untrusted(7)");
   add_unit(options, "--timeout", limits.timeout,
-           "give up an input from which nothing comes for TIME; 0: never", parse_seconds, "TIME",
+           "give up an input without new data for TIME; 0: never", parse_seconds, "TIME",
            format_seconds(limits.timeout))
       .explained_in("vfm-untrusted(7)");
   add_unit(options, "--max-work", work,
-           "decode at most N pixels, for TIME, a MiB of a file; 0: any", parse_work, "N,TIME",
-           "32G,64s")
+           "decode at most N pixels, for TIME, for each MiB of a file; 0: no limit", parse_work,
+           "N,TIME", "32G,64s")
       .explained_in("vfm-untrusted(7)");
   options.add("--protocols", limits.protocols, "NAME,...", "allow these playlists and protocols")
       .separated_by(',')
@@ -221,7 +221,8 @@ void InputLimitOptions::add_isolation(Options& options) {
   };
   options
       .flag("--isolate", parse, "[=SIZE]",
-            "decode each file in a process without network and files, with this memory; 0: any")
+            "decode each file in a process without network and files, with this memory; 0: no "
+            "limit")
       .shown(format_bytes(static_cast<double>(limits.isolate_memory)))
       .excludes(options.row("--protocols"))
       .explained_in("vfm-untrusted(7)");
@@ -239,9 +240,8 @@ void MemberOptions::add(Options& options) {
     if (value < 1 || value > kMost) fail("must be from 1 byte to under 2GiB");
     return value;
   };
-  add_unit(options, "--max-member", bytes,
-           "skip samples with more bytes than this, also when unpacked", parse, "SIZE",
-           format_bytes(static_cast<double>(bytes)))
+  add_unit(options, "--max-member", bytes, "skip samples with more bytes than this, unpacked",
+           parse, "SIZE", format_bytes(static_cast<double>(bytes)))
       .explained_in("vfm-untrusted(7)");
 }
 
