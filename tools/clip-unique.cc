@@ -22,7 +22,7 @@ class ClipUniqueTool : public ClipReadingTool {
     options.row("--force").manual("Decode all sources again, even if their signature exists.");
     options
         .add("--covered", options_.unique_share, "PART",
-             "share of a video that another one must show")
+             "share of a video that another video must show")
         .in(0.05, 1)
         .everyday()
         .manual(
