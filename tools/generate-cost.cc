@@ -34,11 +34,11 @@ class GenerateCostTool : public vfm::cli::Tool {
     gpu.check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Predict how long the clip takes on this GPU, which need not be here, and whether its "
-            "memory is enough. _FILE.json_ has rates that *vfm-train-calibrate*(1) measured; the "
-            "other rates are judged from published tables. With *--parallel* the time is that of "
-            "this many of them, eight on a machine. Reading the model, the host's work and the mp4 "
-            "are not counted.");
+            "Predict the time of the clip on this GPU, which need not be here, and whether its "
+            "memory suffices. _FILE.json_ has rates that *vfm-train-calibrate*(1) measured. For a "
+            "named GPU the rates are estimated from published tables. With *--parallel* the time "
+            "is for all GPUs of the layout together, eight on a machine. Reading the model, the "
+            "host's work and the mp4 are not counted.");
     options.group("Model");
     generate_.add_model(options);
     options.group("Clips");

@@ -40,11 +40,12 @@ class GenerateDecodeTool : public vfm::cli::Tool {
         .shown("")
         .everyday()
         .manual(
-            "The folder of the model whose tokenizer decodes. Default: the model of the records.");
+            "The folder of the model whose tokenizer decodes. Default: the model that the records "
+            "name.");
     tokenizer_.add_folder(options);
     options.row("--tokenizer").everyday();
     options.group("Output");
-    files_.add(options, "that of the record", "that of the record");
+    files_.add(options, "as in the record", "as in the record");
     options.row("--encoder").everyday();
     options.group("Computing");
     tokenizer_.device.add(options).everyday();

@@ -50,21 +50,20 @@ void TokenizerOptions::add_folder(vfm::cli::Options& options) {
       .shown("")
       .manual(
           "The folder of the model's tokenizer, if it has moved since *vfm-pack*(1) made the "
-          "latents. Its hash is compared.");
+          "latents. Its hash must be the same.");
 }
 
 void TokenizerOptions::add_computing(vfm::cli::Options& options) {
   options.add("--compute", dtype, "auto|f32|bf16", "compute in this type; auto: f32, or as trained")
       .one_of({"auto", "f32", "bf16"})
       .manual(
-          "Compute in this type. *auto*: f32 on the CPU; on a GPU the type that the model was "
-          "trained in, and bf16 for a tokenizer from a folder.");
+          "Compute in this type. On the CPU *auto* is f32. On a GPU it is the type in which the "
+          "model was trained, and bf16 for a tokenizer from a folder.");
   vfm::cli::add_tokenizer_memory(options, memory)
       .manual(
-          "The most memory for the activations of a tokenizer from a folder, for each clip that is "
-          "made at once. It then decodes fewer frames at once, to the same frames. Too little for "
-          "a clip is an error that says how much is needed. For example _2GiB_. Default: no "
-          "limit.");
+          "Maximum memory for the activations of a tokenizer from a folder, for each clip that is "
+          "made at once, such as _2GiB_. With less memory it decodes fewer frames at once, with "
+          "the same result. If a clip needs more, an error says how much. Default: no limit.");
 }
 
 std::optional<vfm::DType> TokenizerOptions::compute() const {
@@ -83,10 +82,11 @@ void ClipFileOptions::add(vfm::cli::Options& options, const char* encoder_shown,
   options.row("--output")
       .manual(
           "Write clips into this folder. With *-* the frames go to standard output as one Y4M "
-          "stream, in the order of the input. All clips of a stream have one size and frame rate.");
-  options.add("--encoder", encoder, "NAME", "encode mp4 files by this encoder of FFmpeg")
+          "stream, in the order of the input. All clips of a stream must have one size and frame "
+          "rate.");
+  options.add("--encoder", encoder, "NAME", "encode mp4 files with this encoder of FFmpeg")
       .shown(encoder_shown)
-      .manual("Encode mp4 files by this encoder, by FFmpeg's name, as in *libx264* or *ffv1*.");
+      .manual("Encode mp4 files with this encoder of FFmpeg, such as *libx264* or *ffv1*.");
   options.add("--quality", quality, "Q", "quality of mp4 files, 0 (best) to 51")
       .in(0, 51)
       .shown(quality_shown)
@@ -112,9 +112,9 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
       .shown("")
       .everyday()
       .manual(
-          "The model: a run of *vfm-train*(1), whose newest checkpoint is taken; one checkpoint, "
-          "which is compared with its list of hashes; or a Cosmos-1.0 pipeline of diffusers. "
-          "*vfm-models*(7) lists them.");
+          "The model: a run of *vfm-train*(1), whose newest checkpoint is used; one checkpoint, "
+          "whose hashes are checked; or a Cosmos-1.0 pipeline of diffusers. *vfm-models*(7) lists "
+          "the models.");
   options.add("--lora", loras_, "PATH[:SCALE]", "add these adapters; may be repeated")
       .check(vfm::cli::not_empty)
       .repeated()
@@ -124,14 +124,14 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
           "*vfm-models*(7).");
   options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
       .manual(
-          "Keep adapters beside the weights, and add their product to each product, in place of "
-          "merging them into the weights.");
+          "Do not merge adapters into the weights, but compute their products separately and add "
+          "them.");
   options.add("--text-encoder", text_encoder_, "DIR", "the model's text encoder, if it has moved")
       .check(vfm::cli::not_empty)
       .shown("")
       .manual(
           "The folder of the model's text encoder, if it has moved since *vfm-embed*(1) used it. "
-          "Its hash is compared.");
+          "Its hash must be the same.");
   tokenizer.add_folder(options);
 }
 
@@ -151,9 +151,9 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .shown("as trained")
       .everyday()
       .manual(
-          "Width and height in pixels. Most encoders hold even sizes only: of an odd size the last "
-          "column or row is repeated, after a warning, and the record has _coded_width_ and "
-          "_coded_height_. Streams and *--encoder ffv1* hold any size.");
+          "Width and height in pixels. Most encoders take only even sizes. For an odd size the "
+          "last column or row is repeated, after a warning, and the record has _coded_width_ and "
+          "_coded_height_. Streams and *--encoder ffv1* take any size.");
   options.add("--frames", frames_, "N", "number of frames")
       .in(1, 100000)
       .shown("as trained")
@@ -170,9 +170,9 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .in(1, 100000)
       .shown("")
       .manual(
-          "Begin with this many of its last frames: 1, or 1 and a multiple of the frames that the "
-          "tokenizer makes one of, as in 9 and 17. Default: 1 of an image; of a video the second "
-          "of these, or 1 if the video or the clip is too short.");
+          "Begin with this many of the last frames of *--condition*: 1, or 1 plus a multiple of "
+          "the frames that become one latent frame, such as 9 or 17. Default: 1 for an image; for "
+          "a video the least above 1, or 1 if the video or the clip is too short.");
 }
 
 void GenerateOptions::add_sampling(vfm::cli::Options& options) {
@@ -197,7 +197,8 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
       .shown("")
       .manual(
           "Sample at these noise levels, falling and above 0, in place of *--steps*. The clip "
-          "begins as noise of the first one. For models of flow matching the first is at most 1.");
+          "begins as noise of the first level. For models of flow matching the first level is at "
+          "most 1.");
   options.add("--temperature", temperature_, "T", "sampling temperature of codes; 0 is greedy")
       .shown("1")
       .manual("Sampling temperature of an autoregressive model. 0 is greedy.");
@@ -215,22 +216,22 @@ void GenerateOptions::add_precision(vfm::cli::Options& options) {
   fp8.one_of({"linear", "all"})
       .shown("")
       .manual(
-          "Compute products with the matrices of the blocks (*linear*), and also self-attention "
-          "(*all*), in FP8. It needs a diffusion model. See FEWER BITS.");
+          "In FP8, compute products with the matrices of the blocks (*linear*), or also "
+          "self-attention (*all*). Only for diffusion models. See FEWER BITS.");
   options.add("--quantize", quantize_, "int8|e4m3", "keep weights in 8 bits, for memory")
       .one_of({"int8", "e4m3"})
       .excludes(fp8)
       .shown("")
       .manual(
-          "Keep the matrices of the blocks in 8 bits. It needs a diffusion model, and no *--fp8*, "
-          "which has weights in 8 bits already. See FEWER BITS.");
+          "Store the matrices of the blocks in 8 bits. Only for diffusion models. It excludes "
+          "*--fp8*, whose weights already have 8 bits. See FEWER BITS.");
   options.add("--parallel", parallel_, "AXIS=N,...", "share each clip among ranks of mpirun")
       .shown("")
       .everyday()
       .manual(
-          "Share each clip among ranks of *mpirun*(1): any of *cfg=2*, *cp=*_N_, *tp=*_N_, "
-          "*cp_kind=*_NAME_, *hybrid* and *shard*; or *auto*, or *auto=*_N_. It needs a diffusion "
-          "model. See *vfm-parallel*(7). Without it each rank makes clips of its own.");
+          "Share each clip among ranks of *mpirun*(1). Give any of *cfg=2*, *cp=*_N_, *tp=*_N_, "
+          "*cp_kind=*_NAME_, *hybrid* and *shard*; or *auto*, or *auto=*_N_. Only for diffusion "
+          "models. See *vfm-parallel*(7). By default each rank makes its own clips.");
 }
 
 void GenerateOptions::read(vfm::generate::GenerateJob& job) const {

@@ -34,21 +34,21 @@ class TrainCalibrateTool : public cli::Tool {
         .check(cli::not_empty)
         .everyday();
     options.group("Output");
-    options.flag("--force", force_, "replace a file that is there")
+    options.flag("--force", force_, "replace an existing file")
         .everyday()
-        .manual("Replace a file that is there.");
+        .manual("Replace an existing file.");
     options.group("Measuring");
     cli::add_seconds_option(options, "--time", measured_.seconds, "measure for about this long")
         .everyday()
         .manual(
-            "Measure for about this long. With less than half a minute the larger networks are "
-            "left out on a CPU, and predictions of large models are worse.");
+            "Measure for about this long. On a CPU, less than half a minute leaves out the larger "
+            "networks, so predictions of large models are worse.");
     device_.add(options).everyday();
     options.add("-j,--jobs", jobs_, "N", "threads of each process")
         .in(1, 4096)
         .shown("processors/processes")
         .everyday()
-        .manual("Threads of each process. The file holds for this many.");
+        .manual("Threads of each process. The file is valid only for this number.");
   }
 
   bool writes_manifest(const cli::Launch&) const override { return false; }

@@ -29,12 +29,13 @@ class TrainCostTool : public cli::Tool {
         .shown("as many as were started")
         .everyday()
         .manual(
-            "Count for this many processes, which need not be started. Memory is that of the "
-            "fullest rank; _usable_ is what this machine has for each process here.");
+            "Count for this many processes, which need not be started. Memory is that of the rank "
+            "that needs most. Without *--gpu*, _usable_ is this machine's share for each started "
+            "process.");
     add_gpu(options, gpu_)
         .manual(
-            "Predict the time of a step on this GPU, and whether its memory is enough. A file, "
-            "whose name has a / or ends in .json, is of *vfm-train-calibrate*(1).");
+            "Predict the time of a step on this GPU, and whether its memory suffices. A name with "
+            "a / or ending in .json is a file of *vfm-train-calibrate*(1).");
     training_.add_data(options);
     training_.add_beginning(options, true);
     options.group("Output");
@@ -43,8 +44,8 @@ class TrainCostTool : public cli::Tool {
         .check(cli::not_file)
         .shown("")
         .manual(
-            "Refuse what a run in this folder would refuse, such as another recipe than that of "
-            "the run which is there.");
+            "Refuse what a run in this folder would refuse, such as a recipe that differs from the "
+            "existing run's.");
     ranks_.add(options);
     options.row("--gpu").excludes(options.row("--device"));
   }

@@ -40,13 +40,14 @@ class TrainExportTool : public vfm::cli::Tool {
         .manual("Replace an export of another model. A folder of other files is always refused.");
     options.flag("--no-ema", last_step_, "write the weights of the last step, not averaged")
         .everyday()
-        .manual("Write the weights of the last step. Default: averaged, where the run has them.");
-    options.flag("--no-merge", separate_, "write adapters alone, not merged into the weights")
+        .manual(
+            "Write the weights of the last step. Default: averaged weights, if the run has them.");
+    options.flag("--no-merge", separate_, "write only adapters, not merged into the weights")
         .everyday()
         .manual(
-            "Write the adapters of a run alone, not merged into the weights under them: "
-            "_pytorch_lora_weights.safetensors_ for _load_lora_weights_ of "
-            "diffusers, and _adapter_model.safetensors_ with _adapter_config.json_ for "
+            "Write only the adapters of a run, not merged into the weights: "
+            "_pytorch_lora_weights.safetensors_ for _load_lora_weights_ of diffusers, and "
+            "_adapter_model.safetensors_ with _adapter_config.json_ for "
             "_PeftModel.from_pretrained_.");
     options
         .add("--parts", parts_, "link|copy|none",
@@ -54,8 +55,8 @@ class TrainExportTool : public vfm::cli::Tool {
         .one_of({"link", "copy", "none"})
         .everyday()
         .manual(
-            "*link* or *copy* the files of the text encoder and its tokenizer, which may be "
-            "large. *none*: write the network alone, without a pipeline.");
+            "*link* or *copy* the files of the text encoder and its tokenizer. They may be large. "
+            "*none* writes only the network, without a pipeline.");
     options.group("Parts that have moved");
     add_moved(options, "--tokenizer", export_.tokenizer, "find the tokenizer of latents here");
     add_moved(options, "--text-encoder", export_.text_encoder, "find the text encoder here");

@@ -26,22 +26,21 @@ class TrainPlanTool : public cli::Tool {
   void add_options(cli::Options& options) override {
     training_.add_recipe(options);
     options.group("GPUs");
-    options.add("--gpus", request_.gpus, "N", "how many GPUs there are")
+    options.add("--gpus", request_.gpus, "N", "number of GPUs")
         .in(1, 1 << 16)
         .required()
         .shown("")
         .everyday()
-        .manual("How many GPUs there are.");
+        .manual("Number of GPUs.");
     add_gpu(options, gpu_)
         .required()
         .manual(
-            "Which GPU. A file, whose name has a / or ends in .json, is of "
-            "*vfm-train-calibrate*(1).");
+            "The GPU. A name with a / or ending in .json is a file of *vfm-train-calibrate*(1).");
     options.add("--per-node", per_node_, "N", "GPUs that the fast link of a node joins")
         .in(1, 1 << 16)
         .shown("8; gb200: 72")
         .everyday()
-        .manual("How many GPUs the fast link of a node joins.");
+        .manual("Number of GPUs that the fast link of a node joins.");
     training_.add_data(options);
     training_.add_beginning(options, true);
     options.group("Output");

@@ -34,7 +34,7 @@ void TrainingOptions::add_recipe(cli::Options& options) {
       .everyday();
   options
       .add("SETTING", settings, "KEY=VALUE",
-           "a key of the recipe and its value, as train.steps=2000; wins over RECIPE")
+           "a key of the recipe and its value, as train.steps=2000; overrides RECIPE")
       .everyday();
 }
 
@@ -48,14 +48,14 @@ void TrainingOptions::add_data(cli::Options& options) {
                   "train on made-up latents of these sizes, to measure a machine");
   made_up.shown("").excludes(data).everyday();
   explain(data, full_,
-          "Train on the latents that *vfm-pack*(1) wrote. A tokenizer, and *--tokenizer*, take the "
-          "clips that *vfm-shard*(1) wrote. Repeat the option to blend several folders of latents. "
-          "It replaces _data.folders_ of the recipe.");
+          "Train on the latents that *vfm-pack*(1) wrote. With *--tokenizer*, or _model.type_ "
+          "tokenizer, train on the clips that *vfm-shard*(1) wrote. Repeat the option to blend "
+          "several folders of latents. The option replaces _data.folders_.");
   explain(made_up, full_,
           "Use made-up latents of these sizes (frames, height, width), in turn, with 512 text "
-          "tokens each. Channels and text width are those of the recipe, or 16 and 1024. An "
-          "*autoregressive* model gets codes of its vocabulary, or of 64,000. A *tokenizer* gets "
-          "clips of these pixels, such as 17x256x256.");
+          "tokens each. Channels and text width are as in the recipe, by default 16 and 1024. An "
+          "*autoregressive* model gets codes of its vocabulary, by default 64,000. A *tokenizer* "
+          "gets clips of these sizes in pixels, such as 17x256x256.");
   add_encoders(options);
 }
 
@@ -68,20 +68,20 @@ void TrainingOptions::add_encoders(cli::Options& options) {
   };
   add("--tokenizer", run.encoders.tokenizer, "builtin:wavelet|builtin:fsq|DIR|FILE.json",
       "encode the clips of --data while training",
-      "Encode the clips of *--data* while training, with a tokenizer that *vfm-pack*(1) takes, or "
-      "with that of a _latents.json_, whose mean and deviation are then used too. A discrete "
-      "tokenizer needs _model.type_ autoregressive.")
+      "Encode the clips of *--data* while training, with a tokenizer that *vfm-pack*(1) takes. A "
+      "_latents.json_ gives its tokenizer, mean and deviation. A discrete tokenizer needs "
+      "_model.type_ autoregressive.")
       .everyday();
   add("--text", run.encoders.text, "builtin:hash|DIR",
       "with --tokenizer: encode captions that have no embedding",
-      "With *--tokenizer*: encode the captions that have no embedding, up to 512 tokens, with an "
-      "encoder of *vfm-embed*(1). Else these clips train without text. Embeddings that are there "
-      "must be of the same encoder.");
+      "With *--tokenizer*: encode captions without an embedding, up to 512 tokens, with an encoder "
+      "of *vfm-embed*(1). Otherwise these clips train without text. Existing embeddings must be "
+      "from the same encoder.");
   add("--latent-scale", run.encoders.scale, "FILE.json",
       "with --tokenizer: mean and deviation of latents",
       "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "
-      "file with _mean_ and _std_. Default: those of the model to begin from, else of the "
-      "tokenizer, else measured on up to 1,024 clips when the run begins.");
+      "file with _mean_ and _std_. Default: those of the model to begin from; else of the "
+      "tokenizer; else measured on up to 1,024 clips when the run begins.");
 }
 
 void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
@@ -95,17 +95,17 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
   explain(
       init, full_,
       "Begin from a run of *vfm-train*, one of its checkpoints, or another model (FINE-TUNING). "
-      "_DIR_ decides what the model is. A recipe or tensors that differ are refused.");
+      "_DIR_ sets the keys of the model. A recipe or tensors that differ are refused.");
   explain(lora, full_,
           "*continue* trains the adapters of *--init* further. *merge* merges them into the "
-          "weights. *auto* continues them where the recipe has a _lora.rank_, else merges.");
+          "weights. *auto* is *continue* if the recipe has a _lora.rank_, else *merge*.");
   if (stages) {
     cli::OptionRow& next = options.add("--continue", run.earlier, "RUN",
                                        "continue this run or checkpoint as a new stage");
     next.check(cli::not_empty).shown("").excludes(init).excludes(lora).everyday();
     explain(next, full_,
             "Train this run, or one of its checkpoints, further as a new stage in *-o*. Its recipe "
-            "stands for the defaults: give only what changes.");
+            "gives the defaults: set only keys that change.");
   }
   cli::OptionRow& base = options.add("--base", run.init_under, "DIR",
                                      "find the model under adapters here, if it has moved");
@@ -181,7 +181,8 @@ void RankOptions::add(cli::Options& options) {
   threads.in(1, 4096).shown("processors/processes").everyday();
   explain(threads, full_,
           "Threads of each process. With another number, sums of wide models round differently. "
-          "Processors are those that a launcher bound the process to, else those of the machine.");
+          "The default counts the processors to which a launcher bound the process, else those of "
+          "the machine.");
   compute.add(options);
   limits.add(options);
 }
@@ -191,8 +192,8 @@ void RankOptions::add_graphs(cli::Options& options) {
   explain(
       options.flag("--no-cuda-graph", no_graphs_, "on a GPU: launch each kernel of a step singly"),
       full_,
-      "On a GPU, launch each kernel of a step singly. Else a diffusion model repeats a step "
-      "whose shape it has seen as a CUDA graph, with the same results.");
+      "On a GPU, launch each kernel of a step singly. Otherwise a diffusion model repeats steps of "
+      "a known shape as CUDA graphs, with the same results.");
 }
 
 void RankOptions::apply(train::RunOptions& run, const cli::Context& context) const {

@@ -61,11 +61,11 @@ class GenerateTool : public vfm::cli::Tool {
     seed_.add(options);
     options.row("--seed").everyday();
     generate_.add_sampling(options);
-    options.add("--save-every", job_.save_every, "S", "keep unfinished sampling every S seconds")
+    options.add("--save-every", job_.save_every, "S", "store unfinished sampling every S seconds")
         .in(0, 1e9)
         .manual(
-            "Keep the state of a clip's sampling when this many seconds have passed since it was "
-            "last kept, to continue from it. 0 keeps it after each step.");
+            "Store the state of a clip's sampling whenever this many seconds have passed, to "
+            "continue from it later. 0 stores it after each step.");
     add_output_options(options);
     add_computing_options(options);
   }
@@ -121,8 +121,8 @@ class GenerateTool : public vfm::cli::Tool {
     options.flag("--latents-only", job_.latents_only, "write latents, for vfm-generate decode")
         .everyday()
         .manual(
-            "Write latents in place of clips: _NAME_.latents.safetensors and "
-            "_NAME_.latents.json. *vfm-generate-decode*(1) makes clips of them.");
+            "Write latents in place of clips: _NAME_.latents.safetensors and _NAME_.latents.json. "
+            "*vfm-generate-decode*(1) decodes them into clips.");
     report_.add(options, "write a page with the clips and the training curve");
     vfm::cli::OptionRow& report = options.row("--report");
     report.shown("").manual(
@@ -141,11 +141,11 @@ class GenerateTool : public vfm::cli::Tool {
     generate_.add_precision(options);
     options
         .add("--tolerance", job_.tolerance, "PART",
-             "the most that --fp8 or --quantize may change the output")
+             "maximum change of the output by --fp8 or --quantize")
         .in(0, 1000)
         .manual(
-            "The most that *--fp8* or *--quantize* may change the model's output, as a part of its "
-            "size. See FEWER BITS.");
+            "Maximum change of the model's output by *--fp8* or *--quantize*, as a share of the "
+            "output. See FEWER BITS.");
     tolerance_ = &options.row("--tolerance");
     compute_.add(options);
   }
