@@ -1,5 +1,5 @@
-// The options that the works of vfm-generate have in common: the everyday one (vfm-generate.cc),
-// decode (generate-decode.cc) and cost (generate-cost.cc).
+// Options that vfm-generate without a verb (vfm-generate.cc), decode (generate-decode.cc) and cost
+// (generate-cost.cc) share.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "device_workers.h"
 #include "generate/generate.h"
 
-/// The tokenizer, and how it computes: shared by all works.
+/// The tokenizer, and how it computes: shared by all three.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
@@ -20,26 +20,26 @@ struct TokenizerOptions {
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);
-  /// --compute; nothing: auto.
+  /// --compute; nullopt: auto.
   std::optional<vfm::DType> compute() const;
   /// Where a rank computes. Throws Error{usage}.
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
-/// The folder for clips, and their encoder: shared by the works that write clips.
+/// The folder for clips, and their encoder: for the two that write clips.
 struct ClipFileOptions {
   vfm::cli::OutputOptions output;
   std::string encoder;
   std::optional<int> quality;  ///< 0..51
 
-  /// `encoder_shown`, `quality_shown`: what help says of their defaults.
+  /// `encoder_shown`, `quality_shown`: the defaults that help shows.
   void add(vfm::cli::Options& options, const char* encoder_shown, const char* quality_shown);
   bool stream() const { return output.directory == "-"; }
   /// Throws Error{usage} for an encoder that FFmpeg does not have, or a stream to a terminal.
   void check(const vfm::cli::Launch& launch) const;
 };
 
-/// The model and what decides a clip's cost: shared by the everyday work and cost.
+/// The model and what decides a clip's cost: for vfm-generate and its cost.
 class GenerateOptions {
  public:
   TokenizerOptions tokenizer;
@@ -48,11 +48,11 @@ class GenerateOptions {
   void add_prompt(vfm::cli::Options& options);
   void add_clip(vfm::cli::Options& options);
   void add_sampling(vfm::cli::Options& options);
-  /// After --device.
+  /// Call it after --device was added.
   void add_precision(vfm::cli::Options& options);
-  /// Puts them into the job. Throws Error{usage}. Opens nothing.
+  /// Puts the options into the job. Opens no file. Throws Error{usage}.
   void read(vfm::generate::GenerateJob& job) const;
-  /// Whether frames are given without a condition.
+  /// Whether --condition-frames is given without --condition.
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
 
  private:

@@ -20,7 +20,7 @@ using namespace vfm;
 
 namespace {
 
-/// The page that explains what works of vfm-train share.
+/// The page that explains the options that verbs of vfm-train share.
 cli::OptionRow& explain(cli::OptionRow& row, bool full, const char* paragraph) {
   return full ? row.manual(paragraph) : row.explained_in("vfm-train(1)");
 }

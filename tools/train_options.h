@@ -1,5 +1,5 @@
-// Options that several works of vfm-train share: the recipe, what it is trained on, the model that
-// it begins from, and how ranks compute.
+// Options that several verbs of vfm-train share: recipe, data, the model to begin from, and how
+// ranks compute.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "train/recipe_file.h"
 #include "train/run.h"
 
-/// RECIPE, settings, --data, --init and --continue, with what belongs to them. All of it goes into
-/// `run`.
+/// RECIPE, settings, --data, --init, --continue and the options that belong to them. All are stored
+/// in `run`.
 class TrainingOptions {
  public:
-  /// `full`: the manual explains each option; else it refers to vfm-train(1), which does.
+  /// `full`: the manual explains each option. Otherwise it refers to vfm-train(1).
   explicit TrainingOptions(bool full = false) : full_(full) {}
 
   vfm::train::RunOptions run;
@@ -28,13 +28,13 @@ class TrainingOptions {
   void add_data(vfm::cli::Options& options);
   /// --init, --init-lora, --base; with `stages` --continue.
   void add_beginning(vfm::cli::Options& options, bool stages);
-  /// Before any file is opened.
+  /// Checks what needs no file.
   void check();
-  /// Throws Error{usage} unless RECIPE is given, or --continue, whose recipe stands for it.
+  /// Throws Error{usage} unless RECIPE or --continue is given.
   void need_recipe() const;
-  /// Reads the recipe, and checks that options go with it. Returns the settings that it is made of.
+  /// Reads the recipe and checks that the options fit it. Returns the settings of the recipe.
   std::vector<vfm::train::Setting> read();
-  /// What a run of the same would be told: RECIPE and settings, and the options of data and model.
+  /// Arguments for a run with the same options: RECIPE and settings; the options of data and model.
   std::vector<std::string> arguments() const;
   std::vector<std::string> data_arguments() const;
   /// Throws Error{usage} if there is nothing to train on.
@@ -48,7 +48,7 @@ class TrainingOptions {
   std::string synthetic_, init_lora_ = "auto";
 };
 
-/// --device, --deterministic, --attention, -j, and what inputs may do.
+/// --device, --deterministic, --attention, -j, and the limits on inputs.
 class RankOptions {
  public:
   explicit RankOptions(bool full = false) : full_(full) {}
@@ -59,21 +59,21 @@ class RankOptions {
   int jobs = 0;
 
   void add(vfm::cli::Options& options);
-  /// --no-cuda-graph, of works that compute steps.
+  /// --no-cuda-graph, for verbs that compute steps.
   void add_graphs(vfm::cli::Options& options);
-  /// Chooses the device, or that of run.gpu, and sets how this process computes.
+  /// Chooses the device (that of run.gpu, if set), and sets how this process computes.
   void apply(vfm::train::RunOptions& run, const vfm::cli::Context& context) const;
 
  private:
   bool full_, no_graphs_ = false;
 };
 
-/// What a run does before its first step, and a check of its layout, too. What all ranks refuse is
-/// said once.
+/// What both a run and a check of its layout (vfm-train check) do before the first step. An error
+/// of all ranks is reported once.
 void prepare(TrainingOptions& training, const RankOptions& ranks, const vfm::cli::Context& context,
              vfm::dist::World& world);
 
-/// --gpu NAME or FILE: what steps are predicted for.
+/// --gpu NAME or FILE: the GPU for which steps are predicted.
 vfm::cli::OptionRow& add_gpu(vfm::cli::Options& options, std::optional<std::string>& gpu);
 
 /// Writes a result to standard output, and its words for people to standard error.

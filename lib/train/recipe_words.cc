@@ -172,7 +172,7 @@ constexpr KeyWords kWords[] = {
     {"schedule.final", "", "Share of the learning rate that is left at the last step."},
     {"ema.mode", "",
      "Average of the weights. *decay*: of a constant decay, but at most (1+n)/(10+n) at update "
-     "n. *power*: of a length in proportion to the run (Karras et al. 2024)."},
+     "n. *power*: of a length in proportion to the run."},
     {"ema.decay", "", "Decay of mode *decay*."},
     {"ema.length", "", "Relative standard deviation of mode *power*."},
     {"ema.every", "updates", "Updates between changes of the average."},
