@@ -5,9 +5,9 @@
 #include "caption_model_options.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
-#include "columns/score.h"
-#include "columns/score_costs.h"
-#include "media/isolated.h"
+#include "columns/score/score.h"
+#include "columns/score/score_costs.h"
+#include "media/isolate/isolated.h"
 #include "shard_estimate.h"
 #include "verbs.h"
 
@@ -72,7 +72,7 @@ class CaptionScoreTool : public vfm::cli::Tool {
     score_.limits.member = columns_.member.bytes;
     score_.hardware = model_.decoder(columns_.hwaccel);
     model_.set(score_.model, any_model());
-    vfm::Slots slots = context.slots(columns_.jobs);
+    vfm::share::Slots slots = context.slots(columns_.jobs);
     await_workers(slots, model_.workers());
     return dry_run_
                ? tell_cost(slots)
@@ -82,7 +82,7 @@ class CaptionScoreTool : public vfm::cli::Tool {
  private:
   bool any_model() const { return !(score_.captioner.empty() && score_.clip.empty()); }
 
-  long tell_cost(vfm::Slots& slots) {
+  long tell_cost(vfm::share::Slots& slots) {
     vfm::columns::ScoreCosts costs;
     score_.costs = &costs;
     const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/options.h"
-#include "columns/model_caption.h"
+#include "columns/caption/model_caption.h"
 #include "device_engines.h"
 #include "device_workers.h"
 #include "ops/gpu_options.h"
@@ -54,7 +54,7 @@ class CaptionModelOptions {
   }
   bool has_prompt() const { return !prompt_.empty(); }
   const std::string& prompt() const { return prompt_; }
-  vfm::cards::StageModels* workers() const { return workers_.get(); }
+  vfm::workers::StageModels* workers() const { return workers_.get(); }
 
   /// Into `model`, after decoder(). `any`: whether there is a model, which needs a device.
   void set(vfm::columns::ModelCaptionOptions& model, bool any) {
@@ -81,5 +81,5 @@ class CaptionModelOptions {
   int window_ = 256, frame_tokens_ = 0;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-caption"};
-  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;  // of these
 };

@@ -80,7 +80,7 @@ class ClipShotsTool : public ClipReadingTool {
         vfm::cli::print(lines);
       };
     shots_.open(options_);
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
       return vfm::clip::list_shots(options_, slots, progress, manifest);
     };

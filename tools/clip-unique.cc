@@ -48,7 +48,7 @@ class ClipUniqueTool : public ClipReadingTool {
     options_.inputs = input_.resolved();
     options_.directory = output_.directory;
     options_.force = output_.force;
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     return vfm::clip::find_unique(options_, slots, context.progress, context.manifest);
   }
 

@@ -6,7 +6,7 @@
 
 #include "cli/estimate.h"
 #include "clip/clip.h"
-#include "media/decoder.h"
+#include "media/decode/decoder.h"
 
 /// Tells how long the work would take. It uses `options`, which are changed to a sample of the
 /// input, and writes no page.

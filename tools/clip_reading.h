@@ -7,7 +7,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "device_engines.h"
-#include "media/isolated.h"
+#include "media/isolate/isolated.h"
 
 class ClipReadingTool : public vfm::cli::Tool {
  public:

@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/engine_sessions.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "cards/find_cards.h"
 #include "cli/options.h"
 #include "device_workers.h"
-#include "media/encode_sessions.h"
-#include "media/encoder.h"
-#include "media/hardware.h"
+#include "media/decode/hardware.h"
+#include "media/encode/encode_sessions.h"
+#include "media/encode/encoder.h"
+#include "share/engine_sessions.h"
+#include "workers/find_cards.h"
 
 namespace vfm::cli {
 
@@ -44,10 +44,10 @@ class DeviceEngines {
   /// which decoders wait if they were asked for (cuda), and not if any will do (auto).
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
-    std::vector<Card> cards = gpus();
+    std::vector<share::Card> cards = gpus();
     std::vector<int> numbers;
     bool all = true;
-    for (Card& card : cards) {
+    for (share::Card& card : cards) {
       numbers.push_back(card.index);
       all = all && media::why_no_hardware(card.index).empty();
       card.sessions = all ? media::decode_sessions_of(card.index) : 0;
@@ -55,13 +55,13 @@ class DeviceEngines {
     if (cards.empty()) numbers = {0};
     if (cards.empty() && !jobs_.share.empty() && media::why_no_hardware().empty()) {
       cards = first_gpu();
-      for (Card& card : cards)
+      for (share::Card& card : cards)
         card.sessions = media::decode_sessions_of(card.index);
     }
     if (all && !cards.empty())
-      decode_ =
-          make(std::move(cards), CardKind::decode,
-               hwaccel.hwaccel == "cuda" ? EngineSessions::Wait::yes : EngineSessions::Wait::no);
+      decode_ = make(std::move(cards), share::CardKind::decode,
+                     hwaccel.hwaccel == "cuda" ? share::EngineSessions::Wait::yes
+                                               : share::EngineSessions::Wait::no);
     hardware_ = media::choose_hardware(hwaccel.hwaccel, numbers, decode_.get());
     return hardware_.get();
   }
@@ -71,36 +71,36 @@ class DeviceEngines {
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
-    std::vector<Card> cards = gpus();
+    std::vector<share::Card> cards = gpus();
     if (cards.empty() && !jobs_.share.empty()) cards = first_gpu();
     if (cards.empty()) return false;
-    for (Card& card : cards)
+    for (share::Card& card : cards)
       card.sessions = media::kEncodeSessions;
-    encode_ = make(std::move(cards), CardKind::encode, EngineSessions::Wait::yes);
+    encode_ = make(std::move(cards), share::CardKind::encode, share::EngineSessions::Wait::yes);
     media::set_encode_sessions(encode_.get());
     return true;
   }
 
  private:
-  std::vector<Card> gpus() {
-    std::vector<Card> cards = device_.cards();
-    std::erase_if(cards, [](const Card& card) { return card.index < 0; });
+  std::vector<share::Card> gpus() {
+    std::vector<share::Card> cards = device_.cards();
+    std::erase_if(cards, [](const share::Card& card) { return card.index < 0; });
     return cards;
   }
   /// That which FFmpeg takes. None where it cannot be told from others of the machine, as instances
   /// of a GPU (MIG), or there is none, which FFmpeg will say.
-  static std::vector<Card> first_gpu() {
+  static std::vector<share::Card> first_gpu() {
     try {
-      return cards::find_cards({"0"});
+      return workers::find_cards({"0"});
     } catch (const Error& error) {
       log_info("videos on a GPU are not counted with those of other programs: {}", error.what());
       return {};
     }
   }
-  std::unique_ptr<EngineSessions> make(std::vector<Card> cards, CardKind kind,
-                                       EngineSessions::Wait wait) {
-    auto sessions =
-        std::make_unique<EngineSessions>(jobs_.share, std::move(cards), program_, kind, wait);
+  std::unique_ptr<share::EngineSessions> make(std::vector<share::Card> cards, share::CardKind kind,
+                                              share::EngineSessions::Wait wait) {
+    auto sessions = std::make_unique<share::EngineSessions>(jobs_.share, std::move(cards), program_,
+                                                            kind, wait);
     device_.keep_for(*sessions, !jobs_.share.empty());
     return sessions;
   }
@@ -108,7 +108,7 @@ class DeviceEngines {
   WorkerOptions& device_;
   const JobOptions& jobs_;
   std::string program_;
-  std::unique_ptr<EngineSessions> decode_, encode_;
+  std::unique_ptr<share::EngineSessions> decode_, encode_;
   std::shared_ptr<const media::HardwareDecoder> hardware_;
 };
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/engine_sessions.h"
-#include "base/slots.h"
-#include "cards/find_cards.h"
-#include "cards/stage_models.h"
 #include "cli/options.h"
+#include "share/engine_sessions.h"
+#include "share/slots.h"
+#include "workers/find_cards.h"
+#include "workers/stage_models.h"
 
 namespace vfm::cli {
 
@@ -28,38 +28,38 @@ struct WorkerOptions : DeviceOptions {
   bool workers() const { return asks_workers(device); }
   /// Found with the first call, none without workers. Throws Error{usage} for cards that are not
   /// there: so Tool::check() calls it, late, as listing GPUs takes a second.
-  const std::vector<Card>& cards() {
+  const std::vector<share::Card>& cards() {
     if (!found_.empty() || !workers()) return found_;
     std::vector<std::string> names;
     std::istringstream list(device);
     for (std::string name; std::getline(list, name, ',');)
       names.push_back(name);
-    return found_ = cards::find_cards(names);
+    return found_ = workers::find_cards(names);
   }
   /// What sessions of this program have of the cards that are given from now on is not its models'.
   /// Without VFM_SHARE the models cannot know how much of it is in use: it counts as not there.
-  void keep_for(const EngineSessions& sessions, bool shared) {
-    for (Card& card : found_)
+  void keep_for(const share::EngineSessions& sessions, bool shared) {
+    for (share::Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);
   }
 
  private:
-  std::vector<Card> found_;
+  std::vector<share::Card> found_;
 };
 
 }  // namespace vfm::cli
 
 /// While items wait for cards, as many more are under way: so all cards are busy at any -j.
-inline void await_workers(vfm::Slots& slots, const vfm::cards::StageModels* workers) {
+inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
   slots.add_away(static_cast<int>(workers->together()));
   slots.set_flow(workers->flow());
 }
 
 /// Null where --device asks for none. Throws what WorkerOptions::cards() throws.
-inline std::unique_ptr<vfm::cards::StageModels> workers_of(vfm::cli::WorkerOptions& options,
-                                                           const vfm::cli::JobOptions& jobs,
-                                                           const std::string& program) {
+inline std::unique_ptr<vfm::workers::StageModels> workers_of(vfm::cli::WorkerOptions& options,
+                                                             const vfm::cli::JobOptions& jobs,
+                                                             const std::string& program) {
   if (!options.workers()) return nullptr;
-  return std::make_unique<vfm::cards::StageModels>(options.cards(), jobs.share, program);
+  return std::make_unique<vfm::workers::StageModels>(options.cards(), jobs.share, program);
 }

@@ -1,8 +1,8 @@
 // vfm-embed index: makes or updates an index of the vectors of shards.
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
-#include "columns/index.h"
-#include "curate/inverted_file.h"
+#include "columns/search/index.h"
+#include "columns/search/inverted_file.h"
 #include "verbs.h"
 
 namespace {
@@ -41,10 +41,10 @@ class EmbedIndexTool : public vfm::cli::Tool {
     member_.add(options);
   }
 
-  void check() override { vfm::curate::need_faiss(); }
+  void check() override { vfm::columns::need_faiss(); }
 
   long run(vfm::cli::Context& context) override {
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     index_.inputs = input_.resolved();
     index_.kind =
         vectors_ == "text" ? vfm::columns::VectorKind::text : vfm::columns::VectorKind::video;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "cli/options.h"
-#include "columns/index_search.h"
-#include "columns/search.h"
-#include "curate/inverted_file.h"
+#include "columns/search/index_search.h"
+#include "columns/search/inverted_file.h"
+#include "columns/search/search.h"
 #include "device_engines.h"
-#include "media/isolated.h"
+#include "media/isolate/isolated.h"
 #include "verbs.h"
 
 namespace {
@@ -62,7 +62,7 @@ class EmbedSearchTool : public vfm::cli::Tool {
     input_limits_.check_isolation(hwaccel_);
     const bool index = !search_.index.empty();
     if (search_.query.empty()) vfm::fail_usage("the text to search for has no words");
-    if (index) vfm::curate::need_faiss();
+    if (index) vfm::columns::need_faiss();
     if (index && !input_.inputs.empty())
       vfm::fail_usage("--index names what is searched; leave out the shards");
     if (!index && vfm::columns::is_vectors_file(search_.query))
@@ -77,7 +77,7 @@ class EmbedSearchTool : public vfm::cli::Tool {
     vfm::media::begin_isolation();
     search_.hardware = engines_.decoder(hwaccel_);
     search_.limits.member = member_.bytes;
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     if (!search_.index.empty())
       return vfm::columns::search_index(search_, slots, context.progress, context.manifest);
     search_.inputs = input_.resolved();

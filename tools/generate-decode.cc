@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "device_engines.h"
@@ -13,6 +12,7 @@
 #include "generate_options.h"
 #include "media/version.h"
 #include "ops/gpu_options.h"
+#include "share/slots.h"
 #include "verbs.h"
 
 namespace {
@@ -64,7 +64,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     return vfm::dist::with_world(context.launch.ranks, [&](vfm::dist::World& world) {
-      std::unique_ptr<vfm::Slots> slots;
+      std::unique_ptr<vfm::share::Slots> slots;
       on_all_ranks(world, [&] { slots = prepare(context); });  // what all refuse is said once
       return vfm::generate::decode_latents(job_, world, *slots, context.progress, context.manifest);
     });
@@ -72,7 +72,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
 
  private:
   /// Of one rank, before any work.
-  std::unique_ptr<vfm::Slots> prepare(const vfm::cli::Context& context) {
+  std::unique_ptr<vfm::share::Slots> prepare(const vfm::cli::Context& context) {
     const vfm::cli::Launch& launch = context.launch;
     files_.check(launch);
     job_.inputs = input_.resolved();
@@ -90,7 +90,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
     const int threads =
         launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
                          : 0;
-    return std::unique_ptr<vfm::Slots>(new vfm::Slots(context.slots(jobs_, threads)));
+    return std::unique_ptr<vfm::share::Slots>(new vfm::share::Slots(context.slots(jobs_, threads)));
   }
 
   vfm::generate::DecodeJob job_;

@@ -13,15 +13,15 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "cards/service.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "device_workers.h"
 #include "generate/clip_service.h"
 #include "generate/generate_cost.h"
-#include "media/encode_sessions.h"
-#include "media/encoder.h"
+#include "media/encode/encode_sessions.h"
+#include "media/encode/encoder.h"
 #include "models/folder/checkpoint_folder.h"
+#include "workers/service.h"
 
 /// Of a --device that asks for workers.
 inline void refuse_with_workers(bool stream, const vfm::generate::ClipParallel& parallel) {
@@ -58,21 +58,21 @@ inline void read_again(CLI::App& app, std::vector<std::string> arguments) {
 /// Tool::serve_card(): `job_of` says what such a job is.
 inline int serve_clips(int channel,
                        const std::function<vfm::generate::GenerateJob(const DealtJob&)>& job_of) {
-  const auto open = [&](const vfm::cards::Parcel& parcel, vfm::Device device) {
+  const auto open = [&](const vfm::workers::Parcel& parcel, vfm::Device device) {
     DealtJob dealt;
     dealt.device = device;
-    dealt.cache = vfm::cards::text_of(parcel.tensors.at(0));
-    dealt.model = vfm::cards::text_of(parcel.tensors.at(1));
+    dealt.cache = vfm::workers::text_of(parcel.tensors.at(0));
+    dealt.model = vfm::workers::text_of(parcel.tensors.at(1));
     for (std::size_t i = 2; i < parcel.tensors.size(); ++i)
-      dealt.arguments.emplace_back(vfm::cards::text_of(parcel.tensors[i]));
+      dealt.arguments.emplace_back(vfm::workers::text_of(parcel.tensors[i]));
     return vfm::generate::open_clips(job_of(dealt), parcel.words->at("threads").get<int>());
   };
-  return vfm::cards::serve_card(channel,
-                                vfm::cards::stage_services({{vfm::generate::kClips, open}}));
+  return vfm::workers::serve_card(channel,
+                                  vfm::workers::stage_services({{vfm::generate::kClips, open}}));
 }
 
 /// Makes the job's clips by `workers`, as many at once as there are, or as -j allows.
-inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageModels& workers,
+inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::workers::StageModels& workers,
                           const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
   const std::string newest = vfm::models::checkpoint_at(job.model);
   if (!newest.empty()) job.model = newest;  // one for all workers
@@ -80,21 +80,21 @@ inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::cards::StageMode
   const int together = jobs.jobs > 0 ? std::min(jobs.jobs, cards) : cards;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   const bool cpu = workers.device() == vfm::Device::cpu;
-  vfm::cards::Parcel open{
+  vfm::workers::Parcel open{
       "", vfm::Json{{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
   for (const std::string& text : {context.cache, job.model})
-    open.tensors.push_back(vfm::cards::bytes_tensor(text));
+    open.tensors.push_back(vfm::workers::bytes_tensor(text));
   for (const std::string& argument : context.arguments)
-    open.tensors.push_back(vfm::cards::bytes_tensor(argument));
+    open.tensors.push_back(vfm::workers::bytes_tensor(argument));
   const vfm::Json cost = vfm::generate::generation_cost(job);
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
                                          cost.at("memory_bytes").at("peak").get<std::int64_t>());
   const bool encodes = !job.latents_only && workers.device() == vfm::Device::cuda;
   if (encodes &&
       vfm::media::encodes_on_gpu(job.encoder.empty() ? vfm::media::default_encoder() : job.encoder))
-    workers.add_sessions(vfm::CardKind::encode);
+    workers.add_sessions(vfm::share::CardKind::encode);
   workers.open();
-  vfm::Slots slots = context.slots(jobs, together);
+  vfm::share::Slots slots = context.slots(jobs, together);
   slots.set_flow(workers.flow());
   return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);
 }

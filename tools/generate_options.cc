@@ -10,8 +10,8 @@
 #include "dist/launch.h"
 #include "generate/clip_output.h"
 #include "generate/prompts.h"
-#include "media/encode_sessions.h"
-#include "media/encoder.h"
+#include "media/encode/encode_sessions.h"
+#include "media/encode/encoder.h"
 #include "models/folder/load_model.h"
 
 namespace {

@@ -61,7 +61,7 @@ class ShardReportTool : public vfm::cli::Tool {
     options_.inputs = input_.resolved();
     options_.report = page_.path;
     options_.limits.member = member_.bytes;
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     return vfm::dataset::run(options_, slots, context.progress, context.manifest);
   }
 

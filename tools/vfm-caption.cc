@@ -6,21 +6,21 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "caption_model_options.h"
-#include "cards/captions.h"
-#include "cards/pictures.h"
-#include "cards/texts.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "cli/secret.h"
-#include "columns/caption.h"
-#include "columns/caption_costs.h"
-#include "columns/endpoint_file.h"
+#include "columns/caption/caption.h"
+#include "columns/caption/caption_costs.h"
+#include "columns/caption/endpoint_file.h"
 #include "io/http.h"
-#include "media/isolated.h"
+#include "media/isolate/isolated.h"
 #include "media/version.h"
 #include "shard_estimate.h"
 #include "verbs.h"
+#include "workers/captions.h"
+#include "workers/pictures.h"
+#include "workers/texts.h"
 
 namespace {
 
@@ -84,11 +84,11 @@ class CaptionTool : public vfm::cli::Tool {
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   int serve_card(int channel) override {
-    using namespace vfm::cards;
-    return vfm::cards::serve_card(channel, stage_services({{kCaptions, open_captions},
-                                                           {kRewriting, open_rewriting},
-                                                           {kPictures, open_pictures},
-                                                           {kTexts, open_texts}}));
+    using namespace vfm::workers;
+    return vfm::workers::serve_card(channel, stage_services({{kCaptions, open_captions},
+                                                             {kRewriting, open_rewriting},
+                                                             {kPictures, open_pictures},
+                                                             {kTexts, open_texts}}));
   }
 
   long run(vfm::cli::Context& context) override {
@@ -103,7 +103,7 @@ class CaptionTool : public vfm::cli::Tool {
     set_models();
     if (has_endpoint() && options_.endpoint.model.empty())
       options_.endpoint.model = vfm::columns::served_model(options_.endpoint);
-    vfm::Slots slots = context.slots(columns_.jobs);
+    vfm::share::Slots slots = context.slots(columns_.jobs);
     // Samples of a shard wait for cards together; at its end those of the next one do.
     if (model_.workers()) slots.add_away(1), slots.set_flow(model_.workers()->flow());
     return dry_run_ ? tell_cost(slots)
@@ -111,7 +111,7 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
  private:
-  long tell_cost(vfm::Slots& slots) {
+  long tell_cost(vfm::share::Slots& slots) {
     options_.report.clear();
     vfm::columns::CaptionCosts costs;
     options_.model.costs = &costs;

@@ -6,19 +6,19 @@
 
 #include "base/encoder_identity.h"
 #include "base/json.h"
-#include "cards/pictures.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
 #include "clip_estimate.h"
 #include "clip_shot_options.h"
 #include "device_engines.h"
-#include "media/isolated.h"
-#include "media/loudness.h"
+#include "media/isolate/isolated.h"
+#include "media/sound/loudness.h"
 #include "media/version.h"
 #include "models/encoder/picture_encoder.h"
 #include "tensor/device.h"
 #include "verbs.h"
+#include "workers/pictures.h"
 
 namespace {
 
@@ -96,8 +96,8 @@ class ClipTool : public vfm::cli::Tool {
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   int serve_card(int channel) override {
-    using namespace vfm::cards;
-    return vfm::cards::serve_card(channel, stage_services({{kPictures, open_pictures}}));
+    using namespace vfm::workers;
+    return vfm::workers::serve_card(channel, stage_services({{kPictures, open_pictures}}));
   }
 
   long run(vfm::cli::Context& context) override {
@@ -111,7 +111,7 @@ class ClipTool : public vfm::cli::Tool {
     if (engines_.encode(options_.recipe.encoder)) options_.ahead_bytes = 0;
     if (by_model()) open_stitch_model();
     shots_.open(options_);
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     if (workers_) slots.set_flow(workers_->flow());
     const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
       return vfm::clip::run(options_, slots, progress, manifest);
@@ -220,7 +220,7 @@ class ClipTool : public vfm::cli::Tool {
     workers_ = workers_of(device_, jobs_, name());
     const vfm::Device device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     const vfm::DType compute = device == vfm::Device::cuda ? vfm::DType::bf16 : vfm::DType::f32;
-    encoder_ = workers_ ? vfm::cards::pictures_in_workers(*workers_, stitch_, compute)
+    encoder_ = workers_ ? vfm::workers::pictures_in_workers(*workers_, stitch_, compute)
                         : vfm::models::make_picture_encoder(stitch_, device, compute);
     if (workers_) workers_->start();
     options_.recipe.stitch_model = vfm::encoder_identity(encoder_->config());
@@ -348,7 +348,7 @@ class ClipTool : public vfm::cli::Tool {
   std::string stitch_ = "builtin:look", into_ = "shards", encoder_name_;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-clip"};
-  std::unique_ptr<vfm::cards::StageModels> workers_;      // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;    // of these
   std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // of --stitch
   bool dry_run_ = false;
   std::string audio_ = "drop", scale_, fps_;

@@ -1,21 +1,21 @@
 // vfm-embed: adds vectors to shards.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "cards/pictures.h"
-#include "cards/texts.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "columns/embed.h"
-#include "curate/inverted_file.h"
+#include "columns/embed/embed.h"
+#include "columns/search/inverted_file.h"
 #include "device_engines.h"
 #include "device_workers.h"
-#include "media/isolated.h"
+#include "media/isolate/isolated.h"
 #include "media/version.h"
 #include "models/text_encoder.h"
 #include "shard_estimate.h"
 #include "tensor/device.h"
 #include "verbs.h"
+#include "workers/pictures.h"
+#include "workers/texts.h"
 
 namespace {
 
@@ -32,7 +32,7 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   std::string version_details() const override {
-    const std::string faiss = vfm::curate::faiss_version();
+    const std::string faiss = vfm::columns::faiss_version();
     return vfm::media::ffmpeg_version() + (faiss.empty() ? "" : faiss + "\n");
   }
 
@@ -141,9 +141,10 @@ class EmbedTool : public vfm::cli::Tool {
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   int serve_card(int channel) override {
-    return vfm::cards::serve_card(
-        channel, vfm::cards::stage_services({{vfm::cards::kPictures, vfm::cards::open_pictures},
-                                             {vfm::cards::kTexts, vfm::cards::open_texts}}));
+    return vfm::workers::serve_card(
+        channel,
+        vfm::workers::stage_services({{vfm::workers::kPictures, vfm::workers::open_pictures},
+                                      {vfm::workers::kTexts, vfm::workers::open_texts}}));
   }
 
   long run(vfm::cli::Context& context) override {
@@ -151,7 +152,7 @@ class EmbedTool : public vfm::cli::Tool {
     vfm::media::begin_isolation();
     embed_.hardware = engines_.decoder(columns_.hwaccel);
     embed_.limits.member = columns_.member.bytes;
-    vfm::Slots slots = context.slots(columns_.jobs);
+    vfm::share::Slots slots = context.slots(columns_.jobs);
     embed_.inputs = columns_.input.resolved();
     embed_.directory = columns_.output.directory;
     embed_.force = columns_.output.force;
@@ -199,7 +200,7 @@ class EmbedTool : public vfm::cli::Tool {
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, columns_.jobs, "vfm-embed"};
-  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;  // of these
   std::string compute_ = "auto";
   vfm::columns::EmbedOptions embed_;
   bool dry_run_ = false;

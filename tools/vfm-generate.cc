@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "device_engines.h"
@@ -20,6 +19,7 @@
 #include "generate_options.h"
 #include "media/version.h"
 #include "ops/gpu_options.h"
+#include "share/slots.h"
 #include "verbs.h"
 
 namespace {
@@ -107,7 +107,7 @@ class GenerateTool : public vfm::cli::Tool {
       return deal_to_cards(job_, *workers, jobs_, context);
     }
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
-      std::unique_ptr<vfm::Slots> slots;
+      std::unique_ptr<vfm::share::Slots> slots;
       on_all_ranks(world, [&] { slots = prepare(context); });  // what all refuse is said once
       world.use_device(job_.device, compute_.deterministic);
       return vfm::generate::generate_clips(job_, world, *slots, context.progress, context.manifest);
@@ -187,7 +187,7 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   /// Of one rank, before any work.
-  std::unique_ptr<vfm::Slots> prepare(const vfm::cli::Context& context) {
+  std::unique_ptr<vfm::share::Slots> prepare(const vfm::cli::Context& context) {
     const vfm::cli::Launch& launch = context.launch;
     check_files(launch);
     if (device_.workers()) refuse_ranks(launch);
@@ -197,7 +197,7 @@ class GenerateTool : public vfm::cli::Tool {
     const int threads =
         launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
                          : 0;
-    return std::unique_ptr<vfm::Slots>(new vfm::Slots(context.slots(jobs_, threads)));
+    return std::unique_ptr<vfm::share::Slots>(new vfm::share::Slots(context.slots(jobs_, threads)));
   }
 
   void check_files(const vfm::cli::Launch& launch) const {

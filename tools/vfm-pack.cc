@@ -8,7 +8,7 @@
 #include "cli/runner.h"
 #include "device_engines.h"
 #include "device_workers.h"
-#include "media/isolated.h"
+#include "media/isolate/isolated.h"
 #include "media/version.h"
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
@@ -104,8 +104,8 @@ class PackTool : public vfm::cli::Tool {
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
   int serve_card(int channel) override {
-    return vfm::cards::serve_card(
-        channel, vfm::cards::stage_services({{vfm::pack::kClips, vfm::pack::open_clips}}));
+    return vfm::workers::serve_card(
+        channel, vfm::workers::stage_services({{vfm::pack::kClips, vfm::pack::open_clips}}));
   }
 
   long run(vfm::cli::Context& context) override {
@@ -125,7 +125,7 @@ class PackTool : public vfm::cli::Tool {
     options_.limits.member = member_.bytes;
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     await_workers(slots, workers_.get());
     if (dry_run_) {
       options_.report.clear();
@@ -226,7 +226,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-pack"};
-  std::unique_ptr<vfm::cards::StageModels> workers_;  // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;  // of these
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::SeedOptions seed_;

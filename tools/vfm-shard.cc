@@ -65,7 +65,7 @@ class ShardTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.limits.member = member_.bytes;
     if (!dry_run_) options_.report = report_.path;
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     if (dry_run_) {
       return tell_shard_estimate(
           options_.inputs, options_.output, slots.threads(),

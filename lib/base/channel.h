@@ -2,7 +2,7 @@
 // descriptors, and by memory that both map.
 //
 // Elsewhere: how the program starts itself again (base/own_program.h), and the messages themselves
-// (media/isolated_wire.h, cards/wire.h). Structs travel as they are, since
+// (media/isolate/isolated_wire.h, workers/wire.h). Structs travel as they are, since
 // both ends are one program; the receiver checks their values. Thread-safety: free functions from
 // any thread; objects, one thread at a time.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-// Bytes that values own beyond their own size: the weight of waiting results (base/ordered.h).
+// Bytes that values own beyond their own size: the weight of waiting results (share/ordered.h).
 // Exact enough to bound memory; an allocator's overhead is not included. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -21,8 +21,8 @@ struct InputLimits {
   std::uint64_t pictures_a_byte = 8;
   /// Seconds without data or decoding progress after which the program gives an input up; 0: never.
   double timeout = 60;
-  /// Decodes each file in a process of its own (media/isolated.h), of at most `isolate_memory`
-  /// bytes; 0: any number.
+  /// Decodes each file in a process of its own (media/isolate/isolated.h), of at most
+  /// `isolate_memory` bytes; 0: any number.
   bool isolate = false;
   std::uint64_t isolate_memory = std::uint64_t{4} << 30;
   /// Allowed playlists, scripts and protocols, by FFmpeg's names ("hls", "https"). Empty: a file

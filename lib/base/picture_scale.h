@@ -1,6 +1,6 @@
-// The plain numbers by which an 8-bit 4:2:0 picture becomes RGB of another size. media/scale_rule.h
-// makes them to match media/scaler.h, and ops/picture/ computes by them, also on a GPU, the same
-// bytes.
+// The plain numbers by which an 8-bit 4:2:0 picture becomes RGB of another size.
+// media/colour/scale_rule.h makes them to match media/colour/scaler.h, and ops/picture/ computes by
+// them, also on a GPU, the same bytes.
 //
 // All numbers are 32-bit integers, as in swscale (libswscale/output.c and swscale.c; its names in
 // parentheses):

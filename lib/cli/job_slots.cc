@@ -9,12 +9,12 @@
 
 #include "base/address.h"
 #include "base/error.h"
-#include "base/pipe_board.h"
-#include "base/slots.h"
 #include "base/utf8.h"
 #include "cli/meter.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "share/pipe_board.h"
+#include "share/slots.h"
 
 namespace vfm::cli {
 namespace {
@@ -31,9 +31,9 @@ int slots_of_environment() {
   int slots = 0;
   const char* const end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, slots);
-  if (error != std::errc{} || last != end || slots < 1 || slots > PipeBoard::kMostSlots)
+  if (error != std::errc{} || last != end || slots < 1 || slots > share::PipeBoard::kMostSlots)
     fail_usage("VFM_SLOTS is '{}'; set it to a whole number from 1 to {}, or unset it", text,
-               PipeBoard::kMostSlots);
+               share::PipeBoard::kMostSlots);
   return slots;
 }
 
@@ -58,25 +58,25 @@ void JobOptions::add(Options& options) {
   share = variable("VFM_SHARE");
   share_report = variable("VFM_SHARE_REPORT");
   options.add("-j,--jobs", jobs, "N", "work on N items at once")
-      .in(1, PipeBoard::kMostSlots)
+      .in(1, share::PipeBoard::kMostSlots)
       .shown("VFM_SLOTS, or one per processor")
       .everyday()
       .explained_in("vfm(7)");
 }
 
-Slots Context::slots(const JobOptions& jobs, int threads) const {
+share::Slots Context::slots(const JobOptions& jobs, int threads) const {
   if (threads == 0) threads = jobs.jobs;
   const int given = slots_of_environment();
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int otherwise = given > 0 ? given : processors;
-  if (jobs.share.empty()) return Slots(threads > 0 ? threads : otherwise, makeflags);
+  if (jobs.share.empty()) return share::Slots(threads > 0 ? threads : otherwise, makeflags);
   // make's slots are shared already, with all of its recipes: then the file only shows.
-  const int shared = Slots::finds_jobserver(makeflags) ? PipeBoard::kNone : given;
-  auto board =
-      std::make_shared<PipeBoard>(jobs.share, shared, otherwise, PipeBoard::Stage{.name = program});
+  const int shared = share::Slots::finds_jobserver(makeflags) ? share::PipeBoard::kNone : given;
+  auto board = std::make_shared<share::PipeBoard>(jobs.share, shared, otherwise,
+                                                  share::PipeBoard::Stage{.name = program});
   meter.watch(board, jobs.share, jobs.share_report);
   if (threads == 0) threads = board->slots() > 0 ? board->slots() : otherwise;
-  return Slots(threads, makeflags, std::move(board));
+  return share::Slots(threads, makeflags, std::move(board));
 }
 
 }  // namespace vfm::cli

@@ -9,8 +9,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/harmless.h"
 #include "base/units.h"
-#include "cli/harmless.h"
 
 namespace vfm::cli {
 namespace {
@@ -117,7 +117,7 @@ void Meter::draw(bool last) {
   if (due(last)) put_lines(text(Clock::now()));
 }
 
-void Meter::watch(std::shared_ptr<PipeBoard> board, const std::string& share,
+void Meter::watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
                   const std::string& page) {
   const bool draws = style_ == MeterStyle::line;
   {
@@ -126,10 +126,11 @@ void Meter::watch(std::shared_ptr<PipeBoard> board, const std::string& share,
     board_->set_draws(draws);
   }
   if (!draws && page.empty()) return;
-  view_ = std::make_unique<PipeView>(board_, share,
-                                     draws ? [this](const PipeLook& look) { draw_pipe(look); }
-                                           : std::function<void(const PipeLook&)>(),
-                                     page);
+  view_ =
+      std::make_unique<PipeView>(board_, share,
+                                 draws ? [this](const share::PipeLook& look) { draw_pipe(look); }
+                                       : std::function<void(const share::PipeLook&)>(),
+                                 page);
 }
 
 void Meter::end_watch() {
@@ -138,9 +139,9 @@ void Meter::end_watch() {
 }
 
 /// Of all programs that would draw, the last that lives does.
-void Meter::draw_pipe(const PipeLook& look) {
-  const StageState* last = nullptr;
-  for (const StageLook& stage : look.stages)
+void Meter::draw_pipe(const share::PipeLook& look) {
+  const share::StageState* last = nullptr;
+  for (const share::StageLook& stage : look.stages)
     if (stage.state.alive && stage.state.draws) last = &stage.state;
   const std::lock_guard lock(mutex_);
   shown_ = look;
@@ -152,7 +153,7 @@ std::string Meter::pipe_text() const {
   if (winsize size{}; terminal_ && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0)
     width = size.ws_col > 0 ? size.ws_col - 1 : 0;
   std::string text;
-  for (const std::string& line : pipe_lines(shown_, width))
+  for (const std::string& line : share::pipe_lines(shown_, width))
     text += (text.empty() ? "" : "\n") + line;
   return text;
 }

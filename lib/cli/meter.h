@@ -1,6 +1,6 @@
 // Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". Among programs
 // that share slots (VFM_SHARE) the last one that draws shows a line for each, and the others show
-// none (cli/pipe_look.h).
+// none (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,10 +11,10 @@
 #include <mutex>
 #include <string>
 
-#include "base/pipe_board.h"
 #include "base/progress.h"
-#include "cli/pipe_look.h"
 #include "cli/pipe_view.h"
+#include "share/pipe_board.h"
+#include "share/pipe_look.h"
 
 namespace vfm::cli {
 
@@ -36,7 +36,8 @@ class Meter : public Progress {
 
   /// From now on also counts on the board, and with style line draws all its programs. `share`: the
   /// board's file. `page`: a page to write about them, or "". Call it once, before start().
-  void watch(std::shared_ptr<PipeBoard> board, const std::string& share, const std::string& page);
+  void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
+             const std::string& page);
   /// Ends watching, and writes the page. Throws Error.
   void end_watch();
 
@@ -48,7 +49,7 @@ class Meter : public Progress {
  private:
   using Clock = std::chrono::steady_clock;
   void draw(bool last);
-  void draw_pipe(const PipeLook& look);
+  void draw_pipe(const share::PipeLook& look);
   void put_lines(const std::string& lines);
   bool due(bool last);
   std::string pipe_text() const;
@@ -62,8 +63,8 @@ class Meter : public Progress {
   std::uint64_t done_ = 0, total_ = 0;
   std::map<const void*, double> parts_;  // of items that are not done
   Clock::time_point begin_, last_;
-  std::shared_ptr<PipeBoard> board_;
-  PipeLook shown_;                  // the latest
+  std::shared_ptr<share::PipeBoard> board_;
+  share::PipeLook shown_;           // the latest
   std::unique_ptr<PipeView> view_;  // calls draw_pipe()
 };
 

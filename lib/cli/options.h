@@ -82,7 +82,7 @@ struct ComputeOptions {
 };
 
 /// --hwaccel none|auto|cuda: what decodes video. Pass it to media::choose_hardware
-/// (media/hardware.h) at the start of run().
+/// (media/decode/hardware.h) at the start of run().
 struct HwaccelOptions {
   std::string hwaccel = "none";
   void add(Options& options);

@@ -9,12 +9,12 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/harmless.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "cli/card_look.h"
-#include "cli/harmless.h"
 #include "io/atomic_file.h"
 #include "report/html.h"
+#include "share/card_look.h"
 
 namespace vfm::cli {
 namespace {
@@ -30,8 +30,8 @@ std::string percent(double share) {
 
 }  // namespace
 
-PipeView::PipeView(std::shared_ptr<PipeBoard> board, const std::string& share,
-                   std::function<void(const PipeLook&)> show, std::string page)
+PipeView::PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
+                   std::function<void(const share::PipeLook&)> show, std::string page)
     : board_(std::move(board)), show_(std::move(show)), page_(std::move(page)), watch_(share) {
   first_ = before_ = board_->stages();
   first_cards_ = cards_ = watch_.look();
@@ -53,7 +53,7 @@ void PipeView::watch() {
       std::unique_lock lock(mutex_);
       if (end_.wait_for(lock, kRedrawn, [&] { return ending_; })) return;
     }
-    const PipeLook now = look();
+    const share::PipeLook now = look();
     if (show_) show_(now);
     if (page_.empty() || count % kLooksPerPage != 0) continue;
     try {
@@ -66,13 +66,13 @@ void PipeView::watch() {
   }
 }
 
-PipeLook PipeView::look() {
+share::PipeLook PipeView::look() {
   const Clock::time_point now = Clock::now();
-  const std::vector<StageState> after = board_->stages();
-  PipeLook look = look_between(before_, after, std::chrono::duration<double>(now - last_).count(),
-                               board_->slots());
-  CardStates cards = watch_.look();
-  add_cards(look, cards_, cards);
+  const std::vector<share::StageState> after = board_->stages();
+  share::PipeLook look = share::look_between(
+      before_, after, std::chrono::duration<double>(now - last_).count(), board_->slots());
+  share::CardStates cards = watch_.look();
+  share::add_cards(look, cards_, cards);
   before_ = after;
   cards_ = std::move(cards);
   last_ = now;
@@ -80,9 +80,9 @@ PipeLook PipeView::look() {
   return look;
 }
 
-void PipeView::keep(const PipeLook& look) {
-  const Bottleneck bottleneck = find_bottleneck(look);
-  const auto names = distinct_names(before_);
+void PipeView::keep(const share::PipeLook& look) {
+  const share::Bottleneck bottleneck = share::find_bottleneck(look);
+  const auto names = share::distinct_names(before_);
   if (bottleneck.stage >= 0) {
     const auto stage = static_cast<std::size_t>(bottleneck.stage);
     auto& [name, seconds] = bottleneck_seconds_[before_[stage].pid];
@@ -108,15 +108,15 @@ void PipeView::finish() {
   end_.notify_all();
   thread_.join();
   look();
-  for (StageState& state : before_)
+  for (share::StageState& state : before_)
     if (state.self) state.alive = false;
   if (show_) show_(whole_run());
   if (!page_.empty()) write_page();
 }
 
-PipeLook PipeView::whole_run() const {
-  PipeLook whole = look_between(first_, before_, seconds(), board_->slots());
-  add_cards(whole, first_cards_, cards_);
+share::PipeLook PipeView::whole_run() const {
+  share::PipeLook whole = share::look_between(first_, before_, seconds(), board_->slots());
+  share::add_cards(whole, first_cards_, cards_);
   for (const auto& [name, share] : bottlenecks())
     if (share >= kTold || whole.held_up.empty())
       whole.held_up +=
@@ -128,7 +128,7 @@ PipeLook PipeView::whole_run() const {
 /// Programs and their shares of the time, the largest first.
 std::vector<std::pair<std::string, double>> PipeView::bottlenecks() const {
   std::vector<std::pair<std::string, double>> found;
-  const auto names = distinct_names(before_);
+  const auto names = share::distinct_names(before_);
   for (const auto& [pid, known] : bottleneck_seconds_) {
     std::string name = pid == 0 ? "none: the input is slow" : known.first;
     for (std::size_t i = 0; i < before_.size(); ++i)
@@ -141,7 +141,7 @@ std::vector<std::pair<std::string, double>> PipeView::bottlenecks() const {
 
 void PipeView::write_page() const {
   report::Page page("Programs of a pipe");
-  const auto names = distinct_names(before_);
+  const auto names = share::distinct_names(before_);
   page.paragraph(fmt::format("{} on one machine, over {}. Slots: {}.",
                              counted(names.size(), "program"), format_seconds(seconds()),
                              board_->slots() > 0
@@ -149,7 +149,7 @@ void PipeView::write_page() const {
                                  : std::string("those of make")));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < before_.size(); ++i) {
-    const StageState& s = before_[i];
+    const share::StageState& s = before_[i];
     const double age = std::max(s.age, 1e-9);
     rows.push_back({names[i], fmt::format("{} {}", s.done, s.unit),
                     format_count(static_cast<double>(s.done) / age),
@@ -173,7 +173,7 @@ void PipeView::write_page() const {
       report::Series& line = lines.emplace_back();
       line.name = names[i];
       for (const Kept& kept : kept_)
-        for (const StageLook& stage : kept.look.stages)
+        for (const share::StageLook& stage : kept.look.stages)
           if (stage.state.pid == before_[i].pid && stage.state.name == before_[i].name) {
             line.x.push_back(kept.seconds);
             line.y.push_back(value(stage));
@@ -181,16 +181,16 @@ void PipeView::write_page() const {
     }
     page.svg(report::line_chart(lines, "seconds", label), caption);
   };
-  chart("slots", "Slots that each program had.", [](const StageLook& s) { return s.slots; });
+  chart("slots", "Slots that each program had.", [](const share::StageLook& s) { return s.slots; });
   chart("units a second", "Items that each program did per second, in its own units.",
-        [](const StageLook& s) { return s.rate; });
+        [](const share::StageLook& s) { return s.rate; });
   chart("waiting", "Items that were read and had no slot yet.",
-        [](const StageLook& s) { return s.waiting; });
+        [](const share::StageLook& s) { return s.waiting; });
   if (!cards_.stages.empty()) {
     write_cards(page);
-    chart("GPUs", "GPUs that each program kept busy.", [](const StageLook& s) {
+    chart("GPUs", "GPUs that each program kept busy.", [](const share::StageLook& s) {
       double busy = 0;
-      for (const CardLook& kind : s.cards)
+      for (const share::CardLook& kind : s.cards)
         if (kind.state.kind == "compute") busy += kind.busy;
       return busy;
     });
@@ -202,14 +202,14 @@ void PipeView::write_page() const {
 
 void PipeView::write_cards(report::Page& page) const {
   page.paragraph(fmt::format("GPUs: {} that the programs share.", cards_.cards.size()));
-  page.table(card_columns(), card_rows(cards_));
-  const auto names = distinct_names(before_);
+  page.table(share::card_columns(), share::card_rows(cards_));
+  const auto names = share::distinct_names(before_);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < before_.size(); ++i)
-    for (const CardStageState& stage : cards_.stages)
+    for (const share::CardStageState& stage : cards_.stages)
       if (stage.pid == before_[i].pid)
-        rows.push_back(card_stage_row(names[i], stage, before_[i].age));
-  page.table(card_stage_columns(), rows);
+        rows.push_back(share::card_stage_row(names[i], stage, before_[i].age));
+  page.table(share::card_stage_columns(), rows);
 }
 
 }  // namespace vfm::cli

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/card_states.h"
-#include "base/pipe_board.h"
-#include "cli/pipe_look.h"
+#include "share/card_states.h"
+#include "share/pipe_board.h"
+#include "share/pipe_look.h"
 
 namespace vfm::report {
 class Page;
@@ -33,8 +33,8 @@ class PipeView {
  public:
   /// `share`: the board's file. `show`: called with each look, in the view's thread; may be empty.
   /// `page`: a file to write, every few seconds and at the end; "": none.
-  PipeView(std::shared_ptr<PipeBoard> board, const std::string& share,
-           std::function<void(const PipeLook&)> show, std::string page);
+  PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
+           std::function<void(const share::PipeLook&)> show, std::string page);
   /// Ends the thread.
   ~PipeView();
   PipeView(const PipeView&) = delete;
@@ -49,19 +49,19 @@ class PipeView {
   /// A look and its time.
   struct Kept {
     double seconds;  // since the begin
-    PipeLook look;
+    share::PipeLook look;
   };
   void watch();
-  PipeLook look();
-  void keep(const PipeLook& look);
-  PipeLook whole_run() const;
+  share::PipeLook look();
+  void keep(const share::PipeLook& look);
+  share::PipeLook whole_run() const;
   std::vector<std::pair<std::string, double>> bottlenecks() const;
   double seconds() const { return std::chrono::duration<double>(last_ - begin_).count(); }
   void write_page() const;
   void write_cards(report::Page& page) const;
 
-  const std::shared_ptr<PipeBoard> board_;
-  const std::function<void(const PipeLook&)> show_;
+  const std::shared_ptr<share::PipeBoard> board_;
+  const std::function<void(const share::PipeLook&)> show_;
   const std::string page_;
   const Clock::time_point begin_ = Clock::now();
   std::mutex mutex_;
@@ -70,9 +70,9 @@ class PipeView {
 
   // Used by the view's thread, then by finish().
   Clock::time_point last_ = begin_;
-  std::vector<StageState> first_, before_;
-  CardWatch watch_;
-  CardStates first_cards_, cards_;  // as first_ and before_
+  std::vector<share::StageState> first_, before_;
+  share::CardWatch watch_;
+  share::CardStates first_cards_, cards_;  // as first_ and before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;  // of so many looks one is kept
   /// By process: as whom it was known, and how long it was the bottleneck. 0: nobody was.

@@ -23,6 +23,7 @@
 #include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/harmless.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/left_behind.h"
@@ -30,7 +31,6 @@
 #include "base/progress.h"
 #include "base/run_end.h"
 #include "base/stop.h"
-#include "cli/harmless.h"
 #include "cli/meter.h"
 #include "cli/named_files.h"
 #include "cli/options.h"
@@ -336,7 +336,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
   hear_of_children();
   const std::string cpu = environment("VFM_CPU");
   const bool knows_cpu = cpu.empty() || limit_cpu_level(cpu);
-  const std::string makeflags = Slots::given_jobserver(environment("MAKEFLAGS"));
+  const std::string makeflags = share::Slots::given_jobserver(environment("MAKEFLAGS"));
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (arguments.size() == 2 && arguments[0] == "--serve-isolated") {
     leave_signals();

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/slots.h"
+#include "share/slots.h"
 
 namespace vfm {
 class Progress;
@@ -45,7 +45,7 @@ struct Context {
   Progress& progress;                  ///< drawn on stderr if it is a terminal or --progress asks
   Meter& meter;                        ///< the same
   std::string program;                 ///< "vfm-clip"
-  std::string makeflags;               ///< MAKEFLAGS, for base/slots.h; "": it names nothing of use
+  std::string makeflags;  ///< MAKEFLAGS, for share/slots.h; "": it names nothing of use
   std::vector<std::string> arguments;  ///< those behind the verb
   std::string cache;  ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;
@@ -56,7 +56,7 @@ struct Context {
   /// Slots as -j, make's jobserver, VFM_SLOTS and VFM_SHARE say (vfm(7)); joins the file of the
   /// last. Call it once, before any work: throws Error{usage}. `threads` above 0 is in the place of
   /// -j.
-  Slots slots(const JobOptions& jobs, int threads = 0) const;
+  share::Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
 class Tool {
@@ -79,14 +79,14 @@ class Tool {
   /// False: this run prints something else (a plan, a video), or nothing. Asked after check().
   virtual bool writes_manifest(const Launch&) const { return true; }
   /// Called before there are threads, with the options known: of a tool that decodes apart
-  /// (media/isolated.h) forks what helps it. In that returns the number for serve_isolated(), else
-  /// -1.
+  /// (media/isolate/isolated.h) forks what helps it. In that returns the number for
+  /// serve_isolated(), else -1.
   virtual int fork_helper() { return -1; }
   /// What that does; and the program when it has started itself as `PROGRAM --serve-isolated
   /// NUMBER`. Returns its exit status.
   virtual int serve_isolated(int) { return 2; }
   /// What the program does when it was started as `PROGRAM --serve-card NUMBER`: by itself, to have
-  /// a model on a card (cards/worker.h). Returns its exit status.
+  /// a model on a card (workers/worker.h). Returns its exit status.
   virtual int serve_card(int) { return 2; }
   /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and an output whose
   /// reader has gone is an error. Else that ends the tool by SIGPIPE, as pipelines expect.

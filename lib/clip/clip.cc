@@ -13,25 +13,25 @@
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
-#include "clip/clip_output.h"
 #include "clip/clip_report.h"
-#include "clip/crew.h"
-#include "clip/given_cutter.h"
-#include "clip/images.h"
-#include "clip/joined.h"
-#include "clip/leftovers.h"
-#include "clip/shot_cutter.h"
+#include "clip/cut/crew.h"
+#include "clip/cut/given_cutter.h"
+#include "clip/cut/images.h"
+#include "clip/cut/shot_cutter.h"
 #include "clip/source.h"
-#include "clip/store.h"
+#include "clip/store/clip_output.h"
+#include "clip/store/joined.h"
+#include "clip/store/leftovers.h"
+#include "clip/store/store.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
-#include "media/encode_sessions.h"
-#include "media/encoder.h"
+#include "media/encode/encode_sessions.h"
+#include "media/encode/encoder.h"
 #include "shard/input_totals.h"
+#include "share/ordered.h"
 
 namespace vfm::clip {
 namespace {
@@ -50,7 +50,7 @@ struct Outcome {
 
 /// A batch has files open, and is locked: some sixteen may wait.
 std::size_t outcome_weight(const Outcome& outcome) {
-  constexpr std::size_t kBatch = kOrderedBytes / 16;
+  constexpr std::size_t kBatch = share::kOrderedBytes / 16;
   return held_bytes(outcome.records) + held_bytes(outcome.errors) + outcome.remark.size() +
          outcome.account.size() + outcome.json.size() + (outcome.batch ? kBatch : 0);
 }
@@ -327,7 +327,8 @@ void check_encoders(ClipRecipe recipe) {
   media::coded_size(recipe.encoder, 2, 2);  // which refuses one that this FFmpeg lacks
 }
 
-long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
+long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
+         io::ManifestWriter& manifest) {
   ClipOptions options = given;
   choose_encoders(options.recipe);
   std::vector<io::Fault> bad_spans;
@@ -354,7 +355,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   progress.start("videos", shard::count_videos(options.inputs));
   JoinedItems joined(items, options, job.settings(),
                      [&](const ClipItem& item) { leftovers.see(item); });
-  for_each_ordered<JoinedItems::Work, Outcome>(
+  share::for_each_ordered<JoinedItems::Work, Outcome>(
       slots, [&] { return joined.next(); },
       [&](const JoinedItems::Work& work) {
         return work.item.kind == ClipItem::Kind::video ? job.video(work) : job.other(work);

@@ -15,10 +15,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "clip/store.h"
+#include "clip/store/store.h"
 #include "io/file.h"
-#include "media/decoder.h"
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
+#include "media/decode/decoder.h"
 #include "shard/reader.h"
 
 namespace vfm::clip {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/held_json.h"
-#include "clip/spans.h"
+#include "clip/lists/spans.h"
 #include "io/first_names.h"
 #include "io/hash_ledger.h"
 #include "io/manifest.h"

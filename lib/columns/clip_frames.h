@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "media/decoder.h"
-#include "media/hardware.h"
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
+#include "media/decode/decoder.h"
+#include "media/decode/hardware.h"
 #include "shard/sample.h"
 
 namespace vfm::columns {

@@ -9,13 +9,13 @@
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
 #include "io/file.h"
 #include "io/places.h"
 #include "shard/receipt.h"
 #include "shard/shard_input.h"
+#include "share/ordered.h"
 
 namespace vfm::columns {
 namespace {
@@ -262,8 +262,8 @@ std::vector<std::string> tars_without(const io::Record& record,
   return tars;
 }
 
-long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
-                    io::ManifestWriter& manifest) {
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
+                    share::Slots& slots, io::ManifestWriter& manifest) {
   Items items(job, inputs);
   std::optional<io::ErrorLog> errors;
   Errors early;  // before it is known where the columns go
@@ -275,7 +275,7 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
       errors->add(fault);
   };
   if (!job.directory.empty()) open_log(job.directory);
-  for_each_ordered<Item, Outcome>(
+  share::for_each_ordered<Item, Outcome>(
       slots, [&] { return items.next(); }, [&](Item& item) { return work_on(job, item); },
       [&](Outcome& outcome) {
         any = any || outcome.shard;

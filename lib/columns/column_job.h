@@ -18,11 +18,11 @@
 #include "base/held_json.h"
 #include "base/json_fwd.h"
 #include "base/progress.h"
-#include "base/slots.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
 #include "shard/writer.h"
+#include "share/slots.h"
 
 namespace vfm::columns {
 
@@ -69,8 +69,8 @@ bool unanswered(const io::Fault& fault);
 /// kinds pass unchanged. Records go to standard output in input order, errors to
 /// COLUMN-errors.jsonl in the columns' directory. Returns the number of errors. Throws Error if the
 /// input broke off, or there is no shard at all; Stopped.
-long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
-                    io::ManifestWriter& manifest);
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
+                    share::Slots& slots, io::ManifestWriter& manifest);
 
 /// The tars of a record's columns other than `columns`; its own tar if there are none.
 std::vector<std::string> tars_without(const io::Record& record,

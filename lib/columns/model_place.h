@@ -1,5 +1,5 @@
 // Makes a column's models either in this process, on one device, or in workers on several cards
-// (cards/stage_models.h), with the same interface. Thread-safety: any thread; all models must be
+// (workers/stage_models.h), with the same interface. Thread-safety: any thread; all models must be
 // added before the first is used (StageModels::add()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,22 +8,22 @@
 #include <optional>
 #include <string>
 
-#include "cards/captions.h"
-#include "cards/pictures.h"
-#include "cards/stage_models.h"
-#include "cards/texts.h"
 #include "models/encoder/picture_encoder.h"
 #include "models/text_encoder.h"
 #include "models/vlm/caption_model.h"
 #include "models/vlm/text_model.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
+#include "workers/captions.h"
+#include "workers/pictures.h"
+#include "workers/stage_models.h"
+#include "workers/texts.h"
 
 namespace vfm::columns {
 
 struct ModelPlace {
   Device device = Device::cpu;  ///< workers have their own
-  cards::StageModels* workers = nullptr;
+  workers::StageModels* workers = nullptr;
 
   /// To be called when all models are made. Throws Error{usage} if the cards lack memory for them.
   void start() const {
@@ -31,18 +31,18 @@ struct ModelPlace {
   }
   /// Throws what models::make_picture_encoder() throws.
   std::unique_ptr<models::PictureEncoder> pictures(const std::string& folder, DType compute) const {
-    return workers ? cards::pictures_in_workers(*workers, folder, compute)
+    return workers ? workers::pictures_in_workers(*workers, folder, compute)
                    : models::make_picture_encoder(folder, device, compute);
   }
   /// Throws what models::make_text_encoder() throws.
   std::unique_ptr<text::Encoder> texts(const text::EncoderConfig& config) const {
-    return workers ? cards::texts_in_workers(*workers, config)
+    return workers ? workers::texts_in_workers(*workers, config)
                    : models::make_text_encoder(config, {.device = device});
   }
   /// Throws what CaptionModel's constructor throws.
   std::unique_ptr<models::CaptionModel> captions(const std::string& folder, DType compute,
                                                  std::optional<int> frame_tokens, bool int8) const {
-    return workers ? cards::captions_in_workers(*workers, folder, compute, frame_tokens, int8)
+    return workers ? workers::captions_in_workers(*workers, folder, compute, frame_tokens, int8)
                    : std::make_unique<models::CaptionModel>(folder, compute, frame_tokens, int8,
                                                             device);
   }
@@ -50,7 +50,7 @@ struct ModelPlace {
   models::TextModel rewriting(const std::string& folder, DType compute, bool int8) const {
     return models::TextModel(
         folder, compute, int8, device,
-        workers ? cards::rewriting_in_workers(*workers, folder, compute, int8) : nullptr);
+        workers ? workers::rewriting_in_workers(*workers, folder, compute, int8) : nullptr);
   }
 };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
 
 namespace vfm::curate {
 

@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdint>
 
-#include "media/cell_rows.h"
+#include "media/colour/cell_rows.h"
 #include "media/frame.h"
 
 namespace vfm::curate {

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "media/card_picture.h"
-#include "media/decoder.h"
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
+#include "media/decode/card_picture.h"
+#include "media/decode/decoder.h"
 
 namespace vfm::data {
 namespace {

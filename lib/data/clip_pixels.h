@@ -13,7 +13,7 @@
 
 #include "base/rational.h"
 #include "data/clip_size.h"
-#include "media/hardware.h"
+#include "media/decode/hardware.h"
 
 namespace vfm::media {
 struct Frame;

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/philox.h"
-#include "curate/clusters.h"
+#include "curate/vectors/clusters.h"
 #include "io/packed.h"
 #include "io/scratch_file.h"
 #include "io/sorter.h"
@@ -64,7 +64,7 @@ class Rule {
     told_.rule = options.rules[number];
   }
 
-  void sort(const EncoderNames& encoders, Slots& slots) {
+  void sort(const EncoderNames& encoders, share::Slots& slots) {
     if (told_.rule.clusters())
       sort_clusters(encoders, slots);
     else
@@ -241,7 +241,7 @@ class Rule {
     return floats;
   }
 
-  void sort_clusters(const EncoderNames& encoders, Slots& slots) {
+  void sort_clusters(const EncoderNames& encoders, share::Slots& slots) {
     const std::uint64_t vectors = count_vectors(encoders);
     std::size_t dim = 0;
     each([&](std::uint32_t, const std::string&, const Note& note) {
@@ -306,7 +306,8 @@ void warn_of_many_values(const Balanced& told) {
 }  // namespace
 
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
-                              const EncoderNames& encoders, Slots& slots, LeftOutList& list) {
+                              const EncoderNames& encoders, share::Slots& slots,
+                              LeftOutList& list) {
   std::vector<Rule> rules;
   rules.reserve(options.rules.size());
   for (std::size_t r = 0; r < options.rules.size(); ++r)

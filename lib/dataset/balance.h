@@ -24,12 +24,12 @@
 
 #include "base/held_json.h"
 #include "base/json_fwd.h"
-#include "base/slots.h"
 #include "dataset/balance_options.h"
 #include "dataset/item_store.h"
 #include "dataset/join.h"
 #include "dataset/left_out.h"
 #include "dataset/sample_vector.h"
+#include "share/slots.h"
 
 namespace vfm::dataset {
 
@@ -59,6 +59,6 @@ struct Balanced {
 /// Drops excess samples from `items`, and lists them. Throws Error{usage} if the vectors of a rule
 /// are of several encoders; Stopped.
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
-                              const EncoderNames& encoders, Slots& slots, LeftOutList& list);
+                              const EncoderNames& encoders, share::Slots& slots, LeftOutList& list);
 
 }  // namespace vfm::dataset

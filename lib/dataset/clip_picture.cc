@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "media/decoder.h"
-#include "media/picture_file.h"
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
+#include "media/container/picture_file.h"
+#include "media/decode/decoder.h"
 
 namespace vfm::dataset {
 namespace {

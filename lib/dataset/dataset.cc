@@ -14,7 +14,6 @@
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "base/units.h"
 #include "dataset/field_makers.h"
 #include "dataset/finish.h"
@@ -29,6 +28,7 @@
 #include "io/scratch_file.h"
 #include "report/html.h"
 #include "shard/where.h"
+#include "share/ordered.h"
 
 namespace vfm::dataset {
 namespace {
@@ -132,13 +132,14 @@ struct WriteJob {
 };
 
 std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOptions& options,
-                               Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
+                               share::Slots& slots, Progress& progress,
+                               io::ManifestWriter& manifest) {
   const ShardWriter writer(scan, options);
   std::vector<Json> records;
   PlannedItems items(scan, plan);
   std::size_t next = 0;
   progress.start("shards", plan.shards.size());
-  for_each_ordered<WriteJob, Json>(
+  share::for_each_ordered<WriteJob, Json>(
       slots,
       [&]() -> std::optional<WriteJob> {
         if (next == plan.shards.size()) return std::nullopt;
@@ -156,7 +157,7 @@ std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOpt
 }
 
 /// The first pass, and what can be said against its result.
-Scan scan_and_check(const ShardOptions& options, Slots& slots, Progress& progress,
+Scan scan_and_check(const ShardOptions& options, share::Slots& slots, Progress& progress,
                     io::ErrorLog& errors, bool whole) {
   Scan scan = scan_shards(options, slots, progress, errors);
   check_whole(options, scan.streams, errors);
@@ -188,7 +189,7 @@ struct PageScratch {
 };
 
 /// The page alone, of what a dataset would have.
-long look(ShardOptions options, Slots& slots, Progress& progress) {
+long look(ShardOptions options, share::Slots& slots, Progress& progress) {
   report::make_page_folder(options.report);
   options.output = io::join_path(io::dir_name(options.report),
                                  "." + io::base_name(options.report) + ".vfm-shard");
@@ -206,7 +207,7 @@ long look(ShardOptions options, Slots& slots, Progress& progress) {
 
 }  // namespace
 
-long run(const ShardOptions& options, Slots& slots, Progress& progress,
+long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts) {
   // They throw before the folder is made.
   if (!options.where.empty()) shard::Where{options.where};

@@ -20,19 +20,19 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "base/slots.h"
 #include "curate/binning.h"
 #include "curate/split.h"
 #include "dataset/balance_options.h"
 #include "dataset/sample_vector.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
+#include "share/slots.h"
 
 namespace vfm::dataset {
 
-/// How near duplicates are searched: all pairs (curate/dedup.h), or within clusters and around them
-/// (curate/cell_search.h); automatic: all pairs of up to kMostExact samples, as far as
-/// ShardOptions::near_bytes allows.
+/// How near duplicates are searched: all pairs (curate/vectors/dedup.h), or within clusters and
+/// around them (curate/vectors/cell_search.h); automatic: all pairs of up to kMostExact samples, as
+/// far as ShardOptions::near_bytes allows.
 enum class DuplicateMethod { automatic, exact, clusters };
 inline constexpr std::uint64_t kMostExact = 1'000'000;
 
@@ -75,7 +75,7 @@ struct SampleCounts {
 /// Error when no sample is left; Error{usage} for a bad filter, a field or vector that no sample
 /// has, and for a folder with a dataset of other options or sources; Stopped. `counts`: filled if
 /// the input is only a part, so that lines of --without may name nothing; else null.
-long run(const ShardOptions& options, Slots& slots, Progress& progress,
+long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 
 }  // namespace vfm::dataset

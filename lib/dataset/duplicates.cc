@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "curate/dedup.h"
+#include "curate/vectors/dedup.h"
 #include "dataset/join.h"
 #include "io/packed.h"
 
@@ -70,7 +70,7 @@ class Finder {
     drop_all_but_one(same, best);
   }
 
-  std::vector<ComparedSet> near(const ShardOptions& options, Slots& slots) {
+  std::vector<ComparedSet> near(const ShardOptions& options, share::Slots& slots) {
     std::vector<ComparedSet> compared;
     io::Sorter by_merit(items_.folder());
     sort_by_merit(by_merit);
@@ -121,7 +121,7 @@ class Finder {
   }
 
   void compare(ComparedSet& set, const std::vector<std::uint32_t>& order,
-               const ShardOptions& options, Slots& slots) {
+               const ShardOptions& options, share::Slots& slots) {
     const std::uint64_t n = order.size(), dim = items_.embeddings()[order.front()].dim;
     const bool all_pairs = options.duplicate_method == DuplicateMethod::exact ||
                            (options.duplicate_method == DuplicateMethod::automatic &&
@@ -138,7 +138,7 @@ class Finder {
   }
 
   void compare_in_clusters(ComparedSet& set, const std::vector<std::uint32_t>& order,
-                           const ShardOptions& options, Slots& slots) {
+                           const ShardOptions& options, share::Slots& slots) {
     curate::CellSearch search;
     search.dim = items_.embeddings()[order.front()].dim;
     search.threshold = *options.duplicate_threshold;
@@ -270,7 +270,8 @@ void DuplicatePairs::for_each(const std::function<void(std::uint32_t, std::uint3
 }
 
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
-                                         Slots& slots, DuplicateList& list, DuplicatePairs& pairs) {
+                                         share::Slots& slots, DuplicateList& list,
+                                         DuplicatePairs& pairs) {
   Finder finder(items, !options.keep_duplicates, list, pairs);
   finder.exact();
   if (options.keep_duplicates || !options.duplicate_threshold) return {};

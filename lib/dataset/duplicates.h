@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "base/slots.h"
-#include "curate/cell_search.h"
+#include "curate/vectors/cell_search.h"
 #include "dataset/dataset.h"
 #include "dataset/item_store.h"
 #include "io/scratch_file.h"
 #include "io/sorter.h"
+#include "share/slots.h"
 
 namespace vfm::dataset {
 
@@ -88,6 +88,7 @@ struct ComparedSet {
 /// options.keep_duplicates nothing is dropped, but pairs are found: the same bytes must not be in
 /// two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
-                                         Slots& slots, DuplicateList& list, DuplicatePairs& pairs);
+                                         share::Slots& slots, DuplicateList& list,
+                                         DuplicatePairs& pairs);
 
 }  // namespace vfm::dataset

@@ -8,8 +8,8 @@
 #include "base/half.h"
 #include "base/philox.h"
 #include "base/stop.h"
-#include "curate/cell_search.h"
-#include "curate/dedup.h"
+#include "curate/vectors/cell_search.h"
+#include "curate/vectors/dedup.h"
 #include "io/packed.h"
 
 namespace vfm::dataset {
@@ -38,8 +38,8 @@ std::string pack_embedding(const std::vector<float>& values) {
 }  // namespace
 
 std::uint64_t near_bytes(std::uint64_t dim) {
-  // curate/dedup.h: their dimensions filled up to 64; the first 64 of those kept once more; and
-  // lists.
+  // curate/vectors/dedup.h: their dimensions filled up to 64; the first 64 of those kept once more;
+  // and lists.
   constexpr std::uint64_t kHead = 64, kLists = 160;
   const std::uint64_t width = curate::near_width(dim);
   return (width + width / kHead + kHead) * sizeof(float) + kLists;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/half.h"
-#include "base/ordered.h"
+#include "share/ordered.h"
 
 namespace vfm::dataset {
 namespace {
@@ -106,7 +106,7 @@ std::vector<NearQuery> queries_of(const ItemStore& items, const std::vector<std:
 std::vector<NearList> nearest_samples(const ItemStore& items,
                                       const std::vector<std::uint32_t>& queries, std::size_t most,
                                       const VectorOfNotes& vector_of, std::uint64_t& vectors,
-                                      Slots& slots) {
+                                      share::Slots& slots) {
   const std::vector<NearQuery> asked = queries_of(items, queries, vector_of, vectors);
   std::vector<NearList> nearest(queries.size());
   if (vectors == 0) return nearest;
@@ -114,7 +114,7 @@ std::vector<NearList> nearest_samples(const ItemStore& items,
   std::size_t bytes = 0;
   const auto flush = [&] {
     std::size_t next = 0;
-    for_each_ordered<std::span<const NearRow>, std::vector<NearList>>(
+    share::for_each_ordered<std::span<const NearRow>, std::vector<NearList>>(
         slots,
         [&]() -> std::optional<std::span<const NearRow>> {
           if (next == rows.size()) return std::nullopt;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/slots.h"
 #include "dataset/item_store.h"
+#include "share/slots.h"
 
 namespace vfm::dataset {
 
@@ -35,6 +35,6 @@ std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,
                                                      const VectorOfNotes& vector_of,
-                                                     std::uint64_t& vectors, Slots& slots);
+                                                     std::uint64_t& vectors, share::Slots& slots);
 
 }  // namespace vfm::dataset

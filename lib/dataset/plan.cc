@@ -221,7 +221,8 @@ void warn_of_encoders(const ShardOptions& options, const std::vector<ComparedSet
 
 }  // namespace
 
-ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known, Slots& slots) {
+ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known,
+                      share::Slots& slots) {
   ShardPlan plan(options.output);
   ItemStore& items = scan.items;
   DuplicatePairs pairs(options.output);

@@ -72,7 +72,8 @@ class PlannedItems {
 
 /// The better of two duplicates has more pixels, else more bytes, else the smaller key. `known`
 /// sources keep their split. The scan's sources and items are used up. Throws Stopped.
-ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known, Slots& slots);
+ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known,
+                      share::Slots& slots);
 
 /// All that decides a dataset beside its samples.
 Json options_json(const ShardOptions& options);

@@ -188,7 +188,7 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
 }  // namespace
 
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
-                        const Json& summary, Slots& slots) {
+                        const Json& summary, share::Slots& slots) {
   const bool is_written = !summary.is_null();
   report::Page page("Dataset", is_written ? options.output : "");
   if (is_written)

@@ -10,6 +10,6 @@ namespace vfm::dataset {
 /// Writes options.report. `summary` is dataset.json; null: no dataset is
 /// written. Throws Error; Stopped.
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
-                        const Json& summary, Slots& slots);
+                        const Json& summary, share::Slots& slots);
 
 }  // namespace vfm::dataset

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/ordered.h"
 #include "base/stop.h"
 #include "curate/binning.h"
 #include "dataset/balance.h"
@@ -23,6 +22,7 @@
 #include "shard/shard_input.h"
 #include "shard/where.h"
 #include "shard/writer.h"
+#include "share/ordered.h"
 
 namespace vfm::dataset {
 namespace {
@@ -302,7 +302,7 @@ std::string unpack_folder(const std::string& output) {
   return io::join_path(output, ".unpacked");
 }
 
-Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
+Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors) {
   if (!options.where.empty()) shard::Where{options.where};  // throws before anything is read
   Scan scan(options);
@@ -327,7 +327,7 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
     return std::exchange(held, std::nullopt);
   };
   progress.start("samples", shard::count_samples(options.inputs));
-  for_each_ordered<Line, Scanned>(
+  share::for_each_ordered<Line, Scanned>(
       slots, next, [&](Line& line) { return scan_line(options, scan.without, line); },
       [&](Scanned& scanned) { gatherer.add(scanned); });
   gatherer.finish();

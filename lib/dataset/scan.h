@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "base/slots.h"
 #include "dataset/dataset.h"
 #include "dataset/item_store.h"
 #include "dataset/join.h"
@@ -21,6 +20,7 @@
 #include "io/manifest.h"
 #include "shard/comparisons.h"
 #include "shard/reader.h"
+#include "share/slots.h"
 
 namespace vfm::dataset {
 
@@ -61,7 +61,7 @@ std::string unpack_folder(const std::string& output);
 /// Reads all shards that `options.inputs` name. Records of other kinds, samples that cannot be
 /// joined or read, and keys that come twice with different contents go to `errors`. Throws
 /// Error{usage} for a bad options.where, before anything is read.
-Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
+Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors);
 
 }  // namespace vfm::dataset

@@ -102,7 +102,7 @@ class Picker {
     shown_.member = options.compared_member();
   }
 
-  Shown pick(const NumberNames& names, Slots& slots) {
+  Shown pick(const NumberNames& names, share::Slots& slots) {
     choose_fields(names);
     find_ends();
     choose_scores();
@@ -226,7 +226,7 @@ class Picker {
     return found->second;
   }
 
-  void find_near(Slots& slots) {
+  void find_near(share::Slots& slots) {
     std::vector<std::uint32_t> queries(places_.size());
     for (const auto& [number, place] : places_)
       queries[place] = number;
@@ -285,7 +285,7 @@ void put_number_notes(std::string& notes, const JoinedSample& sample, const Samp
 }
 
 Shown pick_shown(const ItemStore& items, const ShardOptions& options, const NumberNames& names,
-                 Slots& slots) {
+                 share::Slots& slots) {
   return Picker(items, options).pick(names, slots);
 }
 

@@ -17,12 +17,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/slots.h"
 #include "dataset/dataset.h"
 #include "dataset/item_store.h"
 #include "dataset/join.h"
 #include "dataset/sample_vector.h"
 #include "report/html.h"
+#include "share/slots.h"
 
 namespace vfm::dataset {
 
@@ -81,6 +81,6 @@ struct Shown {
 
 /// Picks from the samples that `items` keeps. `names`: of all noted samples. Throws Stopped.
 Shown pick_shown(const ItemStore& items, const ShardOptions& options, const NumberNames& names,
-                 Slots& slots);
+                 share::Slots& slots);
 
 }  // namespace vfm::dataset

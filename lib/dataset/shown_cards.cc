@@ -14,9 +14,9 @@
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "dataset/clip_picture.h"
 #include "report/cards.h"
+#include "share/ordered.h"
 
 namespace vfm::dataset {
 namespace {
@@ -62,9 +62,9 @@ Seen see_sample(const ShownItem& shown, const SampleReader& reader) {
 
 class Cards {
  public:
-  Cards(const Shown& shown, const SampleReader& reader, Slots& slots) : shown_(shown) {
+  Cards(const Shown& shown, const SampleReader& reader, share::Slots& slots) : shown_(shown) {
     std::size_t next = 0;
-    for_each_ordered<std::size_t, Seen>(
+    share::for_each_ordered<std::size_t, Seen>(
         slots,
         [&]() -> std::optional<std::size_t> {
           if (next == shown_.items.size()) return std::nullopt;
@@ -205,7 +205,8 @@ class Cards {
 
 }  // namespace
 
-void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader, Slots& slots) {
+void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader,
+               share::Slots& slots) {
   Cards(shown, reader, slots).add_to(page);
 }
 

@@ -16,9 +16,9 @@
 #include "generate/clip_progress.h"
 #include "generate/contact_sheet.h"
 #include "io/atomic_file.h"
-#include "media/encoder.h"
+#include "media/container/picture_file.h"
+#include "media/encode/encoder.h"
 #include "media/frame_rate.h"
-#include "media/picture_file.h"
 #include "tensor/failure.h"
 
 namespace vfm::generate {

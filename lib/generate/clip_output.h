@@ -20,7 +20,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
-#include "media/y4m.h"
+#include "media/container/y4m.h"
 
 namespace vfm::generate {
 

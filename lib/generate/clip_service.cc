@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "base/units.h"
 #include "dist/world.h"
 #include "generate/clip_maker.h"
@@ -20,6 +19,7 @@
 #include "generate/request_parcel.h"
 #include "generate/usable_model.h"
 #include "io/file.h"
+#include "share/ordered.h"
 #include "tensor/failure.h"
 
 namespace vfm::generate {
@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kWhat = "what a worker says of a clip";
 constexpr const char* kAsked = "what is asked of a clip";
 
-class ClipService final : public cards::Service {
+class ClipService final : public workers::Service {
  public:
   ClipService(const GenerateJob& job, int threads)
       : job_(job), threads_(threads), manifest_(-1), world_(dist::self_world()) {
@@ -40,14 +40,14 @@ class ClipService final : public cards::Service {
                    no_progress());
   }
 
-  cards::Parcel answer(const cards::Parcel& request) override {
+  workers::Parcel answer(const workers::Parcel& request) override {
     use_threads();
     if (request.name == "report") return report(request);
     const Json& words = request.words;
-    PromptLine line = read_prompt({.where = std::string(cards::text_of(request.tensors.at(1))),
-                                   .text = std::string(cards::text_of(request.tensors.at(0))),
+    PromptLine line = read_prompt({.where = std::string(workers::text_of(request.tensors.at(1))),
+                                   .text = std::string(workers::text_of(request.tensors.at(0))),
                                    .as_is = get_bool(words, "as_is").value_or(false),
-                                   .folder = std::string(cards::text_of(request.tensors.at(2)))},
+                                   .folder = std::string(workers::text_of(request.tensors.at(2)))},
                                   job_.defaults);
     if (!line.error.empty()) fail_as(Cause::line, "{}", line.error);
     line.prompt.seed += words.at("seeds").get<std::uint64_t>();
@@ -63,7 +63,7 @@ class ClipService final : public cards::Service {
     }
     const Result result = maker_->make(asked);
     if (!result.asked.error.empty()) fail_as(result.asked.cause, "{}", result.asked.error);
-    return {"", Json::object(), {cards::bytes_tensor(pack_result(result))}};
+    return {"", Json::object(), {workers::bytes_tensor(pack_result(result))}};
   }
 
  private:
@@ -71,8 +71,8 @@ class ClipService final : public cards::Service {
     if (threads_ > 0) omp_set_num_threads(threads_);
   }
 
-  cards::Parcel report(const cards::Parcel& request) const {
-    const Json list = parse_json(cards::text_of(request.tensors.at(0)), kAsked);
+  workers::Parcel report(const workers::Parcel& request) const {
+    const Json list = parse_json(workers::text_of(request.tensors.at(0)), kAsked);
     const std::vector<Json> records(list.begin(), list.end());
     write_generation_report(job_.report, records, maker_->generator().model(), job_.dataset,
                             need_string(request.words, "broken_off", kAsked));
@@ -97,8 +97,8 @@ struct DealtPrompt {
 
 class Dealer {
  public:
-  Dealer(const GenerateJob& job, cards::StageModels& models, std::size_t number, Progress& progress,
-         io::ManifestWriter& manifest)
+  Dealer(const GenerateJob& job, workers::StageModels& models, std::size_t number,
+         Progress& progress, io::ManifestWriter& manifest)
       : job_(job),
         models_(models),
         number_(number),
@@ -106,9 +106,9 @@ class Dealer {
         output_(job.output, job.encoder, progress, manifest),
         prompts_(job.prompts, job.defaults) {}
 
-  long run(Slots& slots) {
+  long run(share::Slots& slots) {
     progress_.start("clips", prompts_.total());
-    for_each_ordered<DealtPrompt, Result>(
+    share::for_each_ordered<DealtPrompt, Result>(
         slots, [this] { return next(); }, [this](DealtPrompt& prompt) { return make(prompt); },
         [this](Result& result) { hand_over(result); });
     const io::InputStreams& input = prompts_.streams();
@@ -120,7 +120,7 @@ class Dealer {
       // As a tensor, which may be larger than words.
       models_.ask(number_, {"report",
                             Json{{"broken_off", input.broken_off()}},
-                            {cards::bytes_tensor(dump_json(records))}});
+                            {workers::bytes_tensor(dump_json(records))}});
     }
     models_.finished();
     input.check_whole("the clips of what came are made and kept");
@@ -139,12 +139,12 @@ class Dealer {
     return prompt;
   }
 
-  cards::Parcel ask(const char* what, const DealtPrompt& prompt) {
+  workers::Parcel ask(const char* what, const DealtPrompt& prompt) {
     const PromptLine& line = prompt.line;
-    cards::Parcel request{what,
-                          Json{{"as_is", line.as_is}, {"seeds", prompt.seeds}},
-                          {cards::bytes_tensor(line.text), cards::bytes_tensor(line.where),
-                           cards::bytes_tensor(line.folder)}};
+    workers::Parcel request{what,
+                            Json{{"as_is", line.as_is}, {"seeds", prompt.seeds}},
+                            {workers::bytes_tensor(line.text), workers::bytes_tensor(line.where),
+                             workers::bytes_tensor(line.folder)}};
     if (output_error_) request.words["output_error"] = *output_error_;
     return models_.ask(number_, std::move(request));
   }
@@ -168,9 +168,9 @@ class Dealer {
     if (!result.asked.error.empty()) return result;
     std::string failure = failure_of(
         [&] {
-          const cards::Parcel answer = ask("make", prompt);
+          const workers::Parcel answer = ask("make", prompt);
           if (answer.tensors.size() != 1) fail("{}: there is none", kWhat);
-          unpack_result(cards::text_of(answer.tensors[0]), result);
+          unpack_result(workers::text_of(answer.tensors[0]), result);
         },
         &result.asked.cause);
     if (!failure.empty()) result.asked.error = std::move(failure);
@@ -187,7 +187,7 @@ class Dealer {
   }
 
   const GenerateJob& job_;
-  cards::StageModels& models_;
+  workers::StageModels& models_;
   std::size_t number_;
   Progress& progress_;
   ClipOutput output_;
@@ -198,12 +198,12 @@ class Dealer {
 
 }  // namespace
 
-std::unique_ptr<cards::Service> open_clips(const GenerateJob& job, int threads) {
+std::unique_ptr<workers::Service> open_clips(const GenerateJob& job, int threads) {
   return std::make_unique<ClipService>(job, threads);
 }
 
-long deal_clips(const GenerateJob& job, cards::StageModels& models, std::size_t number,
-                Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
+long deal_clips(const GenerateJob& job, workers::StageModels& models, std::size_t number,
+                share::Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   return Dealer(job, models, number, progress, manifest).run(slots);
 }
 

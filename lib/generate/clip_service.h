@@ -1,4 +1,4 @@
-// Prompts dealt to cards: each clip is made by a worker (cards/worker.h) that has the whole model
+// Prompts dealt to cards: each clip is made by a worker (workers/worker.h) that has the whole model
 // on its card, and writes the clip's files itself, as a rank of mpirun would.
 //
 // This program reads the prompts, names the clips in their order, and writes manifest, errors and
@@ -11,23 +11,23 @@
 #include <string>
 
 #include "base/progress.h"
-#include "base/slots.h"
-#include "cards/service.h"
-#include "cards/stage_models.h"
 #include "generate/generate.h"
 #include "io/manifest.h"
+#include "share/slots.h"
+#include "workers/service.h"
+#include "workers/stage_models.h"
 
 namespace vfm::generate {
 
 /// The service of such a worker, with the same job as its program. `threads`: its OpenMP threads on
 /// the processor; 0: as many as there are.
 inline constexpr const char* kClips = "clips";
-std::unique_ptr<cards::Service> open_clips(const GenerateJob& job, int threads);
+std::unique_ptr<workers::Service> open_clips(const GenerateJob& job, int threads);
 
 /// generate_clips() by the workers of `models`, whose service of `number` is kClips: the same
 /// clips, records and errors. Needs a folder as output, and no --parallel. Makes as many clips at
 /// once as there are cards. Thread-safety: one thread.
-long deal_clips(const GenerateJob& job, cards::StageModels& models, std::size_t number,
-                Slots& slots, Progress& progress, io::ManifestWriter& manifest);
+long deal_clips(const GenerateJob& job, workers::StageModels& models, std::size_t number,
+                share::Slots& slots, Progress& progress, io::ManifestWriter& manifest);
 
 }  // namespace vfm::generate

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "media/decoder.h"
+#include "media/decode/decoder.h"
 
 namespace vfm::generate {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
 
 namespace vfm::generate {
 

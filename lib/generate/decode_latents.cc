@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/held_bytes.h"
 #include "base/json.h"
-#include "base/ordered.h"
 #include "dist/bytes.h"
 #include "dist/together.h"
 #include "generate/clip_output.h"
@@ -26,6 +25,7 @@
 #include "io/manifest.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_facts.h"
+#include "share/ordered.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
 
@@ -54,12 +54,12 @@ class Decoding {
     if (!job_.model.empty()) as_usage([&] { return &model(job_.model); });
   }
 
-  long run(Slots& slots) {
+  long run(share::Slots& slots) {
     if (reader_) progress_.start("clips", 0);
     if (ranks_.size() > 1)
       decode_in_rounds(slots);
     else
-      for_each_ordered<DealtLatents, DecodedLatents>(
+      share::for_each_ordered<DealtLatents, DecodedLatents>(
           slots, [this] { return next(); }, [this](DealtLatents& input) { return make(input); },
           [this](DecodedLatents& result) { hand_over(result); },
           [](const DecodedLatents& result) {
@@ -73,7 +73,7 @@ class Decoding {
   }
 
  private:
-  void decode_in_rounds(Slots& slots);
+  void decode_in_rounds(share::Slots& slots);
   std::optional<DealtLatents> next();
   DecodedLatents make(DealtLatents& input);
   void decode(DecodedLatents& result);
@@ -290,7 +290,7 @@ void Decoding::serve_shared() {
 
 /// Rank 0 deals some lines to each rank in turn, and gets the clips back. So it has no more of them
 /// than a round has.
-void Decoding::decode_in_rounds(Slots& slots) {
+void Decoding::decode_in_rounds(share::Slots& slots) {
   const auto size = static_cast<std::size_t>(ranks_.size());
   for (bool more = true; more;) {
     std::vector<std::vector<DealtLatents>> dealt(size);
@@ -313,7 +313,7 @@ void Decoding::decode_in_rounds(Slots& slots) {
     }
     std::vector<std::vector<DecodedLatents>> made(size);
     std::size_t taken = 0;
-    for_each_ordered<DealtLatents, DecodedLatents>(
+    share::for_each_ordered<DealtLatents, DecodedLatents>(
         slots,
         [&]() -> std::optional<DealtLatents> {
           if (taken == own.size()) return std::nullopt;
@@ -341,8 +341,8 @@ void Decoding::decode_in_rounds(Slots& slots) {
 
 }  // namespace
 
-long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Progress& progress,
-                    io::ManifestWriter& manifest) {
+long decode_latents(const DecodeJob& job, dist::World& world, share::Slots& slots,
+                    Progress& progress, io::ManifestWriter& manifest) {
   std::vector<int> all;
   for (int rank = 0; rank < world.size(); ++rank)
     all.push_back(rank);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "base/slots.h"
 #include "dist/world.h"
 #include "io/manifest.h"
+#include "share/slots.h"
 #include "tensor/tensor.h"
 
 namespace vfm::generate {
@@ -35,7 +35,7 @@ struct DecodeJob {
 /// which it gets from the others. All ranks together decode latents that exceed one's memory, and
 /// the last latents if there are fewer than ranks. Throws Error{usage} for a stream from several
 /// ranks.
-long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Progress& progress,
-                    io::ManifestWriter& manifest);
+long decode_latents(const DecodeJob& job, dist::World& world, share::Slots& slots,
+                    Progress& progress, io::ManifestWriter& manifest);
 
 }  // namespace vfm::generate

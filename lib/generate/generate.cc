@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "base/units.h"
 #include "dist/together.h"
 #include "generate/clip_maker.h"
@@ -17,6 +16,7 @@
 #include "generate/rounds.h"
 #include "generate/usable_model.h"
 #include "io/file.h"
+#include "share/ordered.h"
 
 namespace vfm::generate {
 
@@ -26,15 +26,15 @@ class Run {
  public:
   Run(const GenerateJob& job, const ClipRanks& ranks, Generator generator,
       const std::string& tokenizer_compute, Progress& progress, io::ManifestWriter& manifest);
-  long run(Slots& slots);
+  long run(share::Slots& slots);
 
  private:
   std::optional<Asked> next();
   void hand_over(Result& result);
   void check_is_here(const Json& record) const;
   std::vector<Asked> read_round(std::size_t most, std::vector<std::uint64_t>& costs, bool& more);
-  std::vector<Result> make_all(std::vector<Asked>& asked, Slots& slots);
-  void make_in_rounds(Slots& slots);
+  std::vector<Result> make_all(std::vector<Asked>& asked, share::Slots& slots);
+  void make_in_rounds(share::Slots& slots);
 
   const GenerateJob& job_;
   const ClipRanks& ranks_;
@@ -104,7 +104,7 @@ std::vector<Asked> Run::read_round(std::size_t most, std::vector<std::uint64_t>&
 }
 
 /// In the order of `asked`. What ranks make together they exchange on this thread.
-std::vector<Result> Run::make_all(std::vector<Asked>& asked, Slots& slots) {
+std::vector<Result> Run::make_all(std::vector<Asked>& asked, share::Slots& slots) {
   std::vector<Result> results;
   if (ranks_.clip().size() > 1) {
     for (Asked& one : asked)
@@ -116,13 +116,13 @@ std::vector<Result> Run::make_all(std::vector<Asked>& asked, Slots& slots) {
     if (taken == asked.size()) return std::nullopt;
     return std::move(asked[taken++]);
   };
-  for_each_ordered<Asked, Result>(
+  share::for_each_ordered<Asked, Result>(
       slots, take, [this](Asked& one) { return maker_.make(one); },
       [&](Result& result) { results.push_back(std::move(result)); });
   return results;
 }
 
-void Run::make_in_rounds(Slots& slots) {
+void Run::make_in_rounds(share::Slots& slots) {
   const int each = ranks_.clip().size() > 1 ? 1 : slots.threads();
   const auto most = static_cast<std::size_t>(each) * ranks_.clips().size();
   for (bool more = true; more;) {
@@ -138,12 +138,12 @@ void Run::make_in_rounds(Slots& slots) {
   }
 }
 
-long Run::run(Slots& slots) {
+long Run::run(share::Slots& slots) {
   if (prompts_) progress_.start("clips", prompts_->total());
   if (ranks_.world().size() > 1)
     make_in_rounds(slots);
   else
-    for_each_ordered<Asked, Result>(
+    share::for_each_ordered<Asked, Result>(
         slots, [this] { return next(); }, [this](Asked& asked) { return maker_.make(asked); },
         [this](Result& result) { hand_over(result); });
   log_info("tensors had {} of the host's memory, at most", format_bytes(cpu_memory().peak));
@@ -159,8 +159,8 @@ long Run::run(Slots& slots) {
 
 }  // namespace
 
-long generate_clips(const GenerateJob& job, dist::World& world, Slots& slots, Progress& progress,
-                    io::ManifestWriter& manifest) {
+long generate_clips(const GenerateJob& job, dist::World& world, share::Slots& slots,
+                    Progress& progress, io::ManifestWriter& manifest) {
   GenerateJob agreed = job;
   const std::unique_ptr<ClipRanks> ranks = agree_on_ranks(agreed, world);
   UsableModel model = load_usable(agreed, *ranks);

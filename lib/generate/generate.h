@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "base/slots.h"
 #include "generate/clip_ranks.h"
 #include "generate/prompts.h"
 #include "io/manifest.h"
 #include "models/dit/fp8.h"
 #include "models/folder/load_model.h"
 #include "models/predict.h"
+#include "share/slots.h"
 
 namespace vfm::generate {
 
@@ -61,7 +61,7 @@ struct GenerateJob {
 /// job.parallel says (generate/clip_ranks.h). Rank 0 reads prompts and writes the manifest; the
 /// other ranks return 0. They write to one folder, so they need one file system. Throws
 /// Error{usage} for what ranks cannot share.
-long generate_clips(const GenerateJob& job, dist::World& world, Slots& slots, Progress& progress,
-                    io::ManifestWriter& manifest);
+long generate_clips(const GenerateJob& job, dist::World& world, share::Slots& slots,
+                    Progress& progress, io::ManifestWriter& manifest);
 
 }  // namespace vfm::generate

@@ -14,8 +14,8 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
-#include "media/decoder.h"
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
+#include "media/decode/decoder.h"
 #include "models/encoder/picture_resize.h"
 #include "models/folder/load_tensors.h"
 

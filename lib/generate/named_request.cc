@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "generate/clip_record.h"
-#include "media/encoder.h"
+#include "media/encode/encoder.h"
 #include "media/frame_rate.h"
 
 namespace vfm::generate {

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/input_limits.h"
 #include "base/log.h"
-#include "media/codec_watch.h"
+#include "media/decode/codec_watch.h"
 
 namespace vfm::media {
 namespace {

@@ -23,8 +23,8 @@ extern "C" {
 #include <vector>
 
 #include "base/rational.h"
+#include "media/colour/tone_map.h"
 #include "media/frame.h"
-#include "media/tone_map.h"
 
 namespace vfm::media {
 

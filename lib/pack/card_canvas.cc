@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "media/card_picture.h"
+#include "media/decode/card_picture.h"
 #include "tensor/device.h"
 
 namespace vfm::pack {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "data/clip_pixels.h"
-#include "media/scale_rule.h"
+#include "media/colour/scale_rule.h"
 #include "ops/picture/scale_picture.h"
 #include "tensor/tensor.h"
 

@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "base/one_thread.h"
 #include "base/work_limit.h"
-#include "cards/tokenizers.h"
-#include "media/hardware.h"
+#include "media/decode/hardware.h"
+#include "workers/tokenizers.h"
 
 namespace vfm::pack {
 namespace {
@@ -131,15 +131,15 @@ Tensor tensor_of(const EncodedWindow& window, bool codes) {
   return tensor;
 }
 
-class ClipService final : public cards::TokenizerService {
+class ClipService final : public workers::TokenizerService {
  public:
-  ClipService(const cards::Parcel& open, Device device)
+  ClipService(const workers::Parcel& open, Device device)
       : TokenizerService(open, device),
         scales_(device),
         hardware_(
             media::choose_hardware(need_string(open.words, "hwaccel", kAsked), {0}, &sessions_)) {}
 
-  cards::Parcel answer(const cards::Parcel& request) override {
+  workers::Parcel answer(const workers::Parcel& request) override {
     if (request.name == "decodes") return {"", Json{{"decodes", hardware_ != nullptr}}, {}};
     if (request.name != "clip") return TokenizerService::answer(request);
     const OneThread one_thread;
@@ -152,10 +152,10 @@ class ClipService final : public cards::TokenizerService {
     set_input_limits(limits);  // no decoder is at work now
     set_work_limit({words.at("work").at(0).get<double>(), words.at("work").at(1).get<double>()});
     const EncodedClip made = EncoderHere(tokenizer(), options, &scales_)
-                                 .encode(cards::text_of(request.tensors.at(0)),
-                                         std::string(cards::text_of(request.tensors.at(1))),
-                                         std::string(cards::text_of(request.tensors.at(2))));
-    cards::Parcel answer{
+                                 .encode(workers::text_of(request.tensors.at(0)),
+                                         std::string(workers::text_of(request.tensors.at(1))),
+                                         std::string(workers::text_of(request.tensors.at(2))));
+    workers::Parcel answer{
         "", Json{{"frames", to_json(made.frames)}, {"windows", Json::array()}}, {}};
     for (const EncodedWindow& window : made.windows) {
       answer.words["windows"].push_back(words_of(window.clip));
@@ -166,23 +166,23 @@ class ClipService final : public cards::TokenizerService {
 
  private:
   CardScales scales_;
-  EngineSessions sessions_{kOwnSessions};
+  share::EngineSessions sessions_{share::kOwnSessions};
   std::shared_ptr<const media::HardwareDecoder> hardware_;
 };
 
 class EncoderInWorkers final : public LatentEncoder {
  public:
-  EncoderInWorkers(cards::StageModels& models, std::size_t number,
+  EncoderInWorkers(workers::StageModels& models, std::size_t number,
                    const data::PixelOptions& options)
       : models_(models), number_(number), words_(words_of(options)) {}
 
   EncodedClip encode(std::string_view bytes, const std::string& name,
                      const std::string& key) const override {
-    const cards::Parcel answer = models_.ask(
+    const workers::Parcel answer = models_.ask(
         number_,
         {"clip",
          words_,
-         {cards::bytes_tensor(bytes), cards::bytes_tensor(name), cards::bytes_tensor(key)}});
+         {workers::bytes_tensor(bytes), workers::bytes_tensor(name), workers::bytes_tensor(key)}});
     EncodedClip made;
     const auto windows = answer.words->find("windows");
     if (windows == answer.words->end() || windows->size() != answer.tensors.size())
@@ -202,7 +202,7 @@ class EncoderInWorkers final : public LatentEncoder {
   }
 
  private:
-  cards::StageModels& models_;
+  workers::StageModels& models_;
   std::size_t number_;
   Json words_;
 };
@@ -231,17 +231,17 @@ std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& t
   return std::make_unique<EncoderHere>(tokenizer, options, scales);
 }
 
-std::unique_ptr<LatentEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,
+std::unique_ptr<LatentEncoder> make_clip_encoder(workers::StageModels& models, std::size_t number,
                                                  const data::PixelOptions& options) {
   return std::make_unique<EncoderInWorkers>(models, number, options);
 }
 
-bool workers_decode(cards::StageModels& models, std::size_t number) {
-  const cards::Parcel answer = models.ask(number, {"decodes", Json::object(), {}});
+bool workers_decode(workers::StageModels& models, std::size_t number) {
+  const workers::Parcel answer = models.ask(number, {"decodes", Json::object(), {}});
   return get_bool(answer.words, "decodes").value_or(false);
 }
 
-std::unique_ptr<cards::Service> open_clips(const cards::Parcel& open, Device device) {
+std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device) {
   return std::make_unique<ClipService>(open, device);
 }
 

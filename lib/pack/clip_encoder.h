@@ -1,5 +1,5 @@
 // Encodes the bytes of a clip to the latents of its windows: decodes, crops, scales and runs the
-// tokenizer, here or in workers on cards (cards/stage_models.h), with the same latents.
+// tokenizer, here or in workers on cards (workers/stage_models.h), with the same latents.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "cards/service.h"
-#include "cards/stage_models.h"
 #include "data/clip_pixels.h"
 #include "models/tokenizer.h"
 #include "pack/card_canvas.h"
+#include "workers/service.h"
+#include "workers/stage_models.h"
 
 namespace vfm::pack {
 
@@ -54,12 +54,12 @@ std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& t
 /// The service of a worker that has a tokenizer and also decodes clips on its card if "hwaccel" in
 /// its opening words says so (media::choose_hardware).
 inline constexpr const char* kClips = "clips";
-std::unique_ptr<cards::Service> open_clips(const cards::Parcel& open, Device device);
+std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);
 
 /// True if workers with service `number`, a kClips, decode by video engines.
-bool workers_decode(cards::StageModels& models, std::size_t number);
+bool workers_decode(workers::StageModels& models, std::size_t number);
 /// Decodes in such workers.
-std::unique_ptr<LatentEncoder> make_clip_encoder(cards::StageModels& models, std::size_t number,
+std::unique_ptr<LatentEncoder> make_clip_encoder(workers::StageModels& models, std::size_t number,
                                                  const data::PixelOptions& options);
 
 }  // namespace vfm::pack

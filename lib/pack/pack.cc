@@ -15,9 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/one_thread.h"
-#include "base/ordered.h"
 #include "base/stop.h"
-#include "cards/tokenizers.h"
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/manifest.h"
@@ -30,7 +28,9 @@
 #include "pack/shard_parts.h"
 #include "report/html.h"
 #include "shard/writer.h"
+#include "share/ordered.h"
 #include "tensor/failure.h"
+#include "workers/tokenizers.h"
 
 namespace vfm::pack {
 namespace {
@@ -94,7 +94,8 @@ void tell_frames(const data::FrameCount& frames) {
 /// The ordered side: writes shards, notes, records.
 class Run {
  public:
-  Run(const PackOptions& options, Slots& slots, Progress& progress, io::ManifestWriter& manifest)
+  Run(const PackOptions& options, share::Slots& slots, Progress& progress,
+      io::ManifestWriter& manifest)
       : options_(options),
         slots_(slots),
         progress_(progress),
@@ -118,7 +119,7 @@ class Run {
     keys_.emplace(options_.output);
     if (!options_.report.empty()) clip_tars_.emplace();
     progress_.start("samples", 0);
-    for_each_ordered<PackWork, Outcome>(
+    share::for_each_ordered<PackWork, Outcome>(
         slots_, [&] { return feed->next(); }, [this](PackWork& work) { return work_on(work); },
         [this](Outcome& outcome) { take(outcome); },
         [this](const Outcome& outcome) { return outcome_weight(outcome) + kept_for(outcome); });
@@ -148,14 +149,14 @@ class Run {
       return models::make_tokenizer(options_.tokenizer, options_.device, options_.tokenizer_memory);
     // The largest that is likely: eight is the least factor of those from folders.
     const int side = std::max(2, options_.clip.size / 8);
-    const cards::TokenizerPlan plan{options_.tokenizer, options_.tokenizer_memory,
-                                    1 + (options_.clip.frames - 1) / 4, side, side};
-    cards::Parcel open = cards::tokenizer_parcel(plan);
+    const workers::TokenizerPlan plan{options_.tokenizer, options_.tokenizer_memory,
+                                      1 + (options_.clip.frames - 1) / 4, side, side};
+    workers::Parcel open = workers::tokenizer_parcel(plan);
     open.words["hwaccel"] = options_.hwaccel;
     service_ = options_.workers->add(kClips, std::move(open),
-                                     cards::tokenizer_bytes(plan, options_.device));
-    if (options_.hwaccel != "none") options_.workers->add_sessions(CardKind::decode);
-    return cards::tokenizer_in_workers(*options_.workers, service_);
+                                     workers::tokenizer_bytes(plan, options_.device));
+    if (options_.hwaccel != "none") options_.workers->add_sessions(share::CardKind::decode);
+    return workers::tokenizer_in_workers(*options_.workers, service_);
   }
 
   void open_encoder() {
@@ -333,7 +334,7 @@ class Run {
   };
 
   const PackOptions& options_;
-  Slots& slots_;
+  share::Slots& slots_;
   Progress& progress_;
   std::size_t service_ = 0;  // of the workers
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
@@ -360,7 +361,7 @@ class Run {
 
 }  // namespace
 
-long run(const PackOptions& options, Slots& slots, Progress& progress,
+long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest) {
   return Run(options, slots, progress, manifest).run();
 }

@@ -18,14 +18,14 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "base/slots.h"
-#include "cards/stage_models.h"
 #include "data/clip_pixels.h"
 #include "data/latents.h"
 #include "io/manifest.h"
 #include "models/tokenizer.h"
 #include "shard/reader.h"
+#include "share/slots.h"
 #include "tensor/tensor.h"
+#include "workers/stage_models.h"
 
 namespace vfm::pack {
 
@@ -43,7 +43,7 @@ struct PackOptions {
   /// Not null: it computes in these workers, on `device`, and their cards' video engines decode as
   /// `hwaccel` says (media::choose_hardware), unless `clip` has its own hardware. Their service is
   /// that of pack/clip_encoder.h.
-  cards::StageModels* workers = nullptr;
+  workers::StageModels* workers = nullptr;
   std::string hwaccel = "none";
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
   /// space factor.
@@ -54,7 +54,7 @@ struct PackOptions {
 /// Writes a record for each shard to standard output, when it is durable. Returns the number of
 /// recorded errors. Throws Error when nothing could be packed; Error{usage} for bad options or a
 /// folder of other options; Stopped.
-long run(const PackOptions& options, Slots& slots, Progress& progress,
+long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 
 }  // namespace vfm::pack

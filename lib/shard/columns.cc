@@ -110,7 +110,7 @@ std::vector<std::string> column_files(const std::string& shard) {
     const std::string tar = column_tar_path(shard, column);
     files.insert(files.end(), {receipt_path(tar), tar, energon_index_path(tar)});
   }
-  // What a server was paid for, of a column that was not finished (columns/paid_answers.h).
+  // What a server was paid for, of a column that was not finished (columns/caption/paid_answers.h).
   files.push_back(shard_stem(shard) + ".caption.answers.jsonl");
   return files;
 }

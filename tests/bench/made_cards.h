@@ -1,5 +1,5 @@
 // Made cards of tests/bench/made_stage.cc: they have a speed and memory, their models take time to
-// load, and their items sleep. What is decided about them is the board's (base/card_board.h).
+// load, and their items sleep. What is decided about them is the board's (share/card_board.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,11 +16,11 @@
 #include <thread>
 #include <vector>
 
-#include "base/card_board.h"
 #include "base/error.h"
-#include "base/slots.h"
 #include "cli/option_table.h"
 #include "made_log.h"
+#include "share/card_board.h"
+#include "share/slots.h"
 
 namespace vfm {
 
@@ -37,14 +37,14 @@ class MadeCards {
   }
 
   /// Whether there are cards.
-  bool join(const std::string& share, Slots& slots) {
+  bool join(const std::string& share, share::Slots& slots) {
     if (cards_.empty()) return false;
     log_.open(log_path_);
-    std::vector<Card> cards;
+    std::vector<share::Card> cards;
     for (const std::string& text : cards_) {
       const std::vector<std::string> parts = CLI::detail::split(text, ':');
       if (parts.size() < 2) fail_usage("--cards {}: NAME:MEMORY[:SPEED]", text);
-      Card& card = cards.emplace_back();
+      share::Card& card = cards.emplace_back();
       card.index = static_cast<int>(cards.size()) - 1;
       card.name = parts[0];
       card.memory = number(parts[1]);
@@ -52,17 +52,17 @@ class MadeCards {
     }
     if (const std::vector<std::string> parts = CLI::detail::split(fails_, ':'); parts.size() == 2)
       failing_ = parts[0], fails_from_ = number(parts[1]);
-    CardBoard::Actions actions;
-    actions.load = [this](const Card& card) {
+    share::CardBoard::Actions actions;
+    actions.load = [this](const share::Card& card) {
       log("load", card.name, 1);
       sleep(load_seconds_);
       log("ready", card.name, 1);
     };
-    actions.unload = [this](const Card& card) { log("load", card.name, -1); };
-    const auto flow = std::make_shared<OrderedFlow>();
-    board_ = std::make_unique<CardBoard>(
+    actions.unload = [this](const share::Card& card) { log("load", card.name, -1); };
+    const auto flow = std::make_shared<share::OrderedFlow>();
+    board_ = std::make_unique<share::CardBoard>(
         share, cards,
-        CardNeed{.stage = stage_, .memory = static_cast<std::int64_t>(model_), .flow = flow},
+        share::CardNeed{.stage = stage_, .memory = static_cast<std::int64_t>(model_), .flow = flow},
         std::move(actions));
     slots.set_flow(flow);
     slots.add_away(static_cast<int>(cards.size()));
@@ -72,7 +72,7 @@ class MadeCards {
   /// An item that takes so long on a card of speed 1; this thread has no slot meanwhile. Returns
   /// the card that did it.
   std::string work(double seconds) {
-    const Slots::Away away;
+    const share::Slots::Away away;
     for (;;) {
       const auto lease = board_->take();
       const std::string& name = lease->card->name;
@@ -117,7 +117,7 @@ class MadeCards {
   MadeLog log_;
   std::map<std::string, double> speeds_;
   std::atomic<std::int64_t> on_failing_ = 0;
-  std::unique_ptr<CardBoard> board_;  // last: it calls back until it is gone
+  std::unique_ptr<share::CardBoard> board_;  // last: it calls back until it is gone
 };
 
 }  // namespace vfm

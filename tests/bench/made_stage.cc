@@ -20,7 +20,6 @@
 #include "base/error.h"
 #include "base/held_bytes.h"
 #include "base/json.h"
-#include "base/ordered.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "cli/options.h"
@@ -29,6 +28,7 @@
 #include "io/manifest.h"
 #include "made_cards.h"
 #include "made_log.h"
+#include "share/ordered.h"
 
 namespace {
 
@@ -59,7 +59,7 @@ class MadeStage : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
-    vfm::Slots slots = context.slots(jobs_);
+    vfm::share::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
     begun_.open(begun_path_);
     has_cards_ = cards_.join(jobs_.share, slots);
@@ -69,7 +69,7 @@ class MadeStage : public vfm::cli::Tool {
     const std::function<std::size_t(const vfm::Json&)> weight = [](const vfm::Json& item) {
       return vfm::held_bytes(item);
     };
-    vfm::for_each_ordered<vfm::Json, vfm::Json>(
+    vfm::share::for_each_ordered<vfm::Json, vfm::Json>(
         slots, [&] { return next(reader); }, [&](vfm::Json& item) { return work(item); },
         [&](vfm::Json& item) {
           if (stamp_) item["at"] = vfm::clock_seconds();

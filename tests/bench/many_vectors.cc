@@ -19,14 +19,14 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/ordered.h"
 #include "base/philox.h"
-#include "base/slots.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "models/encoder/picture_encoder.h"
 #include "shard/writer.h"
+#include "share/ordered.h"
+#include "share/slots.h"
 
 namespace {
 
@@ -137,9 +137,9 @@ int run(int argc, char** argv) {
   // The clusters do not depend on how many shards are added later.
   const Clusters clusters(first > 0 ? first * kShard : vectors, dim, planted);
   io::make_directories(folder);
-  Slots slots(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  share::Slots slots(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   std::size_t next = 0;
-  for_each_ordered<std::size_t, bool>(
+  share::for_each_ordered<std::size_t, bool>(
       slots,
       [&]() -> std::optional<std::size_t> {
         if (next * kShard >= vectors) return std::nullopt;

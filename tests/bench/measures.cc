@@ -10,15 +10,15 @@
 #include <cstdlib>
 #include <vector>
 
-#include "curate/bars.h"
-#include "curate/camera_split.h"
-#include "curate/clip_meter.h"
-#include "curate/frame_features.h"
-#include "curate/picture_quality.h"
-#include "curate/shot_detector.h"
-#include "curate/still_overlay.h"
-#include "curate/text_edges.h"
-#include "media/decoder.h"
+#include "curate/measures/bars.h"
+#include "curate/measures/camera_split.h"
+#include "curate/measures/clip_meter.h"
+#include "curate/measures/picture_quality.h"
+#include "curate/measures/still_overlay.h"
+#include "curate/measures/text_edges.h"
+#include "curate/shots/frame_features.h"
+#include "curate/shots/shot_detector.h"
+#include "media/decode/decoder.h"
 
 using namespace vfm;
 

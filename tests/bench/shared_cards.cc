@@ -1,5 +1,5 @@
 // How pipes of programs share eight cards in virtual time (tests/support/card_loads.h), by the rule
-// of base/card_rule.h: what is done of what the best static split does, and how a bottleneck that
+// of share/card_rule.h: what is done of what the best static split does, and how a bottleneck that
 // moves is followed. Prints a table, for tests/bench/RESULTS.md. No argument; a minute or two.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>

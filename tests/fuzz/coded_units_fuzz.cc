@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "media/coded_units.h"
+#include "media/container/coded_units.h"
 
 namespace {
 

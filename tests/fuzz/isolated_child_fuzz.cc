@@ -1,4 +1,5 @@
-// What a process that decodes says to its parent (media/isolated.h), when a file has taken it over.
+// What a process that decodes says to its parent (media/isolate/isolated.h), when a file has taken
+// it over.
 //
 // There is a helper as ever, but what it starts obeys the "file": the first byte says what the
 // parent wants, the rest is what the child answers, request after request: messages, pictures and
@@ -20,18 +21,18 @@
 #include "base/input_limits.h"
 #include "base/work_limit.h"
 #include "fuzz.h"
-#include "media/audio.h"
-#include "media/confine.h"
-#include "media/decoder.h"
-#include "media/isolated.h"
-#include "media/isolated_helper.h"
-#include "media/isolated_pictures.h"
-#include "media/isolated_wire.h"
+#include "media/colour/scaler.h"
+#include "media/container/mux.h"
+#include "media/decode/decoder.h"
+#include "media/isolate/confine.h"
+#include "media/isolate/isolated.h"
+#include "media/isolate/isolated_helper.h"
+#include "media/isolate/isolated_pictures.h"
+#include "media/isolate/isolated_wire.h"
 #include "media/libav.h"
-#include "media/mux.h"
-#include "media/scaler.h"
-#include "media/sound_meter.h"
-#include "media/sound_samples.h"
+#include "media/sound/audio.h"
+#include "media/sound/sound_meter.h"
+#include "media/sound/sound_samples.h"
 
 namespace {
 

@@ -41,7 +41,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR/lib"
   echo '#include <CLI/CLI.hpp>' >>cli/options.h
   echo '#include "base/json.h"' >>io/manifest.h
-  echo '#include "media/mux.h"' >>clip/clip.cc
+  echo '#include "media/container/mux.h"' >>clip/clip.cc
   echo '// fmt::format' >>nn/weight.cc
   sed -i 's#only `base/json.h`, #&`base/rational.h`, #' README.md
   run "$VFM_ROOT/tests/lint/light-headers" .

@@ -1,5 +1,6 @@
-// Software in the place of a GPU's decoder that leaves its pictures there (media/card_picture.h):
-// they are NV12 in whatever memory `Memory` gives, so that all behind it is tested without a GPU.
+// Software in the place of a GPU's decoder that leaves its pictures there
+// (media/decode/card_picture.h): they are NV12 in whatever memory `Memory` gives, so that all
+// behind it is tested without a GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "media/card_picture.h"
-#include "media/hardware_decoder.h"
+#include "media/decode/card_picture.h"
+#include "media/decode/hardware_decoder.h"
 
 namespace vfm::test {
 

@@ -90,21 +90,21 @@ inline SimulatedCards cards_pipe_of(const CardLoad& load, std::int64_t first, st
 
 /// All ways to give each card to one stage that its memory allows, at least one to each; of cards
 /// that are alike it does not matter which.
-inline std::vector<std::vector<CardSet>> card_splits_of(const SimulatedCards& pipe) {
+inline std::vector<std::vector<share::CardSet>> card_splits_of(const SimulatedCards& pipe) {
   const std::size_t cards = pipe.cards.size(), stages = pipe.stages.size();
-  std::vector<std::vector<CardSet>> all;
+  std::vector<std::vector<share::CardSet>> all;
   std::vector<std::size_t> stage_of(cards, 0);
   for (;;) {
     bool counts = true;
-    std::vector<CardSet> split(stages, 0);
+    std::vector<share::CardSet> split(stages, 0);
     for (std::size_t c = 0; c < cards; ++c) {
       const bool like_last = c > 0 && pipe.cards[c].speed == pipe.cards[c - 1].speed &&
                              pipe.cards[c].memory == pipe.cards[c - 1].memory;
       counts = counts && pipe.stages[stage_of[c]].memory <= pipe.cards[c].memory &&
                !(like_last && stage_of[c] < stage_of[c - 1]);
-      split[stage_of[c]] |= card_bit(static_cast<int>(c));
+      split[stage_of[c]] |= share::card_bit(static_cast<int>(c));
     }
-    if (counts && std::find(split.begin(), split.end(), CardSet{0}) == split.end())
+    if (counts && std::find(split.begin(), split.end(), share::CardSet{0}) == split.end())
       all.push_back(split);
     std::size_t c = 0;
     while (c < cards && ++stage_of[c] == stages)

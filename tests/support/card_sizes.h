@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
 #include "pack/card_canvas.h"
 #include "support/card_decoder.h"
 #include "tensor/device.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/slots.h"
 #include "dataset/bins.h"
 #include "dataset/plan.h"
 #include "io/file.h"
+#include "share/slots.h"
 #include "support/temporary_folder.h"
 
 namespace vfm::dataset {
@@ -83,7 +83,7 @@ struct PlannedSamples {
       else
         conflicts += item.key + " ";
     });
-    Slots slots(1);
+    share::Slots slots(1);
     return plan_shards(scan, options, known, slots);
   }
 };

@@ -5,8 +5,8 @@
 // order, wait for a card on which the program's model is loaded, have it for the item, and hand
 // results on in order; at most 2 * threads results wait, or as many as are said, and a full pipe
 // stops who writes to it.
-// Models are loaded and unloaded as base/card_rule.h says, by what base/card_averages.h has seen,
-// looked at four times a second as by base/card_board.h; loads take their time, in which other
+// Models are loaded and unloaded as share/card_rule.h says, by what share/card_averages.h has seen,
+// looked at four times a second as by share/card_board.h; loads take their time, in which other
 // models of the card go on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/card_averages.h"
-#include "base/card_rule.h"
+#include "share/card_averages.h"
+#include "share/card_rule.h"
 #include "support/simulated_stages.h"
 
 namespace vfm {
@@ -44,7 +44,8 @@ struct SimulatedCards {
   std::int64_t items = 0;         ///< of the first stage
   std::size_t pipe_records = 64;  ///< that a pipe between two stages takes
   double unload_seconds = 0.1;
-  std::vector<CardSet> split;  ///< of each stage, loaded from the begin; none: the rule decides
+  std::vector<share::CardSet>
+      split;  ///< of each stage, loaded from the begin; none: the rule decides
   double until = 1e9;
 
   /// A model on a card, or an item.
@@ -76,11 +77,11 @@ struct Event {
 };
 
 struct CardProgram : Program {
-  CardSet loading = 0, loaded = 0, unloading = 0, on = 0, wanted = 0;
-  CardCounts counts;
-  CardAverages averages;
-  double since[kMostCards] = {}, waits_since = 0, idle_since = 0, had_card = -1;
-  CardItem last;
+  share::CardSet loading = 0, loaded = 0, unloading = 0, on = 0, wanted = 0;
+  share::CardCounts counts;
+  share::CardAverages averages;
+  double since[share::kMostCards] = {}, waits_since = 0, idle_since = 0, had_card = -1;
+  share::CardItem last;
 };
 
 class CardRun {
@@ -115,7 +116,7 @@ class CardRun {
 
  private:
   static constexpr double kLook = 0.25;
-  static bool has(CardSet set, std::size_t card) { return (set >> card & 1) != 0; }
+  static bool has(share::CardSet set, std::size_t card) { return (set >> card & 1) != 0; }
 
   bool done() const {
     return states_[0].taken == pipe_.items &&
@@ -139,14 +140,15 @@ class CardRun {
 
   void happen(const Event& event) {
     CardProgram& stage = states_[event.stage];
-    const CardSet bit = card_bit(static_cast<int>(event.card));
+    const share::CardSet bit = share::card_bit(static_cast<int>(event.card));
     if (event.what == Event::item) {
       stage.end(event.number);
       stage.on &= ~bit;
       stage.counts.busy[event.card] += now_ - stage.since[event.card];
       stage.counts.items[event.card] += 1;
-      const CardItem ended{static_cast<int>(event.card), now_ - stage.since[event.card]};
-      if (stage.last.seconds > 0) stage.counts.squares += compare_items(stage.last, ended, places_);
+      const share::CardItem ended{static_cast<int>(event.card), now_ - stage.since[event.card]};
+      if (stage.last.seconds > 0)
+        stage.counts.squares += share::compare_items(stage.last, ended, places_);
       stage.last = ended;
       stage.idle_since = now_;
     } else if (event.what == Event::load) {
@@ -164,12 +166,12 @@ class CardRun {
   }
 
   void look() {
-    std::vector<CardStage> stages;
-    std::vector<const CardAverages*> averages;
+    std::vector<share::CardStage> stages;
+    std::vector<const share::CardAverages*> averages;
     bool starved = false;
     for (std::size_t s = 0; s < states_.size(); ++s) {
       CardProgram& stage = states_[s];
-      CardCounts counts = stage.counts;
+      share::CardCounts counts = stage.counts;
       for (std::size_t c = 0; c < places_.size(); ++c)
         if (has(stage.on, c)) counts.busy[c] += now_ - stage.since[c];
       if (stage.waiting > 0) counts.short_of += now_ - stage.waits_since;
@@ -180,7 +182,7 @@ class CardRun {
     }
     for (std::size_t s = 0; s < states_.size(); ++s) {
       const CardProgram& stage = states_[s];
-      CardStage& out = stages.emplace_back();
+      share::CardStage& out = stages.emplace_back();
       out.place = static_cast<int>(s);
       out.next = s + 1 < states_.size() ? static_cast<int>(s) + 1 : -1;
       out.memory = pipe_.stages[s].memory;
@@ -188,13 +190,13 @@ class CardRun {
       out.known = stage.had_card >= 0;
       out.idle = stage.running > 0 || stage.waiting > 0 ? 0 : now_ - stage.idle_since;
       out.load_seconds = pipe_.stages[s].load_seconds;
-      out.may = card_bit(static_cast<int>(places_.size())) - 1;
+      out.may = share::card_bit(static_cast<int>(places_.size())) - 1;
       out.loaded = (stage.loaded | stage.loading) & stage.wanted;
       out.fixed = stage.loading & stage.wanted;
       starved = starved || (stage.waiting > 0 && stage.wanted == 0);
     }
     if (now_ < settled_ && !starved) return;
-    const auto wanted = plan_by_averages(stages, averages, places_, now_ - settled_);
+    const auto wanted = share::plan_by_averages(stages, averages, places_, now_ - settled_);
     for (std::size_t s = 0; s < states_.size(); ++s)
       states_[s].wanted = wanted[s];
     for (std::size_t c = 0; c < places_.size(); ++c)
@@ -205,7 +207,7 @@ class CardRun {
 
   void load_or_unload(std::size_t s, std::size_t c) {
     CardProgram& stage = states_[s];
-    const CardSet bit = card_bit(static_cast<int>(c));
+    const share::CardSet bit = share::card_bit(static_cast<int>(c));
     if ((stage.loaded & ~stage.on & ~stage.wanted & bit) != 0) {
       stage.loaded &= ~bit;
       stage.unloading |= bit;
@@ -213,7 +215,7 @@ class CardRun {
         if (model.stage == s && model.card == c && model.to > now_) model.to = now_;
       events_.push({now_ + pipe_.unload_seconds, Event::unload, s, c});
     }
-    const CardSet all = stage.loading | stage.loaded | stage.unloading;
+    const share::CardSet all = stage.loading | stage.loaded | stage.unloading;
     if ((stage.wanted & ~all & bit) == 0 || stage.waiting == 0) return;
     const std::int64_t used = memory_of(
         c, [](const CardProgram& state) { return state.loading | state.loaded | state.unloading; });
@@ -244,18 +246,18 @@ class CardRun {
 
   bool begin_items() {
     bool moved = false;
-    CardSet free = card_bit(static_cast<int>(places_.size())) - 1;
+    share::CardSet free = share::card_bit(static_cast<int>(places_.size())) - 1;
     for (const CardProgram& stage : states_)
       free &= ~stage.on;
     for (std::size_t s = states_.size(); s-- > 0;) {
       while (states_[s].waiting > 0) {
-        std::vector<CardClaim> claims;
+        std::vector<share::CardClaim> claims;
         for (std::size_t i = 0; i < states_.size(); ++i)
           claims.push_back(
               {static_cast<int>(i), states_[i].waiting, states_[i].loaded & states_[i].wanted});
-        const int card = card_for_item(claims, s, free, places_);
+        const int card = share::card_for_item(claims, s, free, places_);
         if (card < 0) break;
-        free &= ~card_bit(card);
+        free &= ~share::card_bit(card);
         begin(s, static_cast<std::size_t>(card));
         moved = true;
       }
@@ -267,7 +269,7 @@ class CardRun {
     CardProgram& stage = states_[s];
     const Item& item = stage.begin();
     if (stage.waiting == 0) stage.counts.short_of += now_ - stage.waits_since;
-    stage.on |= card_bit(static_cast<int>(card));
+    stage.on |= share::card_bit(static_cast<int>(card));
     stage.since[card] = now_;
     const double takes =
         pipe_.stages[s].seconds(item.number, item.source) / pipe_.cards[card].speed;
@@ -278,7 +280,7 @@ class CardRun {
   static constexpr double kSettle = 1;
   const SimulatedCards& pipe_;
   std::vector<CardProgram> states_;
-  std::vector<CardPlace> places_;
+  std::vector<share::CardPlace> places_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double now_ = 0, settled_ = 0;
   SimulatedCards::Result result_;

@@ -1,7 +1,7 @@
 // A pipe of programs that share slots, or have some each, in virtual time: exact, and without a
 // clock.
 //
-// Each program does what base/ordered.h does: its threads take items from the pipe in order, wait
+// Each program does what share/ordered.h does: its threads take items from the pipe in order, wait
 // for a slot, work, and hand the results on in order, so many records an item; 2 * threads items
 // are there at a time, or as many as their results' weight allows, and a full pipe stops who writes
 // to it. The last one's records are counted.
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/slot_rule.h"
+#include "share/slot_rule.h"
 #include "support/simulated_stages.h"
 
 namespace vfm {
@@ -27,7 +27,7 @@ struct SimulatedPipe {
     /// Of the stage's item `number`, which comes from the first stage's item `source`.
     std::function<double(std::int64_t number, std::int64_t source)> seconds;
   };
-  using Rule = std::function<int(std::span<const SlotClaim>)>;
+  using Rule = std::function<int(std::span<const share::SlotClaim>)>;
 
   std::vector<Stage> stages;
   std::int64_t items = 0;  ///< of the first stage
@@ -35,7 +35,7 @@ struct SimulatedPipe {
   std::size_t pipe_records = 64;  ///< that a pipe between two stages takes
   std::size_t results = 4096;  ///< that wait in a program: more than 2 * threads as they are small
   std::vector<int> split;      ///< slots of each stage; none: all share `slots`
-  Rule rule = next_claim;
+  Rule rule = share::next_claim;
   struct Result : SimulatedTimes {
     std::vector<std::int64_t> sources;  ///< of each of them
     std::size_t most_waiting = 0;       ///< records in all pipes
@@ -122,7 +122,7 @@ class Run {
   const SimulatedPipe& pipe_;
   std::vector<Program> states_;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
-  std::vector<SlotClaim> claims_;
+  std::vector<share::SlotClaim> claims_;
   double now_ = 0;
   SimulatedPipe::Result result_;
 };

@@ -1,4 +1,4 @@
-// A program that has the lock of a file that programs share (base/shared_file.h), and is stopped.
+// A program that has the lock of a file that programs share (share/shared_file.h), and is stopped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/pipe_lock.h"
-#include "base/shared_file.h"
+#include "share/pipe_lock.h"
+#include "share/shared_file.h"
 
 /// Ends with this object.
 class StoppedLocker {
@@ -23,7 +23,7 @@ class StoppedLocker {
     if (pid_ == 0) {
       const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
       const std::int64_t self = ::getpid();
-      const bool has = vfm::lock_byte(fd, F_OFD_SETLKW, F_WRLCK, 0) == 0 &&
+      const bool has = vfm::share::lock_byte(fd, F_OFD_SETLKW, F_WRLCK, 0) == 0 &&
                        ::pwrite(fd, &self, sizeof self, kPlace) == sizeof self;
       ::raise(has ? SIGSTOP : SIGKILL);
       ::_exit(0);
@@ -41,6 +41,6 @@ class StoppedLocker {
   pid_t pid() const { return pid_; }
 
  private:
-  static constexpr off_t kPlace = offsetof(vfm::SharedHead, locker);
+  static constexpr off_t kPlace = offsetof(vfm::share::SharedHead, locker);
   pid_t pid_;
 };

@@ -71,7 +71,7 @@ struct Answer {
 };
 
 /// The same model in another place, which computes what a CaptionModel is asked, with the same
-/// results (cards/captions.h). As CaptionModel's members of these names; any thread.
+/// results (workers/captions.h). As CaptionModel's members of these names; any thread.
 class AnswersElsewhere {
  public:
   virtual ~AnswersElsewhere() = default;

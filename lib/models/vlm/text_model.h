@@ -17,7 +17,7 @@
 namespace vfm::models {
 
 /// The same model in another place, which computes what a TextModel is asked, with the same
-/// results (cards/rewriting.h). As TextModel's member of that name; any thread.
+/// results (workers/rewriting.h). As TextModel's member of that name; any thread.
 class RewritingElsewhere {
  public:
   virtual ~RewritingElsewhere() = default;

@@ -14,10 +14,10 @@
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/ordered.h"
 #include "base/stop.h"
 #include "dist/together.h"
 #include "models/channel_sums.h"
+#include "share/ordered.h"
 #include "tensor/device.h"
 
 namespace vfm::train {
@@ -38,11 +38,11 @@ Json own_sums(dist::World& world, int channels, std::size_t size, int threads,
   const std::size_t count = std::min(size, kMeasured);
   const auto ranks = static_cast<std::size_t>(world.size());
   auto next = static_cast<std::size_t>(world.rank());
-  Slots slots(threads > 0 ? threads : omp_get_max_threads());
+  share::Slots slots(threads > 0 ? threads : omp_get_max_threads());
   using Work = std::pair<std::size_t, std::size_t>;  // place, sample
   using Done = std::pair<std::size_t, std::optional<ChannelSums>>;
   Json sums = Json::object();
-  for_each_ordered<Work, Done>(
+  share::for_each_ordered<Work, Done>(
       slots,
       [&]() -> std::optional<Work> {
         if (next >= count) return std::nullopt;

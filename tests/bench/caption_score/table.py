@@ -20,7 +20,7 @@ import shapes
 
 SCORES = ("caption_gain", "caption_gain_least", "caption_fit", "caption_fit_least", "caption_quality")
 LEAST, LEAST_OF_A_FAULT, LEAK = 0.95, 0.85, 0.6
-FLOOR = 10  # of caption_gain_least, see lib/columns/caption_quality.h
+FLOOR = 10  # of caption_gain_least, see lib/columns/score/caption_quality.h
 
 
 def read(path: pathlib.Path, ending: str) -> dict:

@@ -1,7 +1,7 @@
 // Of a frame whose rows of cells alone are known (media::FrameUse::cells), what finds shots sees
 // all that it would see.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/cell_rows.h"
+#include "media/colour/cell_rows.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "curate/small_picture.h"
-#include "media/isolated_pictures.h"
+#include "media/isolate/isolated_pictures.h"
 
 using vfm::curate::sample_picture;
 using vfm::curate::SmallPicture;

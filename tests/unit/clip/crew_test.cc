@@ -1,6 +1,6 @@
 // Lanes of steps: their order, errors, memory, and that free slots work on them.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/crew.h"
+#include "clip/cut/crew.h"
 
 #include <algorithm>
 #include <atomic>
@@ -58,9 +58,9 @@ std::shared_ptr<Lane> hold_thread(VideoLanes& video, std::atomic<bool>& begun,
 TEST_CASE("steps of a lane run one after the other, in their order, by any number of threads") {
   constexpr int kLanes = 5, kSteps = 200;
   for (const int threads : {1, 2, 7}) {
-    Slots slots(threads);
+    share::Slots slots(threads);
     Crew crew(slots, 64);
-    const Slots::Hold hold(slots);
+    const share::Slots::Hold hold(slots);
     std::vector<std::vector<int>> seen(kLanes);
     VideoLanes video(crew);
     std::vector<std::shared_ptr<Lane>> lanes;
@@ -82,9 +82,9 @@ TEST_CASE("steps of a lane run one after the other, in their order, by any numbe
 
 TEST_CASE("as many lanes of one video run at once as there are slots") {
   constexpr int kSlots = 4;
-  Slots slots(kSlots);
+  share::Slots slots(kSlots);
   Crew crew(slots, 1000);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   std::atomic<bool> begun = false;
   Meeting met(kSlots);
   VideoLanes video(crew);
@@ -101,9 +101,9 @@ TEST_CASE("as many lanes of one video run at once as there are slots") {
 }
 
 TEST_CASE("a video's thread encodes, too, where all slots have a lane and much waits") {
-  Slots slots(2);
+  share::Slots slots(2);
   Crew crew(slots, 1'000'000);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   Meeting met(2);
   std::atomic<bool> begun = false;
   std::vector<std::shared_ptr<Lane>> lanes;
@@ -130,9 +130,9 @@ TEST_CASE("a video's thread encodes, too, where all slots have a lane and much w
 }
 
 TEST_CASE("where many lanes are begun, a video's thread goes on with one of them") {
-  Slots slots(2);
+  share::Slots slots(2);
   Crew crew(slots, 1'000'000);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   Meeting met(2);
   std::atomic<bool> begun = false;
   int one_more = 0, others = 0;
@@ -160,9 +160,9 @@ TEST_CASE("where many lanes are begun, a video's thread goes on with one of them
 
 TEST_CASE("with one slot, or no memory, each step has run when add() returns, in this thread") {
   for (const auto& [threads, bytes] : {std::pair{1, 1000}, {4, 0}}) {
-    Slots slots(threads);
+    share::Slots slots(threads);
     Crew crew(slots, static_cast<std::uint64_t>(bytes));
-    const Slots::Hold hold(slots);
+    const share::Slots::Hold hold(slots);
     VideoLanes video(crew);
     const auto lane = video.open();
     for (int i = 0; i < 20; ++i) {
@@ -174,9 +174,9 @@ TEST_CASE("with one slot, or no memory, each step has run when add() returns, in
 }
 
 TEST_CASE("with as many videos as slots no frame waits") {
-  Slots slots(2);
+  share::Slots slots(2);
   Crew crew(slots, 1000);
-  const Slots::Hold one(slots), other(slots);  // no thread of the crew gets one
+  const share::Slots::Hold one(slots), other(slots);  // no thread of the crew gets one
   VideoLanes video(crew);
   const auto lane = video.open();
   for (int i = 0; i < 20; ++i) {
@@ -187,14 +187,14 @@ TEST_CASE("with as many videos as slots no frame waits") {
 }
 
 TEST_CASE("a video that waits for a slot gets that of a thread which helps another one") {
-  Slots slots(2);
+  share::Slots slots(2);
   Crew crew(slots, 1000);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   std::atomic<bool> begun = false, came = false;
   VideoLanes video(crew);
   const auto lane = hold_thread(video, begun, [] {});
   std::thread other([&] {
-    const Slots::Hold item(slots);
+    const share::Slots::Hold item(slots);
     came = true;
   });
   // There is always something to help with.
@@ -208,9 +208,9 @@ TEST_CASE("a video that waits for a slot gets that of a thread which helps anoth
 }
 
 TEST_CASE("what waits is no more than the limit and one step") {
-  Slots slots(3);
+  share::Slots slots(3);
   Crew crew(slots, 100);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   std::atomic<int> waiting = 0;
   int most = 0;
   VideoLanes video(crew);
@@ -227,9 +227,9 @@ TEST_CASE("what waits is no more than the limit and one step") {
 }
 
 TEST_CASE("frames have room beside what waits in lanes and elsewhere, with some left for notes") {
-  Slots slots(2);
+  share::Slots slots(2);
   Crew crew(slots, 100);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   {
     VideoLanes one(crew), more(crew);
     CHECK_FALSE(one.is_helped());
@@ -263,9 +263,9 @@ TEST_CASE("frames have room beside what waits in lanes and elsewhere, with some 
 
 TEST_CASE("an error ends its lane alone, and is told where it is asked for") {
   for (const int threads : {1, 4}) {
-    Slots slots(threads);
+    share::Slots slots(threads);
     Crew crew(slots, 1000);
-    const Slots::Hold hold(slots);
+    const share::Slots::Hold hold(slots);
     int after = 0, other = 0;
     VideoLanes video(crew);
     const auto bad = video.open(), good = video.open();
@@ -287,9 +287,9 @@ TEST_CASE("an error ends its lane alone, and is told where it is asked for") {
 }
 
 TEST_CASE("steps that nobody wants are dropped, with what they hold") {
-  Slots slots(2);
+  share::Slots slots(2);
   Crew crew(slots, 1000);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   const auto held = std::make_shared<int>(1);
   Meeting gate(2);
   std::atomic<bool> begun = false, later = false;
@@ -314,7 +314,7 @@ TEST_CASE("steps that nobody wants are dropped, with what they hold") {
 
 namespace {
 
-/// A lone video whose encoder sleeps: as clip/cutter.cc does, its thread opens a lane for each
+/// A lone video whose encoder sleeps: as clip/cut/cutter.cc does, its thread opens a lane for each
 /// clip, adds a step for each frame, and finishes them all. `decode` and `encode` are of one frame.
 struct Encoded {
   double at_once;  ///< how much encoding was done in the time it took: at most a thread's each
@@ -323,9 +323,9 @@ struct Encoded {
 Encoded encode_asleep(int threads, const std::vector<int>& clips, std::chrono::microseconds decode,
                       std::chrono::microseconds encode, std::uint64_t frame_bytes) {
   using Clock = std::chrono::steady_clock;
-  Slots slots(threads);
+  share::Slots slots(threads);
   Crew crew(slots, static_cast<std::uint64_t>(threads) << 28);
-  const Slots::Hold hold(slots);
+  const share::Slots::Hold hold(slots);
   std::atomic<std::int64_t> worked = 0;  // microseconds
   const auto begin = Clock::now();
   {
@@ -376,12 +376,12 @@ TEST_CASE("a lone video whose encoder sleeps keeps four slots busy", "[nightly]"
 
 TEST_CASE("a crew ends though another program has all slots") {
   const TemporaryFolder folder;
-  const PipeBoard::Stage no_pipes{.name = "stage", .input = -1, .output = -1};
-  const auto own = std::make_shared<PipeBoard>(folder.path + "/slots", 2, 1, no_pipes);
-  PipeBoard other(folder.path + "/slots", 2, 1, no_pipes);
+  const share::PipeBoard::Stage no_pipes{.name = "stage", .input = -1, .output = -1};
+  const auto own = std::make_shared<share::PipeBoard>(folder.path + "/slots", 2, 1, no_pipes);
+  share::PipeBoard other(folder.path + "/slots", 2, 1, no_pipes);
   other.set_most(2);
-  other.acquire(PipeBoard::Use::item);
-  Slots slots(2, "", own);
+  other.acquire(share::PipeBoard::Use::item);
+  share::Slots slots(2, "", own);
   auto crew = std::make_unique<Crew>(slots, 64);
   slots.acquire();
   {
@@ -391,7 +391,7 @@ TEST_CASE("a crew ends though another program has all slots") {
     video.seal(*lane);
     video.finish(*lane);
   }
-  std::thread longer([&] { other.acquire(PipeBoard::Use::item); });
+  std::thread longer([&] { other.acquire(share::PipeBoard::Use::item); });
   slots.release();
   longer.join();
   std::future<void> ended = std::async(std::launch::async, [&] { crew.reset(); });

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "clip/duplicate_groups.h"
-#include "clip/duplicate_index.h"
+#include "clip/unique/duplicate_groups.h"
+#include "clip/unique/duplicate_index.h"
 #include "unit/curate/moving_scene.h"
 
 using namespace vfm;

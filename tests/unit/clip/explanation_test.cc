@@ -1,6 +1,6 @@
 // What the page of --explain keeps of a long video.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/explanation.h"
+#include "clip/lists/explanation.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Which small videos go together, and the file in which their clips wait.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/joined.h"
+#include "clip/store/joined.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "clip/parts.h"
 #include "clip/source.h"
+#include "clip/store/parts.h"
 #include "io/atomic_file.h"
 #include "support/temporary_folder.h"
 

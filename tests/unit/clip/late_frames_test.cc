@@ -1,6 +1,6 @@
 // Frames whose pixels were freed are had again as they were.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/late_frames.h"
+#include "clip/cut/late_frames.h"
 
 #include <catch2/catch.hpp>
 #include <cstddef>

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "base/slots.h"
 #include "clip/clip.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "share/slots.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -47,7 +47,7 @@ TEST_CASE("a network is asked once of each window, whatever the number of thresh
     ++asked;
     return std::vector<float>(frames.size() / (3 * curate::kChangeWidth * curate::kChangeHeight));
   };
-  Slots slots(1);
+  share::Slots slots(1);
   Progress progress;
   const io::File nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC), "/dev/null");
   io::ManifestWriter manifest(nowhere.fd());

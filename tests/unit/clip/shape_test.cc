@@ -1,15 +1,15 @@
 // Sizes and rates of clips, names, times of spans, black bars.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/shape.h"
+#include "clip/cut/shape.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 
 #include "base/error.h"
-#include "clip/names.h"
-#include "clip/spans.h"
-#include "curate/bars.h"
+#include "clip/lists/spans.h"
+#include "clip/store/names.h"
+#include "curate/measures/bars.h"
 #include "shard/sample.h"
 
 using namespace vfm;

@@ -1,6 +1,6 @@
 // Lists of shots, as other programs read them.
 // SPDX-License-Identifier: Apache-2.0
-#include "clip/shot_lists.h"
+#include "clip/lists/shot_lists.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // The numbers of a caption, and what they are combined to.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/caption_quality.h"
+#include "columns/score/caption_quality.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "columns/questions.h"
+#include "columns/caption/questions.h"
 
 using namespace vfm;
 using columns::CaptionScores;

@@ -1,13 +1,13 @@
 // Which frames stand for a clip, and how their vectors become one.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/clip_vector.h"
+#include "columns/embed/clip_vector.h"
 
 #include <catch2/catch.hpp>
 #include <utility>
 
 #include "base/json.h"
 #include "columns/clip_frames.h"
-#include "columns/clip_windows.h"
+#include "columns/embed/clip_windows.h"
 #include "support/distance.h"
 
 using namespace vfm;

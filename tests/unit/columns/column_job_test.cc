@@ -26,7 +26,7 @@ TEST_CASE("a shard that fails is recorded, a GPU that fails ends the run") {
   }
   const int fd = ::open("/dev/null", O_WRONLY);
   io::ManifestWriter manifest(fd);
-  Slots slots(1);
+  share::Slots slots(1);
   ColumnJob job;
   job.tool = "vfm-test";
   job.column = "test";

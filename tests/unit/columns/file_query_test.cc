@@ -1,6 +1,6 @@
 // What is searched for is encoded once, by whichever thread comes first; the others wait for that.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/file_query.h"
+#include "columns/search/file_query.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -9,13 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "base/engine_sessions.h"
 #include "base/json.h"
-#include "base/slots.h"
-#include "columns/clip_vector.h"
-#include "media/encoder.h"
-#include "media/hardware_decoder.h"
+#include "columns/embed/clip_vector.h"
+#include "media/decode/hardware_decoder.h"
+#include "media/encode/encoder.h"
 #include "models/encoder/picture_encoder.h"
+#include "share/engine_sessions.h"
+#include "share/slots.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -26,8 +26,8 @@ namespace {
 /// Takes sessions, and leaves all pictures to software.
 class OnlySessions final : public media::HardwareDecoder {
  public:
-  explicit OnlySessions(EngineSessions& sessions) : sessions_(sessions) {}
-  EngineSessions* sessions() const override {
+  explicit OnlySessions(share::EngineSessions& sessions) : sessions_(sessions) {}
+  share::EngineSessions* sessions() const override {
     ++asked;
     return &sessions_;
   }
@@ -38,7 +38,7 @@ class OnlySessions final : public media::HardwareDecoder {
   mutable std::atomic<int> asked = 0;
 
  private:
-  EngineSessions& sessions_;
+  share::EngineSessions& sessions_;
 };
 
 std::string write_small_video(const TemporaryFolder& folder) {
@@ -62,17 +62,17 @@ TEST_CASE("who waits for another thread's encoding of a query leaves its slot to
   const Json config =
       clip_vector_config(*models::make_picture_encoder(model, Device::cpu, DType::f32), 2);
   const TemporaryFolder folder;
-  EngineSessions sessions("", {{0, "card", std::int64_t{16} << 30, 1}}, "test", CardKind::decode,
-                          EngineSessions::Wait::yes);
+  share::EngineSessions sessions("", {{0, "card", std::int64_t{16} << 30, 1}}, "test",
+                                 share::CardKind::decode, share::EngineSessions::Wait::yes);
   const OnlySessions hardware(sessions);
   FileQuery query(write_small_video(folder), &hardware);
   auto held = sessions.take(1);
   const int before = hardware.asked;
-  Slots slots(1);
+  share::Slots slots(1);
   std::atomic<bool> first_asks = false, second_begins = false, over = false, got = false;
   std::vector<const std::vector<float>*> vectors(2);
   const auto ask = [&](std::size_t number, std::atomic<bool>* begins) {
-    const Slots::Hold hold(slots);
+    const share::Slots::Hold hold(slots);
     if (begins) *begins = true;
     vectors[number] = &query.vector(config, "sample");
   };
@@ -92,7 +92,7 @@ TEST_CASE("who waits for another thread's encoding of a query leaves its slot to
     over = true;
   });
   {
-    const Slots::Hold hold(slots, Slots::Use::item, &over);
+    const share::Slots::Hold hold(slots, share::Slots::Use::item, &over);
     got = static_cast<bool>(hold);
   }
   CHECK(got);

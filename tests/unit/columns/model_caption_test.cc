@@ -1,6 +1,6 @@
 // How clips are cut into windows that a model is asked about, and how often it looks at one.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/model_caption.h"
+#include "columns/caption/model_caption.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "media/picture_file.h"
+#include "media/container/picture_file.h"
 #include "support/noise_picture.h"
 #include "tensor/kernel_log.h"
 

@@ -1,6 +1,6 @@
 // Answers that were paid for, on a disk that is full for a while.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/paid_answers.h"
+#include "columns/caption/paid_answers.h"
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 // How samples are ranked: by hand, from vectors that are chosen.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/search.h"
+#include "columns/search/search.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,12 +9,12 @@
 #include <cmath>
 
 #include "base/json.h"
-#include "base/slots.h"
 #include "columns/column_job.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "models/text_encoder.h"
 #include "shard/writer.h"
+#include "share/slots.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -28,7 +28,7 @@ std::vector<Json> matches(const TemporaryFolder& folder, const std::string& quer
   const std::string path = folder.path + "/matches.jsonl";
   const int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
   io::ManifestWriter manifest(fd);
-  Slots slots(1);
+  share::Slots slots(1);
   Progress progress;
   SearchOptions options;
   options.inputs = {folder.path + "/a.tar"};

@@ -1,6 +1,6 @@
 // Which files beside a video are read, and how often.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/sidecar.h"
+#include "columns/caption/sidecar.h"
 
 #include <catch2/catch.hpp>
 

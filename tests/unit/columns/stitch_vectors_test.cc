@@ -9,11 +9,11 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "base/slots.h"
 #include "clip/clip.h"
-#include "columns/clip_vector.h"
+#include "columns/embed/clip_vector.h"
 #include "io/file.h"
-#include "media/encoder.h"
+#include "media/encode/encoder.h"
+#include "share/slots.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 #include "unit/curate/drawing.h"
@@ -68,7 +68,7 @@ Cut cut_video(const TemporaryFolder& folder, clip::PictureVectors vectors, doubl
   std::filesystem::remove_all(options.directory);
   const int fd = ::open("/dev/null", O_WRONLY);
   io::ManifestWriter manifest(fd);
-  Slots slots(1);
+  share::Slots slots(1);
   Progress progress;
   Cut cut;
   cut.errors = clip::run(options, slots, progress, manifest);

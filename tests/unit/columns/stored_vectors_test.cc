@@ -1,6 +1,6 @@
 // Vectors as they stand in tars.
 // SPDX-License-Identifier: Apache-2.0
-#include "columns/stored_vectors.h"
+#include "columns/search/stored_vectors.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/align_videos.h"
+#include "curate/copies/align_videos.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/philox.h"
-#include "curate/crop_sampler.h"
+#include "curate/copies/crop_sampler.h"
 #include "unit/curate/moving_scene.h"
 
 using namespace vfm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/cell_search.h"
+#include "curate/vectors/cell_search.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "base/philox.h"
-#include "curate/dedup.h"
-#include "curate/sketch.h"
-#include "curate/sketch_cells.h"
+#include "curate/vectors/dedup.h"
+#include "curate/vectors/sketch.h"
+#include "curate/vectors/sketch_cells.h"
 
 using namespace vfm;
 using namespace vfm::curate;
@@ -71,7 +71,7 @@ Found in_cells(const std::vector<float>& rows, CellSearch search, int threads,
     std::copy_n(&rows[i * search.dim], search.dim, out);
   };
   if (search.width == 0) search.width = kWidestSketch;
-  Slots slots(threads);
+  share::Slots slots(threads);
   Found found;
   found.counts = find_near_duplicates_in_cells(
       search, slots, [&](const NearDuplicate& one) { found.near.push_back(one); });
@@ -88,7 +88,7 @@ void check_same(const std::vector<NearDuplicate>& got, const std::vector<NearDup
 }
 
 Sketcher trained(const std::vector<float>& rows, std::size_t dim, std::size_t width) {
-  Slots slots(2);
+  share::Slots slots(2);
   return Sketcher::train(rows, dim, width, slots);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("with the whole margin no cell is left out in which a near vector can 
   const Sketcher sketcher = trained(rows, kDim, 64);
   std::vector<std::int16_t> sketches(kRows * 64);
   sketcher.sketch(rows.data(), kRows, sketches.data());
-  Slots slots(2);
+  share::Slots slots(2);
   const SketchCells cells = SketchCells::find(sketches, 64, kCells, slots);
   REQUIRE(cells.count() == kCells);
   std::vector<std::uint32_t> own(kRows);
@@ -181,7 +181,7 @@ TEST_CASE("cells of the same centre are no neighbours: others are looked at inst
   }
   std::vector<std::int16_t> sketches(kRows * kWidth);
   trained(rows, kDim, kWidth).sketch(rows.data(), kRows, sketches.data());
-  Slots slots(2);
+  share::Slots slots(2);
   const SketchCells cells = SketchCells::find(sketches, kWidth, kCells, slots);
   std::vector<std::uint32_t> own(kRows);
   cells.nearest(sketches.data(), kRows, own.data());
@@ -201,7 +201,7 @@ TEST_CASE("in cells: with the whole margin what all pairs give, to the bit") {
   for (const std::size_t dim : {30u, 200u}) {
     const std::vector<float> rows = planted(4000, dim);
     for (const double threshold : {0.9, 0.97, 1.0}) {
-      Slots slots(2);
+      share::Slots slots(2);
       const auto want = find_near_duplicates(rows, dim, threshold, slots);
       if (threshold < 1) REQUIRE(want.size() > 50);
       CellSearch search;
@@ -224,7 +224,7 @@ TEST_CASE("in cells: by default nearly all, and the same at any number of slots 
   CellSearch search;
   search.dim = kDim, search.threshold = 0.97, search.margin = cell_margin(kDim);
   CHECK(search.margin == 0.5);
-  Slots slots(2);
+  share::Slots slots(2);
   const auto want = find_near_duplicates(rows, kDim, search.threshold, slots);
   const Found one = in_cells(rows, search, 1), three = in_cells(rows, search, 3, true);
   check_same(three.near, one.near);

@@ -1,6 +1,6 @@
 // Clusters of directions: they are found, and the same on any machine with any number of slots.
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/clusters.h"
+#include "curate/vectors/clusters.h"
 
 #include <algorithm>
 #include <bit>
@@ -45,7 +45,7 @@ std::vector<std::uint32_t> names(const std::vector<Clusters::Nearest>& nearest) 
 }  // namespace
 
 TEST_CASE("clusters: heaps of vectors are found, also more than a tile of centres") {
-  Slots slots(2);
+  share::Slots slots(2);
   for (const std::size_t heaps : {1u, 3u, 16u, 17u, 40u}) {
     const std::size_t dim = 48, n = 1200;
     const auto rows = heaped(n, dim, heaps, 0.125f);
@@ -65,7 +65,7 @@ TEST_CASE("clusters: heaps of vectors are found, also more than a tile of centre
 
 TEST_CASE(
     "clusters: the cosine is that of the row and the middle of its heap, whatever came with it") {
-  Slots slots(1);
+  share::Slots slots(1);
   // Two rows at right angles: their middle lies 45 degrees from both.
   const std::vector<float> rows = {1, 0, 0, 1};
   const Clusters one = Clusters::find(rows, 2, 1, 0, slots);
@@ -79,7 +79,7 @@ TEST_CASE(
 }
 
 TEST_CASE("clusters: there are no more than different rows") {
-  Slots slots(1);
+  share::Slots slots(1);
   std::vector<float> rows;
   for (int i = 0; i < 30; ++i)
     rows.insert(rows.end(), i % 3 == 0 ? std::initializer_list<float>{1, 0}
@@ -95,7 +95,7 @@ TEST_CASE("clusters: every bit is the same on any processor, with any number of 
   const std::size_t dim = 37, n = 1500, wanted = 21;
   const auto rows = heaped(n, dim, 11, 2.0f);
   for (const int threads : {1, 3}) {
-    Slots slots(threads);
+    share::Slots slots(threads);
     const auto found = Clusters::find(rows, dim, wanted, 9, slots).nearest(rows, slots);
     REQUIRE(found.size() == n);
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/dedup.h"
+#include "curate/vectors/dedup.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -57,7 +57,7 @@ TEST_CASE("near duplicates are those of the definition, on any number of threads
     const auto want = by_definition(rows, dim, threshold);
     REQUIRE(want.size() > 10);
     for (const int threads : {1, 3}) {
-      Slots slots(threads);
+      share::Slots slots(threads);
       const auto got = find_near_duplicates(rows, dim, threshold, slots);
       REQUIRE(got.size() == want.size());
       for (std::size_t i = 0; i < got.size(); ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("a dropped item drops no other") {
     rows.push_back(static_cast<float>(std::cos(angle)));
     rows.push_back(static_cast<float>(std::sin(angle)));
   }
-  Slots slots(1);
+  share::Slots slots(1);
   const auto found = find_near_duplicates(rows, 2, 0.98, slots);
   REQUIRE(found.size() == 2);
   CHECK(found[0].item == 1);
@@ -89,7 +89,7 @@ TEST_CASE("a dropped item drops no other") {
 
 TEST_CASE("length does not count, direction does; nothing is like a row without a direction") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  Slots slots(1);
+  share::Slots slots(1);
   CHECK(find_near_duplicates({1, 2, 1e-3f, 2e-3f}, 2, 1.0, slots).size() == 1);
   CHECK(find_near_duplicates({1, 2, -1, -2}, 2, 0.5, slots).empty());
   CHECK(find_near_duplicates({0, 0, 0, 0, nan, 1, nan, 1}, 2, 0.5, slots).empty());

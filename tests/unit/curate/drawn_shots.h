@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "curate/shot_detector.h"
+#include "curate/shots/shot_detector.h"
 #include "drawing.h"
 
 namespace drawn_shots {

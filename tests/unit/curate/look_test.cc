@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/look.h"
+#include "curate/vectors/look.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 
 #include "base/json.h"
-#include "curate/camera.h"
-#include "curate/describe.h"
+#include "curate/measures/camera.h"
+#include "curate/measures/describe.h"
 
 using namespace vfm;
 using curate::Glimpse;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/motion.h"
+#include "curate/measures/motion.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "curate/clip_meter.h"
-#include "curate/stitch.h"
+#include "curate/measures/clip_meter.h"
+#include "curate/shots/stitch.h"
 #include "drawing.h"
 
 using namespace vfm::curate;

@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "curate/change_codes.h"
-#include "curate/video_signature.h"
+#include "curate/copies/change_codes.h"
+#include "curate/copies/video_signature.h"
 #include "unit/curate/drawing.h"
 
 namespace drawing {

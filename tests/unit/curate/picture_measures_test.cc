@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/philox.h"
-#include "curate/camera_split.h"
-#include "curate/clip_meter.h"
-#include "curate/text_edges.h"
+#include "curate/measures/camera_split.h"
+#include "curate/measures/clip_meter.h"
+#include "curate/measures/text_edges.h"
 #include "drawing.h"
 
 using namespace vfm::curate;

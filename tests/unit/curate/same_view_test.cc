@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/same_view.h"
+#include "curate/shots/same_view.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/shot_detector.h"
+#include "curate/shots/shot_detector.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
 
-#include "curate/wipe.h"
+#include "curate/shots/wipe.h"
 #include "drawn_shots.h"
 
 using namespace drawn_shots;

@@ -1,6 +1,6 @@
 // What is said of sound across a change, on sounds whose truth is known.
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/sound_continuity.h"
+#include "curate/shots/sound_continuity.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "curate/stitch.h"
+#include "curate/shots/stitch.h"
 
 using namespace vfm::curate;
 

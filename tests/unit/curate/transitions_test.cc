@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "curate/moved_picture.h"
-#include "curate/parts_between.h"
+#include "curate/shots/moved_picture.h"
+#include "curate/shots/parts_between.h"
 #include "drawn_shots.h"
 
 using namespace drawn_shots;

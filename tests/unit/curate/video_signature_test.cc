@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/video_signature.h"
+#include "curate/copies/video_signature.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

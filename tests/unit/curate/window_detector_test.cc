@@ -1,7 +1,7 @@
 // Windows, runs and what is in which shot, against the public predictions_to_scenes
 // (scripts/golden/transnet.py).
 // SPDX-License-Identifier: Apache-2.0
-#include "curate/window_detector.h"
+#include "curate/shots/window_detector.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

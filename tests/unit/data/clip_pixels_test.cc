@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "media/picture_file.h"
+#include "media/container/picture_file.h"
 
 using namespace vfm;
 using namespace vfm::data;

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "media/picture_file.h"
+#include "media/container/picture_file.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
 

@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/slots.h"
 #include "dataset/bins.h"
 #include "dataset/duplicates.h"
 #include "io/file.h"
+#include "share/slots.h"
 #include "support/planned_samples.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"

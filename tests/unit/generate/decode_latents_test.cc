@@ -45,7 +45,7 @@ Json decoded(const Json& tokenizer, int channels, const char* device) {
   record.update({{"kind", "latents"}, {"path", path}, {"name", "fox"}, {"quality", 12}});
   record["model"] = model;
   io::write_file(scratch / "fox.latents.json", dump_json(record));
-  Slots slots(1);
+  share::Slots slots(1);
   const io::File lines(::open("/dev/null", O_WRONLY | O_CLOEXEC), "/dev/null");
   io::ManifestWriter manifest(lines.fd());
   CHECK(decode_latents({{path}, "", "", scratch / "clips", false, "ffv1", {}, Device::cpu},

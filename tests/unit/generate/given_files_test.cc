@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
-#include "media/picture_file.h"
+#include "media/container/picture_file.h"
 #include "support/noise_picture.h"
 #include "support/temporary_folder.h"
 

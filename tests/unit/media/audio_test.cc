@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "media/audio.h"
+#include "media/sound/audio.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "media/decoder.h"
-#include "media/encoder.h"
+#include "media/decode/decoder.h"
+#include "media/encode/encoder.h"
 #include "media_files.h"
 #include "test_picture.h"
 

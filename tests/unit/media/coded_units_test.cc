@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "media/coded_units.h"
+#include "media/container/coded_units.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

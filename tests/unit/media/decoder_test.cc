@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "media/decoder.h"
+#include "media/decode/decoder.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

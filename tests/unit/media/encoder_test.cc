@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "media/encoder.h"
+#include "media/encode/encoder.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,14 +10,14 @@
 #include <thread>
 #include <vector>
 
-#include "base/engine_sessions.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "frame_hash.h"
-#include "media/decoder.h"
-#include "media/encode_sessions.h"
-#include "media/encoder_settings.h"
+#include "media/decode/decoder.h"
+#include "media/encode/encode_sessions.h"
+#include "media/encode/encoder_settings.h"
 #include "media_files.h"
+#include "share/engine_sessions.h"
 #include "test_picture.h"
 
 namespace {
@@ -292,8 +292,8 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
   said.clear();
   set_log_sink([](LogLevel, std::string_view words) { said += words; }, LogLevel::warning);
   // Numbers that no machine has.
-  EngineSessions sessions("", {{900, "GPU-a", kMemory, 2}, {901, "GPU-b", kMemory, 1}}, "test",
-                          CardKind::encode, EngineSessions::Wait::yes);
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 2}, {901, "GPU-b", kMemory, 1}},
+                                 "test", share::CardKind::encode, share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   EncodeOptions options = options_for("h264_nvenc", 256, 256);
   options.preset = "p1";  // with which no other test asks
@@ -313,8 +313,8 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
 }
 
 TEST_CASE("a thread with an open encoder waits for no other, and the error says so") {
-  EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
-                          EngineSessions::Wait::yes);
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+                                 share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   const auto held = sessions.take(1);
   CHECK_THROWS_WITH(take_encode_session(nvenc_kind(), 256, 256),
@@ -328,7 +328,7 @@ TEST_CASE("own sessions of a GPU without NVENC are an error that says why") {
     WARN("skipped: this machine has NVENC");
     return;
   }
-  EngineSessions sessions(3);
+  share::EngineSessions sessions(3);
   set_encode_sessions(&sessions);
   CHECK_THROWS_WITH(take_encode_session(kind, 256, 256),
                     Catch::Contains("cannot open encoder 'h264_nvenc'"));
@@ -341,8 +341,8 @@ TEST_CASE("an encoder for which no session was free is asked for again") {
     WARN("skipped: this FFmpeg has no h264_nvenc");
     return;
   }
-  EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
-                          EngineSessions::Wait::yes);
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+                                 share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   EncodeOptions options = options_for("h264_nvenc", 256, 256);
   options.preset = "p3";  // with which no other test asks
@@ -367,8 +367,8 @@ TEST_CASE("whether an encoder opens is asked without a lock") {
     WARN("skipped: this FFmpeg has no h264_nvenc");
     return;
   }
-  EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
-                          EngineSessions::Wait::yes);
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+                                 share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   auto held = sessions.take(1);
   std::atomic<bool> asked = false, refused = false;
@@ -402,8 +402,8 @@ TEST_CASE("whether an encoder opens is asked without a lock") {
 }
 
 TEST_CASE("encoders that are not on a GPU take no session") {
-  EngineSessions sessions("", {{0, "GPU-a", kMemory, 1}}, "test", CardKind::encode,
-                          EngineSessions::Wait::no);
+  share::EngineSessions sessions("", {{0, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+                                 share::EngineSessions::Wait::no);
   set_encode_sessions(&sessions);
   const auto held = sessions.take(1);
   Encoder encoder(options_for("ffv1", 64, 64));

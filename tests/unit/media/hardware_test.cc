@@ -1,7 +1,7 @@
 // Who decodes must not show. Without a GPU, hardware is played by software that hands its pictures
 // over as hardware does, and fails where the test wants.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/hardware.h"
+#include "media/decode/hardware.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,24 +12,24 @@
 #include <thread>
 #include <vector>
 
-#include "base/engine_sessions.h"
 #include "base/error.h"
 #include "frame_hash.h"
-#include "media/cuda_device.h"
-#include "media/decoder.h"
-#include "media/encode_sessions.h"
-#include "media/hardware_decoder.h"
+#include "media/decode/cuda_device.h"
+#include "media/decode/decoder.h"
+#include "media/decode/hardware_decoder.h"
+#include "media/encode/encode_sessions.h"
 #include "media_files.h"
+#include "share/engine_sessions.h"
 
 namespace {
 
 using namespace vfm::media;
 using media_files::path;
-using vfm::Card;
-using vfm::CardKind;
-using vfm::EngineSessions;
-using vfm::kOwnSessions;
-using vfm::kSessionBytes;
+using vfm::share::Card;
+using vfm::share::CardKind;
+using vfm::share::EngineSessions;
+using vfm::share::kOwnSessions;
+using vfm::share::kSessionBytes;
 
 // A picture of random samples; yuv420p or yuv420p10.
 AvFramePtr random_picture(AVPixelFormat format, int width, int height) {
@@ -126,9 +126,9 @@ class Actor : public HardwareDecoder {
 // The same with sessions, of cards that are made up.
 class Sharer : public Actor {
  public:
-  explicit Sharer(EngineSessions& sessions, std::int64_t bytes = 1)
+  explicit Sharer(share::EngineSessions& sessions, std::int64_t bytes = 1)
       : sessions_(sessions), bytes_(bytes) {}
-  EngineSessions* sessions() const override { return &sessions_; }
+  share::EngineSessions* sessions() const override { return &sessions_; }
   std::int64_t session_bytes(const AVCodecContext& codec) const override {
     return codec.pix_fmt == AV_PIX_FMT_YUV420P ? bytes_ : 0;
   }
@@ -141,12 +141,12 @@ class Sharer : public Actor {
   mutable std::vector<int> gpus;
 
  private:
-  EngineSessions& sessions_;
+  share::EngineSessions& sessions_;
   std::int64_t bytes_;
 };
 
-std::vector<Card> cards_with(const std::vector<int>& sessions) {
-  std::vector<Card> cards;
+std::vector<share::Card> cards_with(const std::vector<int>& sessions) {
+  std::vector<share::Card> cards;
   for (const int some : sessions) {
     const int i = static_cast<int>(cards.size());
     cards.push_back({i, "card " + std::to_string(i), std::int64_t{16} << 30, some});
@@ -369,8 +369,8 @@ TEST_CASE("a decoder takes a session with its first picture, and gives it back a
   NEED_FFMPEG();
   const std::string file = path("plain.mp4");
   const Decoded software = decode(file, nullptr);
-  EngineSessions sessions("", cards_with({1, 2}), "test", CardKind::decode,
-                          EngineSessions::Wait::no);
+  share::EngineSessions sessions("", cards_with({1, 2}), "test", share::CardKind::decode,
+                                 share::EngineSessions::Wait::no);
   const Sharer hardware(sessions);
   {
     const Decoder asked_only(file, {.hardware = &hardware});
@@ -400,9 +400,9 @@ TEST_CASE("a decoder without a session decodes in software, or waits where it is
   NEED_FFMPEG();
   const std::string file = path("plain.mp4");
   const Decoded software = decode(file, nullptr);
-  const auto wait = GENERATE(EngineSessions::Wait::no, EngineSessions::Wait::yes);
-  const bool waits = wait == EngineSessions::Wait::yes;
-  EngineSessions sessions("", cards_with({1}), "test", CardKind::decode, wait);
+  const auto wait = GENERATE(share::EngineSessions::Wait::no, share::EngineSessions::Wait::yes);
+  const bool waits = wait == share::EngineSessions::Wait::yes;
+  share::EngineSessions sessions("", cards_with({1}), "test", share::CardKind::decode, wait);
   const Sharer hardware(sessions);
   auto held = sessions.take(1);
   std::atomic<bool> given = false, early = false;
@@ -420,7 +420,7 @@ TEST_CASE("a decoder without a session decodes in software, or waits where it is
   CHECK(decoded == software);
   CHECK((hardware.fetched > 0) == waits);
   // What no card has sessions for is software's, whoever would wait.
-  const Sharer large(sessions, 2 * kSessionBytes);
+  const Sharer large(sessions, 2 * share::kSessionBytes);
   CHECK(decode(file, &large) == software);
   CHECK(large.attached == 0);
 }
@@ -429,7 +429,8 @@ TEST_CASE("a file that the hardware gives up leaves its session to others") {
   NEED_FFMPEG();
   const std::string file = path("plain.mp4");
   const Decoded software = decode(file, nullptr);
-  EngineSessions sessions("", cards_with({1}), "test", CardKind::decode, EngineSessions::Wait::no);
+  share::EngineSessions sessions("", cards_with({1}), "test", share::CardKind::decode,
+                                 share::EngineSessions::Wait::no);
   const Sharer hardware(sessions);
   hardware.left = 3;
   Decoder decoder(file, {.hardware = &hardware});
@@ -455,13 +456,13 @@ TEST_CASE("sessions have memory for pictures of 1920x1080, and large ones take m
   CHECK(bytes(AV_CODEC_ID_VP9, eight, 640, 360) == 13 * (640 * 384 * 3 / 2) + (16 << 20));
   for (const AVCodecID id : {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_VP9}) {
     const auto deepest = id == AV_CODEC_ID_H264 ? eight : ten;
-    CHECK(bytes(id, deepest, 1920, 1080) <= kSessionBytes);
-    CHECK(bytes(id, eight, 3840, 2160) > kSessionBytes);
-    CHECK(2 * bytes(id, deepest, 3840, 2160) <= kOwnSessions * kSessionBytes);
-    CHECK(bytes(id, deepest, 8192, 4320) <= 16 * kSessionBytes);
+    CHECK(bytes(id, deepest, 1920, 1080) <= share::kSessionBytes);
+    CHECK(bytes(id, eight, 3840, 2160) > share::kSessionBytes);
+    CHECK(2 * bytes(id, deepest, 3840, 2160) <= share::kOwnSessions * share::kSessionBytes);
+    CHECK(bytes(id, deepest, 8192, 4320) <= 16 * share::kSessionBytes);
   }
-  CHECK(nvenc_session_bytes(1920, 1080) <= kSessionBytes);
-  CHECK(nvenc_session_bytes(3840, 2160) > 2 * kSessionBytes);
+  CHECK(nvenc_session_bytes(1920, 1080) <= share::kSessionBytes);
+  CHECK(nvenc_session_bytes(3840, 2160) > 2 * share::kSessionBytes);
 }
 
 TEST_CASE(

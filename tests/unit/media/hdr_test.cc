@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "frame_hash.h"
-#include "media/decoder.h"
-#include "media/deinterlace.h"
-#include "media/encoder.h"
-#include "media/resizer.h"
-#include "media/tone_map.h"
+#include "media/colour/resizer.h"
+#include "media/colour/tone_map.h"
+#include "media/decode/decoder.h"
+#include "media/decode/deinterlace.h"
+#include "media/encode/encoder.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
-// What a child of media/isolated.h may say: whatever it is, its parent has an Error or what can be.
+// What a child of media/isolate/isolated.h may say: whatever it is, its parent has an Error or what
+// can be.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/isolated_wire.h"
+#include "media/isolate/isolated_wire.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "media/isolated_pictures.h"
+#include "media/isolate/isolated_pictures.h"
 #include "media_files.h"
 
 using namespace vfm;

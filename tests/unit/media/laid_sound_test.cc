@@ -1,6 +1,6 @@
 // Where decoded sound lies in a span, sample by sample.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/laid_sound.h"
+#include "media/sound/laid_sound.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

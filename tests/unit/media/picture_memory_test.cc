@@ -1,6 +1,6 @@
 // Pictures that codecs put into memory of ours: the same pictures, whatever room there is.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/picture_memory.h"
+#include "media/decode/picture_memory.h"
 
 #include <catch2/catch.hpp>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "frame_hash.h"
-#include "media/decoder.h"
+#include "media/decode/decoder.h"
 #include "media_files.h"
 
 using namespace vfm::media;

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/input_limits.h"
-#include "media/input.h"
+#include "media/container/input.h"
 #include "media_files.h"
 
 using namespace vfm::media;

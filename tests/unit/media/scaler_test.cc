@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
 
 #include <array>
 #include <catch2/catch.hpp>

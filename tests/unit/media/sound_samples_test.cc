@@ -1,6 +1,6 @@
 // Samples of a span: in time, and of one form whatever the source has.
 // SPDX-License-Identifier: Apache-2.0
-#include "media/sound_samples.h"
+#include "media/sound/sound_samples.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "media/loudness.h"
-#include "media/sound_meter.h"
-#include "media/speech_likeness.h"
+#include "media/sound/loudness.h"
+#include "media/sound/sound_meter.h"
+#include "media/sound/speech_likeness.h"
 #include "media_files.h"
 
 using namespace vfm::media;

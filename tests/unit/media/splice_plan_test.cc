@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "media/splice_plan.h"
+#include "media/container/splice_plan.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

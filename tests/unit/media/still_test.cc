@@ -4,10 +4,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "media/decoder.h"
-#include "media/picture_file.h"
+#include "media/container/picture_file.h"
+#include "media/container/y4m.h"
+#include "media/decode/decoder.h"
 #include "media/version.h"
-#include "media/y4m.h"
 #include "media_files.h"
 #include "test_picture.h"
 

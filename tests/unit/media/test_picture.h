@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "media/scaler.h"
+#include "media/colour/scaler.h"
 
 /// Smooth, so that codecs keep it well; moves with `t`, so that frames differ.
 inline vfm::media::RgbImage test_picture(int width, int height, int t = 0) {

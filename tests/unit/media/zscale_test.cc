@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "media/tone_map.h"
+#include "media/colour/tone_map.h"
 #include "media_files.h"
 
 namespace {

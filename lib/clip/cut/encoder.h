@@ -1,0 +1,138 @@
+// One clip in the making: measures and encodes its frames, and keeps those that --verify needs.
+//
+// Two threads may share it (clip/cut/crew.h): one cuts the video and decides the clip's begin and
+// end; the other encodes the frames. Comments name the thread of each function.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/rational.h"
+#include "clip/clip.h"
+#include "clip/cut/shape.h"
+#include "clip/cut/smart_cut.h"
+#include "clip/cut/sound_across.h"
+#include "curate/measures/clip_meter.h"
+#include "media/colour/resizer.h"
+#include "media/colour/tone_map.h"
+#include "media/container/source_packets.h"
+#include "media/decode/decoder.h"
+#include "media/encode/encoder.h"
+#include "media/sound/audio.h"
+
+namespace vfm::clip {
+
+/// The source's frames around the ends of a clip, upright, and the times of all its frames, to
+/// verify the clip. Frames that do not exist have no planes.
+struct ClipEvidence {
+  media::Frame before, first, second;
+  media::Frame second_last, last, after;
+  std::vector<std::int64_t> pts;
+  std::int64_t end = 0;
+  Rational time_base;
+  /// With --smart-cut, for each frame: picture_hash() if it was copied, "" if it was encoded.
+  /// Empty: all were encoded.
+  std::vector<std::string> copied;
+};
+
+/// A hash of a frame's pixels.
+std::string picture_hash(const media::Frame& frame);
+
+/// Decodes `mp4` and compares: the number and times of frames exactly; its first and last frame
+/// must be like the source's (PSNR of luma at least 20 dB), and no neighbouring frame of the source
+/// that differs from it may fit better; frames that were copied must be the source's to the bit.
+/// Throws Error that says what differs.
+void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
+
+class ClipEncoder {
+ public:
+  /// `verify`: finish() proves the clip; for that some frames are kept. `known`: the clip is there
+  /// already; nothing is to be encoded. `smart`: only with ClipRecipe::smart.
+  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known,
+              SmartStart smart);
+
+  // For the cutting thread.
+  /// Counts one more frame, before it is encoded.
+  void count(const media::Frame& frame);
+  /// Whether a frame stays HDR; hdr(): whether the clip's frames do.
+  static bool keeps(const media::Frame& frame) {
+    return frame.layout == media::PixelLayout::yuv420p10;
+  }
+  bool hdr() const { return hdr_; }
+  std::int64_t begin() const { return begin_; }
+  std::int64_t end() const { return end_; }
+  Span span() const { return {begin_, end_, info_.time_base}; }
+  bool known() const { return known_; }
+  /// Notes that the next shot was stitched to it.
+  void joined(const JoinPlace& place) {
+    ++shots_;
+    if (recipe_.stitch_sound) joins_.push_back(place);
+  }
+  /// The frames that can be copied from `packets`, for finish(). Call it when the clip has ended.
+  media::CopiedVideo copied_from(media::SourcePackets* packets) const;
+
+  // For the encoding thread.
+  /// The next frame. `before`: the frame before in the source, if any.
+  void encode(const media::Frame& frame, const media::Frame* before,
+              const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
+  /// Makes the mp4. `after`: the frame after in the source, for proof. An error costs only this
+  /// clip: failure(). If no part can be copied, all is encoded. Throws errors that may_pass(): else
+  /// the clip would be different, or missing, for good.
+  void finish(const media::AudioTrack& audio, const media::Frame* after,
+              const media::CopiedVideo& copied);
+
+  // After finish(), of any thread.
+  const std::string& failure() const { return failure_; }  ///< empty: none
+  std::string take_mp4() { return std::move(mp4_); }
+  /// Measured facts, in the order of KEY.json.
+  Json facts(const std::string& audio_codec) const;
+  /// Measures of its pictures that facts() lacks: boxes.
+  std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
+
+ private:
+  media::Frame shown(const media::Frame& frame);
+  void open(const media::Frame& first, const media::Frame* before);
+  void open_encoder();
+  void encode_shown(const media::Frame& frame);
+  void encode_again();
+  void prove(const std::string& mp4, const media::Frame* after);
+  std::string make_mp4(const media::AudioTrack& audio, const media::Frame* after,
+                       const media::CopiedVideo& copied);
+
+  ClipRecipe recipe_;
+  media::StreamInfo info_;
+  bool known_;
+  SmartStart start_;                         // with the reason, when one is found
+  std::vector<std::int64_t> later_;          // pts of frames that may be copied
+  std::unique_ptr<SmartCut> smart_;          // either this
+  std::unique_ptr<media::Encoder> encoder_;  // or this, or neither: then all is encoded at the end
+  media::EncodeOptions encode_options_;
+  std::optional<media::Resizer> resizer_;
+  std::optional<FrameClock> clock_;
+  curate::ClipMeter meter_;
+  media::ToneMapper tone_mapper_;  // for what the meter looks at
+  bool verify_;
+  ClipEvidence evidence_;                          // only of a clip to be proved
+  std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
+  std::int64_t encoded_ = 0;                       // frames of the clip
+  std::int64_t copied_ = 0;                        // of these
+  std::string codec_name_, encoder_name_;
+  std::string mp4_, failure_;
+  std::size_t bytes_ = 0;       // of the mp4
+  int width_ = 0, height_ = 0;  // upright, in square pixels
+  Rational sample_aspect_{1, 1};
+  media::Color color_;
+  bool hdr_ = false;
+  bool interlaced_ = false;  // at least one frame of the source
+  int shots_ = 1;
+  std::vector<JoinPlace> joins_;
+  bool verified_ = false;
+};
+
+}  // namespace vfm::clip

@@ -1,0 +1,61 @@
+// Clips whose places are given: fixed strides, and spans from a file. Nothing is detected.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "clip/cut/cutter.h"
+#include "clip/lists/spans.h"
+#include "curate/measures/clip_meter.h"
+
+namespace vfm::clip {
+
+/// The common part of both: frames do not wait.
+class GivenCutter : public ClipCutter {
+ public:
+  using ClipCutter::ClipCutter;
+
+ protected:
+  void add_given(media::Frame&& frame);
+
+ private:
+  curate::MotionEstimator estimator_;
+};
+
+/// Clips of one length, one after the other: ClipRecipe::stride.
+class StrideCutter final : public GivenCutter {
+ public:
+  using GivenCutter::GivenCutter;
+  void cut() override;
+};
+
+/// The spans of the source, in order; a span that overlaps an earlier one is cut in a later pass.
+/// Spans without frames, or that end after the video, are errors of the summary.
+class SpanCutter final : public GivenCutter {
+ public:
+  SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
+             Progress& progress, ClipOutput& output)
+      : GivenCutter(source, options, threads, crew, progress, output), spans_(*source.spans) {}
+  void cut() override;
+
+ private:
+  /// A pass over the video, which cuts pieces [at, end).
+  struct Pass {
+    std::size_t at = 0, end = 0;
+    bool found = false;           // frames of the piece at `at`
+    double length = 0, here = 0;  // of and at the last frame, as pieces count
+    std::int64_t number = 0;      // of the next frame
+  };
+  void plan();
+  bool begin_pass();
+  void cut_pieces(media::Frame&& frame);
+  void end_pass();
+
+  const std::vector<GivenSpan>& spans_;
+  std::vector<SpanPiece> pieces_;
+  Pass pass_;
+};
+
+}  // namespace vfm::clip

@@ -1,0 +1,59 @@
+// Clips of one shot each, or of several that look the same where they meet. A frame waits until it
+// is certain to which shot it belongs, about a hundred frames long (curate::kShotLag).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "clip/cut/cutter.h"
+#include "clip/cut/late_frames.h"
+#include "clip/cut/recent_times.h"
+#include "clip/cut/shot_finder.h"
+#include "clip/cut/sound_across.h"
+#include "curate/shots/shot_detector.h"
+
+namespace vfm::clip {
+
+class ShotCutter final : public ClipCutter {
+ public:
+  ShotCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
+             Progress& progress, ClipOutput& output);
+  void cut() override;
+
+ private:
+  void spare(media::Frame& frame);
+  bool leaves_reading() const;
+  void count_waiting(const media::Frame& frame, int sign);
+  void take_changes();
+  void place_settled();
+  void place(const Seen& seen);
+  std::optional<Join> stitches(const curate::ShotChange& change, std::int64_t end);
+  double likeness_of(const Seen& before, const Seen& after);
+  double model_likeness(const Seen& before, const Seen& after);
+  const Seen* seen_at(std::int64_t index) const;
+  void fetch_until(std::int64_t index);
+  void open_gap(const ShotFinder::OpenChange& change, const media::Frame& frame);
+  void change_shot(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
+  void end_gap(std::int64_t pts);
+
+  ShotFinder finder_;
+  RecentTimes times_;
+  std::deque<Seen> queue_;  // frames that wait for their place
+  LateFrames late_;
+  SoundAcross sound_;
+  std::deque<curate::ShotChange> changes_;  // that are still ahead of the frames in the queue
+  std::size_t change_ = 0;                  // number in cuts_ of the first of them that parts shots
+  std::int64_t shot_ = 0, shot_begin_ = 0;  // of the last shot: its first frame's number, and pts
+  std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
+  std::optional<std::int64_t> gap_begin_;   // pts, while in a gap
+  std::string gap_type_;
+  // The first frame of a gap whose end is not known, while the clip before it is open: one that is
+  // too short unless it turns out to be the only shot.
+  std::optional<media::Frame> after_short_;
+};
+
+}  // namespace vfm::clip

@@ -1,0 +1,70 @@
+// Finds complete clips in the folder that now belong into another batch, so that they are copied
+// and not made again.
+//
+// A batch of joined videos (clip/store/joined.h) changes when one of its videos comes or goes, or
+// when a video that had shards of its own is to be joined. Copied clips were made with the same
+// settings, except the size of shards, and their shard's hash was checked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/held_json.h"
+#include "base/json_fwd.h"
+#include "clip/source.h"
+#include "io/first_names.h"
+#include "shard/reader.h"
+
+namespace vfm::clip {
+
+/// Looks up a video's clips and its entry in an index: "source", "source_hash", "clips", given
+/// "spans", and ClipCutter::summary().
+///
+/// Thread-safety: any thread.
+class EarlierClips {
+ public:
+  /// `settings`: of the clips, without their spans.
+  EarlierClips(std::string directory, const Json& settings);
+
+  using Take = std::function<void(const shard::Sample& sample)>;
+  /// Gives `take` the clips of this video, in order, and returns its entry. Null if clips are
+  /// missing or changed: then `take` may have got some. `spans`: a hash of the given spans, empty
+  /// for none. Throws what `take` throws; Stopped.
+  Json find(const ClipSource& source, const std::string& spans, const Take& take);
+
+ private:
+  struct Store {
+    std::string name;
+    HeldJson index;
+    std::vector<shard::IndexedReader> shards;
+    struct Entry {
+      HeldJson json;
+      std::int64_t first = 0;  // of its clips among those of all shards
+    };
+    std::unordered_map<std::string, Entry> entries;  // by the hash of the video
+  };
+  std::optional<Store> open(const std::string& name) const;
+  bool is_same(const Json& settings) const;
+  void find_joined();
+  void choose(const std::string& name);
+  static bool give(const Store& store, std::int64_t first, std::int64_t count, const Take& take);
+  static Json find_in(const Store& store, const ClipSource& source, const std::string& spans,
+                      const Take& take);
+
+  std::string directory_;
+  HeldJson settings_;
+  std::mutex mutex_;
+  std::optional<io::FirstNames> joined_;  // hash of a video -> the batch that has it
+  std::string last_;                      // the batch that was asked last
+  std::optional<Store> store_;            // it, if it can be used
+};
+
+}  // namespace vfm::clip

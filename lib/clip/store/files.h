@@ -1,0 +1,46 @@
+// The clips of one source as plain files: DIR/KEY.mp4 with DIR/KEY.json beside it.
+//
+// DIR/NAME.files lists them (shard/file_list.h) and is written when all are there. Until then
+// DIR/.NAME.journal has a line for the settings, for files about to be written, and for finished
+// clips: so the next run knows every file of a killed one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/held_json.h"
+#include "base/json_fwd.h"
+#include "clip/store/store.h"
+#include "io/file.h"
+
+namespace vfm::clip {
+
+class ClipFiles : public ClipStore {
+ public:
+  ClipFiles(std::string directory, const std::string& name, Json settings);
+  KeptClips begin(bool keep) override;
+
+ private:
+  std::string notes_path() const override {
+    return io::join_path(directory_, "." + name_ + ".journal");
+  }
+  void check_files(const Json& found) const override;
+  void write(const shard::Sample& sample) override;
+  void write_kept() override;
+  void end(Json& summary) override;
+  std::vector<std::string> own_files(const Json& index, const InUse& in_use) override;
+  std::string notes_of_removal(const Json& index) const override;
+
+  std::string path_of(const Json& sample, const Json& file) const;
+  bool whole(const Json& sample, bool by_hash) const;
+  void remove(const Json& sample) const;
+  void note(const Json& line);
+
+  io::File journal_;
+  HeldJson listed_ = HeldJson::array();  // samples that are finished, in order
+  std::deque<HeldJson> found_;           // of the kept ones, as the journal has them
+};
+
+}  // namespace vfm::clip

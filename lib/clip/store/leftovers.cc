@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/store/leftovers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "clip/cut/images.h"
+#include "clip/store/store.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/line_reader.h"
+
+namespace vfm::clip {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTold = "told that sources are left over";
+constexpr std::size_t kMostTold = 100;
+
+struct Trace {
+  std::string_view before, after;
+  ClipFormat format;
+  bool finished;
+};
+
+/// By these files a source is known: what says that it is finished, and what says that it is not.
+constexpr std::array<Trace, 5> kTraces = {{{"", ".json", ClipFormat::shards, true},
+                                           {"", ".files", ClipFormat::files, true},
+                                           {".", ".settings", ClipFormat::shards, false},
+                                           {".", ".parts", ClipFormat::shards, false},
+                                           {".", ".journal", ClipFormat::files, false}}};
+
+/// NAME of "NAME.json", ".NAME.settings", ...: 16 hexadecimal digits, with "joined-" before them or
+/// not. Empty for another file.
+std::string name_in(std::string_view file, const Trace& trace) {
+  constexpr std::size_t kDigits = 16;
+  if (!file.starts_with(trace.before) || !file.ends_with(trace.after) ||
+      file.size() < trace.before.size() + kDigits + trace.after.size())
+    return {};
+  file.remove_prefix(trace.before.size());
+  file.remove_suffix(trace.after.size());
+  std::string_view digits = file;
+  if (digits.starts_with(kJoinedName)) digits.remove_prefix(kJoinedName.size());
+  const bool is_name = digits.size() == kDigits &&
+                       digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return is_name ? std::string(file) : std::string();
+}
+
+/// The source of what vfm-clip wrote there; throws where somebody else's file has such a name.
+std::string source_in(const std::string& path, const Trace& trace) {
+  if (trace.finished) {
+    const Json index = parse_json(io::read_file(path), path);
+    const std::string kind = need_string(index, "kind", path);
+    if ((kind != "clips" && kind != "images" && kind != "joined") ||
+        !index.at("settings").is_object())
+      fail("'{}' does not list clips", path);
+    if (kind == "joined") return "a batch of joined videos";
+    return kind == "images" ? "pictures" : get_string(index, "source").value_or("");
+  }
+  io::LineReader reader(io::File::open_read(path), "'" + path + "'");
+  const std::optional<std::string> line = reader.next();
+  const Json notes = parse_json(line.value_or(""), path);
+  if (!notes.contains("recipe") && !notes.contains("removed") && !notes.contains("settings"))
+    fail("'{}' is not of vfm-clip", path);
+  return "a run that did not end";
+}
+
+/// Whether another program is making this source's clips now.
+bool is_made(const std::string& directory, const std::string& name, const Trace& trace) {
+  const std::string index = name + (trace.format == ClipFormat::files ? ".files" : ".json");
+  if (!io::file_exists(io::join_path(directory, "." + index + ".tmp"))) return false;
+  try {
+    io::AtomicFile{io::join_path(directory, index)};
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+using LeftNames = std::set<std::pair<std::string, ClipFormat>>;
+
+/// Calls `found` with each file by which a source that `names` does not hold is known, its name and
+/// its trace, until that says false.
+template <class Found>
+void each_left(const std::string& directory, const io::FirstNames& names, const Found& found) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string file = entry.path().filename().string();
+    for (const Trace& trace : kTraces) {
+      const std::string name = name_in(file, trace);
+      if (name.empty() || names.find(name) || !entry.is_regular_file()) continue;
+      check_stop();
+      if (!found(entry.path().string(), name, trace)) return;
+    }
+  }
+}
+
+/// Those of sources that `names` does not hold, without other programs' files.
+LeftNames names_left(const std::string& directory, const io::FirstNames& names) {
+  LeftNames left;
+  each_left(directory, names,
+            [&](const std::string& path, const std::string& name, const Trace& trace) {
+              if (!trace.finished && is_made(directory, name, trace)) return true;
+              try {
+                const std::string source = source_in(path, trace);
+                log_info("'{}' is not of this input: {}", path, source);
+                left.insert({name, trace.format});
+              } catch (const std::exception& error) {
+                log_info("'{}' is left alone: {}", path, error.what());
+              }
+              return true;
+            });
+  return left;
+}
+
+std::string sources_of(std::size_t count) {
+  return count == 1 ? "1 source" : fmt::format("{} sources", count);
+}
+
+std::string sources_of(const LeftNames& names) {
+  std::set<std::string> sources;
+  for (const auto& [name, format] : names)
+    sources.insert(name);
+  return sources_of(sources.size());
+}
+
+}  // namespace
+
+Leftovers::Leftovers(std::string directory, bool readable, io::HashLedger& ledger)
+    : directory_(std::move(directory)), readable_(readable), ledger_(ledger), names_(directory_) {}
+
+void Leftovers::see(const ClipItem& item) {
+  if (item.kind == ClipItem::Kind::bad || item.unread) {
+    if (unknown_.empty()) unknown_ = fmt::format("'{}' was not read", item.input);
+  } else if (item.kind == ClipItem::Kind::passed) {
+    // Goes on as it is: a list of what is to stay, whose sources are not named.
+    const Json& record = item.sources[0].record;
+    const std::string path = get_string(record, "path").value_or("");
+    if (unknown_.empty() && get_string(record, "kind") == "shard" && !path.empty() &&
+        io::file_exists(io::join_path(directory_, io::base_name(path))))
+      unknown_ = fmt::format("'{}' is in the input, and not its source", path);
+  } else if (item.kind != ClipItem::Kind::duplicate) {  // a video, pictures, joined videos
+    names_.put(store_name(item), "");
+    if (item.kind == ClipItem::Kind::images)
+      for (const ClipSource& source : item.sources)
+        names_.put(image_key(source.path, source.hash, readable_), "");
+    any_ = true;
+  }
+}
+
+/// By names alone. One of somebody else's files that has such a name counts, too.
+void Leftovers::tell() {
+  std::set<std::string> left;
+  try {
+    each_left(directory_, names_,
+              [&](const std::string&, const std::string& name, const Trace& trace) {
+                if (trace.finished || !is_made(directory_, name, trace)) left.insert(name);
+                return left.size() <= kMostTold;
+              });
+  } catch (const fs::filesystem_error&) {
+    return;  // another program is removing files
+  }
+  if (left.empty()) return ledger_.set_note(kTold, 0);
+  const std::string text = fmt::format(
+      "'{}' holds the output of {}{} that the input does not name; --prune removes it", directory_,
+      left.size() > kMostTold ? "more than " : "", sources_of(std::min(left.size(), kMostTold)));
+  if (ledger_.note(kTold) != 0) return log_info("{}", text);
+  log_warning("{}", text);
+  ledger_.set_note(kTold, 1);
+}
+
+void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog& errors) {
+  const std::string why = !broken_off.empty() ? broken_off
+                          : !any_             ? std::string("the input names no source")
+                                              : unknown_;
+  if (!why.empty()) {
+    if (remove)
+      errors.add(
+          {directory_, fmt::format("--prune removed nothing: {}, so it is unknown what "
+                                   "is left over",
+                                   why)});
+    return;
+  }
+  if (!remove) return tell();
+  const auto in_use = [&](const std::string& key) { return names_.find(key).has_value(); };
+  LeftNames left;
+  try {
+    left = names_left(directory_, names_);
+  } catch (const fs::filesystem_error& error) {
+    errors.add({directory_, fmt::format("--prune removed nothing: {}", error.what())});
+    return;
+  }
+  ledger_.set_note(kTold, 0);
+  if (left.empty()) return;
+  for (auto one = left.begin(); one != left.end();) {
+    check_stop();
+    try {
+      make_clip_store(one->second, directory_, one->first, nullptr, 0)->remove(in_use);
+      ++one;
+    } catch (const Error& error) {
+      errors.add({io::join_path(directory_, one->first), fmt::format("is left: {}", error.what())});
+      one = left.erase(one);
+    } catch (const Json::exception& error) {
+      errors.add({io::join_path(directory_, one->first), fmt::format("is left: {}", error.what())});
+      one = left.erase(one);
+    }
+  }
+  if (!left.empty())
+    log_warning("removed from '{}' the output of {} that the input does not name", directory_,
+                sources_of(left));
+}
+
+}  // namespace vfm::clip

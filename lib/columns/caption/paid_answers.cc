@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/caption/paid_answers.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/full_disk.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+namespace vfm::columns {
+
+std::string request_hash(const std::string& request) {
+  return hash_hex(request);
+}
+
+PaidAnswers::PaidAnswers(std::string path) : path_(std::move(path)) {
+  if (!io::file_exists(path_)) return;
+  const std::string lines = io::read_file(path_);
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+    try {
+      const Json one = parse_json(std::string_view(lines).substr(begin, end - begin), path_);
+      answers_[need_string(one, "request", path_)] = {
+          need_string(one, "text", path_), need_integer(one, "prompt_tokens", path_),
+          need_integer(one, "completion_tokens", path_), get_bool(one, "cut").value_or(false),
+          get_string(one, "why_empty").value_or("")};
+    } catch (const Error&) {
+    }
+    begin = end + 1;
+  }
+}
+
+std::optional<EndpointAnswer> PaidAnswers::find(const std::string& hash) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = answers_.find(hash);
+  return found == answers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
+  const std::lock_guard lock(mutex_);
+  std::string line;
+  if (!file_) {
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) fail_output(errno, "cannot write '{}'", path_);
+    file_ = io::File(fd, path_);
+    // After a line that is broken off.
+    if (file_.size() > 0) line = "\n";
+  }
+  Json json = {{"request", hash},
+               {"text", answer.text},
+               {"prompt_tokens", answer.prompt_tokens},
+               {"completion_tokens", answer.completion_tokens}};
+  if (answer.cut) json["cut"] = true;
+  if (!answer.why_empty.empty()) json["why_empty"] = answer.why_empty;
+  line += dump_json(json) + "\n";
+  try {
+    file_.write_all(line.data(), line.size());
+    if (::fdatasync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);
+  } catch (...) {
+    file_ = io::File();  // the next one begins a line of its own
+    throw;
+  }
+  answers_[hash] = answer;
+}
+
+void PaidAnswers::remove(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_errno(errno, "cannot remove '{}'", path);
+}
+
+}  // namespace vfm::columns

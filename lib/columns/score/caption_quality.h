@@ -1,0 +1,62 @@
+// Measures of a caption's quality, and their combination. They stand in the KEY.json of a score
+// column (columns/score/score.h); natural logarithms throughout.
+//
+//   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
+//   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
+//   caption_logprob_blind     mean of ln p(t | prompt, before)
+//   caption_gain              the former less the latter: what the video tells, nats a token
+//   caption_gain_least        the least of ln p(t | video, ...) - ln p(t | ...) of a token: one
+//                             wrong word is one token that the video speaks against
+//   caption_fits              of each sentence, the most of its cosines with frames
+//   caption_fit, caption_fit_least                                      their mean, and their least
+//   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
+//                             s(z) = 1 / (1 + exp(-z)),
+//     z = bias + gain caption_gain + gain_least max(caption_gain_least, -floor)
+//         + fit caption_fit + fit_least caption_fit_least, by QualityWeights
+//
+// Pure. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "text/text_checks.h"
+
+namespace vfm::columns {
+
+/// The weights of the combination. Other weights need another `rule` number.
+struct QualityWeights {
+  int rule = 1;
+  double bias = 1, gain = 0.5, gain_least = 1, floor = 10, fit = 1, fit_least = 1;
+};
+inline constexpr QualityWeights kQualityWeights;
+
+/// How likely a caption is with and without the video.
+struct CaptionGain {
+  double with = 0, without = 0, least = 0;
+  std::size_t tokens = 0;
+};
+/// The gain from the logarithms of the same tokens, at least one. Throws Error if their numbers
+/// differ.
+CaptionGain caption_gain(std::span<const double> with, std::span<const double> without);
+
+/// All known scores of one caption.
+struct CaptionScores {
+  text::TextChecks text;
+  std::optional<CaptionGain> gain;
+  std::vector<double> fits;  ///< of its sentences; empty: not known
+
+  /// The fields. caption_quality is among them if both `gain` and `fits` are known.
+  Json fields() const;
+};
+
+/// The greatest cosine of each sentence with any frame; vectors of length 1. Empty without
+/// sentences or without frames. Throws Error for a vector with numbers that are not finite.
+std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
+                                  const std::vector<std::vector<float>>& frames);
+
+}  // namespace vfm::columns

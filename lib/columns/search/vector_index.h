@@ -1,0 +1,137 @@
+// The file that vfm-embed index writes: it finds vectors of many shards that may be near a query.
+//
+// It holds no vectors. It is an inverted file (columns/search/inverted_file.h) of unit vectors:
+// lists, with codes. It also has the place of each vector's halves in their tar, from which
+// candidates are compared exactly. FAISS's own format has no checksums and is trusted when read, so
+// it is not used.
+//
+// Little-endian. A row is a sample; rows are numbered in the order of the shards.
+//   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
+//                      facts and of the header until here (16 hex digits each)
+//   rows               u64 each: where its vector begins in the tar; 0: it has none
+//   lists              u64 entries and XXH3-64 (16 hex digits) of these
+//   centres, words     f32: lists x dim, pieces x 256 x width
+//   entries            u32 each, by list: its row; those of a list ascend
+//   codes              code_bytes(dim) each, in the order of the entries
+//   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
+// Everything is checked before it is used: facts, centres and words on opening, a list and a
+// shard's rows on first use. So opening a large file reads little of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/held_json.h"
+#include "base/json_fwd.h"
+#include "columns/search/inverted_file.h"
+#include "columns/search/stored_vectors.h"
+#include "io/file.h"
+#include "io/manifest.h"
+
+namespace vfm::columns {
+
+/// The state of a file; it counts as changed if one of these differs.
+struct IndexedFile {
+  std::string path;
+  std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
+  bool operator==(const IndexedFile&) const = default;
+};
+/// The present state of the file; bytes -1 if there is none.
+IndexedFile file_state(const std::string& path);
+
+struct IndexedShard {
+  std::string path;  ///< of its record
+  HeldJson columns;  ///< of its record
+  std::string tar;   ///< with the vectors
+  std::vector<IndexedFile> files;
+  std::uint64_t first = 0, rows = 0;  ///< its rows in the index
+  std::string hash;                   ///< XXH3-64 of its rows
+
+  io::Record record() const;
+  /// Why the index no longer fits the shard; empty: it fits.
+  std::string changed() const;
+};
+
+/// The model by which all lists and codes of an index were made.
+struct IndexModel {
+  VectorKind kind = VectorKind::video;
+  HeldJson encoder;  ///< as the first shard's samples have it
+  std::uint64_t dim = 0, lists = 0;
+  std::uint64_t trained = 0;  ///< number of vectors when it was made
+};
+
+/// The begins of the file's parts, in bytes.
+struct IndexLayout {
+  IndexLayout(const IndexModel& model, std::uint64_t rows, std::uint64_t entries);
+  std::uint64_t rows, lists, centres, words, entries, codes, end;
+};
+
+struct IndexHeader {
+  std::array<char, 8> magic;
+  std::uint64_t version, facts_at, facts_bytes;
+  std::array<char, 16> facts_hash, header_hash;
+};
+struct ListHead {
+  std::uint64_t entries;
+  std::array<char, 16> hash;
+};
+inline constexpr std::array<char, 8> kIndexMagic = {'v', 'f', 'm', 'i', 'n', 'd', 'e', 'x'};
+inline constexpr std::uint64_t kIndexVersion = 1, kMostIndexDim = 1 << 16;
+/// Whether a file begins as an index does, damaged or not. Throws Error if it cannot be read.
+bool is_index_file(const std::string& path);
+/// XXH3-64 in 16 hex digits, of bytes that follow each other.
+std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
+
+/// Thread-safety: const members from any thread.
+class VectorIndex {
+ public:
+  /// Throws Error if it cannot be read, is not an index, or is damaged.
+  explicit VectorIndex(const std::string& path);
+
+  const IndexModel& model() const { return model_; }
+  const std::vector<IndexedShard>& shards() const { return shards_; }
+  std::uint64_t entries() const { return entries_; }
+  std::span<const float> centres() const;
+  std::span<const float> words() const;
+  std::uint64_t list_size(std::size_t list) const;
+
+  using List = InvertedFile::List;
+  /// Throws Error if it is damaged, which is checked once.
+  List list(std::size_t list) const;
+  /// The begins in its tar of the vectors of shard number `shard`, by row; 0: no vector. Throws
+  /// Error if damaged.
+  std::span<const std::uint64_t> positions(std::size_t shard) const;
+  /// The number of the shard that has this row. Throws Error if none has.
+  std::size_t shard_of(std::uint32_t row) const;
+
+ private:
+  void read_facts(const Json& facts);
+  template <class T>
+  std::span<const T> part(std::uint64_t at, std::uint64_t count) const;
+  [[noreturn]] void damaged(const char* what) const;
+
+  std::string path_;
+  io::MappedFile file_;
+  IndexModel model_;
+  std::vector<IndexedShard> shards_;
+  std::uint64_t rows_ = 0, entries_ = 0;
+  std::vector<std::uint64_t> begins_;  // of the lists, in entries
+  std::vector<std::uint64_t> firsts_;  // of the shards
+  mutable std::unique_ptr<std::atomic<bool>[]> checked_lists_, checked_shards_;
+};
+
+/// The facts of an index in `folder`, which names these shards from there; `model_hash`: of lists,
+/// centres and words.
+Json index_facts(const std::string& folder, const IndexModel& model,
+                 const std::vector<IndexedShard>& shards, std::uint64_t rows, std::uint64_t entries,
+                 const std::string& model_hash);
+
+}  // namespace vfm::columns

@@ -1,0 +1,31 @@
+// The queries of an index search, as vectors of length 1 by the index's encoder.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "columns/search/search.h"
+#include "columns/search/vector_index.h"
+
+namespace vfm::columns {
+
+struct VectorQueries {
+  std::size_t dim = 0;
+  std::vector<float> values;  ///< n x dim
+  bool numbered = false;      ///< of a file of vectors
+
+  std::size_t count() const { return values.size() / dim; }
+  std::vector<float> one(std::size_t i) const {
+    return {values.begin() + static_cast<std::ptrdiff_t>(i * dim),
+            values.begin() + static_cast<std::ptrdiff_t>((i + 1) * dim)};
+  }
+};
+
+/// The query may be a text, a video or picture file, or a file of vectors (.npy of floats, one a
+/// row). Throws Error{usage} for an invalid query, or one that does not fit the vectors of `model`;
+/// Error if the encoder is gone.
+VectorQueries vector_queries(const SearchOptions& options, const IndexModel& model);
+
+}  // namespace vfm::columns

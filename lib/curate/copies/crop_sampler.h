@@ -1,0 +1,51 @@
+// Correlation of two small pictures, where one shows a part of the other.
+//
+// Pure. Thread-safety: none needed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "curate/copies/change_codes.h"
+#include "curate/copies/video_signature.h"
+
+namespace vfm::curate {
+
+/// The correlation of two changes, over the cells that both show.
+struct Correlation {
+  double value = 0;                                ///< -1 to 1; 0 where one is flat
+  double first_strength = 0, second_strength = 0;  ///< standard deviations, in levels
+};
+
+class CropSampler {
+ public:
+  /// The edges of the second picture lie at `crop` of the first. Nothing where the two have too
+  /// little in common (less than 0.4 of the second's area), or one is more than 1.7 times the size.
+  static std::optional<CropSampler> of(const CropWindow& crop);
+
+  Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;
+  /// The correlation of the pictures, 0 to 1, without the tenth of the cells that differ most from
+  /// a linear relation. `noise` is added to variances and covariance, so that two flat pictures are
+  /// the same.
+  double correlate_pictures(const SignaturePicture& first, const SignaturePicture& second,
+                            double noise) const;
+
+ private:
+  /// The place in the first picture of a row or column of the second.
+  struct Tap {
+    int cell = 0;    ///< and the one behind it
+    float part = 0;  ///< of that one
+  };
+  struct Side {
+    int begin = 0, end = 0;  ///< cells that both show
+    std::array<Tap, kSignatureSide> taps;
+  };
+  static Side side_of(double low, double high);
+  template <class Picture>
+  void sample(const Picture& first, ChangePicture& out) const;
+
+  Side across_, down_;
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,86 @@
+// Measures of a clip, gathered frame by frame while it is cut: motion, light, colour, sharpness.
+//
+// Everything but sharpness comes from small pictures that shot detection has made anyway. Pictures
+// are taken as stored, before rotation: no measure depends on which side is up. Pure: depends on
+// the frames alone. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "curate/measures/motion.h"
+#include "curate/measures/picture_meter.h"
+#include "curate/shots/frame_features.h"
+
+namespace vfm::curate {
+
+struct ClipMeasures {
+  /// Mean distance that a point of the picture moves from one frame to the next, in frame
+  /// diagonals, over the whole area and clip. A still camera on a still scene: 0; 0.002: about 3
+  /// pixels a frame at 720p.
+  double motion = 0;
+  double motion_per_second = 0;  ///< the same for a second: comparable between frame rates
+  double brightness = 0;         ///< mean luma, 0..1
+  double contrast = 0;           ///< mean over frames of the standard deviation of luma, 0..0.5
+  double saturation = 0;         ///< mean HSV saturation, 0..1
+  double sharpness = 0;          ///< mean second difference along rows, 0..1: detail at full size
+  double black = 0;              ///< fraction of frames that are black
+  double frozen = 0;             ///< fraction of frames that show what the frame before showed
+  /// Fraction of frames whose difference from the frame before is less than a fifth of that of both
+  /// neighbours: repeats from a conversion to a higher frame rate.
+  double doubled = 0;
+  double camera_motion = 0;  ///< the part of `motion` that camera motion explains
+  double object_motion = 0;  ///< the rest of `motion` (curate/measures/camera_split.h)
+  struct Color {
+    std::string rgb;   ///< "#rrggbb"
+    double share = 0;  ///< of the area, 0..1
+  };
+  std::vector<Color> colors;                ///< at most three, most of the picture first
+  std::optional<PictureMeasures> pictures;  ///< of frames that are large enough
+};
+
+/// The measures of one frame, small because many frames wait for a decision.
+struct FrameMeasures {
+  float brightness = 0, contrast = 0, saturation = 0, motion = 0;
+  float camera = 0, object = 0;  // parts of motion
+  float difference = 0;          // to the frame before, grey levels
+  bool black = false, frozen = false;
+};
+/// `motion`: from the frame before to this one. `aspect`: width / height as shown.
+FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& motion,
+                            double aspect);
+
+/// Mean |p(x-1) - 2 p(x) + p(x+1)| / 255 over sixteen rows of luma. (A packed RGB frame: its
+/// green.)
+float row_sharpness(const media::Frame& frame);
+
+/// Adds up the measures of one clip.
+class ClipMeter {
+ public:
+  /// Frames of one clip in order. The motion into its first frame is not the clip's and is left
+  /// out.
+  void add(const FrameMeasures& measures, const SmallPicture& picture, const media::Frame& frame);
+  /// Whether add() will look at the samples of the next frame.
+  bool looks() const { return frames_ % kSparse == 0; }
+  /// `seconds`: the clip's length. All zero without frames.
+  ClipMeasures result(double seconds) const;
+
+ private:
+  static constexpr int kSparse = 8;  // colours and sharpness change slowly: every eighth frame
+  static constexpr int kBins = 4 * 16 * 16;  // luma, u, v
+  struct Bin {
+    std::uint64_t count = 0, y = 0, u = 0, v = 0;
+  };
+  std::int64_t frames_ = 0, black_ = 0, frozen_ = 0, doubled_ = 0, sharp_frames_ = 0;
+  float last_ = 0, before_last_ = 0;  // differences of the last two frames
+  double motion_ = 0, camera_ = 0, object_ = 0, brightness_ = 0, contrast_ = 0, saturation_ = 0,
+         sharpness_ = 0;
+  std::vector<Bin> bins_ = std::vector<Bin>(kBins);
+  PictureMeter pictures_;
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,76 @@
+// Whether a camera's way, a shift and zoom of the whole picture, explains a change that
+// GradualDetector found.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "curate/measures/camera.h"
+#include "curate/shots/gradual.h"
+
+namespace vfm::curate {
+namespace {
+
+constexpr int kPlanes = 3;
+
+/// Luma, u and v on the chroma grid.
+using Planes = std::array<std::vector<float>, kPlanes>;
+Planes planes_of(const SmallPicture& p) {
+  std::array<std::uint8_t, kChromaCells> luma;
+  halve_luma(p, luma);
+  return {std::vector<float>(luma.begin(), luma.end()),
+          {p.u.begin(), p.u.end()},
+          {p.v.begin(), p.v.end()}};
+}
+
+/// Mean absolute difference, luma plus chroma, of what both pictures show, once `before` is moved.
+float left_over(const Planes& before, const Planes& after, const Shift& shift) {
+  constexpr float kCentre = (kChromaSide - 1) / 2.f;
+  float sum = 0;
+  int count = 0;
+  for (int y = 0; y < kChromaSide; ++y) {
+    for (int x = 0; x < kChromaSide; ++x) {
+      const float to_x = static_cast<float>(x + shift.dx + shift.zoom * (x - kCentre));
+      const float to_y = static_cast<float>(y + shift.dy + shift.zoom * (y - kCentre));
+      const int x0 = static_cast<int>(std::floor(to_x)), y0 = static_cast<int>(std::floor(to_y));
+      if (x0 < 0 || y0 < 0 || x0 + 1 >= kChromaSide || y0 + 1 >= kChromaSide) continue;
+      const float fx = to_x - static_cast<float>(x0), fy = to_y - static_cast<float>(y0);
+      const auto from = static_cast<std::size_t>(y * kChromaSide + x);
+      const auto to = static_cast<std::size_t>(y0 * kChromaSide + x0);
+      for (int plane = 0; plane < kPlanes; ++plane) {
+        const float* p = &after[plane][to];
+        const float upper = p[0] + fx * (p[1] - p[0]);
+        const float lower = p[kChromaSide] + fx * (p[kChromaSide + 1] - p[kChromaSide]);
+        sum += std::abs(before[plane][from] - (upper + fy * (lower - upper)));
+      }
+      ++count;
+    }
+  }
+  return sum / static_cast<float>(std::max(count, 1));
+}
+
+}  // namespace
+
+/// Whether one shift and zoom of the whole picture explains most of how the one at a became the one
+/// at b, in a few steps. A block of a sky has too little contrast for MotionField to know where it
+/// went: what is left from frame to frame is noise, and adds up. All cells together have enough,
+/// over several frames. A change of shot passes for none: the steps leave together at least what
+/// one shot's picture, shifted all the way, differs from the other's, and to pictures that have
+/// nothing to do with each other a shift means nothing.
+bool GradualDetector::camera_passes(std::int64_t a, std::int64_t b) const {
+  constexpr float kLeaves = 0.65f;  // of made pans at most 0.4, of changes at least 0.9
+  const int steps = static_cast<int>(std::min<std::int64_t>(b - a, 6));
+  const float most = kLeaves * change(at(a), at(b));
+  Planes before = planes_of(at(a).picture);
+  float sum = 0;
+  for (int i = 1; i <= steps && sum < most; ++i) {
+    Planes after = planes_of(at(a + (b - a) * i / steps).picture);
+    sum += left_over(before, after, estimate_shift(before[0], after[0], kChromaSide));
+    before = std::move(after);
+  }
+  return sum < most;
+}
+
+}  // namespace vfm::curate

@@ -1,0 +1,124 @@
+// Finds a video's changes of shot, abrupt or gradual, while its frames stream by.
+//
+// Pure: the result depends on the frames and options alone. Constant memory: small pictures of the
+// last kShotLag frames. About 50 microseconds a frame. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "curate/measures/motion.h"
+#include "curate/shots/frame_features.h"
+#include "curate/shots/gradual.h"
+
+namespace vfm::curate {
+
+/// What finds changes of shot. Each score is compared with a threshold of its own scale.
+///   combined   what is left of the picture's structure and of its cells after motion is taken out,
+///              0..1.35, less what the frames around it lose anyway (0.38); the threshold itself
+///              where colours alone tell a cut
+///   transnetv2 the probability of a network, 0..1 (0.5): WindowDetector's, not ShotDetector's
+enum class Detector { combined, transnetv2 };
+double default_threshold(Detector detector);
+
+struct ShotOptions {
+  Detector detector = Detector::combined;
+  double threshold = 0;   ///< 0: the detector's default
+  bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
+  double strictness = 1;  ///< for all these except fades: more finds fewer
+  bool explain = false;   ///< keep judgements for take_judgements()
+
+  double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
+};
+
+/// `transition`: a gradual change of another or unknown kind.
+enum class ChangeType { cut, fade, dissolve, wipe, transition };
+const char* name_of(ChangeType type);
+
+/// One change of shot. Frames [end, begin) belong to neither shot: those of a dissolve, a wipe or a
+/// transition, the frames of one colour between two fades; none at a cut.
+struct ShotChange {
+  ChangeType type = ChangeType::cut;
+  std::int64_t end = 0;    ///< one past the last frame of the old shot
+  std::int64_t begin = 0;  ///< first frame of the new shot
+  std::int64_t frame = 0;  ///< where people see the new shot begin: cut: `begin`; fade: its first
+                           ///< visible frame; else: the first frame with more of it than of the old
+  float score = 0;         ///< cut: the detector's; else 0..1
+};
+
+/// Scores of two neighbouring frames, for explanations and tuning.
+struct PairScore {
+  float structure = 0, residual = 0;
+  float combined = 0;    ///< of this pair alone
+  float difference = 0;  ///< plain, grey levels
+};
+
+/// The verdict on a frame as the first of a shot, before its neighbourhood is considered.
+struct Judgement {
+  /// below: the threshold is not reached; alike: hardly another picture; interrupts: the scene soon
+  /// returns; cut: a cut, unless it is part of a gradual change or the scene returns gradually.
+  enum class Verdict { below, alike, interrupts, cut };
+  std::int64_t frame = 0;
+  float score = 0;  ///< the detector's; below 0: a neighbour is higher
+  Verdict verdict = Verdict::below;
+};
+
+/// Frames after which a change is known and a frame's place is settled.
+inline constexpr int kShotLag = kGradualLag + 8;
+
+class ShotDetector {
+ public:
+  explicit ShotDetector(const ShotOptions& options = {});
+  /// Frames in presentation order; their number is the count of calls.
+  void push(const FrameFeatures& features);
+  void finish();
+
+  /// Certain changes that were not taken yet, in order. `end` is 0 if the video fades in from one
+  /// colour before its first shot.
+  std::vector<ShotChange> take();
+  /// With ShotOptions::explain, the judgement of each frame once, in order, a few frames late.
+  std::vector<Judgement> take_judgements();
+  /// Changes that take() has not returned yet lie behind this frame number.
+  std::int64_t settled() const;
+  /// While a long fade lasts: frames from here on belong to no shot.
+  std::optional<std::int64_t> open_fade() const;
+
+  /// The motion between the last two frames pushed.
+  const MotionField& motion() const { return motion_; }
+
+ private:
+  static constexpr int kRing = 32;
+  static std::size_t slot(std::int64_t i) { return static_cast<std::size_t>(i & (kRing - 1)); }
+  float spike(std::int64_t frame) const;
+  bool same_around(std::int64_t before, std::int64_t frame, std::int64_t after) const;
+  bool same_restless(std::int64_t before, std::int64_t frame, std::int64_t after) const;
+  bool one_view(std::int64_t frame) const;
+  bool swings(std::int64_t frame) const;
+  bool is_short_shot(std::int64_t begin, std::int64_t end) const;
+  bool begins_restless(std::int64_t frame) const;
+  bool interrupts(std::int64_t frame) const;
+  void judge_cut(std::int64_t frame);
+  bool interrupts(const GradualChange& change) const;
+  std::optional<std::int64_t> comes_back(std::int64_t end, std::int64_t begin) const;
+  void collect_gradual();
+  void merge(std::int64_t until);
+
+  ShotOptions options_;
+  double threshold_;
+  std::vector<FrameFeatures> ring_ = std::vector<FrameFeatures>(kRing);
+  std::vector<PairScore> scores_ = std::vector<PairScore>(kRing);
+  MotionEstimator estimator_;
+  MotionField motion_;
+  GradualDetector gradual_;
+  std::int64_t frames_ = 0, judged_ = 1, last_begin_ = 0;
+  bool finished_ = false;
+  std::vector<ShotChange> cuts_;        // spikes, not yet given out
+  std::vector<GradualChange> changes_;  // gradual, not yet given out
+  std::vector<ShotChange> certain_;
+  std::vector<Judgement> judgements_;  // with options_.explain
+};
+
+}  // namespace vfm::curate

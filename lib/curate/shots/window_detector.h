@@ -1,0 +1,73 @@
+// Finds changes of shot by a network that sees windows of 100 frames, such as TransNet V2: chooses
+// its frames and interprets its answers.
+//
+// Windows begin every 50 frames, and the middle 50 answers of each count. Before the video's first
+// frame and behind its last one, that frame is repeated. A run of frames whose probability is above
+// the threshold is one change: its first frame is the last one of the shot before it, and the new
+// shot begins behind its last one.
+// Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
+// Pure except for the network. Constant memory: a window. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "curate/shots/shot_detector.h"
+
+namespace vfm::curate {
+
+/// Returns for each frame of a window the probability of a change of shot. Frames are RGB, 8 bits,
+/// row-major, kChangeWidth x kChangeHeight. Called from any thread.
+using ChangeModel = std::function<std::vector<float>(std::span<const std::uint8_t> frames)>;
+inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
+
+class WindowDetector {
+ public:
+  static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
+  /// Frames after which an answer is available.
+  static constexpr std::int64_t kLag = kWindow - kBefore;
+  /// Frames of a change that may wait for its end; frames of a longer change are released, and
+  /// belong to no shot. So a frame waits for kShotLag others at most.
+  static constexpr std::int64_t kHeld = kShotLag - kLag;
+
+  /// `explain`: keep judgements for take_judgements().
+  WindowDetector(ChangeModel model, double threshold, bool explain = false);
+
+  /// The next frame in presentation order. Throws what the model does.
+  void push(std::span<const std::uint8_t> frame);
+  void finish();
+
+  /// As in ShotDetector. A change over several frames is a `transition`; its `frame` is just behind
+  /// its middle. `end` is 0 if the video begins with a change, `begin` the number of frames if it
+  /// ends with one. If all frames are above the threshold there is no change.
+  std::vector<ShotChange> take();
+  /// The judgement of each frame after the first, in order: `cut` if by the network the frame
+  /// before it ends a shot or is in a change, else `below`; score: the probability.
+  std::vector<Judgement> take_judgements();
+  std::int64_t settled() const;
+  /// The begin of a current change longer than kHeld: frames from here on belong to no shot.
+  std::optional<std::int64_t> open_change() const;
+
+ private:
+  void judge();
+  void see(std::int64_t frame, float probability);
+  void add(std::int64_t begin);
+  std::int64_t end_of_run() const { return *run_ == 0 ? 0 : *run_ + 1; }
+
+  ChangeModel model_;
+  double threshold_;
+  bool explain_;
+  std::vector<std::uint8_t> window_;  // its first frames
+  std::int64_t frames_ = 0, judged_ = 0;
+  std::optional<std::int64_t> run_;  // first frame of the run that is under way
+  float highest_ = 0;                // in that run
+  bool finished_ = false;
+  std::vector<ShotChange> certain_;
+  std::vector<Judgement> judgements_;  // with explain_
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/vectors/clusters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/philox.h"
+#include "base/stop.h"
+#include "share/ordered.h"
+
+namespace vfm::curate {
+namespace {
+
+constexpr std::size_t kSide = 16;      // centres of a tile
+constexpr std::size_t kAbreast = 4;    // rows multiplied with a tile at once
+constexpr std::size_t kPortion = 512;  // rows that one thread takes
+constexpr int kRounds = 25;
+constexpr double kAlike = 1e-6;  // 1 - cosine of rows that are the same
+
+using CentreLanes = float __attribute__((vector_size(kSide * sizeof(float))));
+
+/// out[r][j] = sum over d of rows[r][d] * tile[d][j], each sum in the order of d and without fused
+/// products: the bits are the same with wider instructions.
+[[gnu::always_inline]] inline void centre_products_body(const float* const* rows, std::size_t dim,
+                                                        const float* tile, float* out) {
+  CentreLanes sum[kAbreast] = {};
+  for (std::size_t d = 0; d < dim; ++d) {
+    CentreLanes lanes;
+    std::memcpy(&lanes, tile + d * kSide, sizeof lanes);
+    for (std::size_t r = 0; r < kAbreast; ++r)
+      sum[r] += rows[r][d] * lanes;
+  }
+  std::memcpy(out, sum, sizeof sum);
+}
+void centre_products_plain(const float* const* rows, std::size_t dim, const float* tile,
+                           float* out) {
+  centre_products_body(rows, dim, tile, out);
+}
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void centre_products_avx2(const float* const* rows, std::size_t dim,
+                                                          const float* tile, float* out) {
+  centre_products_body(rows, dim, tile, out);
+}
+#endif
+
+using CentreProducts = void (*)(const float* const*, std::size_t, const float*, float*);
+
+CentreProducts choose_centre_products() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return centre_products_avx2;
+#endif
+  return centre_products_plain;
+}
+
+double row_product(const float* a, const float* b, std::size_t dim) {
+  double sum = 0;
+  for (std::size_t d = 0; d < dim; ++d)
+    sum += double{a[d]} * b[d];
+  return sum;
+}
+
+/// Rows that begin the clusters: each next one drawn with a chance that grows with the square of
+/// its distance to those before. Fewer than `wanted` where no other row is left.
+std::vector<std::size_t> first_centres(const std::vector<float>& rows, std::size_t dim,
+                                       std::size_t wanted, std::uint64_t seed) {
+  const std::size_t n = rows.size() / dim;
+  const Random random(seed, Purpose::balance, 1);
+  std::vector<double> far(n, 4.0);  // squared distance to the nearest of those chosen
+  std::vector<std::size_t> chosen = {0};
+  while (chosen.size() < wanted) {
+    check_stop();
+    const float* last = &rows[chosen.back() * dim];
+    double all = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double distance = std::max(0.0, 1 - row_product(&rows[i * dim], last, dim));
+      far[i] = std::min(far[i], distance < kAlike ? 0 : distance * distance);
+      all += far[i];
+    }
+    if (all <= 0) break;
+    double left = random.uniform(chosen.size()) * all;
+    std::size_t next = n;
+    for (std::size_t i = 0; i < n && (next == n || left > 0); ++i) {
+      if (far[i] <= 0) continue;
+      next = i;
+      left -= far[i];
+    }
+    chosen.push_back(next);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Clusters::Clusters(std::size_t dim, std::size_t count)
+    : dim_(dim), count_(count), tiles_((count + kSide - 1) / kSide * kSide * dim) {}
+
+/// The direction of the sum is the centre.
+void Clusters::set(std::size_t cluster, const double* sum) {
+  double length = 0;
+  for (std::size_t d = 0; d < dim_; ++d)
+    length += sum[d] * sum[d];
+  const double scale = length > 0 ? 1 / std::sqrt(length) : 0;
+  float* tile = &tiles_[cluster / kSide * kSide * dim_ + cluster % kSide];
+  for (std::size_t d = 0; d < dim_; ++d)
+    tile[d * kSide] = static_cast<float>(sum[d] * scale);
+}
+
+std::vector<Clusters::Nearest> Clusters::nearest(const std::vector<float>& rows,
+                                                 share::Slots& slots) const {
+  const std::size_t n = rows.size() / dim_;
+  std::vector<Nearest> found(n);
+  const CentreProducts products = choose_centre_products();
+  std::size_t next = 0;
+  share::for_each_ordered<std::size_t, bool>(
+      slots,
+      [&]() -> std::optional<std::size_t> {
+        if (next >= n) return std::nullopt;
+        return std::exchange(next, next + kPortion);
+      },
+      [&](std::size_t& portion) {
+        check_stop();
+        float product[kAbreast][kSide];
+        const std::size_t end = std::min(portion + kPortion, n);
+        for (std::size_t i = portion; i < end; i += kAbreast) {
+          const float* four[kAbreast];
+          for (std::size_t r = 0; r < kAbreast; ++r)
+            four[r] = &rows[std::min(i + r, end - 1) * dim_];
+          Nearest best[kAbreast];
+          for (Nearest& one : best)
+            one.cosine = -2;
+          for (std::size_t c = 0; c < count_; c += kSide) {
+            products(four, dim_, &tiles_[c * dim_], product[0]);
+            for (std::size_t r = 0; r < kAbreast; ++r)
+              for (std::size_t j = 0; j < kSide && c + j < count_; ++j)
+                if (product[r][j] > best[r].cosine)
+                  best[r] = {static_cast<std::uint32_t>(c + j), product[r][j]};
+          }
+          for (std::size_t r = 0; r < kAbreast && i + r < end; ++r)
+            found[i + r] = best[r];
+        }
+        return true;
+      },
+      [](bool&) {});
+  return found;
+}
+
+/// Centres go to the middle of their rows. One without rows goes to the row that is farthest from
+/// its own.
+void Clusters::move(const std::vector<float>& rows, const std::vector<Nearest>& nearest) {
+  std::vector<double> sums(count_ * dim_);
+  std::vector<std::size_t> sizes(count_);
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    double* sum = &sums[nearest[i].cluster * dim_];
+    for (std::size_t d = 0; d < dim_; ++d)
+      sum[d] += rows[i * dim_ + d];
+    ++sizes[nearest[i].cluster];
+  }
+  const auto empty = static_cast<std::size_t>(std::count(sizes.begin(), sizes.end(), 0u));
+  std::vector<std::size_t> farthest(nearest.size());
+  std::iota(farthest.begin(), farthest.end(), std::size_t{0});
+  std::partial_sort(farthest.begin(), farthest.begin() + static_cast<std::ptrdiff_t>(empty),
+                    farthest.end(), [&](std::size_t a, std::size_t b) {
+                      return std::pair(nearest[a].cosine, a) < std::pair(nearest[b].cosine, b);
+                    });
+  std::size_t taken = 0;
+  for (std::size_t c = 0; c < count_; ++c) {
+    if (sizes[c] == 0) {
+      const float* row = &rows[farthest[taken++] * dim_];
+      std::copy(row, row + dim_, &sums[c * dim_]);
+    }
+    set(c, &sums[c * dim_]);
+  }
+}
+
+Clusters Clusters::find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
+                        std::uint64_t seed, share::Slots& slots) {
+  const std::size_t n = rows.size() / dim;
+  const std::vector<std::size_t> begin =
+      first_centres(rows, dim, std::clamp<std::size_t>(wanted, 1, n), seed);
+  Clusters clusters(dim, begin.size());
+  for (std::size_t c = 0; c < begin.size(); ++c) {
+    const float* row = &rows[begin[c] * dim];
+    const std::vector<double> sum(row, row + dim);
+    clusters.set(c, sum.data());
+  }
+  std::vector<Nearest> before;
+  for (int round = 0; round < kRounds; ++round) {
+    check_stop();
+    std::vector<Nearest> now = clusters.nearest(rows, slots);
+    const bool same =
+        now.size() == before.size() &&
+        std::equal(now.begin(), now.end(), before.begin(),
+                   [](const Nearest& a, const Nearest& b) { return a.cluster == b.cluster; });
+    if (same) break;
+    clusters.move(rows, now);
+    before = std::move(now);
+  }
+  return clusters;
+}
+
+}  // namespace vfm::curate

@@ -1,0 +1,44 @@
+// Clusters of vectors by direction: spherical k-means (Dhillon and Modha, "Concept decompositions
+// for large sparse text data using clustering", 2001), begun as k-means++ (Arthur and
+// Vassilvitskii, 2007) with distances 1 - cosine.
+//
+// All vectors are in memory: of many give a sample, then ask for each vector's nearest centre. Sums
+// of products are added in one order whatever the processor's instructions, and those of a cluster
+// in the order of the rows, so the same rows give the same centres at any number of slots.
+// FAISS, the usual library, is not used, since its sums depend on its threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "share/slots.h"
+
+namespace vfm::curate {
+
+class Clusters {
+ public:
+  /// `rows`: n vectors of `dim` numbers, of length 1, in an order of chance. `wanted`: how many
+  /// clusters, at least 1; fewer where there are fewer different rows. Throws Stopped.
+  static Clusters find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
+                       std::uint64_t seed, share::Slots& slots);
+
+  struct Nearest {
+    std::uint32_t cluster = 0;
+    float cosine = 0;
+  };
+  /// The cluster of each row, the first of equals. Does not depend on the other rows.
+  std::vector<Nearest> nearest(const std::vector<float>& rows, share::Slots& slots) const;
+  std::size_t count() const { return count_; }
+
+ private:
+  Clusters(std::size_t dim, std::size_t count);
+  void set(std::size_t cluster, const double* sum);
+  void move(const std::vector<float>& rows, const std::vector<Nearest>& nearest);
+
+  std::size_t dim_, count_;
+  std::vector<float> tiles_;  // centres, sixteen side by side: tile, dimension, centre
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,65 @@
+// Sketches of vectors: a few whole numbers each, whose products bound the cosines.
+//
+// For a unit vector a, let h be its coordinates in an orthonormal basis of few directions, and r
+// the length of the rest. Then a.b <= h_a.h_b + r_a r_b (Cauchy and Schwarz). The right side is the
+// product of the sketches (h_a, r_a) and (h_b, r_b), which are unit vectors no further apart than a
+// and b. So a pair whose sketches are too far apart is too far apart itself. The basis has the
+// largest second moments of a sample, by a few rounds of subspace iteration (Halko, Martinsson and
+// Tropp, "Finding structure with randomness", 2011, section 4.5): any other basis would be valid,
+// but less sharp.
+//
+// A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. Products of two are exact in 32
+// bits, so they are the same on every processor. All rounding together is below kSketchSlack.
+// Thread-safety: any thread, except train().
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "share/slots.h"
+
+namespace vfm::curate {
+
+inline constexpr int kSketchScale = 32000;
+/// The most by which a product of sketches over kSketchScale squared may fall below a cosine: half
+/// a unit in each of 128 numbers of both, 4e-4, and the float sums.
+inline constexpr double kSketchSlack = 6e-4;
+inline constexpr std::size_t kWidestSketch = 128;
+/// Longer vectors would need a gigabyte to train: only their first numbers are used.
+inline constexpr std::size_t kLongestTrained = 65536;
+
+class Sketcher {
+ public:
+  /// `rows`: some unit vectors of `dim` numbers. `width`: numbers of a sketch, a multiple of 32 up
+  /// to kWidestSketch. The same rows in the same order give the same basis. Throws Stopped.
+  static Sketcher train(const std::vector<float>& rows, std::size_t dim, std::size_t width,
+                        share::Slots& slots);
+
+  std::size_t width() const { return width_; }
+  /// Sketches `n` rows of to_unit_row() (curate/vectors/dedup.h).
+  void sketch(const float* rows, std::size_t n, std::int16_t* out) const;
+
+ private:
+  Sketcher(std::size_t dim, std::size_t width) : dim_(dim), width_(width) {}
+
+  std::size_t dim_, width_;
+  std::vector<float> tiles_;  // the basis, sixteen directions side by side; empty: the first axes
+};
+
+/// A tile is kTileSide sketches side by side, interleaved by two numbers, for products.
+inline constexpr std::size_t kTileSide = 32;
+/// `sketches`: `n` up to kTileSide; the other places become zeros.
+void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,
+               std::int16_t* tile);
+/// out[r][j] = the product of sketch r of four with sketch j of the tile, exactly.
+using TileProducts = std::int32_t[4][kTileSide];
+void tile_products(const std::int16_t* const* four, std::size_t width, const std::int16_t* tile,
+                   TileProducts& out);
+/// The product of two rows of floats, accurate to 1e-5 for vectors of length 1, summed in any
+/// order.
+float float_product(const float* a, const float* b, std::size_t dim);
+std::int32_t sketch_product(const std::int16_t* a, const std::int16_t* b, std::size_t width);
+
+}  // namespace vfm::curate

@@ -1,0 +1,65 @@
+// Cells of sketches: each belongs to the centre with which its product is the largest.
+//
+// Centres are sketches themselves, found by a few rounds of spherical k-means from evenly spaced
+// rows of a sample: so dense regions have many, and cells have similar sizes, which suits
+// comparisons within them. (curate/vectors/clusters.h has k-means++ and more rounds, for meaningful
+// clusters.) All is computed in whole numbers, so results are the same on every processor.
+//
+// Cells to search: let a and b be at most a distance D apart, c the centre of a, and e another
+// centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left is
+// at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e - c|, is
+// at most D. Cells further away need no search. D is the worst case, with b straight across the
+// border; in high dimensions most neighbours lie along it. A `margin` below 1 searches only cells
+// within margin * D; at 1 nothing is missed.
+//
+// If many rows of the sample are equal, so are centres: the first has the cell, and the cells of
+// the others are empty and never searched.
+// Thread-safety: any thread, except find().
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "curate/vectors/sketch.h"
+#include "share/slots.h"
+
+namespace vfm::curate {
+
+class SketchCells {
+ public:
+  /// `sample`: some sketches of `width` numbers, in random order. `wanted`: the number of centres,
+  /// at most the sample's rows. Throws Stopped.
+  static SketchCells find(const std::vector<std::int16_t>& sample, std::size_t width,
+                          std::size_t wanted, share::Slots& slots);
+
+  std::size_t count() const { return count_; }
+  /// The cell of each of `n` sketches, the first of equals.
+  void nearest(const std::int16_t* sketches, std::size_t n, std::uint32_t* cells) const;
+
+  struct Reach {
+    double distance = 0;   ///< D: sqrt(2 - 2 cosine) of vectors
+    double margin = 1;     ///< of it
+    std::size_t most = 0;  ///< cells that are looked at
+  };
+  struct Near {
+    std::vector<std::uint32_t> cells;  ///< the own one first, then the nearest border first
+    bool all = true;                   ///< false: `most` left some out
+  };
+  /// The cells to search for neighbours of each of four sketches.
+  void near(const std::int16_t* const* four, const Reach& reach, Near (&out)[4]) const;
+
+ private:
+  SketchCells(std::size_t width, std::size_t count) : width_(width), count_(count) {}
+  void fill_tiles();
+  void mark_repeats();
+  void scores(const std::int16_t* const* four, std::vector<std::int32_t>& out) const;
+
+  std::size_t width_, count_;
+  std::vector<std::int16_t> centres_;  // count x width
+  std::vector<std::int16_t> tiles_;    // the same (fill_tile())
+  std::vector<bool> repeats_;          // those that an earlier one equals
+};
+
+}  // namespace vfm::curate

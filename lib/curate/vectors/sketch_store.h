@@ -1,0 +1,77 @@
+// The sketches of all vectors, in memory, by cell: the data that curate/vectors/cell_search.h
+// searches.
+//
+// A vector has a rank (the better sample first), a place (where it can be read) and a slot: the
+// slots of a cell are neighbours, in order of rank. Vectors without a direction are in no cell and
+// come last. Thread-safety: any thread, once it is made.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/stop.h"
+#include "curate/vectors/cell_search.h"
+#include "curate/vectors/sketch.h"
+#include "curate/vectors/sketch_cells.h"
+#include "share/ordered.h"
+
+namespace vfm::curate {
+
+/// Calls `work` on 0 to `count` in portions of `each`, and `done` with the results in order.
+template <class Out>
+void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
+                 const std::function<Out(std::size_t begin, std::size_t end)>& work,
+                 const std::function<void(Out&)>& done) {
+  std::size_t next = 0;
+  share::for_each_ordered<std::size_t, Out>(
+      slots,
+      [&]() -> std::optional<std::size_t> {
+        if (next >= count) return std::nullopt;
+        return std::exchange(next, next + each);
+      },
+      [&](std::size_t& begin) {
+        check_stop();
+        return work(begin, std::min(begin + each, count));
+      },
+      done);
+}
+
+class SketchStore {
+ public:
+  /// Reads some vectors for the basis and the centres, then all of them in the order of their
+  /// places. The choice goes by rank, so it does not depend on places. `search` must outlive it.
+  /// Throws Stopped, and what search.read throws.
+  SketchStore(const CellSearch& search, share::Slots& slots);
+
+  /// A vector of length 1; false if it has no direction.
+  bool read(std::size_t rank, std::vector<float>& row) const;
+  const SketchCells& cells() const { return *cells_; }
+  const std::int16_t* sketch(std::size_t slot) const { return &sketches_[slot * width_]; }
+  std::size_t slot(std::size_t rank) const { return slot_of_rank_[rank]; }
+  std::size_t rank(std::size_t slot) const { return rank_of_slot_[slot]; }
+  /// The first slot of a cell, and one past its last.
+  std::size_t begin(std::size_t cell) const { return begins_[cell]; }
+  std::size_t end(std::size_t cell) const { return begins_[cell + 1]; }
+  bool in_a_cell(std::size_t slot) const { return slot < begins_.back(); }
+
+ private:
+  void learn(share::Slots& slots);
+  void sketch_all(share::Slots& slots);
+  void arrange(const std::vector<std::uint32_t>& cells);
+
+  const CellSearch& search_;
+  std::size_t n_, width_;
+  std::optional<Sketcher> sketcher_;
+  std::optional<SketchCells> cells_;
+  std::vector<std::int16_t> sketches_;
+  std::vector<std::uint32_t> slot_of_rank_, rank_of_slot_;
+  std::vector<std::size_t> begins_;  // of cells; one more than there are
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,24 @@
+// Inside lib/media only: the implementation of a Decoder's calls.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "media/decode/decoder.h"
+
+namespace vfm::media {
+
+/// The functions of Decoder.
+struct Decoder::Body {
+  virtual ~Body() = default;
+  virtual const StreamInfo& info() const = 0;
+  virtual bool next(Frame& frame) = 0;
+  virtual void seek(std::int64_t pts) = 0;
+  virtual std::int64_t corrupt() const = 0;
+  virtual bool seeks() const = 0;
+};
+
+/// Sets the display size from the other members. An impossible sample aspect becomes 1:1.
+void set_display_size(StreamInfo& info);
+
+}  // namespace vfm::media

@@ -1,0 +1,92 @@
+// Inside lib/media only: the state of a Decoder.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "media/container/input.h"
+#include "media/container/timeline.h"
+#include "media/decode/codec_watch.h"
+#include "media/decode/decoder.h"
+#include "media/decode/hardware_decoder.h"
+#include "media/decode/pictures.h"
+#include "media/libav.h"
+
+namespace vfm::media {
+
+struct Decoder::State {
+  State(const Source& from, const DecodeOptions& how);
+
+  // decoder_open.cc
+  void open();
+  void choose_stream();
+  void open_codec();
+  void note_software() const;
+  void decode_with(std::shared_ptr<share::EngineSessions::Session> given);
+  void describe();
+  void read_matrix(const std::uint8_t* data, std::size_t size);
+  bool animated();
+  void rewind();
+
+  // decoder.cc
+  bool feed();
+  bool take(AvFramePtr av, Frame& frame);
+  bool decode_once(Frame& frame);
+  bool decode_again(std::optional<std::int64_t> after, Frame& frame);
+  bool decode(Frame& frame);
+  bool fetch(Frame& frame);
+  void stamp(Frame& frame);
+  bool try_seek(std::int64_t target, std::int64_t aim);
+  void seek(std::int64_t target);
+  bool seeks() const;
+  void note_damage(bool failed);
+  void check_memory(int result) const;
+  void check_count(const AVFrame& picture);
+  void check_possible() const;
+  std::int64_t lost() const;
+  bool is_mp4() const;
+  std::int64_t nominal_duration() const;
+  std::int64_t final_duration(const Frame& last) const;
+
+  Source source;
+  DecodeOptions options;
+  /// Keeps options.hardware, if it is shared: decoding that was left behind may outlive its owner.
+  std::shared_ptr<const HardwareDecoder> kept_hardware;
+  StreamInfo info;
+  std::unique_ptr<Input> input;
+  AVStream* stream = nullptr;
+  CodecWatch watch;
+  /// The codec's session; and, before it has one, the bytes that it needs to decode on hardware: 0
+  /// if it does not.
+  std::shared_ptr<share::EngineSessions::Session> session;
+  std::int64_t session_bytes = 0;
+  CodecPtr codec;
+  PacketPtr packet{not_null(av_packet_alloc())};
+  FrameImporter importer;
+  Timeline timeline;
+  PictureCount pictures;
+
+  bool draining = false;
+  bool finished = false;
+  std::int64_t last_dts = 0;
+  std::int64_t corrupt = 0;
+  bool careful = false;                         // damage was found: see decode()
+  bool from_start = true;                       // no seek since opening
+  bool on_hardware = false;                     // the open codec decodes on options.hardware
+  bool refused = false;                         // the hardware did not give a picture
+  int hardware_width = 0, hardware_height = 0;  // of its pictures since opening
+  bool any_frame = false;                       // one was decoded at some time
+  bool irregular = false;  // some pts was made up: times depend on all frames before them
+  std::optional<std::int64_t> last_pts;
+  std::int64_t last_gap = 0;
+  std::optional<Frame> earlier;  // the frame given last, as stored, if it was interlaced
+  std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
+  std::int64_t index = 0;
+  // Counts since opening or seeking; and their limits, 0 if unknown.
+  std::int64_t decoded = 0, most_decoded = 0;
+  double pixels = 0, most_pixels = 0;
+};
+
+}  // namespace vfm::media

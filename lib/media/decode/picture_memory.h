@@ -1,0 +1,50 @@
+// Inside lib/media only: memory for a codec's pictures.
+//
+// By default FFmpeg allocates it. A child of isolated.h uses memory that it shares with its parent,
+// so that no copy is needed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "media/decode/codec_watch.h"
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// Borrowed memory, given out in pieces. It must outlive its users: codecs, frames and the results
+/// of take(). Thread-safe.
+class PictureMemory {
+ public:
+  /// `memory` is aligned to kAlign bytes.
+  PictureMemory(std::uint8_t* memory, std::size_t size);
+  PictureMemory(const PictureMemory&) = delete;
+  PictureMemory& operator=(const PictureMemory&) = delete;
+
+  /// A piece, freed with its last reference; null if no piece so large is free.
+  std::shared_ptr<std::uint8_t> take(std::size_t size);
+  /// Gives a picture planes that a Frame can use in place, sized and aligned like FFmpeg's own.
+  /// False, without changes, if its layout does not fit, or there is no room.
+  bool give(AVCodecContext& codec, AVFrame& picture);
+
+  static constexpr std::size_t kAlign = 64;
+
+ private:
+  std::uint8_t* find(std::size_t size);
+  void put_back(const std::uint8_t* piece);
+  AVBufferRef* make_buffer(std::size_t size);
+
+  std::uint8_t* memory_;
+  std::mutex mutex_;
+  std::map<std::size_t, std::size_t> free_, taken_;  // sizes by places
+};
+
+/// From now on this codec puts its pictures into its watch's memory. Call it before the codec is
+/// opened.
+void place_pictures(AVCodecContext* codec);
+
+}  // namespace vfm::media

@@ -1,0 +1,355 @@
+// The helper, and the children that it forks: everything that runs on the other side.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "base/input_limits.h"
+#include "base/work_limit.h"
+#include "media/decode/bounded.h"
+#include "media/decode/picture_memory.h"
+#include "media/isolate/confine.h"
+#include "media/isolate/isolated.h"
+#include "media/isolate/isolated_helper.h"
+#include "media/isolate/isolated_pictures.h"
+#include "media/isolate/isolated_wire.h"
+#include "media/sound/sound_meter.h"
+#include "media/sound/sound_samples.h"
+
+namespace vfm::media {
+namespace {
+
+/// What a child does: one source, decoded as it is asked.
+class Service {
+ public:
+  explicit Service(int channel) : channel_(channel) {}
+
+  /// Until the parent is gone, or what it says makes no sense.
+  void run() {
+    std::vector<Descriptor> descriptors;
+    Request request;
+    std::string text;
+    if (!receive_message(channel_, &request, sizeof request, text, descriptors)) return;
+    if (request.ask != Ask::open || descriptors.size() != 2) return;
+    name_ = text;
+    if (!answer([&] { return open(request, descriptors); })) return;
+    while (receive_message(channel_, &request, sizeof request, text, descriptors))
+      if (!answer([&] { return act(request); })) return;
+  }
+
+ private:
+  struct Said {
+    Reply reply;
+    std::string text;
+  };
+
+  template <class Act>
+  bool answer(Act act) {
+    Said said;
+    try {
+      said = act();
+    } catch (const Error& error) {
+      said.text = error.what();
+      said.reply.answer = Answer::error;
+      said.reply.cause = error.cause();
+    } catch (const std::bad_alloc&) {
+      said.text = "cannot decode '" + name_ + "': it needs more memory than --isolate allows";
+      said.reply.answer = Answer::error;
+      said.reply.cause = Cause::memory;
+    } catch (const std::exception& error) {
+      said.text = error.what();
+      said.reply.answer = Answer::error;
+    }
+    if (decoder_) said.reply.corrupt = decoder_->corrupt();
+    if (decoder_) said.reply.seeks = decoder_->seeks();
+    return send_message(channel_, &said.reply, sizeof said.reply, said.text);
+  }
+
+  Said open(const Request& request, std::vector<Descriptor>& descriptors) {
+    bytes_ = Mapping(descriptors[0].get(), request.bytes, false);
+    shared_ = Mapping(descriptors[1].get(), request.shared, true);
+    descriptors.clear();
+    front_ = picture_bytes(request.max_pixels);
+    cells_ = request.use == FrameUse::cells;
+    if (request.shared < shared_bytes(request.max_pixels)) fail("a child was given no memory");
+    pictures_ = std::make_unique<PictureMemory>(room() + front_, room_bytes() - front_);
+    InputLimits limits;
+    limits.max_pixels = request.max_pixels;
+    limits.timeout = 0;  // the parent waits, and counts
+    limits.pictures_a_byte = 0;
+    set_input_limits(limits);
+    set_work_limit({0, 0});
+    beat_into(&head().beats);
+    if (!confine(request.memory))
+      fail("cannot decode '{}': the system does not confine the process that would", name_);
+    return begin(request);
+  }
+
+  // Nothing before this has seen what is in the file.
+  Said begin(const Request& request) {
+    const std::string_view bytes(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    Said said;
+    switch (request.want) {
+      case Want::decoder: {
+        DecodeOptions options;
+        options.stream = request.stream;
+        options.threads = request.threads;
+        options.keyframes_only = request.keyframes_only != 0;
+        options.deinterlace = request.deinterlace != 0;
+        options.keep_hdr = request.keep_hdr != 0;
+        // Of cells the few rows are copied: that costs less than pictures of which the parent has
+        // several, as the codec then takes others, new to this process and to its caches.
+        if (!cells_) options.memory = pictures_.get();
+        decoder_.emplace(bytes, name_, options);
+        said.text = pack_info(decoder_->info());
+        break;
+      }
+      case Want::audio:
+        audio_.emplace(bytes, name_, request.stream);
+        break;
+      case Want::sound:
+        sound_.emplace(bytes, name_, request.stream);
+        break;
+      case Want::samples:
+        samples_.emplace(bytes, name_, request.stream);
+        break;
+    }
+    return said;
+  }
+
+  Said act(const Request& request) {
+    for (std::uint32_t place = 0; place < kPicturePlaces; ++place)
+      if (request.done >> place & 1) given_[place] = {};
+    if (request.ask == Ask::next && decoder_) return next(std::min(request.most, kMostAhead));
+    if (request.ask == Ask::seek && decoder_) {
+      decoder_->seek(request.pts);
+      return {};
+    }
+    const Span span{request.begin, request.end, {request.base_num, request.base_den}};
+    if (request.ask == Ask::read && audio_) return read(span, request.mode);
+    if (request.ask == Ask::measure && sound_) return measure(span);
+    if (request.ask == Ask::hear && samples_) return hear(span);
+    fail("a child was asked for what it does not do");
+  }
+
+  /// Each picture is given when it is there: the parent has it whatever happens after it.
+  Said next(std::uint32_t most) {
+    Said said;
+    for (bool more = true; more && most > 0; --most) {
+      Frame frame;
+      if (!decoder_->next(frame)) {
+        said.reply.answer = Answer::end;
+        break;
+      }
+      const std::uint64_t number = head().given;
+      Given& given = head().ring[number % kMostAhead];
+      more = put(std::move(frame), given);
+      given.corrupt = decoder_->corrupt();
+      given.seeks = decoder_->seeks();
+      head().given = number + 1;
+    }
+    return said;
+  }
+
+  /// False where it has no place: then it must be the last one.
+  bool put(Frame frame, Given& given) {
+    given.facts = facts_of(frame);
+    const auto free = std::ranges::find_if(given_, [](const Frame& f) { return !f.plane[0]; });
+    const bool any = free != given_.end();
+    if (!any || !is_shared(frame)) frame = copy_shared(frame, given.facts, any);
+    for (int p = 0; p < plane_count(frame.layout); ++p) {
+      given.plane[static_cast<std::size_t>(p)] =
+          static_cast<std::uint64_t>(frame.plane[p] - room());
+      given.stride[static_cast<std::size_t>(p)] = frame.stride[p];
+    }
+    const bool stays = frame.owner != nullptr;
+    given.place = stays ? static_cast<std::uint32_t>(free - given_.begin()) : kNoPlace;
+    if (stays) *free = std::move(frame);
+    return stays;
+  }
+
+  bool is_shared(const Frame& frame) const {
+    bool all = true;
+    for (int p = 0; p < plane_count(frame.layout); ++p)
+      all = all && frame.plane[p] >= room() && frame.plane[p] < room() + room_bytes();
+    return all;
+  }
+
+  /// Without an owner: at the beginning of the room, as no other memory is free.
+  Frame copy_shared(const Frame& frame, const PictureFacts& facts, bool may_stay) const {
+    const std::size_t bytes = place_picture(facts, nullptr, front_).bytes;
+    const std::shared_ptr<std::uint8_t> memory = may_stay ? pictures_->take(bytes) : nullptr;
+    Frame copy = place_picture(facts, memory ? memory.get() : room(), bytes).frame;
+    copy_pixels(frame, copy, cells_);
+    copy.owner = memory;
+    return copy;
+  }
+
+  // Sound has the whole room: a child that reads it decodes no pictures.
+  Said read(const Span& span, AudioMode mode) {
+    const std::string track = pack_track(audio_->read(span, mode));
+    if (track.size() > room_bytes())
+      fail_as(Cause::limit, "the sound of '{}' is too much for one clip", name_);
+    std::memcpy(room(), track.data(), track.size());
+    Said said;
+    said.reply.bytes = track.size();
+    return said;
+  }
+
+  Said measure(const Span& span) {
+    Said said;
+    const std::optional<SoundMeasures> found = sound_->measure(span);
+    if (!found) {
+      said.reply.answer = Answer::end;
+      return said;
+    }
+    said.reply.silence = found->silence;
+    said.reply.has_loudness = found->loudness.has_value();
+    said.reply.loudness = found->loudness.value_or(0);
+    said.reply.has_speech = found->speech.has_value();
+    said.reply.speech = found->speech.value_or(0);
+    return said;
+  }
+
+  Said hear(const Span& span) {
+    Said said;
+    const std::optional<SoundSamples::Heard> heard = samples_->read(span);
+    if (!heard) {
+      said.reply.answer = Answer::end;
+      return said;
+    }
+    said.reply.begin = heard->begin;
+    said.reply.bytes = heard->samples.size() * sizeof(float);
+    if (said.reply.bytes > room_bytes())
+      fail_as(Cause::limit, "the sound of '{}' is too much for one look", name_);
+    std::memcpy(room(), heard->samples.data(), said.reply.bytes);
+    return said;
+  }
+
+  SharedHead& head() const { return *reinterpret_cast<SharedHead*>(shared_.data()); }
+  std::uint8_t* room() const { return shared_.data() + kSharedHead; }
+  std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
+
+  int channel_;
+  std::string name_;
+  Mapping bytes_, shared_;
+  bool cells_ = false;
+  std::size_t front_ = 0;  // of the room: what is no memory of pictures_
+  std::unique_ptr<PictureMemory> pictures_;
+  std::optional<Decoder> decoder_;
+  std::array<Frame, kPicturePlaces> given_;  // no planes: none
+  std::optional<AudioReader> audio_;
+  std::optional<SoundMeter> sound_;
+  std::optional<SoundSamples> samples_;
+};
+
+/// Codecs take and free large blocks again and again, when they are opened above all. A process has
+/// them from the system each time until it has learnt not to: a new one is to begin with what glibc
+/// would learn at most.
+void keep_memory() {
+  constexpr int kBlock = 32 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kBlock);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * kBlock);
+  ::mallopt(M_TOP_PAD, 1 << 20);
+}
+
+void be_child(int channel, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  keep_memory();
+  if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
+}
+
+/// The status of a process that has ended, for whose end this waits; -1, which none is, where
+/// nobody knows it.
+int wait_for(pid_t pid) {
+  int status = 0;
+  pid_t found = 0;
+  do {
+    found = ::waitpid(pid, &status, 0);
+  } while (found < 0 && errno == EINTR);
+  return found == pid ? status : -1;
+}
+
+/// The status of a process that confines itself and ends: 0 if it could.
+int confine_status(void* memory) {
+  return confine(*static_cast<const std::uint64_t*>(memory)) ? 0 : 1;
+}
+
+/// Of one that has this one's memory, which waits meanwhile, as with vfork(): a copy of the many
+/// mappings costs more than all else here. Rules and limits are its own, and end with it.
+int try_confining(std::uint64_t memory) {
+  constexpr std::size_t kStack = std::size_t{256} << 10;
+  const auto stack = std::make_unique_for_overwrite<std::uint8_t[]>(kStack);  // grows downwards
+  const pid_t pid =
+      ::clone(confine_status, stack.get() + kStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &memory);
+  return pid < 0 ? 1 : wait_for(pid);
+}
+
+/// Nothing in a new child, when that has done all.
+std::optional<HelperReply> obey(int channel, const HelperOrder& order,
+                                std::vector<Descriptor>& descriptors) {
+  HelperReply reply;
+  if (order.act == HelperAct::end) {
+    if (order.pid <= 0) return reply;
+    ::kill(order.pid, SIGKILL);  // until it is waited for, the number is its own
+    reply.status = wait_for(order.pid);
+    return reply;
+  }
+  if (order.act == HelperAct::try_out) {
+    reply.status = try_confining(order.memory);
+    return reply;
+  }
+  if (descriptors.size() != 1) return reply;
+  const pid_t parent = ::getpid();
+  reply.pid = ::fork();
+  if (reply.pid != 0) return reply;
+  ::close(channel);
+  be_child(descriptors[0].get(), parent);
+  return std::nullopt;
+}
+
+/// What the program was started with, as make's jobserver, is not a child's to read or write.
+void keep_only(int channel) {
+  for (int fd = 3; fd < channel; ++fd)
+    ::close(fd);
+  ::closefrom(channel + 1);
+}
+
+/// Nothing is read or said.
+void be_quiet() {
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (int fd = 0; fd <= 2 && nothing >= 0; ++fd)
+    ::dup2(nothing, fd);
+  if (nothing > 2) ::close(nothing);
+}
+
+}  // namespace
+
+int serve_isolated(int channel) {
+  if (channel <= 2) return 2;
+  keep_only(channel);
+  be_quiet();
+  for (;;) {
+    HelperOrder order;
+    std::string text;
+    std::vector<Descriptor> descriptors;
+    if (!receive_message(channel, &order, sizeof order, text, descriptors)) return 0;
+    const std::optional<HelperReply> reply = obey(channel, order, descriptors);
+    descriptors.clear();
+    if (!reply || !send_message(channel, &*reply, sizeof *reply, {})) return 0;
+  }
+}
+
+}  // namespace vfm::media

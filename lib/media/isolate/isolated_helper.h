@@ -1,0 +1,90 @@
+// Inside lib/media only: the parent's view of the helper of isolated.h and its children.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "media/isolate/isolated_pictures.h"
+#include "media/isolate/isolated_wire.h"
+
+namespace vfm::media {
+
+/// try_out: tests whether this system confines processes.
+enum class HelperAct : std::uint32_t { fork, end, try_out };
+struct HelperOrder {
+  HelperAct act = HelperAct::fork;
+  pid_t pid = 0;             ///< of end
+  std::uint64_t memory = 0;  ///< of try_out: as confine() has it
+};
+struct HelperReply {
+  pid_t pid = -1;  ///< of the new child
+  int status = 0;  ///< as waitpid() has it; of try_out: 0 if it does
+};
+
+/// Whether children decode: begin_isolation() has started the helper.
+bool is_isolating() noexcept;
+
+/// A process that the helper forked. It ends with the helper, if not before.
+struct Forked {
+  pid_t pid = 0;   ///< 0: there is none
+  int helper = 0;  ///< which of those that were started one after the other
+};
+
+/// One child. It ends with this object, whatever it does. Thread-safety: one thread at a time.
+class IsolatedChild {
+ public:
+  struct Told {
+    Reply reply;
+    std::string text;
+  };
+  /// Opens the path `name`, or `bytes` if not null, for `request`. Throws the Errors of Decoder and
+  /// ask().
+  IsolatedChild(const std::string& name, std::string_view bytes, Request request);
+  ~IsolatedChild();
+  IsolatedChild(const IsolatedChild&) = delete;
+  IsolatedChild& operator=(const IsolatedChild&) = delete;
+
+  /// The child's reply to opening its source.
+  const Told& opened() const { return opened_; }
+  /// Waits for the answer. Throws the child's Error; Error{timeout} without progress for
+  /// input_limits().timeout, or if progress never ends: after ten times that, plus the time to read
+  /// the file at 64 KiB a second; also beyond the processor time of --max-work since it was opened
+  /// or last asked to seek; {crash} if it died, {memory} if the system killed it, or the helper
+  /// with all its children; Stopped.
+  Told ask(const Request& request, std::string_view text = {},
+           const std::vector<int>& descriptors = {});
+  /// Whether it has ended and can take no more requests.
+  bool gone() const { return forked_.pid == 0; }
+  /// The shared memory, and its parts. The child may change it at any time; the parent only reads
+  /// it.
+  const std::shared_ptr<const Mapping>& memory() const { return shared_; }
+  const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
+  const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
+  std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
+  const std::string& name() const { return name_; }
+  /// The size of the source.
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void wait();
+  double spent() const noexcept;
+  void check_spent();
+  [[noreturn]] void tell_death();
+  int end() noexcept;
+
+  std::string name_;
+  std::uint64_t bytes_ = 0;  // of the source
+  Descriptor channel_;
+  Forked forked_;
+  std::shared_ptr<const Mapping> shared_;
+  Told opened_;
+  double began_ = 0;  // spent() when it went elsewhere
+};
+
+}  // namespace vfm::media

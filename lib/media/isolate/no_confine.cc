@@ -1,0 +1,15 @@
+// Built where libseccomp is not there.
+// SPDX-License-Identifier: Apache-2.0
+#include "media/isolate/confine.h"
+
+namespace vfm::media {
+
+bool can_confine() {
+  return false;
+}
+
+bool confine(std::uint64_t) {
+  return false;
+}
+
+}  // namespace vfm::media

@@ -1,0 +1,76 @@
+// The sound of a span of a source, as coded packets for Encoder::add_audio.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/rational.h"
+
+namespace vfm::media {
+
+enum class AudioMode {
+  drop,  ///< no sound
+  copy,  ///< the source's packets, untouched; aac if mp4 does not take them, and for Vorbis
+  aac,   ///< decoded, cut to the sample, encoded
+};
+
+/// "drop", "copy", "aac". Throws Error{usage} for anything else.
+AudioMode parse_audio_mode(std::string_view name);
+
+/// Coded sound of one clip; time zero is the beginning of the span. Cheap to copy.
+class AudioTrack {
+ public:
+  /// True without packets: the source is silent there, or has no sound.
+  bool empty() const { return !data_; }
+  const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" when empty
+  bool encoded() const { return encoded_; }  ///< not the source's packets but a new encoding
+  std::int64_t corrupt() const { return corrupt_; }  ///< packets that could not be read or decoded
+
+  struct Data;  // the packets: FFmpeg's types, media/container/mux.h
+  const Data* data() const { return data_.get(); }
+
+ private:
+  friend class AudioReader;
+  friend struct TrackParcel;  // isolated_track.cc
+  std::string codec_;
+  bool encoded_ = false;
+  std::int64_t corrupt_ = 0;
+  std::shared_ptr<const Data> data_;
+};
+
+/// Reads sound from the audio stream that a player would choose. What read() returns depends on its
+/// arguments alone; where the container does not seek exactly, spans in order of time are quicker.
+/// Thread-safety: one thread at a time.
+///
+/// copy takes all packets that overlap the span, and those of the 80 ms before it, which the
+/// decoder of a player needs to start cleanly; the mp4's edit list hides what lies before the span,
+/// so the sound is in time exactly. It ends with the packet that holds the end of the span.
+///
+/// aac has exactly the samples of the span: round(seconds * rate). Missing sound (a late start, a
+/// gap of more than 40 ms, an early end) is silence. Rates that AAC does not have become 48 kHz;
+/// more than eight channels become two. 64 kbit/s a channel.
+class AudioReader {
+ public:
+  /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`:
+  /// the decoder's StreamInfo::stream, whose time the sound follows where the source's time
+  /// restarts; -1: the stream that a player would show.
+  explicit AudioReader(const std::string& path, int video = -1);
+  /// Reads bytes, which must outlive it and all its work.
+  AudioReader(std::string_view bytes, const std::string& name, int video);
+  ~AudioReader();
+  AudioReader(AudioReader&&) noexcept;
+
+  /// `span` is in the source's time, as Frame::pts; its base need not be the audio's.
+  AudioTrack read(const Span& span, AudioMode mode);
+
+ private:
+  struct State;
+  struct Work;
+  static AudioTrack read_here(State& state, const Span& span, AudioMode mode);
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace vfm::media

@@ -1,0 +1,40 @@
+// Inside lib/media only: reads sound in this process, by a State in bounded work (bounded.h), or in
+// a separate process (isolated.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "media/container/input.h"
+#include "media/decode/bounded.h"
+#include "media/isolate/isolated_helper.h"
+
+namespace vfm::media {
+
+/// One of the two ways. State is made from a Source and the index of the video stream beside the
+/// sound. Thread-safety: one thread at a time.
+template <class State>
+struct HereOrApart {
+  /// `want`: the child's kind for State. Throws Error as State's constructor does.
+  HereOrApart(const Source& source, int video, Want want) {
+    if (!is_isolating()) {
+      here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
+      return;
+    }
+    Request request;
+    request.want = want;
+    request.stream = video;
+    child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
+  }
+  /// Throws for an impossible answer of the child.
+  [[noreturn]] void disbelieve() const {
+    fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
+            child->name());
+  }
+  std::optional<Bounded<State>> here;
+  std::unique_ptr<IsolatedChild> child;
+};
+
+}  // namespace vfm::media

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "share/card_averages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace vfm::share {
+namespace {
+
+constexpr double kLeastItems = 3;  // to judge their chance by
+// Standard errors, of each stage, all of which count as if they spoke against a move: more would
+// leave a pipe as it is for long after its bottleneck has moved, which costs more than a load.
+constexpr double kSure = 1;
+constexpr double kMostSpeed = 20;
+// Results that may be on their way to whoever reads them, and do not count as held up; nor do those
+// that are handed on in so many seconds.
+constexpr double kOnTheWay = 2, kSoon = 1;
+// Part of the way, in logarithms, that a speed is moved by one item; and the most that counts.
+constexpr double kSpeedStep = 0.02, kMostRatio = 3;
+
+/// Of what it makes, the share that goes through it and all stages behind it.
+double share_passed(const CardStage& stage, std::span<const CardStage> stages) {
+  double share = stage.passes;
+  int next = stage.next;
+  for (std::size_t steps = 0; next >= 0 && steps < stages.size(); ++steps) {
+    share *= stages[static_cast<std::size_t>(next)].passes;
+    next = stages[static_cast<std::size_t>(next)].next;
+  }
+  return share;
+}
+
+}  // namespace
+
+void CardAverages::add(const CardCounts& now, double passed) {
+  for (std::size_t span = 0; span < kSpans; ++span) {
+    const double kept = std::exp(-passed / kRemembered[span]);
+    CardCounts& sums = mean[span];
+    const auto blend = [kept](double& sum, double last, double value) {
+      sum = sum * kept + std::max(value - last, 0.0);
+    };
+    for (std::size_t c = 0; c < kMostCards; ++c) {
+      blend(sums.busy[c], seen.busy[c], now.busy[c]);
+      blend(sums.items[c], seen.items[c], now.items[c]);
+    }
+    blend(sums.short_of, seen.short_of, now.short_of);
+    blend(sums.ready, seen.ready, now.ready);
+    blend(sums.handed, seen.handed, now.handed);
+    // Of a sum in which items count less the variance counts less by the square of that.
+    sums.squares *= kept;
+    blend(sums.squares, seen.squares, now.squares);
+    seconds[span] = seconds[span] * kept + passed;
+  }
+  seen = now;
+}
+
+void CardAverages::tell(int span, std::span<const CardPlace> cards, CardStage& stage) const {
+  const auto at = static_cast<std::size_t>(span);
+  const double time = std::max(seconds[at], 1e-9);
+  double work = 0, items = 0;
+  for (std::size_t c = 0; c < cards.size(); ++c) {
+    work += mean[at].busy[c] * cards[c].speed;
+    items += mean[at].items[c];
+  }
+  stage.work = work / time;
+  stage.short_of = std::min(mean[at].short_of / time, 1.0);
+  const double handed = mean[at].handed + kOnTheWay;
+  const double soon = kSoon * mean.back().handed / std::max(seconds.back(), 1e-9);
+  const bool piles_up = seen.ready - seen.handed > soon && handed < mean[at].ready;
+  stage.passes = piles_up ? handed / mean[at].ready : 1;
+  stage.error = items < kLeastItems ? 1 : std::min(1.0, kSure * std::sqrt(mean[at].squares) / work);
+}
+
+std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
+                                      std::span<const CardAverages* const> averages,
+                                      std::span<const CardPlace> cards, double lasted) {
+  std::vector<std::vector<CardStage>> spans;
+  for (int span = 0; span < CardAverages::kSpans; ++span) {
+    for (std::size_t s = 0; s < stages.size(); ++s)
+      averages[s]->tell(span, cards, stages[s]);
+    for (CardStage& stage : stages)
+      stage.work *= share_passed(stage, stages);
+    spans.emplace_back(stages.begin(), stages.end());
+  }
+  return plan_cards(spans, cards, lasted);
+}
+
+double compare_items(CardItem last, CardItem item, std::span<CardPlace> cards) {
+  CardPlace &before = cards[static_cast<std::size_t>(last.card)],
+            &now = cards[static_cast<std::size_t>(item.card)];
+  const double work = item.seconds * now.speed, work_before = last.seconds * before.speed;
+  if (last.card != item.card && work > 0 && work_before > 0) {
+    const double by =
+        std::exp(std::clamp(std::log(work_before / work), -kMostRatio, kMostRatio) * kSpeedStep);
+    now.speed = std::clamp(now.speed * by, 1 / kMostSpeed, kMostSpeed);
+    before.speed = std::clamp(before.speed / by, 1 / kMostSpeed, kMostSpeed);
+  }
+  return (work - work_before) * (work - work_before) / 2;
+}
+
+}  // namespace vfm::share

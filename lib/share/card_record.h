@@ -1,0 +1,80 @@
+// The file of share/card_board.h as it is mapped into memory: the machine's cards, and one record
+// for each program.
+//
+// Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
+// words that say so stand at its beginning. The file's lock guards all reads and writes, except of
+// the words on which threads wait, and of `takes`. Fields that other programs write are marked. A
+// kill in between leaves each number old or new.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "share/card_averages.h"
+#include "share/card_rule.h"
+#include "share/shared_file.h"
+
+namespace vfm::share {
+
+inline constexpr std::size_t kCardRecords = 63;
+inline constexpr std::size_t kCardName = 64, kCardKinds = 3;
+inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 4";
+
+enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
+
+/// One program, or one kind of session that it takes. Aligned as the file is mapped, to a page.
+struct alignas(4096) CardRecord {
+  char stage[32];
+  std::int64_t pid;
+  std::uint64_t input, output;  // as share/pipe_places.h
+  std::int64_t memory;          // CardNeed::memory
+  std::int32_t kind;            // CardKind
+  std::uint32_t beside;         // CardNeed::beside
+  std::int32_t place;           // others write it
+  std::uint32_t used;           // a program has it, or had it: what follows holds
+  std::uint32_t gone;           // that program has ended; others write it
+  std::uint32_t finished;       // no more items come
+  std::int32_t waiting;         // items
+  std::atomic<std::uint32_t> call_items, call_keeper;  // futexes: to be looked at again
+  std::uint64_t left;                                  // nanoseconds
+  // Seconds of pipe_clock().
+  double joined, beat, waits_since, last_item;
+  double load_seconds;  // of the last load; 0: there was none
+  CardItem last;        // item that ended
+  CardSet may;          // cards that it can use
+  CardSet left_out;     // of these, that failed
+  CardSet wanted;       // where its model is to be; others write it
+  std::array<CardModel, kMostCards> model;
+  std::array<std::int32_t, kMostCards> items;  // on the card; or sessions that it has there
+  std::array<double, kMostCards> since;        // the item; of sessions: sum of their begins
+  std::array<double, kMostCards> unwanted;     // since when; others write it
+  CardCounts counts;                           // without items under way
+  CardAverages averages;                       // others write it
+};
+
+/// The entry of one card.
+struct CardEntry {
+  char name[kCardName];
+  std::int64_t memory;
+  std::array<std::int32_t, kCardKinds> sessions;  // by CardKind; 0: no program has said
+};
+
+struct CardFile {
+  struct alignas(4096) Head : SharedHead {
+    std::int32_t cards;  // that are known
+    /// How often any program took a card for an item, by CardKind: a thread waits for one kind
+    /// only.
+    std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
+    double looked, changed;  // when was planned last, and a model was last loaded
+    std::array<CardEntry, kMostCards> card;
+    std::array<double, kMostCards> speed;  // share/card_averages.h
+  } head;
+  CardRecord records[kCardRecords];
+};
+static_assert(sizeof(CardRecord) == 8192);
+static_assert(sizeof(CardFile) == 64 * 8192);
+
+}  // namespace vfm::share

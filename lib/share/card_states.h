@@ -1,0 +1,59 @@
+// The state of the cards that a pipe's programs share (share/card_board.h), for a view of the pipe.
+//
+// Looking changes only the records of programs that have died.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace vfm::share {
+
+/// The state of one card.
+struct CardState {
+  std::string name;
+  std::int64_t memory = 0;  ///< bytes, for models and sessions
+  std::int64_t used = 0;    ///< bytes that these use
+};
+
+/// The state of one record of the board; a program may have several.
+struct CardStageState {
+  std::string stage, kind;  ///< "vfm-embed"; "compute"
+  std::int64_t pid = 0;
+  bool alive = false;
+  int held = 0;                       ///< cards or sessions that have an item
+  int waiting = 0;                    ///< items that wait for a card or session
+  bool lacks_memory = false;          ///< items wait for memory: no card has or loads the model
+  std::vector<std::string> loaded;    ///< names of cards with its model
+  std::vector<std::string> loading;   ///< names of cards that load or unload its model
+  std::vector<std::string> left_out;  ///< names of cards that failed
+  int cards = 0;                      ///< how many it may use, failed ones included
+  double busy_seconds = 0;            ///< in which cards had an item, summed over cards
+  double short_seconds = 0;           ///< in which an item waited for a card
+  std::int64_t items = 0;             ///< how many ended
+};
+
+struct CardStates {
+  std::vector<CardState> cards;
+  std::vector<CardStageState> stages;  ///< in the order of the pipe
+};
+
+class CardMap;
+
+class CardWatch {
+ public:
+  explicit CardWatch(std::string share);
+  ~CardWatch();
+  /// The state of all programs; empty as long as no program of that VFM_SHARE has cards, and where
+  /// the file cannot be read (a program that has cards reports that).
+  CardStates look();
+
+ private:
+  const std::string share_;
+  std::unique_ptr<CardMap> map_;
+};
+
+}  // namespace vfm::share

@@ -1,0 +1,98 @@
+// Parallel work with ordered results: the backbone of -j in every streaming tool.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "share/ordered_window.h"
+#include "share/slots.h"
+
+namespace vfm::share {
+
+/// Takes items from `next` (one caller at a time, in order, until it returns nothing), runs `work`
+/// on each with up to slots.items_at_once() threads, and hands the results to `done` on the calling
+/// thread *in the order of the items*. Results, files and manifests do not depend on -j.
+///
+/// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
+/// on any worker; a free slot goes to the first item not begun.
+///
+/// `weight`, called on the same thread, returns a result's bytes, with all that it points to; more
+/// for scarcer things, such as open files. Without it at most kOrderedFew * threads items exist at
+/// a time, as results or under way. With it, more are taken while all together weigh less than
+/// kOrderedBytes: so the waiting results weigh less than that and the results then under way, one
+/// for each thread. Only so do items of very different length keep all slots busy; give it wherever
+/// results are small.
+///
+/// The first exception from any of these stops the rest and is rethrown after every thread has
+/// joined; results before it have been handed over. After one from `next`, `work` or `weight` no
+/// thread takes another item. Throws Error where the system refuses a thread.
+template <class In, class Out>
+void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
+                      const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,
+                      const std::function<std::size_t(const Out&)>& weight = nullptr) {
+  using Window = OrderedWindow<In, Out>;
+  Window window(slots.items_at_once(), weight != nullptr, slots.flow());
+
+  const auto read = [&] {
+    const Slots::Waiting input(slots, PipeBoard::Wait::input);
+    return next();
+  };
+  const auto serve = [&] {
+    while (window.take(read)) {
+      typename Window::Entry* entry = nullptr;
+      std::optional<Out> out;
+      std::exception_ptr error;
+      std::size_t bytes = 0;
+      try {
+        const Slots::Hold hold(slots);
+        entry = &window.begin();
+        out.emplace(work(*entry->in));
+        if (weight) bytes = weight(*out);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      if (!entry) entry = &window.begin();  // there is no slot: a stop
+      window.end(*entry, std::move(out), std::move(error), bytes);
+    }
+    window.leave();
+  };
+
+  std::vector<std::thread> threads;
+  std::exception_ptr first_error;
+  try {
+    for (int i = 0; i < slots.items_at_once(); ++i)
+      threads.emplace_back(serve);
+  } catch (const std::system_error& error) {
+    first_error =
+        std::make_exception_ptr(Error(vfm::format("cannot start {} threads: {}; give a smaller -j",
+                                                  slots.items_at_once(), error.code().message())));
+    window.fail();
+  }
+  while (!first_error) {
+    auto entry = window.front();
+    if (!entry) break;
+    try {
+      if (entry->error) std::rethrow_exception(entry->error);
+      const Slots::Waiting output(slots, PipeBoard::Wait::output);
+      done(*entry->out);
+      if (slots.flow()) ++slots.flow()->handed;
+    } catch (...) {
+      first_error = std::current_exception();
+      window.fail();
+    }
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace vfm::share

@@ -1,0 +1,145 @@
+// The items under way and the results that wait for earlier ones; for share/ordered.h only.
+//
+// The weight of the waiting results is bounded, not their number. With few results allowed, a long
+// item would soon hold up all threads: if one item of twenty takes twenty times as long, two a
+// thread keep a quarter to a half of the slots busy (tests/support/simulated_pipe.h shows it).
+// Thread-safety: any thread; take() calls `next` one at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "share/ordered_flow.h"
+
+namespace vfm::share {
+
+/// Bytes of results that wait together, where weights are given.
+inline constexpr std::size_t kOrderedBytes = std::size_t{64} << 20;
+/// Items and results that may be there whatever they weigh, for each thread.
+inline constexpr std::size_t kOrderedFew = 2;
+
+template <class In, class Out>
+class OrderedWindow {
+ public:
+  struct Entry {
+    std::optional<In> in;  ///< until it is worked on
+    std::optional<Out> out;
+    std::exception_ptr error;  ///< instead of a result
+    std::size_t weight = sizeof(Entry);
+    bool ready = false;
+  };
+
+  /// `weighed`: weights are given. `flow`: counts what is ready, or null.
+  OrderedWindow(int threads, bool weighed, OrderedFlow* flow)
+      : few_(kOrderedFew * static_cast<std::size_t>(threads)),
+        bytes_(weighed ? kOrderedBytes : 0),
+        flow_(flow),
+        threads_(threads) {}
+
+  /// Waits for room, and takes the next item, or the error of `next`. False: no item is left, or
+  /// none may begin any more.
+  bool take(const std::function<std::optional<In>()>& next) {
+    const std::lock_guard one(next_mutex_);
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return entries_.size() < few_ || all_ < bytes_ || failed_; });
+      if (ended_ || failed_) return false;
+    }
+    Entry entry;
+    try {
+      entry.in = next();
+    } catch (...) {
+      entry.error = std::current_exception();
+      entry.ready = true;
+    }
+    const bool taken = entry.in.has_value();
+    const std::lock_guard lock(mutex_);
+    if (!taken) ended_ = true;
+    if (taken || entry.error) {
+      all_ += entry.weight;
+      entries_.push_back(std::move(entry));
+      count_ready();
+    }
+    if (taken) unbegun_.push_back(&entries_.back());
+    changed_.notify_all();
+    return taken;
+  }
+
+  /// The first item that nobody works on, for a thread that took an item and then got a slot; it
+  /// may be another item. So the item that all others wait for is never long without a slot.
+  Entry& begin() {
+    const std::lock_guard lock(mutex_);
+    Entry* const entry = unbegun_.front();
+    unbegun_.pop_front();
+    return *entry;
+  }
+
+  /// Ends an item, with `out` or `error`.
+  void end(Entry& entry, std::optional<Out> out, std::exception_ptr error, std::size_t weight) {
+    entry.in.reset();
+    const std::lock_guard lock(mutex_);
+    entry.out = std::move(out);
+    entry.error = std::move(error);
+    entry.weight += weight;
+    all_ += weight;
+    if (entry.error) ended_ = true;  // no item is begun that would be in vain
+    entry.ready = true;
+    count_ready();
+    changed_.notify_all();
+  }
+
+  /// Says that this thread takes no more items.
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    --threads_;
+    changed_.notify_all();
+  }
+
+  /// Waits for the result whose turn it is. Nothing after the last.
+  std::optional<Entry> front() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return entries_.empty() ? threads_ == 0 : entries_.front().ready; });
+    if (entries_.empty()) return std::nullopt;
+    std::optional<Entry> entry(std::move(entries_.front()));
+    entries_.pop_front();
+    --ready_;
+    all_ -= entry->weight;
+    changed_.notify_all();
+    return entry;
+  }
+
+  /// Says that nobody wants further results.
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  /// Counts the results that no earlier one holds up.
+  void count_ready() {
+    for (; ready_ < entries_.size() && entries_[ready_].ready; ++ready_)
+      if (flow_) ++flow_->ready;
+  }
+
+  const std::size_t few_, bytes_;
+  OrderedFlow* const flow_;
+  std::mutex next_mutex_;  // before the other one
+  std::mutex mutex_;       // guards what follows
+  std::condition_variable changed_;
+  std::deque<Entry> entries_;   // references stay valid while the ends change
+  std::deque<Entry*> unbegun_;  // in their order, as many as threads that have none
+  std::size_t all_ = 0;         // weight of the entries
+  std::size_t ready_ = 0;       // of the first of them
+  bool ended_ = false, failed_ = false;
+  int threads_;
+};
+
+}  // namespace vfm::share

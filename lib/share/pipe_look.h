@@ -1,0 +1,62 @@
+// A view of a pipe: the state of each program, and the one that holds the others up.
+//
+// It compares two looks at the shared board (share/pipe_board.h), in words for a terminal.
+// Pure functions. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "share/card_look.h"
+#include "share/card_states.h"
+#include "share/pipe_board.h"
+
+namespace vfm::share {
+
+/// A program's work between two looks.
+struct StageLook {
+  StageState state;                  ///< at the second look
+  double rate = 0;                   ///< units a second
+  double slots = 0;                  ///< average number that it had
+  double waiting = 0;                ///< average number of threads that waited for a slot
+  double input = 0;                  ///< share of the time that it waited for input, 0 to 1
+  double output = 0;                 ///< and for its reader
+  std::vector<CardLook> cards = {};  ///< of each kind that it uses
+};
+
+struct PipeLook {
+  int slots = 0;  ///< shared slots; PipeBoard::kNone: make's
+  int cards = 0;  ///< shared cards
+  double seconds = 0;
+  std::vector<StageLook> stages;  ///< in the order of the pipe
+  std::string held_up;            ///< by whom, over a whole run; empty: find_bottleneck() says
+};
+
+/// For programs that are new since `before` all their work counts.
+PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
+                      double seconds, int slots);
+/// Adds the programs' use of cards.
+void add_cards(PipeLook& look, const CardStates& before, const CardStates& after);
+
+/// The program that holds the others up: an index into `stages`, or -1 if none does.
+struct Bottleneck {
+  int stage = -1;
+  std::string why;  ///< "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for more"
+};
+/// The bottleneck is the first stopped program. Else, among programs whose items wait for cards
+/// most of the time, with all cards or their own cards busy, it is the program with most cards.
+/// Else, if all slots, or all that a program may have, are in use, it is the program with most
+/// slots: more slots, or less work there, would help. Else it is the program that waits least for
+/// input and for its reader: earlier programs cannot write, later ones lack input. A program that
+/// seems to wait for its reader, while its reader waits for input, is slow in writing itself. If
+/// the first program waits for input, the input is too slow: none.
+Bottleneck find_bottleneck(const PipeLook& look);
+
+/// "vfm-clip", or "vfm-clip (2)" where an earlier program has the name, too.
+std::vector<std::string> distinct_names(const std::vector<StageState>& stages);
+
+/// A line for each program, and one that names the bottleneck, each of at most `width` characters.
+std::vector<std::string> pipe_lines(const PipeLook& look, int width);
+
+}  // namespace vfm::share

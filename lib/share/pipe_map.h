@@ -1,0 +1,86 @@
+// The mapped file of share/pipe_board.h: opened, joined, cleared of programs that died, and its
+// slots, which are taken and given without a lock.
+//
+// For share/pipe_board.cc only. A thread that joins, or collects the tokens of the dead, holds the
+// file's lock (share/shared_file.h); nothing else waits for it. Thread-safety: stated at each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "share/pipe_board.h"
+#include "share/pipe_record.h"
+#include "share/shared_file.h"
+
+namespace vfm::share {
+
+/// Whether a record's program may have slots: it has joined, and is not known to have ended.
+inline bool counts(const PipeRecord& record) {
+  const std::uint32_t used = record.used;
+  return used != 0 && record.gone != used;
+}
+
+class PipeMap {
+ public:
+  /// As PipeBoard.
+  PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage);
+  /// Leaves, and gives its slots back.
+  ~PipeMap();
+  PipeMap(const PipeMap&) = delete;
+  PipeMap& operator=(const PipeMap&) = delete;
+
+  PipeFile& file() const { return *static_cast<PipeFile*>(shared_.memory()); }
+  int own_index() const { return static_cast<int>(own_index_); }
+  PipeRecord& own() const { return file().records[own_index_]; }
+  int input() const { return input_; }
+
+  /// A scope in which the own record's times change; others read them without the mutex. Needs the
+  /// mutex.
+  class Changing {
+   public:
+    explicit Changing(PipeRecord& record) : version_(record.version) { ++version_; }
+    ~Changing() { ++version_; }
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
+
+   private:
+    std::atomic<std::uint32_t>& version_;
+  };
+  /// Excludes this program's threads; taken before the file's lock.
+  std::mutex& mutex() { return shared_.mutex; }
+
+  /// Takes one slot for this program, or gives one back. Under the mutex.
+  bool take_slot();
+  void give_slot();
+  /// Slots of a program according to the file. Its threads hold more (PipeRecord::held) if others
+  /// have taken some. Any thread.
+  int slots_of(const PipeRecord& record) const;
+  /// Frees the slots of a stopped program, and marks its record. Any thread.
+  void pass_by(PipeRecord& record);
+  /// Moves make's tokens of killed programs to the file's `lost`, unless another program has the
+  /// file's lock: then the next call does it. Under the mutex.
+  void collect_tokens();
+
+  // Any thread.
+  /// Marks the records of killed programs and frees their slots. True if other programs live.
+  bool end_dead();
+  /// The record that the next slot is for; -1: none.
+  int next() const;
+  /// The number of free slots.
+  int free() const;
+  /// Wakes a thread of the program that is next.
+  void call_next();
+
+ private:
+  void agree(int slots, int otherwise, const std::string& path);
+  void join(const std::string& path, const PipeBoard::Stage& stage);
+  void free_slots_of(std::uint32_t program);
+
+  SharedFile shared_;
+  int input_ = 0;
+  std::size_t own_index_ = kPipeRecords;  // none
+};
+
+}  // namespace vfm::share

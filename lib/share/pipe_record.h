@@ -1,0 +1,90 @@
+// The file of share/pipe_board.h as it is mapped into memory: its header and one record for each
+// program.
+//
+// Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
+// words that say so stand at its beginning. Thread-safety: atomic fields, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "share/pipe_board.h"
+#include "share/shared_file.h"
+
+namespace vfm::share {
+
+inline constexpr std::size_t kPipeRecords = 63;
+inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
+
+/// Total time of several things: `count` of them still go on, and `sum` includes their start times.
+/// At `now` nanoseconds the total is sum + count * now.
+struct PipeTime {
+  std::atomic<std::uint64_t> count, sum;
+  void add(int by, std::uint64_t now) {
+    const auto n = static_cast<std::uint64_t>(static_cast<std::int64_t>(by));
+    count += n;
+    sum -= n * now;
+  }
+  std::uint64_t at(std::uint64_t now) const { return sum + count * now; }
+};
+
+using PipeName = std::atomic<char>[32];
+
+/// The record of one program, which writes it. Others write only that it has ended, its place in
+/// the pipe, calls and `passed_by`, and take its tokens after a kill. No field needs a lock: a
+/// record is ready before `used` is set, and other programs' writes name the program meant, so they
+/// do not affect the record's next owner.
+struct alignas(1024) PipeRecord {
+  PipeName name, unit;
+  std::atomic<std::int64_t> pid;
+  std::atomic<std::uint64_t> input, output;  // which pipes these are; 0: none
+  std::atomic<std::uint64_t> joined, left;   // nanoseconds of the monotonic clock
+  std::atomic<std::uint32_t> used;  // the number of the program that has it, or had it; 0: nobody
+  std::atomic<std::uint32_t> gone;  // that of a program which has ended
+  std::atomic<std::uint32_t> draws;
+  std::atomic<std::uint32_t> version;  // odd: times change
+  std::atomic<std::int32_t> place, most, held;
+  std::atomic<std::int32_t> tokens;                  // of make's
+  std::atomic<std::int32_t> items, help;             // threads that wait for a slot
+  std::atomic<std::uint32_t> call_items, call_help;  // futexes: to be looked at again
+  std::atomic<std::uint32_t> passed_by;              // others took slots of it
+  std::atomic<std::int64_t> input_bytes;
+  std::atomic<std::uint64_t> done;
+  PipeTime input_waits, output_waits, slot_waits, busy;
+};
+static_assert(sizeof(PipeRecord) == 1024);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Sets as much of the name as fits.
+inline void set_pipe_name(PipeName& to, std::string_view name) {
+  const std::size_t size = std::min(name.size(), std::size(to) - 1);
+  for (std::size_t i = 0; i < std::size(to); ++i)
+    to[i].store(i < size ? name[i] : '\0', std::memory_order_relaxed);
+}
+inline std::string pipe_name_text(const PipeName& from) {
+  std::string name;
+  for (std::size_t i = 0; i < std::size(from) && from[i] != '\0'; ++i)
+    name += from[i];
+  return name;
+}
+
+struct PipeFile {
+  struct alignas(1024) Head : SharedHead {
+    std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
+    std::atomic<std::uint32_t> takes;  // of slots, by all programs
+    std::atomic<std::uint32_t> joins;  // the number of the latest program
+    std::atomic<std::int32_t> lost;    // make's tokens of programs that were killed
+  } head;
+  PipeRecord records[kPipeRecords];
+  /// The number of the program that has each slot; 0: none.
+  std::atomic<std::uint32_t> owners[PipeBoard::kMostSlots];
+};
+static_assert(sizeof(PipeFile) == 80 * 1024);
+
+}  // namespace vfm::share

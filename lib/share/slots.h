@@ -1,0 +1,127 @@
+// Worker slots: how many items a program works on at once.
+//
+// Slots come from -j N, from a GNU make jobserver (a program owns one slot and borrows the others
+// from make, token by token), or from a file that programs share (share/pipe_board.h). A thread
+// holds a slot only while it works on an item, so programs joined by pipes under `make -j16` share
+// the sixteen slots, and a program without input leaves its slots to the others. A thread that
+// waits for another device, such as a GPU, has no slot meanwhile (Away). It may wait for a slot
+// while it has a card, but never for a card while it has a slot, so there is no deadlock. Items to
+// begin come before threads that help with items under way. Protocol: GNU make manual, "POSIX
+// Jobserver Interaction". Thread-safety: acquire and release from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "share/ordered_flow.h"
+#include "share/pipe_board.h"
+#include "share/slot_rule.h"
+
+namespace vfm::share {
+
+class Slots {
+ public:
+  /// `threads` workers, no jobserver. threads >= 1.
+  explicit Slots(int threads);
+  /// The jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads` at once;
+  /// plain slots if it names none, or no pipe (a recipe line without '+').
+  Slots(int threads, const std::string& makeflags);
+  /// The slots of a board, at most `threads` at once. If the board has no slots, takes those of the
+  /// constructor above, and the board shows them.
+  Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
+  /// Slots for the parts of one item of `of`, up to `threads` parts at once; the item's thread is
+  /// Away meanwhile. `of` must outlive this.
+  Slots(Slots& of, int threads);
+  ~Slots();
+  /// `makeflags` if it names a fifo, or descriptors of a pipe; else "". Call it before the program
+  /// opens anything: a pipe opened later, by it or a GPU's driver, may get those descriptor numbers
+  /// and pass for make's.
+  static std::string given_jobserver(const std::string& makeflags);
+  /// Whether `makeflags` names a jobserver that can be used.
+  static bool finds_jobserver(const std::string& makeflags);
+
+  int threads() const;
+  bool has_jobserver() const;
+  /// Items that may be under way at once: threads() and those added by add_away() for threads that
+  /// are Away. Call add_away() before the first item.
+  int items_at_once() const;
+  void add_away(int items);
+  /// The counter of this program's results (share/ordered_flow.h); null: none. Set before the first
+  /// item; not for slots for parts of items.
+  void set_flow(std::shared_ptr<OrderedFlow> flow);
+  OrderedFlow* flow() const;
+  using Use = SlotUse;
+  /// Waits for a slot; for help, until no item waits. False, without a slot, where `over` becomes
+  /// true first. Throws Stopped when a stop is asked for while waiting.
+  bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
+  /// True if an item waits for a slot: then helping threads give up theirs.
+  bool wanted() const;
+  void release() noexcept;
+
+  class Change;
+  /// Holds a slot for a scope.
+  class Hold {
+   public:
+    explicit Hold(Slots& slots, Use use = Use::item, const std::atomic<bool>* over = nullptr);
+    ~Hold();
+    explicit operator bool() const { return has_; }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    friend class Change;
+    void set(bool has) noexcept;
+    Slots& slots_;
+    const Use use_;
+    Hold* const outer_;  // of the same thread
+    bool has_;
+  };
+  /// Changes for a scope whether this thread has the slot of its innermost Hold. Does nothing
+  /// without a Hold. Where a slot cannot be had, because of a stop or because make's jobserver has
+  /// gone, the thread goes on without one; the next acquire() reports it.
+  class Change {
+   public:
+    explicit Change(bool has);
+    ~Change();
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    /// The action at safe points (base/safe_point.h): gives up a slot that others took while this
+    /// program was stopped (PipeBoard::owes()), and waits for one again.
+    static void settle() noexcept;
+
+   private:
+    Hold* const hold_;
+    const bool had_;
+  };
+  /// A scope in which this thread waits and computes nothing: others have its slot.
+  struct Away : Change {
+    Away() : Change(false) {}
+  };
+  /// A scope within Away in which the thread computes after all, or waits for a process that does.
+  struct Back : Change {
+    Back() : Change(true) {}
+  };
+  /// Says for a scope that this program waits for input, or for its reader. One thread at a time
+  /// for each.
+  class Waiting {
+   public:
+    Waiting(Slots& slots, PipeBoard::Wait wait);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    PipeBoard* board_;
+    PipeBoard::Wait wait_;
+  };
+
+ private:
+  bool acquire_plain(Use use, const std::atomic<bool>* over);
+  void give_back_lost() noexcept;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::share

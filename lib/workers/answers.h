@@ -1,0 +1,42 @@
+// Inside lib/workers only: answers of captioning models (models/vlm/caption_model.h) as parcels.
+// Texts are bytes, since they may not be UTF-8; numbers keep all their bits.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json_fwd.h"
+#include "models/vlm/caption_model.h"
+#include "workers/parcel.h"
+
+namespace vfm::workers {
+
+Json to_json(const models::AnswerRule& rule);
+/// Throws Error for other JSON.
+models::AnswerRule rule_of(const Json& json);
+
+/// Adds an answer: words to the list, and three tensors. Throws the answer's error if the GPU is at
+/// fault.
+void put_answer(Parcel& to, const models::Answer& answer);
+/// The `i`-th answer added. Throws Error if there is none.
+models::Answer answer_at(const Parcel& from, std::size_t i);
+
+/// Numbers as bytes, and back. Throws Error for a wrong number of bytes.
+template <class T>
+Tensor number_bytes(std::span<const T> numbers) {
+  return bytes_tensor({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});
+}
+template <class T>
+std::vector<T> numbers_of(const Tensor& bytes) {
+  const std::string_view text = text_of(bytes);
+  if (text.size() % sizeof(T) != 0) fail("{} bytes are no numbers of {}", text.size(), sizeof(T));
+  std::vector<T> numbers(text.size() / sizeof(T));
+  if (!text.empty()) std::memcpy(numbers.data(), text.data(), text.size());
+  return numbers;
+}
+
+}  // namespace vfm::workers

@@ -1,0 +1,27 @@
+// A picture encoder that computes its packs in workers. It has the interface of an encoder in this
+// process, and gives the same vectors as on one such device.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "models/encoder/picture_encoder.h"
+#include "tensor/tensor.h"
+#include "workers/service.h"
+#include "workers/stage_models.h"
+
+namespace vfm::workers {
+
+/// Pictures are prepared here; nothing else of the model is. `models` must outlive it. Throws what
+/// models::make_picture_encoder() throws.
+std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
+                                                            const std::string& folder,
+                                                            DType compute);
+
+/// The service of a worker, "pictures".
+inline constexpr const char* kPictures = "pictures";
+std::unique_ptr<Service> open_pictures(const Parcel& open, Device device);
+
+}  // namespace vfm::workers

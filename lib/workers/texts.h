@@ -1,0 +1,24 @@
+// A text encoder that computes in workers. It has the interface of an encoder in this process, and
+// gives the same embeddings as on one such device.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "text/encoder.h"
+#include "workers/service.h"
+#include "workers/stage_models.h"
+
+namespace vfm::workers {
+
+/// The encoder of the configuration, as by models::make_text_encoder(), which says what it throws;
+/// an encoder without weights computes here. `models` must outlive it.
+std::unique_ptr<text::Encoder> texts_in_workers(StageModels& models,
+                                                const text::EncoderConfig& config);
+
+/// The service of a worker, "texts".
+inline constexpr const char* kTexts = "texts";
+std::unique_ptr<Service> open_texts(const Parcel& open, Device device);
+
+}  // namespace vfm::workers

@@ -1,0 +1,65 @@
+// Inside lib/workers only: the messages between a program and its worker, and the memory that they
+// share. A message describes the content of that memory; parcels (workers/parcel.h) are never in
+// messages.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/channel.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "workers/parcel.h"
+
+namespace vfm::workers {
+
+/// The program sends open and ask, the worker the others; it may send log at any time. end asks to
+/// end the whole run (base/run_end.h).
+enum class Say : std::uint32_t { open, ask, answer, error, log, end };
+
+/// The head of a message. Its text is that of an error or log line, or the reason to end the run.
+/// With open it carries two descriptors, of the memory of requests and of answers.
+struct Word {
+  Say say = Say::log;
+  ErrorKind kind = ErrorKind::runtime;  ///< of error
+  Cause cause = Cause::other;
+  LogLevel level = LogLevel::warning;  ///< of log
+  std::uint64_t bytes = 0;             ///< of the parcel, with open, ask and answer
+  std::uint64_t most = 0;              ///< with open: most bytes of either memory
+};
+
+/// Whether a worker may send that.
+bool is_sound(const Word& word);
+/// The Error that it describes, with the worker's kind and cause if they are valid.
+Error told_error(const Word& word, const std::string& text);
+
+/// Memory for one direction. The writer grows it to a parcel's size, up to a limit; it never
+/// shrinks, so readers stay valid. Thread-safety: one thread at a time.
+class Room {
+ public:
+  /// Makes new memory. Throws Error.
+  explicit Room(std::uint64_t most);
+  /// Maps the memory that another process made.
+  Room(Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
+
+  int descriptor() const { return memory_.get(); }
+  /// Writes a parcel; returns its bytes. Throws Error{limit} beyond the limit, {memory} if memory
+  /// lacks.
+  std::uint64_t put(const Parcel& parcel);
+  /// Reads the other side's parcel. `views`: the tensors lie in the room, valid until the next
+  /// parcel. Throws Error for invalid contents.
+  Parcel take(std::uint64_t bytes, bool views);
+
+ private:
+  void map(std::uint64_t bytes);
+
+  Descriptor memory_;
+  std::uint64_t most_ = 0;
+  std::shared_ptr<const Mapping> mapping_;
+};
+
+}  // namespace vfm::workers

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/worker_pool.h"
+
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "share/slots.h"
+
+namespace vfm::workers {
+
+namespace {
+
+// Of workers at one request, after which that is at fault.
+constexpr int kMostDeaths = 2;
+// Of requests that were given up, one after the other without an answer between: then the card is.
+constexpr int kMostGivenUp = 8;
+
+}  // namespace
+
+struct WorkerPool::State {
+  State(const std::string& share, std::vector<share::Card> cards, share::CardNeed need,
+        WorkerPlan plan_in)
+      : plan(std::move(plan_in)),
+        on_processor(!cards.empty() && cards[0].index < 0),
+        board(share, std::move(cards), std::move(need),
+              {.load = [this](const share::Card& card) { load(card); },
+               .unload = [this](const share::Card& card) { take_off(card.name); }}) {
+    plan.life = board.life();
+  }
+
+  void load(const share::Card& card) {
+    log_info("starts a worker on {}", card.name);
+    std::unique_ptr<Worker> worker;
+    try {
+      worker = std::make_unique<Worker>(card, plan);
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      if (error.kind() == ErrorKind::usage && !refusal) refusal = std::current_exception();
+      throw;
+    }
+    const std::lock_guard lock(mutex);
+    workers[card.name] = std::move(worker);
+  }
+
+  /// Ends the worker of a card, if there is one.
+  void take_off(const std::string& name) {
+    std::unique_ptr<Worker> worker;
+    {
+      const std::lock_guard lock(mutex);
+      if (const auto found = workers.find(name); found != workers.end()) {
+        worker = std::move(found->second);
+        workers.erase(found);
+      }
+    }
+    if (worker) log_info("ends the worker on {}", name);
+  }
+
+  /// A card that has failed. False: it is the last one, which stays with `but_last`.
+  bool leave_out(const share::CardBoard::Lease& lease, const std::string& why, bool but_last) {
+    const std::lock_guard lock(leaving);
+    if (but_last && board.cards_left() == 1) return false;
+    take_off(lease.card->name);
+    board.fail(lease, why);
+    return true;
+  }
+
+  /// A worker that has died at a request. `gives_up`: the request is at fault, which this throws.
+  void bury(const share::CardBoard::Lease& lease, const std::string& why, bool gives_up) {
+    const bool keeps = gives_up && ++given_up <= kMostGivenUp;
+    if (keeps || !leave_out(lease, why, !gives_up)) restart(lease, why);
+    if (gives_up)
+      fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", lease.card->name,
+              why);
+  }
+
+  /// Starts another worker in the place of a lost one, and gives its card back; leaves that out
+  /// where none can be started.
+  void restart(const share::CardBoard::Lease& lease, const std::string& why) {
+    try {
+      log_warning("the worker on {} is started again: {}", lease.card->name, why);
+      load(*lease.card);
+    } catch (const Error& error) {
+      leave_out(lease, error.what(), false);
+      return;
+    } catch (...) {
+      board.give(lease);
+      throw;
+    }
+    board.give(lease);
+  }
+
+  /// That of a leased card: nobody ends it meanwhile.
+  Worker& of(const share::Card& card) {
+    const std::lock_guard lock(mutex);
+    return *workers.at(card.name);
+  }
+
+  /// Has `work` done with a worker, and again with another one if that is lost. Who waits for a
+  /// worker has no slot of the processor; nor while a GPU computes, but while a worker on the
+  /// processor does: it computes in this thread's place.
+  void with_worker(const std::function<void(Worker&)>& work) {
+    for (int deaths = 0;;) {
+      std::optional<share::Slots::Away> away(std::in_place);
+      const share::CardBoard::Lease lease = *board.take();
+      std::optional<share::Slots::Back> back;
+      if (on_processor) {
+        away.reset();
+        back.emplace();  // where this thread was away before
+      }
+      try {
+        work(of(*lease.card));
+        given_up = 0;
+        return board.give(lease);
+      } catch (const WorkerLost& lost) {
+        bury(lease, lost.what(), ++deaths == kMostDeaths);
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::device) {
+          leave_out(lease, error.what(), false);
+          continue;
+        }
+        given_up = 0;
+        board.give(lease);
+        throw;
+      } catch (...) {
+        board.give(lease);
+        throw;
+      }
+    }
+  }
+
+  WorkerPlan plan;
+  const bool on_processor;
+  std::atomic<int> given_up{0};  // requests since the last answer
+  std::mutex leaving;            // one at a time
+  std::mutex mutex;              // guards these two, not the workers
+  std::map<std::string, std::unique_ptr<Worker>> workers;
+  std::exception_ptr refusal = nullptr;  // the first Error{usage} of opening
+  share::CardBoard board;                // last: it calls back until it is gone
+};
+
+WorkerPool::WorkerPool(const std::string& share, std::vector<share::Card> cards,
+                       share::CardNeed need, WorkerPlan plan)
+    : state_(std::make_unique<State>(share, std::move(cards), std::move(need), std::move(plan))) {}
+
+WorkerPool::~WorkerPool() {
+  finished();
+}
+
+void WorkerPool::open() {
+  State& s = *state_;
+  try {
+    s.board.give(*s.board.take());
+  } catch (const Error&) {
+    const std::lock_guard lock(s.mutex);
+    if (s.refusal) std::rethrow_exception(s.refusal);
+    throw;
+  }
+}
+
+Parcel WorkerPool::ask(const Parcel& request) {
+  Parcel answer;
+  state_->with_worker([&](Worker& worker) { answer = worker.ask(request); });
+  return answer;
+}
+
+std::optional<Parcel> WorkerPool::ask_late(const std::function<std::optional<Parcel>()>& make) {
+  std::optional<Parcel> request, answer;
+  bool made = false;
+  state_->with_worker([&](Worker& worker) {
+    if (!std::exchange(made, true)) request = make();
+    if (request) answer = worker.ask(*request);
+  });
+  return answer;
+}
+
+void WorkerPool::finished() noexcept {
+  state_->board.finished();
+}
+
+}  // namespace vfm::workers
