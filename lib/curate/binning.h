@@ -1,9 +1,10 @@
 // Bins of samples that train together, by resolution, aspect ratio and duration.
 //
-// Every axis is cut at its edges into half-open intervals that cover (0, infinity) without a gap:
-// below the first edge, between two, from the last one on. So every sample has exactly one bin;
-// unknown values have intervals of their own ("unsized", "untimed"), and images have one per file
-// format. Pure; thread-safety: any thread.
+// The edges of an axis split (0, infinity) into half-open intervals without gaps: below the first
+// edge, between two edges, and from the last edge on. Unknown values have intervals of their own
+// ("unsized", "untimed"). So every sample has exactly one bin. Images have a bin for each file
+// format.
+// Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,22 +20,22 @@ struct BinEdges {
   std::vector<double> seconds{2, 5, 10, 30};
 };
 
-/// Parses "256,480,720": positive numbers, rising; "none" is an axis of one interval. `option`
-/// stands in the error. Throws Error{usage}.
+/// Parses positive, rising numbers, such as "256,480,720"; "none" means one interval without edges.
+/// Throws Error{usage}, which names `option`.
 std::vector<double> parse_edges(std::string_view text, std::string_view option);
 
 struct BinFacts {
   double width = 0, height = 0;  ///< pixels; 0: not known
   double seconds = 0;            ///< 0: not known
   bool image = false;
-  std::string extension;  ///< of the media member: "mp4", "jpg"; empty: none
+  std::string extension;  ///< of the media member: "mp4", "jpg"; empty: no media
 };
 
-/// The bin's name, also that of its folder: "480p_16x9_5s" is [480, 720) pixels, an aspect interval
-/// that holds 16:9, and [5, 10) seconds; "under256p_1x1_under2s" lies below the first edges. Images
-/// end in their format, "720p_4x3_jpg", and so do videos that are not mp4: "720p_4x3_5s_webm";
-/// samples without media end in "nomedia".
-/// Lower-case ASCII, no dot: "2_5s" begins at 2.5.
+/// The name of the bin and of its folder. "480p_16x9_5s" means [480, 720) pixels, an aspect
+/// interval that contains 16:9, and [5, 10) seconds; "under256p_1x1_under2s" lies below the first
+/// edges. Names of images end in the format ("720p_4x3_jpg"), as do names of videos that are not
+/// mp4 ("720p_4x3_5s_webm"). Without media the name ends in "nomedia".
+/// Names are lower-case ASCII without dots: "2_5s" begins at 2.5.
 std::string bin_name(const BinEdges& edges, const BinFacts& facts);
 
 }  // namespace vfm::curate

@@ -1,5 +1,5 @@
-// A glimpse of a clip: a handful of small pictures spread evenly over it. All that `builtin:look`
-// and `builtin:measure` see; decoding and scaling are the caller's.
+// A glimpse of a clip: a few small pictures, spread evenly over it. `builtin:look` and
+// `builtin:measure` see nothing else. The caller decodes and scales.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace vfm::curate {
 
-/// Every picture of a glimpse is square, whatever the clip's shape: packed RGB.
+/// Pictures of a glimpse are packed RGB, stretched to this square.
 inline constexpr int kGlimpseSize = 64;
 inline constexpr int kGlimpsePictures = 8;
 
@@ -22,17 +22,17 @@ struct Glimpse {
   double lag = 0;
 };
 
-/// Which frames to take of a clip of `frames` at `fps`: pictures at `first`, and the ones `step`
-/// frames (about an eighth of a second) after them. frames >= 1; step is 0 for one frame.
+/// The frames to take from a clip of `frames` (at least 1) at `fps`: those in `first`, and for each
+/// one the frame `step` frames (about an eighth of a second) later. With one frame `step` is 0.
 struct GlimpsePlan {
   std::vector<std::int64_t> first;
   std::int64_t step = 0;
 };
 GlimpsePlan plan_glimpse(std::int64_t frames, double fps);
 
-/// Light of a picture, row-major: BT.601 luma, 0 black to 1 white.
+/// BT.601 luma of a picture, row-major, 0 black to 1 white.
 std::vector<float> luma_of(const media::RgbImage& image);
-/// Half the size each way, by averages of 2x2. `size` is even.
+/// Halves a picture of `size` x `size` (even) by averages of 2 x 2.
 std::vector<float> halve(const std::vector<float>& square, int size);
 
 }  // namespace vfm::curate

@@ -2,8 +2,8 @@
 // measures.
 //
 // The picture is stretched to a square, so that every loop over it has a fixed length. A cell is
-// the mean of two runs of up to eight neighbouring pixels, not of all its pixels: the cost is the
-// same for 360p and 4K (about 15 microseconds), far below that of decoding.
+// the mean of two runs of up to eight neighbouring pixels, not of all its pixels. So the time,
+// about 15 microseconds, is the same for 360p and 4K, and far below that of decoding.
 // Pixels are taken as stored, before rotation and pixel aspect.
 // Pure functions; no FFmpeg. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
@@ -22,8 +22,8 @@ inline constexpr int kChromaSide = media::kChromaCellRows;
 inline constexpr int kLumaCells = kLumaSide * kLumaSide;
 inline constexpr int kChromaCells = kChromaSide * kChromaSide;
 
-/// Row-major cells. Luma 0 (black) to 255 (white), chroma 128 = grey: full range, BT.601 or BT.709
-/// as in the source (the difference does not matter here).
+/// Row-major cells in full range: luma 0 (black) to 255 (white); chroma 128 is grey. BT.601 or
+/// BT.709 as in the source; the difference does not matter here.
 struct SmallPicture {
   alignas(32) std::array<std::uint8_t, kLumaCells> y;
   alignas(32) std::array<std::uint8_t, kChromaCells> u, v;
@@ -32,7 +32,7 @@ struct SmallPicture {
 /// Takes any layout and any size from 1 x 1. Overwrites `out`.
 void sample_picture(const media::Frame& frame, SmallPicture& out);
 
-/// Mean of 2 x 2 luma cells: luma on the chroma grid.
+/// Luma on the chroma grid: means of 2 x 2 cells.
 void halve_luma(const SmallPicture& picture, std::array<std::uint8_t, kChromaCells>& out);
 
 /// Mean and standard deviation over the luma cells, and the fraction of cells darker than `dark`.
@@ -41,19 +41,19 @@ struct LumaStatistics {
 };
 LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 
-/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers; the
-/// whole picture if it is black all over. Bars would make all shots of a film alike.
+/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers. It
+/// is the whole picture if all is black. Bars would make all shots of a film look alike.
 struct ActiveArea {
   int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // half open
 
   friend bool operator==(const ActiveArea&, const ActiveArea&) = default;
 };
 ActiveArea active_area(const SmallPicture& picture);
-/// The smallest area that holds both.
+/// The smallest area that contains both.
 ActiveArea join(const ActiveArea& a, const ActiveArea& b);
 
-/// Root mean square distance of the cells of `area` from their plane's mean colour (luma and both
-/// chroma variances added): 0 for a picture of one colour.
+/// Root mean square distance of the cells of `area` from their mean colour (the variances of luma
+/// and both chroma planes are added); 0 for one colour.
 float colour_deviation(const SmallPicture& picture, const ActiveArea& area = {});
 
 }  // namespace vfm::curate

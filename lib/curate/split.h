@@ -1,4 +1,4 @@
-// Cutting a dataset into train and validation so that no source is in both.
+// Splits a dataset into parts, such as train and validation, with no source in two parts.
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,34 +19,33 @@ struct SplitPart {
   double share = 1;  ///< of all samples
 };
 
-/// Parses "train=0.95,val=0.05": names of lower-case letters, digits, '_' and '-', shares that are
-/// positive and sum to 1; at most kMostParts. Throws Error{usage}.
+/// Parses up to kMostParts parts, such as "train=0.95,val=0.05". Names consist of lower-case
+/// letters, digits, '_' and '-'; shares are positive and sum to 1. Throws Error{usage}.
 std::vector<SplitPart> parse_split(std::string_view text);
 
-/// A source: everything that must stay together.
+/// A source: samples that must stay together.
 struct SplitSource {
-  std::uint64_t key = 0;  ///< names it: two sources have two keys
+  std::uint64_t key = 0;  ///< unique to the source
   std::uint64_t samples = 0;
-  /// Its present part, an index into the parts; nothing: still to be assigned.
+  /// Index of its present part; nothing if it has yet to be assigned.
   std::optional<std::size_t> part = std::nullopt;
 };
 
-/// Most parts of a split.
 inline constexpr std::size_t kMostParts = 255;
 
-/// A source's draw: sources are assigned in order of draws, then of keys.
+/// A random number for a source. Sources are assigned by rising draw, then key.
 std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 
-/// Calls its argument with each source in that order, and with a number of the source, below the
-/// size of `part_of`. Called several times.
+/// Calls `use` for each source in that order. `number` is the source's index in `part_of`. Called
+/// several times.
 using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 
-/// Writes each source's part, an index into `parts`, to `part_of` at its number; other elements
-/// stay. Sources with a part keep it. Each other source, in order of draws, goes where most samples
-/// are still wanted. Then, while a part is empty and another has two or more of these sources, the
-/// part with most samples gives its smallest to the empty one. So if there are at least as many new
-/// sources as parts, none is empty.
+/// Writes the index of each source's part to part_of[number]; other elements stay. Sources with a
+/// part keep it. Each other (new) source, in order of draws, goes to the part that still lacks most
+/// samples. Then, while a part is empty and another has at least two new sources, the part with
+/// most samples gives its smallest new source to the empty one. So with at least as many new
+/// sources as parts, no part is empty.
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
                   std::span<std::uint8_t> part_of);
 

@@ -1,12 +1,12 @@
-// Finds stretches in which two videos show the same: their times, crop and certainty.
+// Finds stretches in which two videos show the same, with their times, crop and score.
+// clip/unique/duplicate_index.h finds the pairs of videos and the approximate places.
 //
-// One is laid over the other by an offset in time and a mapping of its edges, both searched near a
-// supposed place. Then changes (curate/copies/change_codes.h) are compared, moment by moment: their
-// correlation over the cells, where anything changes, and that of the pictures themselves, without
-// the tenth of the cells that differs most (a logo). Pictures alone prove nothing: those of a fixed
-// camera are the same at any time. A change counts the more the stronger it is; a weak one counts
-// if it is in few cells, as what moves is, and not all over the picture, as noise is.
-// clip/unique/duplicate_index.h finds pairs and places.
+// The second video is laid over the first with an offset in time and a crop, both searched near the
+// approximate place. At each moment two correlations over the cells are computed. One is of the
+// changes (curate/copies/change_codes.h), if anything changes. The other is of the pictures without
+// the tenth of the cells that differs most, such as a logo. Pictures alone prove nothing, since a
+// fixed camera shows the same at any time. A strong change counts more than a weak one. A weak
+// change counts only if it is in few cells, like motion; all over the picture it is noise.
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,28 +21,28 @@
 
 namespace vfm::curate {
 
-/// Where to look: moment k of the second video is k + offset of the first one, and its edges are at
-/// `crop` of the first one's. Both are refined: the offset by half a second, edges by 0.15.
+/// Where to look. Moment k of the second video is moment k + offset of the first video, and its
+/// edges lie at `crop` of the first. Both are refined: the offset by up to half a second, edges by
+/// 0.15.
 struct AlignmentStart {
   double offset = 0;
   CropWindow crop;
-  std::size_t from = 0, to = 0;  ///< moments of the second one near which the two seem the same
+  std::size_t from = 0, to = 0;  ///< moments of the second video where the two seem the same
 };
 
 /// The conditions of a match. Times are in pictures, kSignatureRate a second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< its length: 5 s, less the loss at the ends
-  /// Correlation of changes around each of its moments, 0 to 1.
+  std::size_t least_pictures = 18;  ///< its length: 5 s, less what the ends lose
+  /// Least correlation of changes around each moment, 0 to 1.
   double least_change = 0.4;
-  /// Mean correlation of pictures, 0 to 1.
+  /// Least mean correlation of pictures, 0 to 1.
   double least_picture = 0.6;
-  /// Sum over its moments of how sure it is that anything changes in them, 0 to 1 each.
+  /// Least sum of evidence. Each moment adds 0 to 1: how certain it is that something changes.
   double least_evidence = 4;
-  /// Below this change_detail() slopes go up and down, which is easily the same by chance.
+  /// With less change_detail(), whole slopes rise and fall, which easily agree by chance.
   double least_detail = 0.06;
-  /// The least mean correlation of changes. It falls with the length, since videos agree by chance
-  /// only briefly. Still stretches count up to 1.5 times the moving ones; without detail time
-  /// counts a third.
+  /// The least mean correlation of changes. It falls with length, since chance agreement is brief.
+  /// Moments without change count up to 1.5 times `evidence`; without detail time counts a third.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)
@@ -50,16 +50,16 @@ struct MatchRules {
   }
 };
 
-/// A stretch in which both show the same.
+/// A stretch in which both videos show the same.
 struct VideoMatch {
-  double offset = 0;               ///< of the first one's pictures to the second one's
-  CropWindow crop;                 ///< where the second one lies in the first one
-  std::size_t begin = 0, end = 0;  ///< pictures of the second one
+  double offset = 0;               ///< picture number in the first video less that in the second
+  CropWindow crop;                 ///< where the second video lies in the first
+  std::size_t begin = 0, end = 0;  ///< pictures of the second video
   double score = 0;                ///< mean correlation of changes
   double evidence = 0;             ///< see MatchRules
 };
 
-/// The stretches of a place, one after the other; none if the two do not show the same there.
+/// The stretches around `start`, in order; none if the videos differ there.
 std::vector<VideoMatch> align_videos(std::span<const SignaturePicture> first,
                                      std::span<const SignaturePicture> second,
                                      const AlignmentStart& start, const MatchRules& rules);

@@ -1,5 +1,4 @@
-// Correlation of two small pictures, where one shows a part of the other.
-//
+// Correlation of two small pictures, one of which may be a crop of the other.
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,28 +13,27 @@ namespace vfm::curate {
 
 /// The correlation of two changes, over the cells that both show.
 struct Correlation {
-  double value = 0;                                ///< -1 to 1; 0 where one is flat
+  double value = 0;                                ///< -1 to 1; 0 if one is flat
   double first_strength = 0, second_strength = 0;  ///< standard deviations, in levels
 };
 
 class CropSampler {
  public:
-  /// The edges of the second picture lie at `crop` of the first. Nothing where the two have too
-  /// little in common (less than 0.4 of the second's area), or one is more than 1.7 times the size.
+  /// The edges of the second picture lie at `crop` of the first. Nothing if they share less than
+  /// 0.4 of the second's area, or one is more than 1.7 times the size of the other.
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;
-  /// The correlation of the pictures, 0 to 1, without the tenth of the cells that differ most from
-  /// a linear relation. `noise` is added to variances and covariance, so that two flat pictures are
-  /// the same.
+  /// The correlation of the pictures, 0 to 1, without the tenth of the cells that differs most from
+  /// a linear relation. `noise` is added to variances and covariance: two flat pictures give 1.
   double correlate_pictures(const SignaturePicture& first, const SignaturePicture& second,
                             double noise) const;
 
  private:
-  /// The place in the first picture of a row or column of the second.
+  /// The place of a row or column of the second picture in the first, between two cells.
   struct Tap {
-    int cell = 0;    ///< and the one behind it
-    float part = 0;  ///< of that one
+    int cell = 0;    ///< the first of the two
+    float part = 0;  ///< weight of the next cell
   };
   struct Side {
     int begin = 0, end = 0;  ///< cells that both show

@@ -1,10 +1,10 @@
-// A video as four small pictures a second, for finding duplicates.
+// The signature of a video, by which duplicates are found: four small pictures a second.
 //
-// Each picture is the luma of a quarter of a second, averaged over its time and over 32 x 32 cells.
-// So it hardly depends on frame size, compression and frame rate. The picture is stretched to a
-// square. Cells are exact means of their area, also where they end within a pixel: a small copy has
-// the same numbers as the large one. They are kept to 1/256 of a level: distant motion changes a
-// cell's mean by less than a level, and rounding to whole levels would be noise as strong.
+// Each picture is the luma of a quarter of a second, stretched to a square and averaged over time
+// in 32 x 32 cells. So it hardly depends on frame size, compression and frame rate. A cell is the
+// exact mean of its area, even if it ends within a pixel: small and large copies have the same
+// numbers. Numbers are kept to 1/256 of a grey level, since distant motion changes a cell by less
+// than a level.
 // Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,23 +23,24 @@ inline constexpr int kSignatureSide = 32;
 inline constexpr std::size_t kSignatureCells = 32 * 32;
 inline constexpr int kSignatureRate = 4;  ///< pictures a second
 
-/// Row-major, 0 black to 255 white, in parts of a level.
+/// Row-major. A cell is a grey level, 0 black to 255 white, times kLevelParts.
 using SignaturePicture = std::array<std::uint16_t, kSignatureCells>;
 static_assert(sizeof(SignaturePicture) == 2 * kSignatureCells);
 inline constexpr int kLevelParts = 256;
 
-/// Makes the pictures while a video's frames go by. Holds one.
+/// Makes the pictures from a stream of frames. Memory: one picture.
 class SignatureMaker {
  public:
   /// Called with each picture when it is complete, in order.
   using Take = std::function<void(const SignaturePicture& picture)>;
-  /// The display of the frames: clockwise degrees, and whether they are mirrored first.
+  /// How to display frames: mirrored if `mirror`, then turned clockwise by `rotation` degrees.
   SignatureMaker(int rotation, bool mirror, Take take)
       : rotation_(rotation), mirror_(mirror), take_(std::move(take)) {}
-  /// Adds a frame shown from the end of the previous frame until `end`, in seconds after the first
-  /// frame's beginning.
+  /// Adds a frame shown from the end of the previous frame until `end`, in seconds from the
+  /// beginning of the first frame.
   void push(const LumaPlane& plane, double end);
-  /// Ends after the last frame: a picture with less than half of its time is left out.
+  /// Call after the last frame. The last picture is dropped if less than half of its time is
+  /// filled.
   void finish();
   /// The number of complete pictures so far.
   std::size_t count() const { return count_; }

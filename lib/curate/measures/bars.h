@@ -1,7 +1,7 @@
-// Black bars beside the picture: letterbox and pillarbox.
+// Finds black bars (letterbox, pillarbox) around the picture of a video.
 //
-// A row or column belongs to a bar if it is black in every frame given: so nothing visible in any
-// of them is cut off. Pure; thread-safety: one thread at a time.
+// A row or column belongs to a bar if it is black in every frame given, so nothing visible is cut
+// off. Pure; thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,14 +15,12 @@ namespace vfm::curate {
 
 class BarFinder {
  public:
-  /// The next frame, as it is stored. Black frames, and frames of another size than the first, are
-  /// ignored.
+  /// Adds a frame as stored. Ignores black frames, and frames of another size than the first.
   void add(const media::Frame& frame);
   /// The picture without bars, on even rows and columns so that chroma stays in place. Nothing if
-  /// there are no bars, all frames are black, or the rest is implausibly small (under a third of a
-  /// side).
+  /// there are no bars, all frames are black, or less than a third of a side would remain.
   std::optional<media::Rectangle> picture() const;
-  int width() const { return width_; }  ///< of the frames it speaks of; 0 before the first
+  int width() const { return width_; }  ///< of the frames; 0 before the first
   int height() const { return height_; }
 
  private:

@@ -1,8 +1,8 @@
-// The camera's motion, where the picture shows it: one shift and one zoom for the whole picture.
+// Estimates the motion of the camera as one shift and one zoom of the whole picture.
 //
-// Found by Gauss-Newton on the squared difference, from coarse to fine (Lucas and Kanade 1981; the
-// parametric form of Bergen et al. 1992). Motion is only reported when detail all over the picture
-// moves together: an object that crosses a plain ground is not a pan.
+// The squared difference is minimised by Gauss-Newton, from coarse to fine (Lucas and Kanade 1981;
+// the parametric form of Bergen et al. 1992). Motion is reported only if detail all over the
+// picture moves together: an object that crosses a plain ground is not a pan.
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace vfm::curate {
 
-/// In picture widths a second: right > 0 when the camera turns right (the picture slides left), up
-/// > 0 when it turns up; zoom > 0 when it nears, as growth a second (0.1: things grow by 10 %).
+/// In picture widths a second: right > 0 if the camera turns right (the picture slides left), up >
+/// 0 if it turns up. Zoom is growth a second: with 0.1, things grow by 10 %.
 struct CameraMotion {
   bool known = false;
   double right = 0, up = 0, zoom = 0;
@@ -22,8 +22,8 @@ struct CameraMotion {
 
 CameraMotion camera_motion(const Glimpse& glimpse);
 
-/// How the content of `before` moved to `after`, both `size` squared, row-major: a point at (x, y)
-/// from the centre moves by (dx + zoom * x, dy + zoom * y) pixels.
+/// The motion from `before` to `after`, both `size` x `size`, row-major. A point at (x, y) from the
+/// centre moves by (dx + zoom * x, dy + zoom * y) pixels.
 struct Shift {
   double dx = 0, dy = 0, zoom = 0;
   double error_before = 0,

@@ -1,8 +1,8 @@
-// Measures of a clip, gathered frame by frame while it is cut: motion, light, colour, sharpness.
+// Measures motion, light, colour and sharpness of a clip, frame by frame, while it is cut.
 //
-// Everything but sharpness comes from small pictures that shot detection has made anyway. Pictures
-// are taken as stored, before rotation: no measure depends on which side is up. Pure: depends on
-// the frames alone. Thread-safety: one thread at a time.
+// All measures except sharpness come from the small pictures of shot detection. Pictures are taken
+// as stored, before rotation: no measure depends on which side is up. Pure. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,18 +20,18 @@ namespace vfm::curate {
 
 struct ClipMeasures {
   /// Mean distance that a point of the picture moves from one frame to the next, in frame
-  /// diagonals, over the whole area and clip. A still camera on a still scene: 0; 0.002: about 3
-  /// pixels a frame at 720p.
+  /// diagonals, over the whole area and clip. 0: nothing moves; 0.002: about 3 pixels a frame at
+  /// 720p.
   double motion = 0;
-  double motion_per_second = 0;  ///< the same for a second: comparable between frame rates
+  double motion_per_second = 0;  ///< `motion` times frame rate: comparable between rates
   double brightness = 0;         ///< mean luma, 0..1
   double contrast = 0;           ///< mean over frames of the standard deviation of luma, 0..0.5
   double saturation = 0;         ///< mean HSV saturation, 0..1
-  double sharpness = 0;          ///< mean second difference along rows, 0..1: detail at full size
+  double sharpness = 0;          ///< mean row_sharpness(), 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
-  double frozen = 0;             ///< fraction of frames that show what the frame before showed
-  /// Fraction of frames whose difference from the frame before is less than a fifth of that of both
-  /// neighbours: repeats from a conversion to a higher frame rate.
+  double frozen = 0;             ///< fraction of frames that repeat the frame before
+  /// Fraction of repeats from a conversion to a higher frame rate: frames that differ from the
+  /// frame before less than a fifth as much as both neighbours do.
   double doubled = 0;
   double camera_motion = 0;  ///< the part of `motion` that camera motion explains
   double object_motion = 0;  ///< the rest of `motion` (curate/measures/camera_split.h)
@@ -39,11 +39,11 @@ struct ClipMeasures {
     std::string rgb;   ///< "#rrggbb"
     double share = 0;  ///< of the area, 0..1
   };
-  std::vector<Color> colors;                ///< at most three, most of the picture first
-  std::optional<PictureMeasures> pictures;  ///< of frames that are large enough
+  std::vector<Color> colors;                ///< at most three, largest share first
+  std::optional<PictureMeasures> pictures;  ///< only for frames that are large enough
 };
 
-/// The measures of one frame, small because many frames wait for a decision.
+/// The measures of one frame. Small, because many frames wait for a decision on their shot.
 struct FrameMeasures {
   float brightness = 0, contrast = 0, saturation = 0, motion = 0;
   float camera = 0, object = 0;  // parts of motion
@@ -54,17 +54,15 @@ struct FrameMeasures {
 FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& motion,
                             double aspect);
 
-/// Mean |p(x-1) - 2 p(x) + p(x+1)| / 255 over sixteen rows of luma. (A packed RGB frame: its
-/// green.)
+/// Mean |p(x-1) - 2 p(x) + p(x+1)| / 255 over sixteen rows of luma (of green for packed RGB).
 float row_sharpness(const media::Frame& frame);
 
 /// Adds up the measures of one clip.
 class ClipMeter {
  public:
-  /// Frames of one clip in order. The motion into its first frame is not the clip's and is left
-  /// out.
+  /// Adds the next frame of the clip. The motion into the first frame is left out.
   void add(const FrameMeasures& measures, const SmallPicture& picture, const media::Frame& frame);
-  /// Whether add() will look at the samples of the next frame.
+  /// Whether add() will read the samples of the next frame.
   bool looks() const { return frames_ % kSparse == 0; }
   /// `seconds`: the clip's length. All zero without frames.
   ClipMeasures result(double seconds) const;

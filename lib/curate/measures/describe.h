@@ -1,8 +1,8 @@
 // `builtin:measure`: a caption made only of measurements.
 //
-// One English sentence with the length, the light, the colours, how much moves, how the camera
-// moves and how many shots there are. It never names objects: nothing here recognises them. Pure;
-// thread-safety: any thread.
+// It is one English sentence with length, light, colours, motion, camera motion and number of
+// shots. It never names objects, since nothing here recognises them. Pure; thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ Measured measure(const Glimpse& glimpse);
 
 /// "A dark 2.1-second video, mostly grey with some red, with little motion; the camera is still."
 /// Length, kind and number of shots come from `facts` (KEY.json: media, seconds, width, height,
-/// shots), the rest from the glimpse; missing or unclear parts are left out. The result is at least
+/// shots), the rest from the glimpse. Unknown or unclear parts are left out; the shortest result is
 /// "A video.".
 std::string describe(const Json& facts, const Glimpse& glimpse);
 

@@ -1,5 +1,4 @@
-// The luma of a picture for measures of full pictures: as it is stored, and made smaller.
-//
+// The luma of a frame, as stored or reduced, for measures of full pictures.
 // Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +11,7 @@
 
 namespace vfm::curate {
 
-/// Pixels from `left`, `top` on up to, not with, `right`, `bottom`.
+/// Pixels from `left`, `top` up to, but not with, `right`, `bottom`.
 struct PixelArea {
   int left = 0, top = 0, right = 0, bottom = 0;
 
@@ -29,15 +28,15 @@ struct LumaPlane {
   bool full_range = true;  ///< else black is 16 and white is 235
 
   const std::uint8_t* row(int y) const { return first + y * stride; }
-  /// Converts a difference of grey levels of 255 to this plane's scale.
+  /// Converts a difference of full-range grey levels to this plane's range.
   int levels(int full) const { return full_range ? full : (full * 219 + 127) / 255; }
 };
 
-/// For packed RGB its green, copied to `room`. 8 bits only.
+/// For packed RGB, green copied to `room`. 8 bits only.
 LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room);
 
-/// Means of squares of `factor` by `factor` pixels, so that the shorter side has about 360; full
-/// range. The rest at the right and the bottom is left out.
+/// Means of `factor` x `factor` pixels, in full range; the shorter side has about 360. Pixels left
+/// over at the right and the bottom are dropped.
 struct ReducedLuma {
   int factor = 1, width = 0, height = 0;
   std::vector<std::uint8_t> pixels;

@@ -1,10 +1,10 @@
-// Motion between two neighbouring frames, by block matching on small pictures: independent of the
-// codec, for the whole picture, with sub-cell precision.
+// Estimates motion between neighbouring frames by block matching on small pictures, with sub-cell
+// precision.
 //
-// 64 blocks of 8 x 8 luma cells; each is searched around zero and around the vectors of its
-// neighbours in space and time, then refined; where that fits badly, everywhere within 8 cells (an
-// eighth of the picture). Vectors unlike their neighbours' get a penalty, so flat areas stay at
-// rest. Thread-safety: one thread at a time.
+// There are 64 blocks of 8 x 8 luma cells. Each is searched around zero and around the vectors of
+// its neighbours in space and time, and refined. If the fit is bad, all shifts within 8 cells (an
+// eighth of the picture) are tried. Vectors unlike their neighbours get a penalty, so flat areas
+// stay at rest. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,11 +23,11 @@ struct MotionVector {
 
 struct MotionField {
   std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< row-major
-  float difference = 0;  ///< mean absolute luma and chroma difference a cell, at rest
-  float residual = 0;    ///< the same after each block moved: what motion does not explain
+  float difference = 0;  ///< mean absolute luma and chroma difference a cell, unmoved
+  float residual = 0;    ///< the same with blocks moved: what motion does not explain
 };
 
-/// Holds the last field as a predictor: feed pairs in order.
+/// Predicts from the last pair: call with pairs in order.
 class MotionEstimator {
  public:
   /// Motion from `before` to `after`.

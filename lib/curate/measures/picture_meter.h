@@ -1,7 +1,6 @@
-// Measures of a clip that need its full pictures: every eighth is measured.
-//
-// Memory holds sums for one clip and no picture. Pure: depends on the pictures alone.
-// Thread-safety: one thread at a time.
+// Measures of a clip that need full pictures: quality, text, bars, overlays. The caller gives every
+// eighth picture.
+// Keeps sums, no pictures. Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,26 +16,26 @@
 
 namespace vfm::curate {
 
-/// The measures of a clip: means over the measured pictures. Boxes are in pixels as stored.
+/// Means over the measured pictures. Boxes are in pixels as stored.
 struct PictureMeasures {
   PictureQuality quality;
   double text_area = 0,
-         text_area_most = 0;  ///< curate/measures/text_edges.h; mean, and of one picture
+         text_area_most = 0;  ///< text_area(): mean, and highest of a picture
   double bars = 0;                           ///< share of the area outside `picture`
-  PixelArea whole;                           ///< a picture of the clip
+  PixelArea whole;                           ///< all of a picture
   PixelArea picture;                         ///< without black bars (curate/measures/bars.h)
   bool overlay_known = false;                ///< StillOverlay::can_tell()
   std::optional<PixelArea> overlay;
-  /// `picture` after the smallest cut along one side that removes the overlay; the whole `picture`
-  /// if that would cut off more than a quarter.
+  /// `picture` less the smallest strip along one side that contains the overlay; all of `picture`
+  /// if that would remove more than a quarter.
   PixelArea proposed_crop;
 };
 
 class PictureMeter {
  public:
-  /// `small`: of the same picture. 8 bits.
+  /// `frame`: 8 bits. `small`: made from it.
   void add(const media::Frame& frame, const SmallPicture& small);
-  /// Nothing for pictures with a side below 32 pixels, or without pictures.
+  /// Nothing without pictures, or if a side is below 32 pixels.
   std::optional<PictureMeasures> result() const;
 
  private:

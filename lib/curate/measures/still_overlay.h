@@ -1,11 +1,11 @@
 // Finds an overlay that stays while a clip's pictures move: a station's logo, a watermark, a
 // constant caption.
 //
-// Where the gradient of luma is the same in all pictures, an edge stands still; where it changes
-// its direction, edges pass by. An overlay is a small group of still edges in a clip whose edges
-// mostly move (as gradients are averaged over time in Dekel et al., "On the effectiveness of
-// visible watermarks", 2017, and by logo detectors of television). If the camera rests, there is no
-// result. Thread-safety: one thread at a time.
+// A luma gradient that is the same in all pictures belongs to a still edge; one that changes its
+// direction belongs to edges that pass. An overlay is a small group of still edges in a clip whose
+// edges mostly move. If the camera rests, there is no result. Gradients are averaged over time as
+// in Dekel et al., "On the effectiveness of visible watermarks", 2017, and in television's logo
+// detectors. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +19,13 @@ namespace vfm::curate {
 
 class StillOverlay {
  public:
-  /// Adds the next picture; ignores one of another size than the first.
+  /// Adds a picture; ignores it if its size is not that of the first.
   void add(const ReducedLuma& picture);
   /// True if a result is possible: at least eight pictures, and most of their edges move.
   bool can_tell() const;
-  /// The overlay with most edges within `area`, both in pixels of the unreduced pictures. Ignores
-  /// overlays above a tenth of the area, and the middle fifth of both sides, where a zoom stands
-  /// still. Nothing if there is none.
+  /// The overlay within `area` that has most edges; both in pixels of the unreduced pictures.
+  /// Ignores overlays larger than a tenth of the area, and the middle fifth of both sides, where a
+  /// zoom moves nothing.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

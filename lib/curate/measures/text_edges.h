@@ -1,14 +1,13 @@
-// Measures how much of a picture looks like lines of writing, by its edges. It reads nothing and
-// was not trained.
+// Measures how much of a picture looks like lines of text, by edges alone, without a trained model.
 //
-// A line of writing is a row of strokes: along each of its pixel rows the luma goes up and comes
-// down again, or the other way round, within a stroke's width, many times; above and below there
-// are no strokes; and strokes of one line have one lightness. So it measures edges of strokes close
-// in a row, as in Wu, Manmatha and Riseman, "TextFinder" (1999); their vertical extent by
-// projection (Lienhart and Effelsberg 2000); and, along rows only, the stroke's two edges of
-// opposite sign (Epshtein, Ofek and Wexler, "Detecting text in natural scenes with stroke width
-// transform", 2010). Leaves and gravel have strokes without quiet rows above and below and of all
-// lightnesses; bricks have few. Rows of windows, keyboards and fences may pass. Pure.
+// A line of text is a row of strokes. Along each of its pixel rows, luma rises and falls (or falls
+// and rises) within a stroke's width, many times. Above and below are no strokes, and all strokes
+// of a line have one lightness. So three things are measured: stroke edges close together in a row
+// (Wu, Manmatha and Riseman, "TextFinder", 1999); their vertical extent by projection (Lienhart and
+// Effelsberg 2000); and, along rows only, pairs of edges with opposite sign (Epshtein, Ofek and
+// Wexler, "Detecting text in natural scenes with stroke width transform", 2010). Leaves and gravel
+// are rejected: no quiet rows, all lightnesses. So are bricks: few strokes. Windows in a row,
+// keyboards and fences may pass. Pure.
 // Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,9 +18,8 @@
 
 namespace vfm::curate {
 
-/// Boxes of lines, in pixels of `picture`. Lines less than 6 or more than a seventh of the height
-/// high, and lines that are not twice as wide as high, are not found; nor is vertical or slanted
-/// writing.
+/// Boxes of lines, in pixels of `picture`. Not found: lines lower than 6 pixels, higher than a
+/// seventh of the picture, or less than twice as wide as high; vertical or slanted text.
 std::vector<PixelArea> find_text_lines(const ReducedLuma& picture);
 
 /// The share of the picture in such boxes, 0 to 1; overlaps count once.
