@@ -1,5 +1,5 @@
-// Takes frames of a clip by their numbers. The clip is decoded once, and facts that its json lacks
-// are counted on the way. Thread-safety: any thread.
+// Takes numbered frames of a clip. The clip is decoded once; facts that its json lacks are measured
+// in the same pass. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,25 +20,27 @@ namespace vfm::columns {
 class FrameTaker {
  public:
   virtual ~FrameTaker() = default;
-  /// Gets the number of the clip's frames, at least 1; a still picture has one. Returns the number
-  /// of the last frame wanted. It is called again, with fewer, if the container promised more than
-  /// decode: frames taken so far are void.
+  /// `frames`: how many the clip has, at least 1 (a still picture: 1). Returns the number of the
+  /// last frame wanted. If fewer frames decode than the container promised, begin() is called again
+  /// with their count, and frames taken so far are void.
   virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
-  /// Gets each frame from 0 to that one. It must not keep them (media::FrameUse::glance).
+  /// Gets each frame from 0 to the last one wanted. It must not keep the frames
+  /// (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
-  /// Even fewer frames decoded: frames taken so far are void.
+  /// Called if even fewer frames decode: frames taken so far are void.
   virtual void give_up() = 0;
 };
 
-/// Scales a whole frame as it is shown: upright, in square pixels.
+/// Options that scale a whole frame to the shape shown: upright, square pixels.
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
-/// The begin of part k of n equal parts of `frames`, k at most n: k frames / n, rounded down,
-/// without overflow for any number of frames.
+/// Where part k of n equal parts of `frames` begins, k at most n: k * frames / n, rounded down. It
+/// does not overflow.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 
-/// The middles of `count` equal parts of `frames`, at least 1: numbers, ascending, each once.
+/// The numbers of the frames in the middle of `count` equal parts of `frames` (both at least 1):
+/// ascending, without duplicates.
 std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
 
 /// Takes the frames of plan_clip_frames().
@@ -58,10 +60,10 @@ class MiddleFrames : public FrameTaker {
   std::size_t next_ = 0;
 };
 
-/// Takes frames of a sample's member. Returns the facts that its json, `known`, lacks: "width" and
-/// "height" as shown, and for a video "seconds", "fps" and "frames", from all frames. Throws Error,
-/// naming `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `hardware` decodes it,
-/// with the same result; null: software.
+/// Takes frames of a sample's member. Returns the facts that the sample's json `known` lacks:
+/// "width" and "height" as shown; for a video also "seconds", "fps" and "frames", measured over all
+/// frames. `hardware`: a decoder with the same result; null: software. Throws Error, which names
+/// `where` ("KEY.mp4 of 'x.tar'"), if nothing decodes.
 Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
                  const media::HardwareDecoder* hardware, FrameTaker& taker);
 

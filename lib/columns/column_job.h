@@ -1,10 +1,10 @@
-// The common part of the tools that add a column to shards: manifest in, manifest out, one column
-// tar for each shard, results in the order of the input, resume by content.
+// Runs a tool that adds a column to shards: reads a manifest, makes one column tar for each shard,
+// and writes the manifest in the order of the input. A run resumes by content.
 //
-// Beside X.NAME.tar stands X.NAME.json: the options, the hashes of everything the column was made
-// from, the errors on the way, the column's record. If all that still holds, the column is kept and
-// its errors are reported again: a resumed run ends like an uninterrupted one. A column with
-// samples that a server did not answer is made again: unanswered().
+// X.NAME.json beside X.NAME.tar has the options, the hashes of all inputs of the column, its errors
+// and its record. If options, inputs and column are unchanged, the column is kept and its errors
+// are reported again: a resumed run ends like an uninterrupted one. A column with samples that a
+// server did not answer is made again (unanswered()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,53 +26,53 @@
 
 namespace vfm::columns {
 
-/// The output of `fill` beside the samples.
+/// What `fill` returns besides the samples.
 struct ColumnNotes {
   std::vector<io::Fault> errors;
-  /// Files read other than the shard's tars: path -> XXH3-128, or null if absent.
+  /// Files read, except the shard's tars: path -> XXH3-128; null: no such file.
   HeldJson inputs = HeldJson::object();
-  /// Put into the shard's record, and kept with the column.
+  /// Fields to add to the shard's record; kept in X.NAME.json.
   HeldJson of_record = HeldJson::object();
 };
 
 struct ColumnJob {
   std::string tool;              ///< "vfm-caption"
   std::string column;            ///< "caption"
-  std::string directory;         ///< where columns go; empty: beside their shards
-  bool force = false;            ///< rewrite columns that are there already
-  Progress* progress = nullptr;  ///< counts the samples of columns that are kept; may be null
+  std::string directory;         ///< of the columns; empty: beside their shards
+  bool force = false;            ///< rewrite existing columns
+  Progress* progress = nullptr;  ///< counts samples of kept columns; may be null
   shard::ReadLimits limits;
-  /// All else that decides the column's bytes, beside the shard and the files read: options,
-  /// versions, the record fields used.
+  /// What decides the column's bytes, apart from the shard and the files read: options, versions,
+  /// the record's fields used.
   std::function<Json(const io::Record&)> settings;
-  /// Reads all samples and adds one for each. Throws Error if the shard gets no column. The
-  /// reader's faults are noted after it.
+  /// Reads all samples and adds one for each. Faults of the reader are noted after its return.
+  /// Throws Error if the shard gets no column.
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
-  /// The names that `of_record` may have; an earlier column's are removed from the record.
+  /// All names that `of_record` may have. Fields with these names from an earlier column are
+  /// removed.
   std::vector<std::string> record_fields = {};
-  /// Counts a column's samples by what they were made from, where it is a loss if this changes. The
-  /// user is told if a column that is made again, unasked, has fewer of one kind. May be empty.
+  /// Counts a column's samples by origin, without origins whose loss does not matter. The user is
+  /// warned if a column made again without `force` has fewer samples of an origin. May be empty.
   std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
-  /// Called for each shard that has its column now, in order, before its record is written. May be
-  /// empty.
+  /// Called for each shard with its column, in order, before its record is written. May be empty.
   std::function<void(const io::Record&)> done;
-  /// Called when all shards are done, with why the input is incomplete; empty: it came whole. May
-  /// be empty.
+  /// Called when all shards are done, with the reason why the input is incomplete, "" if it is
+  /// complete. May be empty.
   std::function<void(const std::string&)> ended;
 };
 
-/// True if a server gave no answer about a sample. A column with such an error is made again by the
-/// next run, which asks about these samples again.
+/// True if a server gave no answer about a sample. The next run makes such a column again, and asks
+/// about the sample again.
 bool unanswered(const io::Fault& fault);
 
-/// Runs `job` over the shards of `inputs` (as shard/shard_input.h takes them); records of other
-/// kinds pass unchanged. Records go to standard output in input order, errors to
-/// COLUMN-errors.jsonl in the columns' directory. Returns the number of errors. Throws Error if the
-/// input broke off, or there is no shard at all; Stopped.
+/// Runs `job` over the shards of `inputs` (forms: shard/shard_input.h). Records of other kinds pass
+/// unchanged. Records go to standard output in input order, errors to COLUMN-errors.jsonl in the
+/// columns' directory. Returns the number of errors. Throws Error if the input is incomplete or has
+/// no shard; Stopped.
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest);
 
-/// The tars of a record's columns other than `columns`; its own tar if there are none.
+/// The tars of a record's columns except `columns`; if there are none, the record's own tar.
 std::vector<std::string> tars_without(const io::Record& record,
                                       std::initializer_list<std::string_view> columns);
 

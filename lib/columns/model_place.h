@@ -1,6 +1,6 @@
-// Makes a column's models either in this process, on one device, or in workers on several cards
-// (workers/stage_models.h), with the same interface. Thread-safety: any thread; all models must be
-// added before the first is used (StageModels::add()).
+// Opens a column's models either in this process on one device, or in workers on several GPUs
+// (workers/stage_models.h). Both have the same interface. Thread-safety: any thread, but open all
+// models before the first is used (StageModels::add()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,10 +22,10 @@
 namespace vfm::columns {
 
 struct ModelPlace {
-  Device device = Device::cpu;  ///< workers have their own
+  Device device = Device::cpu;  ///< without workers
   workers::StageModels* workers = nullptr;
 
-  /// To be called when all models are made. Throws Error{usage} if the cards lack memory for them.
+  /// Call it when all models are open. Throws Error{usage} if the GPUs lack memory for them.
   void start() const {
     if (workers) workers->start();
   }

@@ -1,6 +1,5 @@
-// The costs that a dry run reports for a captioning model: memory, and floating-point operations of
-// a clip. They are counted (models/vlm/answer_cost.h) from the questions asked and the tokens of
-// their answers.
+// What a dry run reports about a captioning model: memory, and floating-point operations (FLOPs) a
+// clip, counted from questions asked and tokens answered (models/vlm/answer_cost.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,21 +17,21 @@ namespace vfm::columns {
 
 class CaptionCosts {
  public:
-  /// Adds questions about the same frames and their answers; leaves out questions without one.
+  /// Adds questions about the same frames, with their answers; ignores questions without an answer.
   void add(const models::CaptionModel& model, std::span<const models::Question> questions,
            std::span<const models::Answer> answers);
-  /// Counts a clip whose questions are all asked.
+  /// Call it when all questions about a clip are asked.
   void add_clip();
-  /// Adds to the bytes of frames that wait for the model.
+  /// Adds to (negative: subtracts from) the bytes of frames that wait for the model.
   void hold_frames(std::int64_t bytes);
 
-  /// {"clips", "weights", "own_weights", "together", "keys_values", "working", "frames", "program",
-  /// "memory"} in bytes, of the largest question; "program" is measured: this process's memory
-  /// beside tensors and frames, and their allocator's reserve; "device": "cuda" where "memory" is a
-  /// GPU's, without "frames" and "program"; and the means for a clip "prompt_tokens", "text_tokens"
-  /// and "flops": {"vision", "prompt", "text"}. Null if no clip was counted.
+  /// The number of "clips"; bytes for the largest question: "weights", "own_weights", "together",
+  /// "keys_values", "working", "frames", "program" and their total "memory"; means a clip:
+  /// "prompt_tokens", "text_tokens", "flops": {"vision", "prompt", "text"}. "program" is measured:
+  /// the process's memory without tensors, frames and their allocators' reserve. With "device":
+  /// "cuda" the total is a GPU's, without "frames" and "program". Null if no clip was counted.
   Json to_json() const;
-  /// The same in words, lines.
+  /// The same as lines of text.
   std::string words() const;
 
  private:
@@ -40,13 +39,13 @@ class CaptionCosts {
 
   mutable std::mutex mutex_;  // guards all
   models::WeightCost weights_;
-  models::AnswerCost sum_;  // its bytes: the most of one
+  models::AnswerCost sum_;  // its bytes are the maximum, not the sum
   std::size_t frames_ = 0;  // bytes, the most of a window
   std::int64_t held_ = 0;   // bytes of frames, now
   double program_ = 0;      // bytes
   double tokens_ = 0;
   bool gpu_ = false;
-  bool further_ = false;  // what several questions have in common is kept once more
+  bool further_ = false;  // several questions: keys and values of their common part are kept twice
   std::int64_t clips_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// Writes the samples of a caption column in their order, while some wait for the endpoint
-// (columns/caption/endpoint.h): at most twice as many as parallel requests. A paid answer is on
-// disk before its sample is written (columns/caption/paid_answers.h).
+// Writes the samples of a caption column in order. Up to twice as many samples as parallel requests
+// wait for the server (columns/caption/endpoint.h). Answers are on disk before their sample is
+// written (columns/caption/paid_answers.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,43 +28,43 @@ namespace vfm::columns {
 struct Caption {
   std::string text;
   std::string source;
-  HeldJson facts = HeldJson::object();  ///< measured on the way, where the sample's json lacks them
+  HeldJson facts = HeldJson::object();     ///< measured, if the sample's json lacks them
   HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields
-  /// Requests still to be sent, by Endpoint::requests(); empty: none.
+  /// To be sent, from Endpoint::requests(); may be empty.
   std::vector<std::string> requests = {};
 };
 
 /// Cuts `text` to the length that the options allow.
 std::string cut_caption(const CaptionOptions& options, std::string text);
 
-/// The file of the paid answers, beside this record's column.
+/// The file of the server's answers, beside this record's column.
 std::string answers_path(const CaptionOptions& options, const io::Record& record);
 
-/// Counts texts that reached their most tokens, in the record.
+/// Adds `texts`, which were cut at the token limit, to the record's "caption_cut".
 void count_cut(ColumnNotes& notes, std::int64_t texts);
 
 class CaptionQueue {
  public:
-  /// `endpoint`: null, where no caption has a request.
+  /// `endpoint`: may be null if no caption has requests.
   CaptionQueue(const CaptionOptions& options, Endpoint* endpoint, const io::Record& record,
                shard::Writer& writer, ColumnNotes& notes, Progress& progress);
 
   /// `name`: the sample's name in errors.
   void push(const std::string& key, const std::string& name, Caption caption);
-  /// Writes the rest, and notes the tokens used. Throws EndpointDown; Error if the server's
-  /// failures left every caption empty; Stopped.
+  /// Writes the remaining samples, and notes the tokens used. Throws EndpointDown; Error if all
+  /// captions are empty because the server failed; Stopped.
   void finish();
 
  private:
   struct Asked {
     std::optional<EndpointAnswer> paid = {};
     std::future<EndpointAnswer> answer = {};
-    std::string request = {};  ///< of what may be asked again
+    std::string request = {};  ///< kept if it may be sent again
   };
   struct Waiting {
     std::string key, name;
     Caption caption;
-    std::vector<Asked> asked = {};  ///< for the caption, then each further question
+    std::vector<Asked> asked = {};  ///< the caption's, then the further questions'
   };
   Asked ask(const std::string& name, std::string request);
   void write_first();
@@ -83,8 +83,8 @@ class CaptionQueue {
   std::int64_t answers_ = 0, failed_ = 0, prompt_tokens_ = 0, completion_tokens_ = 0;
 };
 
-/// How many captions of a column come from each source. Measured ones, and none, are no loss and
-/// not counted. Throws Error; Stopped.
+/// The number of a column's captions from each source, without builtin:measure and missing captions
+/// (ColumnJob::origins). Throws Error; Stopped.
 std::map<std::string, std::int64_t> caption_origins(const std::string& tar,
                                                     const shard::ReadLimits& limits);
 

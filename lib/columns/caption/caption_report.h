@@ -1,5 +1,5 @@
-// vfm-caption --report: a page with the first clips of the shards, playing, and their captions;
-// where the captions came from, and how long they are. Thread-safety: one thread at a time.
+// vfm-caption --report: a page that plays the first clips of the shards with their captions, and
+// shows the captions' sources and lengths. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,9 +18,9 @@ class CaptionReport {
   /// An empty path makes a report that does nothing.
   explicit CaptionReport(std::string path) : path_(std::move(path)) {}
 
-  /// Takes in a shard that has its caption column. Throws Error if that cannot be read.
+  /// Adds a shard with its caption column. Throws Error if that column cannot be read.
   void add(const io::Record& record);
-  /// Writes the page. `incomplete`: why it does not show everything; empty: it does.
+  /// Writes the page. `incomplete`: why the page does not show everything; empty: it does.
   void write(const std::string& incomplete) const;
 
  private:
@@ -29,7 +29,7 @@ class CaptionReport {
   std::string path_, of_;                // of_: the folder of the first shard
   std::map<std::string, long> sources_;  // caption_source -> samples
   std::vector<double> words_;            // in each caption
-  std::int64_t cut_ = 0;                 // texts that reached their most tokens
+  std::int64_t cut_ = 0;                 // texts cut at the token limit
   std::vector<report::Figure> figures_;
 };
 

@@ -1,4 +1,4 @@
-// The answers, lists of models and error messages of a chat-completions server.
+// Parses answers, lists of models and error messages of a chat-completions server.
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,33 +8,32 @@
 
 namespace vfm::columns {
 
-/// Shorter keys are not secret: a server without keys gets some word ("none"), which captions may
-/// have.
+/// A shorter key is taken for a placeholder such as "none", for a server without keys; captions may
+/// contain the word.
 constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {
   std::string text;  ///< one line, without the model's thinking
-  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< as the server counts, or 0
+  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< from the server; 0: not told
   bool cut = false;                                       ///< "finish_reason" is "length"
   std::string why_empty = {};                             ///< why the text is empty, if known
 };
 
-/// The text of choices[0].message, which is a string or a list of parts. Throws Error if the body
-/// has another form; another try may do better. A `secret` of kShortestKey characters or more is
-/// replaced in it.
+/// The text of choices[0].message, which is a string or a list of parts. A `secret` of kShortestKey
+/// characters or more is replaced in the text. Throws Error if the body has another form (another
+/// try may succeed).
 EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 
-/// The server's message in an error body, as ": words", short and on one line:
-/// {"error": {"message": "..."}}, or all of it. `secret` is replaced in it.
+/// The message in an error body, as ": words", shortened to one line. It is from {"error":
+/// {"message": "..."}}, else the whole body. `secret` is replaced.
 std::string server_message(const std::string& body, const std::string& secret);
 
-/// The id of the only model in the body of a list of models. Throws Error{usage} if it lists
-/// several, Error if none. `secret` is replaced in messages.
+/// The id of the only model in a list of models. Throws Error{usage} if there are several, Error if
+/// none; `secret` is replaced in the messages.
 std::string only_model(const std::string& body, const std::string& secret);
 
-/// A text without its <think>…</think>, which a reasoning model writes before its answer. Some
-/// models have the first mark in the prompt, so the text begins inside; a text cut there has no
-/// second mark, and no answer.
+/// Removes <think>…</think>, which a reasoning model writes before its answer. If the prompt ends
+/// with <think>, the text begins inside of it. A text cut before </think> has no answer.
 std::string without_thinking(std::string text);
 
 }  // namespace vfm::columns

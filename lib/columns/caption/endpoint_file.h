@@ -1,5 +1,5 @@
-// What --endpoint names: the address of a server, or a JSON file with the address and how the
-// server is asked (vfm-endpoint(5)).
+// Reads the value of --endpoint: a server's address, or a JSON file with the address and settings
+// (vfm-endpoint(5)).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace vfm::columns {
 
-/// Reads an address, or the file. Throws Error{usage} that tells all that is wrong with the file;
-/// its message has no value that may be a secret.
+/// Throws Error{usage}, which lists all that is wrong with the file, without values that may be
+/// secret.
 EndpointOptions read_endpoint(const std::string& url_or_file);
 
 }  // namespace vfm::columns

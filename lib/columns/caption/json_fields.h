@@ -1,4 +1,4 @@
-// Fields of JSON objects by names with dots, as --from field:NAME has them.
+// Finds nested fields of JSON objects by dotted names, for --from field:NAME.
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,8 +9,9 @@
 
 namespace vfm::columns {
 
-/// The field `name` of an object; null if absent or null. A member with exactly that name comes
-/// first; else its dots lead into objects and lists, with indices from 0: "meta.captions.0".
+/// The field `name` of an object; null if it is absent or null. A member with exactly this name is
+/// preferred. Otherwise each dot leads into an object, or into a list by index from 0:
+/// "meta.captions.0".
 const Json* find_field(const Json& object, const std::string& name);
 
 }  // namespace vfm::columns

@@ -1,11 +1,11 @@
-// Captions a clip by a model that sees it (models/vlm/caption_model.h), with one question for each
-// window.
+// Captions a clip with a model that sees its frames (models/vlm/caption_model.h), by one question
+// for each window.
 //
 // A clip is cut into windows of `window` frames. A rest of at least half a window is a window; a
-// shorter one belongs to the window before it. Frames of each window are taken at `fps`, and are in
-// memory only until it is answered. The captions of windows, and answers to further questions
-// (questions.h), are joined by a space; answers that fit a schema become a list with an element for
-// each window. Thread-safety: any thread.
+// shorter rest is added to the last window. Frames are sampled at `fps`, and are freed when their
+// window is answered. The texts of several windows, also answers to further questions
+// (questions.h), are joined by spaces; answers with a schema become a list, one element a window.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,66 +31,67 @@ inline constexpr int kLeastWindow = 16;
 
 class CaptionCosts;
 
-/// How a model is asked.
+/// Settings of a captioning model.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  Device device = Device::cpu;            ///< or cuda; workers have their own
-  workers::StageModels* workers = nullptr;  ///< that compute instead of this process; or null
-  bool int8 = false;                      ///< whether matrices are rounded to 8 bits
-  double fps = 0;                         ///< frames a second that it sees; 0: the model's own
-  int window = 256;                       ///< frames of the clip
+  Device device = Device::cpu;              ///< cpu or cuda; unused with workers
+  workers::StageModels* workers = nullptr;  ///< run the model; null: this process does
+  bool int8 = false;                        ///< round weight matrices to 8 bits
+  double fps = 0;                         ///< frames a second that the model sees; 0: its own rate
+  int window = 256;                       ///< length, in frames of the clip
   std::optional<int> frame_tokens = {};   ///< most tokens for two frames
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
-  Questions also;                 ///< asked beside the prompt
-  bool keep_tokens = false;       ///< keeps them for scores (written_caption.h)
-  CaptionCosts* costs = nullptr;  ///< collects the questions' costs; may be null
+  Questions also;                 ///< further questions
+  bool keep_tokens = false;       ///< for scores (written_caption.h)
+  CaptionCosts* costs = nullptr;  ///< collects costs; may be null
 
   ModelPlace place() const { return {device, workers}; }
   double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
 };
 
-/// Frames of a clip, from `begin` to before `end`.
+/// Frames `begin` to before `end` of a clip.
 struct FrameWindow {
   std::int64_t begin = 0, end = 0;
   bool operator==(const FrameWindow&) const = default;
 };
-/// The number of windows in a clip of `frames`, at least 1, and window `i`. They are not listed,
-/// since a container may promise any number of frames.
+/// The number of windows in a clip of `frames`, at least 1, and window `i`. There is no list of
+/// windows, because a container may promise any number of frames.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
-/// For a container that promised more frames than the clip has: how many of the first `answered`
-/// windows are also the clip's. They need not be asked about again.
+/// If the container promised more frames than the clip has: how many of the first `answered`
+/// windows are the same for both lengths. Their answers stay valid.
 std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
                           std::int64_t answered);
 
 struct ModelCaption {
   std::string text;
-  /// For several windows a list of {"start", "end", "caption"}, in seconds from the clip's begin,
-  /// with "cut" where a text reached its most tokens, the fields of further questions, and
-  /// "also_cut", the names of those whose answers were cut; else null.
+  /// For several windows a list of {"start", "end", "caption"} (seconds from the clip's begin),
+  /// with fields of further questions. "cut": the caption reached the token limit; "also_cut":
+  /// names of further questions whose answers did. Null for one window.
   HeldJson windows;
-  bool cut = false;  ///< the text of the only window reached its most tokens
+  bool cut = false;  ///< the only window's text reached the token limit
   HeldJson also =
-      HeldJson::object();  ///< fields of further questions; of one window "caption_also_cut"
-  std::vector<io::Fault> faults;    ///< of further questions; without an input
-  std::int64_t cuts = 0;            ///< texts that reached their most tokens, of any question
+      HeldJson::object();  ///< fields of further questions; for one window "caption_also_cut"
+  std::vector<io::Fault> faults;  ///< of further questions; their input is unset
+  std::int64_t cuts = 0;          ///< texts of all questions that reached the token limit
   HeldJson
-      written;  ///< written_json() where one window's text is all, and tokens are kept; else null
+      /// written_json(), if tokens are kept and the clip has at most `window` frames; else null
+      written;
   HeldJson facts = HeldJson::object();  ///< as take_frames() returns them
 };
 
-/// Captions a sample's member. `key` is the sample's. Throws Error, naming `where`, for a clip that
-/// cannot be decoded or asked about; Stopped.
+/// Captions a member of sample `key`. Throws Error, which names `where`, if the clip cannot be
+/// decoded or captioned; Stopped.
 ModelCaption caption_clip(const shard::Member& member, const std::string& where, const Json& known,
                           const std::string& key, const models::CaptionModel& model,
                           const ModelCaptionOptions& options,
                           const media::HardwareDecoder* hardware);
 
-/// Adds the parts of a rule that decide the texts.
+/// Adds the settings of `rule` that decide the texts.
 void add_rule(Json& config, const models::AnswerRule& rule);
-/// All that decides the texts: the model's config() and the options.
+/// What decides the texts: the model's config() and the options.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 
 }  // namespace vfm::columns

@@ -1,8 +1,8 @@
-// Answers of a server for a shard whose column is incomplete: X.caption.answers.jsonl beside the
-// column. Each is written to disk at once, with its request's hash, so that a run that is killed
-// and restarted does not pay for it twice.
-// Empty answers are kept, too. An incomplete line, from a run killed while it wrote, is left out.
-// Thread-safety: any thread; the column's receipt keeps other programs away.
+// Stores a server's answers, which may cost money, until a shard's column is complete:
+// X.caption.answers.jsonl beside the column. Each answer, even an empty one, is on disk at once
+// with its request's hash, so a restarted run does not pay twice. An incomplete line of a killed
+// run is ignored.
+// Thread-safety: any thread; the column's receipt locks out other programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,9 +24,9 @@ class PaidAnswers {
   /// Reads the existing answers. Throws Error.
   explicit PaidAnswers(std::string path);
   std::optional<EndpointAnswer> find(const std::string& hash) const;
-  /// Written and synced when it returns. Throws Error.
+  /// Returns when the answer is on disk (synced). Throws Error.
   void add(const std::string& hash, const EndpointAnswer& answer);
-  /// Removes the file, when the column is complete.
+  /// Removes the file; call it when the column is complete.
   static void remove(const std::string& path);
 
  private:

@@ -1,4 +1,4 @@
-// Captions that already exist: in the shard, in a record, or in files beside the source video.
+// Finds captions in files (sidecars) beside source videos.
 // Thread-safety: one Sidecars a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,22 +16,22 @@
 
 namespace vfm::columns {
 
-/// The caption files of the videos that a shard was cut from: x.txt, x.json, x.srt beside x.mp4.
-/// Each is read once. Its fault goes into the notes, once, and the file counts as absent.
-/// The shard names the video; a foreign shard may name any file here. So a file is read only if
-/// `record` names the video as its "source" or among its "sources", or if, links followed, it lies
-/// below one of `folders`. An existing file that must not be read is logged.
-/// The shard has the old name of a renamed video: if the record has the hash of its contents
-/// ("source_hash", "source_hashes"), the record's name counts.
+/// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut.
+/// Each file is read once. A faulty file is noted once, and counts as absent. Security: samples of
+/// a foreign shard may name any file of this machine. So a file is read only if `record` names its
+/// video ("source", "sources"), or if it is in one of `folders` after links are followed. A file
+/// that exists but may not be read is logged. Renamed videos: samples have the old name. If the
+/// record has the hash of the video's contents ("source_hash", "source_hashes"), the name in the
+/// record is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
 
-  /// The present name of a sample's video, by the sample's json; "" if that has none.
+  /// The present name of the video that a sample's json names; "" if it names none.
   std::string video_of(const Json& facts) const;
-  /// The text of the `kind` ("txt", "json", "srt") beside `source` for its span [begin, end) in
-  /// seconds. Nothing if there is no such file or text. URLs have no sidecars. `source_begin`: the
-  /// begin of its container, from which subtitles ("srt") count.
+  /// The text for span [begin, end), in seconds, of `source`, from the file of this `kind` ("txt",
+  /// "json" or "srt"). Nothing without such a file or text, or for a URL. `source_begin`: the
+  /// container's start time, which is time 0 of subtitles ("srt").
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
                                      double begin, double end, double source_begin = 0);
 
@@ -41,13 +41,13 @@ class Sidecars {
   ColumnNotes& notes_;
   std::string shard_;
   std::set<std::string> named_;
-  std::map<std::string, std::string> called_;  // by the hash of its contents
+  std::map<std::string, std::string> called_;  // content hash -> name
   std::vector<std::filesystem::path> folders_;
   bool said_ = false;
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// The names, from the shard's folder, that decide which files beside sources may be read; for a
+/// The names, relative to the shard's folder, that decide which sidecars may be read; part of a
 /// column's settings.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 

@@ -1,11 +1,11 @@
-// The tokens of a model's caption and their log-probabilities, which vfm-caption --logprobs keeps
-// for vfm-caption score in the caption column's KEY.json:
+// Tokens of a model's caption and their log-probabilities. vfm-caption --logprobs stores them for
+// vfm-caption score in the caption column's KEY.json:
 //
 //   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
 //   seen
 //
-// ln p of a token is as the model has it, without temperature or penalty, to six digits. So the
-// model need not see the clip again: only the probability without the clip is still unknown. Pure.
+// ln p of a token is the model's, before temperature and penalty, to six digits. Thus the score's
+// model need not see the clip again; it only computes the probability without the clip. Pure.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,11 +28,11 @@ struct WrittenCaption {
   bool still = false;
 };
 
-/// Null where the answer has no tokens.
+/// Null if the answer has no tokens.
 Json written_json(const models::Answer& answer, bool still);
 
-/// The tokens in a sample's KEY.json if they give `caption`, and were written by `model`, asked as
-/// `asked` says: config() with "fps", "window" and prompts. Else nothing.
+/// The tokens in a sample's KEY.json, if their text is `caption` and `model` wrote them with the
+/// settings `asked` (config() with "fps", "window" and prompts). Else nothing.
 std::optional<WrittenCaption> find_written(const Json& facts, const std::string& caption,
                                            const models::CaptionModel& model, const Json& asked);
 
