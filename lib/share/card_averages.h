@@ -1,8 +1,7 @@
-// Recent averages of how busy a pipe's stages were and how fast cards are, for share/card_rule.h.
+// The input of share/card_rule.h: how busy a pipe's stages were lately, and how fast its cards are.
 //
-// Means over the last seconds, of sums that only grow. The board (share/card_board.h) keeps them in
-// its file, a simulation in memory. Pure functions. Thread-safety: any thread; an object, one at a
-// time.
+// The averages are computed from counters that only grow. The board (share/card_board.h) keeps them
+// in its file. Pure functions. Thread-safety: any thread; an object, one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,15 +13,15 @@
 
 namespace vfm::share {
 
-/// The counts of one stage since it joined. An item under way counts up to now.
+/// The counts of one stage since it joined. An item under way counts with its time so far.
 struct CardCounts {
   std::array<double, kMostCards> busy{};   ///< seconds with an item, by card
-  std::array<double, kMostCards> items{};  ///< that ended
+  std::array<double, kMostCards> items{};  ///< items that ended, by card
   double short_of = 0;                     ///< seconds in which an item waited for a card
   double ready = 0, handed = 0;            ///< results, as share/ordered_flow.h counts them
-  /// Half of the summed squares of the difference in time between each item and the one before, on
-  /// a card of speed 1: their variance. A lasting change, one difference of many, hardly adds to
-  /// it.
+  /// Half of the sum of squared differences in time between each item and the item before, on a
+  /// card of speed 1. It estimates the items' variance, and hardly grows when their times change
+  /// for good.
   double squares = 0;
 };
 
@@ -33,18 +32,18 @@ struct CardAverages {
   /// Seconds after which an old value counts 1/e.
   static constexpr std::array<double, kSpans> kRemembered = {1, 6, 24};
 
-  CardCounts seen;                       ///< when it was last looked at
-  std::array<CardCounts, kSpans> mean;   ///< sums in which older ones count less
-  std::array<double, kSpans> seconds{};  ///< likewise, of the time itself
+  CardCounts seen;                       ///< the counts at the last add()
+  std::array<CardCounts, kSpans> mean;   ///< sums in which older counts weigh less
+  std::array<double, kSpans> seconds{};  ///< the time in such a sum
 
-  /// `passed` seconds have passed since the last call.
+  /// Takes the counts of `now`, `passed` seconds after the last call.
   void add(const CardCounts& now, double passed);
-  /// Sets the fields of CardStage that follow from these, by that span.
+  /// Sets the fields of `stage` that follow from the averages over the span of this index.
   void tell(int span, std::span<const CardPlace> cards, CardStage& stage) const;
 };
 
-/// plan_cards() by the `averages`, one of each of `stages`. The work of a stage that runs ahead
-/// counts by the share of its results that passes through all stages behind it.
+/// plan_cards() with the `averages`, one for each of `stages`. If results of a stage pile up, only
+/// the share that passes through all later stages counts in its work.
 std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
                                       std::span<const CardAverages* const> averages,
                                       std::span<const CardPlace> cards, double lasted);
@@ -54,9 +53,9 @@ struct CardItem {
   int card = 0;
   double seconds = 0;
 };
-/// Compares an item with the one of the same stage that ended before it: moves the speeds of their
-/// two cards a little towards equal work. Over many items that is right whatever their sizes, since
-/// either card has the larger one as often. Returns the addition to CardCounts::squares.
+/// Compares an item with the item of the same stage that ended before it, and moves the speeds of
+/// their two cards a little towards equal work. Over many items the sizes cancel out, since each
+/// card gets the larger item equally often. Returns what to add to CardCounts::squares.
 double compare_items(CardItem last, CardItem item, std::span<CardPlace> cards);
 
 }  // namespace vfm::share

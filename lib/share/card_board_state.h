@@ -14,7 +14,7 @@
 
 namespace vfm::share {
 
-/// Cards are numbered as the program gave them; in the file by place().
+/// Cards are numbered as the program gave them; place() is a card's number in the file.
 struct CardBoard::State {
   State(const std::string& share, std::vector<Card> given, CardNeed what, Actions acts);
 
@@ -43,12 +43,12 @@ struct CardBoard::State {
   const std::vector<Card> cards;
   CardMap map;
   WaitingLine line;  // of items that wait for a card
-  // Under the file's lock, as the own record:
+  // Guarded by the file's lock, like own():
   bool leaving = false;
   std::map<std::size_t, std::thread> acting;  // by card
   std::vector<std::thread> ended;
   std::vector<std::string> failures;
-  double lacks_since = 0;  // memory, that items wait for; 0: they do not
+  double lacks_since = 0;  // when items began to wait for memory; 0: none waits
   bool lack_told = false;
   std::thread keeper;
 

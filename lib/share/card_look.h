@@ -1,4 +1,5 @@
-// The use of shared cards between two looks at them (share/card_states.h), for a view of a pipe.
+// The use of shared cards (GPUs) between two looks at their state (share/card_states.h), as text
+// for people.
 //
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,12 +15,12 @@ namespace vfm::share {
 
 /// A program's use of one kind of cards between two looks.
 struct CardLook {
-  CardStageState state;  ///< at the second one
+  CardStageState state;  ///< at the second look
   double busy = 0;       ///< average number of cards or sessions with its items
-  double short_of = 0;   ///< share of the time in which an item of it had no card, 0 to 1
+  double short_of = 0;   ///< share of the time in which an item waited, 0 to 1
 };
 
-/// The looks of the program `pid`. If it is new since `before`, all its work counts.
+/// The use of each kind by the program `pid`. If it joined after `before`, all its work counts.
 std::vector<CardLook> cards_between(const CardStates& before, const CardStates& after,
                                     double seconds, std::int64_t pid);
 
@@ -34,7 +35,7 @@ bool is_short_of_cards(const CardLook& look);
 /// True if `busy` counts as all of `cards`.
 bool all_cards_busy(double busy, int cards);
 
-/// Rows of tables of a page, and their heads: for the cards, and for the programs by `name`.
+/// Heads and rows of two tables of an HTML page: of the cards, and of the programs.
 std::vector<std::string> card_columns();
 std::vector<std::vector<std::string>> card_rows(const CardStates& states);
 std::vector<std::string> card_stage_columns();

@@ -1,8 +1,8 @@
-// The mapped file of share/card_board.h: joined, cleared of programs that died, and planned.
+// The file that share/card_board.h maps into memory: joining it, removing dead programs, planning.
 //
-// For share/card_board.cc and share/card_states.cc only. All is done under the file's lock
-// (Locked), except join() and leave(), which take it; a view only looks, and does not join.
-// Thread-safety: as share/shared_file.h.
+// For share/card_board.cc and share/card_states.cc only. Callers hold the file's lock (Locked),
+// except in join() and leave(), which take it. A view of the pipe reads without join().
+// Thread-safety: as SharedFile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,21 +17,21 @@
 
 namespace vfm::share {
 
-/// Seconds of pipe_clock().
+/// pipe_clock() in seconds.
 double card_clock();
 
 class CardMap {
  public:
-  /// Opens the file of `share`; "": memory of this program alone.
+  /// Opens the file for `share` (VFM_SHARE); "": memory of this program alone.
   explicit CardMap(const std::string& share);
-  /// Where the file is for a `share`.
+  /// The path of the file for `share`.
   static std::string file_of(const std::string& share);
 
-  /// Takes a record, and the file's entries of `cards`, whose numbers places() then has. Throws
-  /// Error{usage}.
+  /// Takes a record, and finds or adds the entries of `cards` in the file; places() then has their
+  /// numbers. Throws Error{usage}.
   void join(std::span<const Card> cards, const CardNeed& need);
   void leave();
-  /// A descriptor for workers: CardBoard::life().
+  /// As CardBoard::life().
   int life() const { return shared_.life(); }
 
   class Locked : public SharedFile::Locked {
@@ -48,35 +48,36 @@ class CardMap {
 
   /// Marks the records of programs that ended.
   void end_dead();
-  /// Whether the record's program has joined, is not known to have ended, and has, within the last
-  /// second, done its work of every 50 ms.
+  /// Whether the record's program has joined, is not known to have ended, and has shown within the
+  /// last second that it runs, as it does every 50 ms.
   bool answers(const CardRecord& record) const;
 
   /// The cards without an item of a model.
   CardSet free() const;
-  /// Bytes of a card for models, beside sessions; and bytes that models have.
+  /// Bytes of a card that models may use, and bytes that they use.
   std::int64_t model_memory(int card) const;
   std::int64_t loaded_memory(int card) const;
-  /// Bytes of the sessions in use, and of the programs with sessions themselves.
+  /// Bytes of the sessions in use, and of the contexts of programs with sessions.
   std::int64_t session_memory(int card) const;
-  /// Sessions of a kind that are free on a card. Models loaded before a program with sessions came
-  /// may leave memory for only some.
+  /// Free sessions of a kind on a card. Models that were loaded before the program with sessions
+  /// joined may leave memory for only some.
   int free_sessions(int card, CardKind kind) const;
-  /// Most sessions that can become free while loaded models stay: all but one for each model that
-  /// uses some beside it, whether or not it has an item now.
+  /// Most sessions that can become free while loaded models stay. Each model with CardNeed::beside
+  /// keeps one of them, also while it has no item.
   int most_sessions(int card, CardKind kind) const;
   /// The programs whose models are on the card: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int card) const;
-  /// The record's counts, with the items under way.
+  /// The record's counts, with the items under way up to `now`.
   CardCounts counts_now(const CardRecord& record, double now) const;
-  /// The input of the rule for items, by record; empty for records of another kind.
+  /// The input of card_for_item() (share/card_rule.h), by record; empty for records of another
+  /// kind.
   std::vector<CardClaim> claims(CardKind kind) const;
   std::vector<CardPlace> card_places() const;
 
-  /// Brings the averages up to now, and plans where models are to be, once a quarter of a second;
-  /// at once where a stage has no card for its items.
+  /// Updates the averages, and plans where models are to be. Does so once a quarter of a second,
+  /// and at once if a stage has no card for its items.
   void plan();
-  /// Wakes a thread with an item of the stage that the rule gives this card to.
+  /// Wakes a waiting thread of the stage to which card_for_item() gives this card.
   void call_for(int card);
 
  private:

@@ -1,10 +1,10 @@
-// The file of share/card_board.h as it is mapped into memory: the machine's cards, and one record
-// for each program.
+// The layout of the file of share/card_board.h in memory: the machine's cards, and one record for
+// each program.
 //
-// Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
-// words that say so stand at its beginning. The file's lock guards all reads and writes, except of
-// the words on which threads wait, and of `takes`. Fields that other programs write are marked. A
-// kill in between leaves each number old or new.
+// It is no format for disks: only programs of one build of vfm read it, on one machine, while they
+// run. Its first bytes, kCardWords, name the version. The file's lock guards all reads and writes,
+// except of `takes` and of the words on which threads wait. Fields that other programs write are
+// marked. If a program is killed while it writes, each number is old or new.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 4";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
-/// One program, or one kind of session that it takes. Aligned as the file is mapped, to a page.
+/// A program with a model, or one kind of session that a program takes. Aligned to a page.
 struct alignas(4096) CardRecord {
   char stage[32];
   std::int64_t pid;
@@ -34,8 +34,8 @@ struct alignas(4096) CardRecord {
   std::int32_t kind;            // CardKind
   std::uint32_t beside;         // CardNeed::beside
   std::int32_t place;           // others write it
-  std::uint32_t used;           // a program has it, or had it: what follows holds
-  std::uint32_t gone;           // that program has ended; others write it
+  std::uint32_t used;           // a program has it, or had it: what follows is valid
+  std::uint32_t gone;           // its program has ended; others write it
   std::uint32_t finished;       // no more items come
   std::int32_t waiting;         // items
   std::atomic<std::uint32_t> call_items, call_keeper;  // futexes: to be looked at again
@@ -45,12 +45,12 @@ struct alignas(4096) CardRecord {
   double load_seconds;  // of the last load; 0: there was none
   CardItem last;        // item that ended
   CardSet may;          // cards that it can use
-  CardSet left_out;     // of these, that failed
+  CardSet left_out;     // cards of `may` that failed
   CardSet wanted;       // where its model is to be; others write it
   std::array<CardModel, kMostCards> model;
-  std::array<std::int32_t, kMostCards> items;  // on the card; or sessions that it has there
-  std::array<double, kMostCards> since;        // the item; of sessions: sum of their begins
-  std::array<double, kMostCards> unwanted;     // since when; others write it
+  std::array<std::int32_t, kMostCards> items;  // on the card; or sessions taken there
+  std::array<double, kMostCards> since;        // begin of the item; of sessions: sum of begins
+  std::array<double, kMostCards> unwanted;     // since when not in `wanted`; others write it
   CardCounts counts;                           // without items under way
   CardAverages averages;                       // others write it
 };
@@ -59,16 +59,15 @@ struct alignas(4096) CardRecord {
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
-  std::array<std::int32_t, kCardKinds> sessions;  // by CardKind; 0: no program has said
+  std::array<std::int32_t, kCardKinds> sessions;  // by CardKind; 0: not known yet
 };
 
 struct CardFile {
   struct alignas(4096) Head : SharedHead {
-    std::int32_t cards;  // that are known
-    /// How often any program took a card for an item, by CardKind: a thread waits for one kind
-    /// only.
+    std::int32_t cards;  // how many are known
+    /// How often any program took a card for an item, by CardKind.
     std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
-    double looked, changed;  // when was planned last, and a model was last loaded
+    double looked, changed;  // times of the last plan and of the last load
     std::array<CardEntry, kMostCards> card;
     std::array<double, kMostCards> speed;  // share/card_averages.h
   } head;

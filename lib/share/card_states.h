@@ -1,4 +1,5 @@
-// The state of the cards that a pipe's programs share (share/card_board.h), for a view of the pipe.
+// The state of the cards (GPUs) that a pipe's programs share (share/card_board.h), for a view of
+// it.
 //
 // Looking changes only the records of programs that have died.
 // Thread-safety: one thread at a time.
@@ -16,7 +17,7 @@ namespace vfm::share {
 struct CardState {
   std::string name;
   std::int64_t memory = 0;  ///< bytes, for models and sessions
-  std::int64_t used = 0;    ///< bytes that these use
+  std::int64_t used = 0;    ///< bytes in use by models and sessions
 };
 
 /// The state of one record of the board; a program may have several.
@@ -47,8 +48,8 @@ class CardWatch {
  public:
   explicit CardWatch(std::string share);
   ~CardWatch();
-  /// The state of all programs; empty as long as no program of that VFM_SHARE has cards, and where
-  /// the file cannot be read (a program that has cards reports that).
+  /// The state of all programs; empty as long as no program of this VFM_SHARE has cards. Also empty
+  /// if the file cannot be read; programs that have cards report that.
   CardStates look();
 
  private:

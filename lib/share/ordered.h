@@ -1,4 +1,4 @@
-// Parallel work with ordered results: the backbone of -j in every streaming tool.
+// Parallel work with results in the order of the items. Every streaming tool uses it for -j.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,23 +18,22 @@
 
 namespace vfm::share {
 
-/// Takes items from `next` (one caller at a time, in order, until it returns nothing), runs `work`
-/// on each with up to slots.items_at_once() threads, and hands the results to `done` on the calling
+/// Takes items from `next` (one caller at a time, in order, until it returns nothing). Runs `work`
+/// on each with up to slots.items_at_once() threads. Hands the results to `done` on the calling
 /// thread *in the order of the items*. Results, files and manifests do not depend on -j.
 ///
 /// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
 /// on any worker; a free slot goes to the first item not begun.
 ///
-/// `weight`, called on the same thread, returns a result's bytes, with all that it points to; more
-/// for scarcer things, such as open files. Without it at most kOrderedFew * threads items exist at
-/// a time, as results or under way. With it, more are taken while all together weigh less than
-/// kOrderedBytes: so the waiting results weigh less than that and the results then under way, one
-/// for each thread. Only so do items of very different length keep all slots busy; give it wherever
-/// results are small.
+/// `weight`, called on the thread of `work`, returns a result's bytes, with all that it points to;
+/// more for scarcer things, such as open files. Without `weight`, at most kOrderedFew * threads
+/// items exist at a time, as results or under way. With it, more are taken while all results weigh
+/// less than kOrderedBytes; each thread may add one result to this. Only then do items of very
+/// different length keep all slots busy, so give `weight` wherever results are small.
 ///
-/// The first exception from any of these stops the rest and is rethrown after every thread has
-/// joined; results before it have been handed over. After one from `next`, `work` or `weight` no
-/// thread takes another item. Throws Error where the system refuses a thread.
+/// The first exception from any of these functions stops the rest. It is rethrown after every
+/// thread has joined; earlier results have been handed over. After an exception from `next`, `work`
+/// or `weight` no thread takes another item. Throws Error if the system refuses a thread.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,

@@ -1,8 +1,8 @@
-// Counts of a program's results that were ready to be handed on in order, and that were handed on.
+// Counts of a program's results: those ready to be handed on in order, and those handed on.
 //
-// share/ordered.h counts them if its Slots have one. Far fewer handed on than ready shows that the
-// reader is slower: the program works ahead, and is no bottleneck (share/card_rule.h). A result
-// that waits for an earlier one is not ready. Thread-safety: any thread.
+// share/ordered.h counts them if Slots::set_flow() was called. If far fewer are handed on than
+// ready, the reader is slower and this program is no bottleneck (share/card_rule.h). A result that
+// waits for an earlier one is not ready. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,9 @@
 // The items under way and the results that wait for earlier ones; for share/ordered.h only.
 //
-// The weight of the waiting results is bounded, not their number. With few results allowed, a long
-// item would soon hold up all threads: if one item of twenty takes twenty times as long, two a
-// thread keep a quarter to a half of the slots busy (tests/support/simulated_pipe.h shows it).
+// The weight of the waiting results is bounded, not their number. With a bounded number, a long
+// item would soon hold up all threads. For example, if one item of twenty takes twenty times as
+// long, two results a thread keep only a quarter to a half of the slots busy
+// (tests/support/simulated_pipe.h).
 // Thread-safety: any thread; take() calls `next` one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,9 +21,9 @@
 
 namespace vfm::share {
 
-/// Bytes of results that wait together, where weights are given.
+/// Limit of the summed weight of entries, where weights are given.
 inline constexpr std::size_t kOrderedBytes = std::size_t{64} << 20;
-/// Items and results that may be there whatever they weigh, for each thread.
+/// Items and results that are always allowed for each thread, whatever they weigh.
 inline constexpr std::size_t kOrderedFew = 2;
 
 template <class In, class Out>
@@ -43,8 +44,8 @@ class OrderedWindow {
         flow_(flow),
         threads_(threads) {}
 
-  /// Waits for room, and takes the next item, or the error of `next`. False: no item is left, or
-  /// none may begin any more.
+  /// Waits for room, and takes the next item, or the error of `next`. False if no item is left, or
+  /// after an error.
   bool take(const std::function<std::optional<In>()>& next) {
     const std::lock_guard one(next_mutex_);
     {
@@ -72,8 +73,8 @@ class OrderedWindow {
     return taken;
   }
 
-  /// The first item that nobody works on, for a thread that took an item and then got a slot; it
-  /// may be another item. So the item that all others wait for is never long without a slot.
+  /// The first item that no thread works on, for a thread that took an item and then got a slot. It
+  /// may not be the item taken, so the item that all results wait for soon gets a slot.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();
@@ -89,7 +90,7 @@ class OrderedWindow {
     entry.error = std::move(error);
     entry.weight += weight;
     all_ += weight;
-    if (entry.error) ended_ = true;  // no item is begun that would be in vain
+    if (entry.error) ended_ = true;  // further items would be in vain
     entry.ready = true;
     count_ready();
     changed_.notify_all();
@@ -102,7 +103,7 @@ class OrderedWindow {
     changed_.notify_all();
   }
 
-  /// Waits for the result whose turn it is. Nothing after the last.
+  /// Waits for the next result in order. Nothing after the last.
   std::optional<Entry> front() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return entries_.empty() ? threads_ == 0 : entries_.front().ready; });
@@ -135,9 +136,9 @@ class OrderedWindow {
   std::mutex mutex_;       // guards what follows
   std::condition_variable changed_;
   std::deque<Entry> entries_;   // references stay valid while the ends change
-  std::deque<Entry*> unbegun_;  // in their order, as many as threads that have none
+  std::deque<Entry*> unbegun_;  // taken, but not begun, in order
   std::size_t all_ = 0;         // weight of the entries
-  std::size_t ready_ = 0;       // of the first of them
+  std::size_t ready_ = 0;       // how many of the first entries are ready
   bool ended_ = false, failed_ = false;
   int threads_;
 };

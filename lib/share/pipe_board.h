@@ -1,26 +1,25 @@
-// The board that the programs of one pipe share on one machine: their slots, and the counts that a
-// view of the pipe shows. It lies in a file that the user names (VFM_SHARE).
+// The board that the programs of one pipe share on one machine. It has their worker slots
+// (share/slots.h) and the counts that a view of the pipe shows, in a file that the user names
+// (VFM_SHARE).
 //
 // A record of the file belongs to one program, which holds a lock on one byte of the file as long
-// as it lives. The kernel frees that lock however the program ends; then the record and its slots
-// count no more, so a killed program takes no slots with it. Waiting programs look again every 50
-// ms, and so have its slots by then; a slot that a living program gives back wakes the next one at
-// once. share/slot_rule.h decides who is next.
+// as it lives. The kernel frees that lock however the program ends; then its record and slots are
+// free. Waiting programs see that within 50 ms. A slot that a living program gives back wakes the
+// next program at once. share/slot_rule.h decides which is next.
 //
 // A slot is a word of the file with the number of the program that has it. One atomic exchange
-// takes or gives it: there is no lock by which a program could hold up others, and a kill leaves
-// nothing half done. The pipes that a program reads and writes give its place. A program that is
-// stopped (SIGSTOP) loses its turn for slots after 50 ms, and its slots once others have waited for
-// two seconds, which log it. When it goes on, its threads take slots again, in turn with the
-// others, at their next safe point (base/safe_point.h), a frame away: only until then more threads
-// compute than there are slots. A program holds the file's lock while it joins, for microseconds.
-// If it is stopped then, later programs wait and log the program that they wait for
-// (share/pipe_lock.h).
+// takes or gives it, so no lock can hold up other programs, and a kill leaves nothing half done.
+// The pipes that a program reads and writes tell its place in the order. A program that is stopped
+// (SIGSTOP) loses its turn for slots after 50 ms. Once other programs have waited for two seconds,
+// they take its slots and log that. When it goes on, its threads wait for slots again at their next
+// safe point (base/safe_point.h), at most about a frame later. Until then more threads compute than
+// there are slots. A program holds the file's lock while it joins, for microseconds. If it is
+// stopped then, programs that join later wait, and log its name (share/pipe_lock.h).
 //
-// The file is 80 KiB, for up to 63 programs at a time, and stays for later ones. A file with other
-// content is refused. Locks are those of open file descriptions (fcntl(2)), waits are futexes in
-// the mapped file, so it must lie on a file system of this machine. It must not be removed or
-// changed by others meanwhile.
+// The file is 80 KiB, for up to 63 programs at a time, and remains for later ones. A file with
+// other content is refused. Locks are open file description locks (fcntl(2)) and waits are futexes
+// in the mapped file, so it must be on a file system of this machine. Nothing else may remove or
+// change it meanwhile.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,13 +35,13 @@
 
 namespace vfm::share {
 
-/// The state of one program. `slot` and `busy` seconds are summed over its threads; `input` and
-/// `output` seconds are of one thread at a time. Waits that go on are included.
+/// The state of one program. `slot_seconds` and `busy_seconds` are sums over its threads. Waits
+/// under way are included.
 struct StageState {
   std::string name, unit;  ///< the program and its unit of work: "vfm-clip", "videos"
   std::int64_t pid = 0;
   bool alive = false;            ///< whether it still runs
-  bool stopped = false;          ///< by SIGSTOP or Ctrl-Z, as far as this program can see
+  bool stopped = false;          ///< by SIGSTOP or Ctrl-Z, if that is visible
   bool draws = false;            ///< it wants to draw the view
   bool self = false;             ///< it is this program
   int held = 0;                  ///< slots
@@ -71,8 +70,9 @@ class PipeBoard {
   enum class Wait { input, output };
 
   /// Opens or makes `path`, and joins. `slots`: how many the programs share; 0: as many as the
-  /// programs there say, else `otherwise`; kNone: none, the board only shows. Throws Error{usage}
-  /// where `path` cannot be used, or living programs give another number; Stopped.
+  /// programs on the board say, or `otherwise` if there are none; kNone: none, the board only
+  /// shows. Throws Error{usage} if `path` cannot be used, or if living programs give another
+  /// number; Stopped.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
   /// Leaves.
   ~PipeBoard();
@@ -81,30 +81,31 @@ class PipeBoard {
 
   static constexpr int kNone = -1;
   static constexpr int kMostSlots = 4096;
-  /// kNone: the board only shows.
+  /// How many the programs share; kNone: the board only shows.
   int slots() const;
-  /// Sets the most slots that this program takes; one before this call.
+  /// Sets the most slots that this program takes. The default is 1.
   void set_most(int most);
 
-  /// Waits for a slot; for help, until no item of any program waits. False where `over` becomes
-  /// true before there is one. Throws Stopped.
+  /// Waits for a slot; with Use::help, also until no item of any program waits. False if `over`
+  /// becomes true first. Throws Stopped.
   bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
   /// Whether threads of this program hold slots that others took while it was stopped.
   bool owes() const;
   /// True while an item of any program waits for a slot.
   bool wanted() const;
-  /// For a board without slots: a thread begins (+1) or ends (-1) to wait for a slot elsewhere, or
-  /// to have one.
+  /// For a board without slots: a thread begins (+1) or ends (-1) to wait for a slot from
+  /// elsewhere, or to hold one.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
-  /// Changes this program's count of make's tokens. Called right after one is read and right before
-  /// one is written, so a kill in between loses it.
+  /// Changes this program's count of make's tokens. Call it right after reading a token and right
+  /// before writing one. Only a kill between the two steps loses a token.
   void show_tokens(int by) noexcept;
-  /// Tokens of killed programs; the caller gives them back. Looks at most once a turn.
+  /// Takes the tokens of killed programs; the caller gives them back to make. Looks at most every
+  /// 50 ms.
   int take_lost_tokens() noexcept;
 
-  /// Starts this program's counts in the view, from 0, in `unit`.
+  /// Starts this program's counts in the view at 0, in `unit`.
   void start(std::string_view unit);
   void set_draws(bool draws) noexcept;
   void add_done(std::uint64_t done) noexcept;
@@ -122,7 +123,7 @@ class PipeBoard {
 
   std::unique_ptr<PipeMap> map_;
   // Under the mutex.
-  std::uint64_t looked_ = 0, turns_ = 0;  // when for programs that died, and how often
+  std::uint64_t looked_ = 0, turns_ = 0;  // last look for programs that died, and how many looks
   std::vector<int> stopped_looks_;        // of each record: how often it was stopped in a row
 };
 

@@ -1,10 +1,10 @@
 // Locks of single bytes of a file that programs of one machine share, and the names of their
 // holders.
 //
-// They are those of open file descriptions (fcntl(2)): the kernel frees one however its program
-// ends. Nothing frees the lock of a stopped program (SIGSTOP, or Ctrl-Z of one program of a pipe).
-// So a waiting thread heeds a stop of its own program, and logs the holder after two seconds.
-// Frequent work should need no such lock.
+// They are open file description locks (fcntl(2)): the kernel frees one however its program ends.
+// Nothing frees the lock of a program that SIGSTOP or Ctrl-Z has stopped. So a waiting thread heeds
+// a stop of its own program, and logs the holder after two seconds. Frequent work should need no
+// such lock.
 //
 // Threads of one program that share a descriptor do not exclude one another.
 // Thread-safety: any thread.
@@ -18,19 +18,19 @@
 
 namespace vfm::share {
 
-/// F_OFD_SETLK, _SETLKW or _GETLK with F_WRLCK or F_UNLCK for one byte: 0, or an errno value.
-/// `found`: what F_OFD_GETLK says.
+/// Calls fcntl() for one byte. `command`: F_OFD_SETLK, F_OFD_SETLKW or F_OFD_GETLK; `type`: F_WRLCK
+/// or F_UNLCK. Sets `found` to the type that F_OFD_GETLK returns. Returns 0, or an errno value.
 int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr);
 
-/// Waits for the lock of a byte: 0, or an errno value. After two seconds it logs as a warning who
-/// holds up this program: `path`, and the process whose number (8 bytes, 0: unknown) stands in the
-/// file at `holder`. ECANCELED: a stop was asked for, and that process is stopped, or has kept the
-/// lock for half a second since; a running holder frees it in microseconds.
+/// Waits for the lock of a byte. Returns 0, or an errno value. After two seconds it logs a warning
+/// that names `path` and the holder: the process whose number (8 bytes, 0: unknown) is in the file
+/// at offset `holder`. Returns ECANCELED after a stop of this program, if the holder is stopped, or
+/// has kept the lock for another half second.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
-/// Whether that process is stopped; false also if unknown.
+/// Whether the process is stopped (SIGSTOP); false also if unknown.
 bool is_stopped(std::int64_t pid);
-/// "vfm-clip (process 4711)", the system's name for it; "another program" where it is not visible.
+/// "vfm-clip (process 4711)", with the system's name; "another program" if it is not visible.
 std::string name_process(std::int64_t pid);
 
 }  // namespace vfm::share

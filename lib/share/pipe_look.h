@@ -1,7 +1,7 @@
-// A view of a pipe: the state of each program, and the one that holds the others up.
+// A view of a pipe in words for a terminal: the work of each program, and the bottleneck.
 //
-// It compares two looks at the shared board (share/pipe_board.h), in words for a terminal.
-// Pure functions. Thread-safety: any thread.
+// It compares two looks at the shared board (share/pipe_board.h). Pure functions. Thread-safety:
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ struct StageLook {
   double slots = 0;                  ///< average number that it had
   double waiting = 0;                ///< average number of threads that waited for a slot
   double input = 0;                  ///< share of the time that it waited for input, 0 to 1
-  double output = 0;                 ///< and for its reader
+  double output = 0;                 ///< share of the time that it waited for its reader
   std::vector<CardLook> cards = {};  ///< of each kind that it uses
 };
 
@@ -30,10 +30,10 @@ struct PipeLook {
   int cards = 0;  ///< shared cards
   double seconds = 0;
   std::vector<StageLook> stages;  ///< in the order of the pipe
-  std::string held_up;            ///< by whom, over a whole run; empty: find_bottleneck() says
+  std::string held_up;            ///< the bottleneck of a whole run; empty: find_bottleneck() tells
 };
 
-/// For programs that are new since `before` all their work counts.
+/// The work between two looks. If a program joined after `before`, all its work counts.
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
                       double seconds, int slots);
 /// Adds the programs' use of cards.
@@ -44,13 +44,14 @@ struct Bottleneck {
   int stage = -1;
   std::string why;  ///< "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for more"
 };
-/// The bottleneck is the first stopped program. Else, among programs whose items wait for cards
-/// most of the time, with all cards or their own cards busy, it is the program with most cards.
-/// Else, if all slots, or all that a program may have, are in use, it is the program with most
-/// slots: more slots, or less work there, would help. Else it is the program that waits least for
-/// input and for its reader: earlier programs cannot write, later ones lack input. A program that
-/// seems to wait for its reader, while its reader waits for input, is slow in writing itself. If
-/// the first program waits for input, the input is too slow: none.
+/// Finds the bottleneck by the first of these rules that applies. The first stopped program. Among
+/// programs whose items wait for cards most of the time, while all cards or their own cards are
+/// busy: the program with most cards. If all slots, or all that a program may have, are in use: the
+/// program with most slots; more slots, or less work there, would help. Else: the program that
+/// waits least for input and for its reader, since earlier programs cannot write and later ones
+/// lack input. A program that seems to wait for its reader, while its reader waits for input, is
+/// slow in writing itself. If the first program waits for input, the input is too slow, and there
+/// is no bottleneck.
 Bottleneck find_bottleneck(const PipeLook& look);
 
 /// "vfm-clip", or "vfm-clip (2)" where an earlier program has the name, too.

@@ -1,8 +1,8 @@
-// The mapped file of share/pipe_board.h: opened, joined, cleared of programs that died, and its
-// slots, which are taken and given without a lock.
+// The file that share/pipe_board.h maps into memory: opening and joining it, removing dead
+// programs, and its slots, which are taken and given without a lock.
 //
-// For share/pipe_board.cc only. A thread that joins, or collects the tokens of the dead, holds the
-// file's lock (share/shared_file.h); nothing else waits for it. Thread-safety: stated at each.
+// For share/pipe_board.cc only. Only joining and collecting tokens of dead programs need the file's
+// lock (share/shared_file.h). Thread-safety: stated at each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,8 +36,7 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// A scope in which the own record's times change; others read them without the mutex. Needs the
-  /// mutex.
+  /// A scope in which the times of own() change, for readers without the mutex. Needs the mutex.
   class Changing {
    public:
     explicit Changing(PipeRecord& record) : version_(record.version) { ++version_; }
@@ -54,23 +53,23 @@ class PipeMap {
   /// Takes one slot for this program, or gives one back. Under the mutex.
   bool take_slot();
   void give_slot();
-  /// Slots of a program according to the file. Its threads hold more (PipeRecord::held) if others
-  /// have taken some. Any thread.
+  /// Slots of a program according to the file. If others have taken some while it was stopped, its
+  /// threads hold more (PipeRecord::held). Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);
-  /// Moves make's tokens of killed programs to the file's `lost`, unless another program has the
-  /// file's lock: then the next call does it. Under the mutex.
+  /// Moves make's tokens of killed programs to the file's `lost`. If another program has the file's
+  /// lock, leaves that to the next call. Under the mutex.
   void collect_tokens();
 
   // Any thread.
   /// Marks the records of killed programs and frees their slots. True if other programs live.
   bool end_dead();
-  /// The record that the next slot is for; -1: none.
+  /// The record whose program gets the next slot; -1: none.
   int next() const;
   /// The number of free slots.
   int free() const;
-  /// Wakes a thread of the program that is next.
+  /// Wakes a thread of the program that next() names.
   void call_next();
 
  private:

@@ -1,4 +1,4 @@
-// The order of programs in a pipe, as far as their input and output pipes tell.
+// The order of programs in a pipe, from the pipes that they read and write.
 //
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -11,7 +11,7 @@
 
 namespace vfm::share {
 
-/// Names the pipe behind a descriptor; 0: it is not a pipe.
+/// A number that identifies the pipe of a descriptor; 0: it is not a pipe.
 std::uint64_t pipe_name(int fd);
 
 /// One program and its pipes.
@@ -21,12 +21,12 @@ struct PipeEnds {
   std::uint64_t input = 0, output = 0;  ///< pipe names
 };
 
-/// The place of each program that is used, from 0: programs of one pipe one after the other;
-/// several pipes, or parts with another program between them, in the order that a shell starts
+/// The place of each used program, from 0. Programs of one pipe are in its order. Several pipes, or
+/// parts of a pipe with a foreign program between them, are in the order in which a shell starts
 /// them.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
-/// Sets `place` of all records of a board that are used, from their other fields in PipeEnds.
+/// Sets `place` of all used records of a board, from their fields that PipeEnds has.
 template <class Record, std::size_t N>
 void set_places(Record (&records)[N]) {
   std::vector<PipeEnds> programs;

@@ -1,8 +1,8 @@
-// The file of share/pipe_board.h as it is mapped into memory: its header and one record for each
+// The layout of the file of share/pipe_board.h in memory: its header and one record for each
 // program.
 //
-// Not a format for disks: programs of one build of vfm read it, on one machine, while they run. The
-// words that say so stand at its beginning. Thread-safety: atomic fields, any thread.
+// It is no format for disks: only programs of one build of vfm read it, on one machine, while they
+// run. Its first bytes, kPipeWords, name the version. Thread-safety: atomic fields, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,8 @@ namespace vfm::share {
 inline constexpr std::size_t kPipeRecords = 63;
 inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
 
-/// Total time of several things: `count` of them still go on, and `sum` includes their start times.
-/// At `now` nanoseconds the total is sum + count * now.
+/// Total time of several things: those that ended, and `count` that go on. At `now` nanoseconds the
+/// total is sum + count * now, since `sum` has the start times subtracted.
 struct PipeTime {
   std::atomic<std::uint64_t> count, sum;
   void add(int by, std::uint64_t now) {
@@ -36,24 +36,24 @@ struct PipeTime {
 
 using PipeName = std::atomic<char>[32];
 
-/// The record of one program, which writes it. Others write only that it has ended, its place in
-/// the pipe, calls and `passed_by`, and take its tokens after a kill. No field needs a lock: a
-/// record is ready before `used` is set, and other programs' writes name the program meant, so they
-/// do not affect the record's next owner.
+/// The record of one program, which writes it. Other programs write only `gone`, `place`, the calls
+/// and `passed_by`, and take its tokens after a kill. No field needs a lock: a record is complete
+/// before `used` is set. Other programs' writes name the program meant, so they do not affect the
+/// record's next owner.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
-  std::atomic<std::uint64_t> input, output;  // which pipes these are; 0: none
+  std::atomic<std::uint64_t> input, output;  // pipe_name(); 0: no pipe
   std::atomic<std::uint64_t> joined, left;   // nanoseconds of the monotonic clock
   std::atomic<std::uint32_t> used;  // the number of the program that has it, or had it; 0: nobody
-  std::atomic<std::uint32_t> gone;  // that of a program which has ended
+  std::atomic<std::uint32_t> gone;  // the number of a program that has ended
   std::atomic<std::uint32_t> draws;
   std::atomic<std::uint32_t> version;  // odd: times change
   std::atomic<std::int32_t> place, most, held;
-  std::atomic<std::int32_t> tokens;                  // of make's
+  std::atomic<std::int32_t> tokens;                  // tokens of make's jobserver
   std::atomic<std::int32_t> items, help;             // threads that wait for a slot
   std::atomic<std::uint32_t> call_items, call_help;  // futexes: to be looked at again
-  std::atomic<std::uint32_t> passed_by;              // others took slots of it
+  std::atomic<std::uint32_t> passed_by;              // others took its slots
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;

@@ -1,12 +1,12 @@
 // The rule for which program of a pipe gets the next free slot (share/pipe_board.h).
 //
-// The rule: an item to begin comes before help with one under way, and among items that of the
-// latest program in the pipe. So work under way ends before more begins: few results lie between
-// two programs, the first come out early, and no slot is free while an item waits in any program. A
-// program with empty input wants no slot; nor does one that cannot write, since its results, which
-// keep their order, wait in a bounded window (share/ordered.h). So slots go to the bottleneck and
-// follow it without measuring or tuning. tests/support/simulated_pipe.h has this rule and others
-// beside all static splits.
+// A free slot goes first to an item that waits to begin, and only then to help with an item under
+// way. If several items wait, the item of the program furthest down the pipe comes first. So few
+// results lie between two programs, the first results come out early, and no slot is free while an
+// item waits in any program. A program with empty input wants no slot. Nor does a program that
+// cannot write, since only a bounded number of its results may wait (share/ordered.h). So slots
+// follow the bottleneck without measuring or tuning. tests/support/simulated_pipe.h compares this
+// rule with others and with all static splits.
 //
 // A pure function. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -2,10 +2,10 @@
 //
 // Slots come from -j N, from a GNU make jobserver (a program owns one slot and borrows the others
 // from make, token by token), or from a file that programs share (share/pipe_board.h). A thread
-// holds a slot only while it works on an item, so programs joined by pipes under `make -j16` share
+// holds a slot only while it works on an item. So programs joined by pipes under `make -j16` share
 // the sixteen slots, and a program without input leaves its slots to the others. A thread that
-// waits for another device, such as a GPU, has no slot meanwhile (Away). It may wait for a slot
-// while it has a card, but never for a card while it has a slot, so there is no deadlock. Items to
+// waits for a device, such as a GPU, has no slot meanwhile (Away). It may wait for a slot while it
+// has a GPU, but never for a GPU while it has a slot, so there is no deadlock. Items that wait to
 // begin come before threads that help with items under way. Protocol: GNU make manual, "POSIX
 // Jobserver Interaction". Thread-safety: acquire and release from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,38 +23,39 @@ namespace vfm::share {
 
 class Slots {
  public:
-  /// `threads` workers, no jobserver. threads >= 1.
+  /// `threads` slots, at least 1; no jobserver.
   explicit Slots(int threads);
-  /// The jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads` at once;
-  /// plain slots if it names none, or no pipe (a recipe line without '+').
+  /// The slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads`
+  /// at once. If it names none, or its descriptors are no pipe (a recipe line without '+'):
+  /// `threads` slots.
   Slots(int threads, const std::string& makeflags);
-  /// The slots of a board, at most `threads` at once. If the board has no slots, takes those of the
-  /// constructor above, and the board shows them.
+  /// The slots of a board, at most `threads` at once. If the board has none, the slots of the
+  /// constructor above, which the board shows.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
   /// Slots for the parts of one item of `of`, up to `threads` parts at once; the item's thread is
   /// Away meanwhile. `of` must outlive this.
   Slots(Slots& of, int threads);
   ~Slots();
   /// `makeflags` if it names a fifo, or descriptors of a pipe; else "". Call it before the program
-  /// opens anything: a pipe opened later, by it or a GPU's driver, may get those descriptor numbers
-  /// and pass for make's.
+  /// opens any file. Otherwise a pipe of this program or of a GPU's driver may have the numbers of
+  /// make's descriptors.
   static std::string given_jobserver(const std::string& makeflags);
   /// Whether `makeflags` names a jobserver that can be used.
   static bool finds_jobserver(const std::string& makeflags);
 
   int threads() const;
   bool has_jobserver() const;
-  /// Items that may be under way at once: threads() and those added by add_away() for threads that
-  /// are Away. Call add_away() before the first item.
+  /// Items that may be under way at once: threads(), and what add_away() adds for threads that are
+  /// Away. Call add_away() before the first item.
   int items_at_once() const;
   void add_away(int items);
-  /// The counter of this program's results (share/ordered_flow.h); null: none. Set before the first
-  /// item; not for slots for parts of items.
+  /// Sets the counter of this program's results (share/ordered_flow.h); null: none. Call it before
+  /// the first item, and not for slots for parts of items.
   void set_flow(std::shared_ptr<OrderedFlow> flow);
   OrderedFlow* flow() const;
   using Use = SlotUse;
-  /// Waits for a slot; for help, until no item waits. False, without a slot, where `over` becomes
-  /// true first. Throws Stopped when a stop is asked for while waiting.
+  /// Waits for a slot; with Use::help, also until no item waits. False, without a slot, if `over`
+  /// becomes true first. Throws Stopped if a stop is requested meanwhile.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
   /// True if an item waits for a slot: then helping threads give up theirs.
   bool wanted() const;
@@ -79,23 +80,23 @@ class Slots {
     bool has_;
   };
   /// Changes for a scope whether this thread has the slot of its innermost Hold. Does nothing
-  /// without a Hold. Where a slot cannot be had, because of a stop or because make's jobserver has
-  /// gone, the thread goes on without one; the next acquire() reports it.
+  /// without a Hold. If it cannot get a slot, because of a stop or because make's jobserver has
+  /// gone, the thread goes on without one; the next acquire() reports that.
   class Change {
    public:
     explicit Change(bool has);
     ~Change();
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    /// The action at safe points (base/safe_point.h): gives up a slot that others took while this
-    /// program was stopped (PipeBoard::owes()), and waits for one again.
+    /// The action at safe points (base/safe_point.h). If others took slots while this program was
+    /// stopped (PipeBoard::owes()), gives one up and waits for another.
     static void settle() noexcept;
 
    private:
     Hold* const hold_;
     const bool had_;
   };
-  /// A scope in which this thread waits and computes nothing: others have its slot.
+  /// A scope in which this thread waits and computes nothing; others may use its slot.
   struct Away : Change {
     Away() : Change(false) {}
   };
