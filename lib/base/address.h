@@ -1,9 +1,9 @@
-// Names that are addresses ("s3://bucket/a.tar"), and what may be done with them.
+// Tells addresses ("s3://bucket/a.tar") from paths, and refuses those that a tool cannot use.
 //
-// The rule of the house: outputs, and all inputs but videos and pictures, are files and folders of
-// this machine. The system would take "s3://bucket/x" for a path, and make the folder "s3:".
-// The options and arguments are checked first (cli/named_files.h), records where they are read
-// (io/manifest.h), recipes in train/recipe_file.h, and all other names where the file is opened or
+// Only videos and pictures may have addresses. All other inputs, and all outputs, are files and
+// folders of this machine. The system would take "s3://bucket/x" for a path, and make the folder
+// "s3:". Options and arguments are checked first (cli/named_files.h), records when they are read
+// (io/manifest.h), recipes in train/recipe_file.h, and all other names when the file is opened or
 // made (io/file.h). "./s3://bucket/x" is a path.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
@@ -15,11 +15,11 @@
 
 namespace vfm {
 
-/// "https" of "https://...", in lower case; "" for a path ("concat:a|b" is one too).
+/// "https" of "https://...", in lower case; "" for a path. "concat:a|b" is a path, too.
 std::string url_scheme(std::string_view name);
 
-/// Says why an address, also one that has lost a slash ("s3:/bucket"), names no file or folder of
-/// this machine, and what to do; "" for a path.
+/// Says why an address names no file or folder of this machine, and what to do; "" for a path.
+/// "s3:/bucket", which lost a slash, counts as an address.
 std::string no_file_message(std::string_view name);
 
 /// Says why no video or picture is read from an address, and what to do; "" for a path, for http,

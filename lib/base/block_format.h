@@ -1,4 +1,4 @@
-// The blocks in which GGML, and so GGUF files (io/gguf.h), store numbers, each block with its own
+// The blocks of numbers in GGUF files (io/gguf.h), as GGML defines them. Each block has its own
 // scales. ops/matmul/block_rows.h computes with them.
 //
 //   Q8_0   32 numbers, 34 bytes: f16 d; 32 signed q
@@ -8,8 +8,8 @@
 //   Q6_K   256 numbers, 210 bytes: 128 bytes of the lower 4 bits of two q; 64 bytes of the upper 2
 //          bits of four; 16 signed scales s; f16 d. Of each 16 numbers, x = d s (q - 32)
 //
-// All products are exact in f32, and only the difference of Q4_K is rounded: so a block stands for
-// one f32 value, however it is computed.
+// All products are exact in f32, and only the difference of Q4_K is rounded. So each number of a
+// block has one f32 value, however it is computed.
 // Source: ggml's block_q8_0, block_q4_K, block_q6_K and their dequantize_row functions.
 // Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,7 +24,7 @@ namespace vfm {
 enum class BlockFormat { q8_0, q4_k, q6_k };
 
 struct BlockLayout {
-  std::string_view name;  ///< "Q8_0"; a tensor's dtype where others have "F32"
+  std::string_view name;  ///< "Q8_0"; a tensor's dtype, as "F32"
   std::int64_t elements, bytes;
 };
 
@@ -39,7 +39,7 @@ constexpr BlockLayout block_layout(BlockFormat format) {
   }
 }
 
-/// The format of that name; nothing if there is none.
+/// The format of this name; nothing if there is none.
 constexpr std::optional<BlockFormat> block_format(std::string_view name) {
   for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k})
     if (block_layout(format).name == name) return format;

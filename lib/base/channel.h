@@ -1,10 +1,10 @@
-// How two processes of one program talk: by a socket that keeps messages apart and carries
-// descriptors, and by memory that both map.
+// Communication of two processes of one program: a socket for messages and file descriptors, and
+// memory that both map.
 //
-// Elsewhere: how the program starts itself again (base/own_program.h), and the messages themselves
-// (media/isolate/isolated_wire.h, workers/wire.h). Structs travel as they are, since
-// both ends are one program; the receiver checks their values. Thread-safety: free functions from
-// any thread; objects, one thread at a time.
+// base/own_program.h starts the other process; media/isolate/isolated_wire.h and workers/wire.h
+// define the messages. Structs are sent as they are in memory, since both ends are one program; the
+// receiver checks their values. Thread-safety: free functions from any thread; objects, one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,7 +37,7 @@ class Descriptor {
 class Mapping {
  public:
   Mapping() = default;
-  /// Every process that maps it sees the writes of the others. Throws Error.
+  /// Maps `fd`, shared: every process that maps it sees the writes of the others. Throws Error.
   Mapping(int fd, std::size_t size, bool writable);
   ~Mapping();
   Mapping(Mapping&& other) noexcept;
@@ -53,17 +53,17 @@ class Mapping {
 /// Both ends of a new channel. `to` names the other end's owner in the error. Throws Error.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Bytes of a message's text at most; the rest is cut. Fits into a socket's buffer.
+/// Most bytes of a message's text; the rest is cut. They fit into a socket's buffer.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
 /// Sends one message, with up to two descriptors. False when the other end is gone.
 bool send_message(int channel, const void* head, std::size_t size, std::string_view text,
                   const std::vector<int>& descriptors = {});
-/// Waits for one. False at the end, and for a malformed message.
+/// Waits for a message. False when the other end is gone, and for a malformed message.
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
 
-/// The cause that the other end named; `otherwise` if it is not a known one.
+/// `said`, the cause that the other end sent, or `otherwise` if its value is unknown.
 Cause checked_cause(Cause said, Cause otherwise);
 
 }  // namespace vfm

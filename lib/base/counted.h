@@ -1,4 +1,4 @@
-// Numbers with their nouns, for messages.
+// A number with its noun, in the singular or plural, for messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace vfm {
 
-/// "1 token", "3 tokens": `several` is the plural unless it is the singular with an s.
+/// "1 token", "3 tokens". `several`: the plural, if it is not the singular with an s.
 inline std::string counted(std::int64_t count, std::string_view one,
                            std::string_view several = "") {
   if (count != 1 && !several.empty()) return vfm::format("{} {}", count, several);

@@ -1,4 +1,4 @@
-// The identity of the encoder that made vectors, from the configuration stored beside them.
+// Identifies the encoder that made vectors, from the configuration that is stored with the vectors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace vfm {
 
-/// The identity of a configuration's encoder, wherever its folder lies: equal for two encoders that
-/// make the same embeddings. Without a hash, the path decides. `config` may have unknown keys of
-/// other programs. Pure.
+/// The identity of a configuration's encoder: equal for two encoders that make the same embeddings,
+/// wherever their folders are. If `config` has no hash, the path decides. `config` may have unknown
+/// keys of other programs. Pure.
 Json encoder_identity(Json config);
 
 }  // namespace vfm

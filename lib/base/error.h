@@ -14,12 +14,12 @@
 namespace vfm {
 
 /// Decides the exit status of a program: `usage` is 2 (a bad option, recipe or model folder, found
-/// before any work), the others are 1. `device`: the device has failed, not its input: code that
+/// before any work), the others are 1. `device`: the device has failed, not its input. So code that
 /// records bad inputs rethrows it (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
-/// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl. The names
-/// are in vfm-manifest(5) and stay as they are; new ones may come.
+/// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl.
+/// vfm-manifest(5) documents the names. They stay as they are; new ones may be added.
 enum class Cause {
   other,
   open,       ///< it does not exist, or may not be read
@@ -27,7 +27,7 @@ enum class Cause {
   format,     ///< its format is not supported, or it is damaged beyond use
   decode,     ///< nothing in it can be decoded
   limit,      ///< it is larger than a limit allows
-  timeout,    ///< no data, or no decoded picture, for too long
+  timeout,    ///< it gave no data or decoded picture for too long
   crash,      ///< the process that decoded or computed it died
   memory,     ///< it needs more memory than exists or is allowed
   line,       ///< a line of a list is neither a record nor a path
@@ -40,7 +40,7 @@ enum class Cause {
 };
 inline constexpr Cause kLastCause = Cause::answer;
 
-/// Whether the same input may succeed another time. An output that such an error left incomplete
+/// Whether the same input may succeed another time. If so, an output that the error left incomplete
 /// must not be kept as the input's result.
 inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
@@ -64,14 +64,13 @@ class Error : public std::runtime_error {
   Cause cause_ = Cause::other;
 };
 
-/// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h), or where the run is to
-/// end (base/run_end.h). It is no Error and no std::exception, so code that records or replaces
-/// errors lets it pass. Only cli/ catches it, and callbacks of C libraries, which no exception may
-/// leave.
+/// Thrown by check_stop() after SIGINT or SIGTERM (base/stop.h), or after end_run()
+/// (base/run_end.h). It is no Error and no std::exception, so code that records or replaces errors
+/// lets it pass. Only cli/ catches it, and callbacks of C libraries, which no exception may leave.
 class Stopped {};
 
-/// Each throws an Error with the formatted message. The templates below call these, so that each
-/// call compiles to little code.
+/// Each throws an Error with the formatted message. The templates below call these functions, so
+/// that each call compiles to little code.
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind);
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, Cause cause);
 [[noreturn]] void throw_errno(int err, std::string_view pattern, FormatValues values);
@@ -82,7 +81,7 @@ template <class... Args>
   throw_error(text_of(pattern), format_values(args...), ErrorKind::runtime);
 }
 
-/// The same, with a known cause.
+/// As fail(), with a known cause.
 template <class... Args>
 [[noreturn]] void fail_as(Cause cause, FormatString<Args...> pattern, Args&&... args) {
   throw_error(text_of(pattern), format_values(args...), cause);

@@ -1,7 +1,7 @@
-// A float as its bits and back, for files that are compiled once per instruction set.
+// Converts a float to its bits and back, in files that are compiled once per instruction set.
 //
-// Not std::bit_cast: an inline function of external linkage that such a file does not inline would
-// be one for the whole program, compiled for whichever set the linker met first.
+// std::bit_cast is not safe there. If a call of it is not inlined, the linker keeps one copy for
+// the whole program, perhaps for an instruction set that this machine lacks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,8 @@
-// Text from a pattern and values, as std::format writes it: format("{} of {:.1f} s", name, 2.5).
+// Formats values as std::format does: format("{} of {:.1f} s", name, 2.5).
 //
-// Written by {fmt} where the build has it (VFM_HAVE_FMT), else by base/format_plain.h, so that the
-// compute core needs no library. Both check the pattern when the call is compiled. Files that only
-// the full build has may use {fmt} directly.
+// It uses {fmt} if the build has it (VFM_HAVE_FMT), else base/format_plain.h, so that the compute
+// core needs no library. Both check the pattern at compile time. Files that only the full build has
+// may use {fmt} directly.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace vfm {
 
-// FormatString: a pattern that was checked when the call was compiled. FormatValues: the values to
-// write, of any type, so functions that take them are not templates.
+// FormatString: a pattern checked at compile time. FormatValues: the values to write, of any types,
+// so functions that take them are no templates.
 #if VFM_HAVE_FMT
 template <class... Args>
 using FormatString = fmt::format_string<Args...>;

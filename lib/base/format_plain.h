@@ -1,5 +1,5 @@
-// The part of {fmt} that the compute core uses, for machines without that library (base/format.h
-// chooses). Patterns and text are the same; a unit test compares with {fmt}.
+// Replaces {fmt} in builds without that library; base/format.h chooses. It has the part that the
+// compute core uses. A unit test compares its text with that of {fmt}.
 //
 //   {}                       anything: integers, floats (shortest that reads back the same), bool,
 //                            char, and what converts to std::string_view
@@ -23,7 +23,7 @@
 
 namespace vfm::plain {
 
-/// A value as it is written.
+/// A value to write.
 using Argument =
     std::variant<bool, char, long long, unsigned long long, float, double, std::string_view>;
 
@@ -62,8 +62,8 @@ struct Field {
   char type = 0;  ///< 'd', 'x', 'f', 'g', or 0: none was named
 };
 
-/// Reads a field from behind its '{' to behind its '}'. Throws (and so does not compile) for
-/// anything else.
+/// Reads the field after a '{', and removes it with its '}' from `rest`. Throws (and so does not
+/// compile) for anything else.
 constexpr Field parse_field(std::string_view& rest) {
   Field field;
   const auto next = [&]() -> char { return rest.empty() ? '\0' : rest.front(); };
@@ -128,7 +128,7 @@ struct CheckedPattern {
 template <class... Args>
 using FormatString = CheckedPattern<std::type_identity_t<Args>...>;
 
-/// For the function below: a checked pattern.
+/// For format() below. `pattern` must have been checked.
 std::string format_arguments(std::string_view pattern, std::span<const Argument> arguments);
 
 template <class... Args>

@@ -1,5 +1,5 @@
-// A full disk: every later output would fail, too, so it ends the run (base/run_end.h) instead of
-// one item. Thread-safe.
+// Errors of outputs. A full disk ends the whole run (base/run_end.h), not only one item, since
+// every later output would fail, too. Thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,9 +10,10 @@
 
 namespace vfm {
 
-/// Throws for an output that could not be written, made, or renamed: Error "<message>: <text of
-/// err>". If space or quota has run out, or the file system is read-only: Stopped, after end_run().
-/// If the reader has gone, which may be a stop (note_closed_pipe()): Stopped.
+/// Call it if an output could not be written, made, or renamed. Throws Error "<message>: <text of
+/// err>". If space or quota has run out, or the file system is read-only, calls end_run() and
+/// throws Stopped. Throws Stopped also if the reader of the output has gone and that counts as a
+/// stop (stop_at_closed_pipes()).
 [[noreturn]] void throw_output_error(int err, const std::string& message);
 
 template <class... Args>

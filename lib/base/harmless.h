@@ -1,4 +1,4 @@
-// Names made safe to print: a file's name may hold characters that steer a terminal.
+// Makes names safe to print: a file's name may have characters that control a terminal.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace vfm {
 
-/// `text` with '?' for each character that ends a line, steers a terminal, or turns the direction
-/// of writing (steering_character(), base/utf8.h), and for each byte that is not UTF-8: a terminal
-/// with another encoding may obey it.
+/// `text` with '?' for each character that ends a line, controls a terminal, or turns the direction
+/// of writing (steering_character(), base/utf8.h). Bytes that are not UTF-8 become '?', too, since
+/// a terminal with another encoding may obey them.
 std::string harmless(std::string_view text);
 
-/// `text` without the middle of each word above 1 KiB, and of the whole above 4 KiB: no file has a
-/// longer name, and nobody reads more. States how much is left out.
+/// `text` without the middle of each word above 1 KiB, and of the whole above 4 KiB. States how
+/// much is left out.
 std::string shortened(std::string_view text);
 
 }  // namespace vfm

@@ -1,5 +1,5 @@
-// Bytes that values own beyond their own size: the weight of waiting results (share/ordered.h).
-// Exact enough to bound memory; an allocator's overhead is not included. Thread-safety: any thread.
+// Bytes that values own beyond their sizeof, to bound the memory of waiting results
+// (share/ordered.h). An allocator's overhead is not included. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ inline std::size_t held_bytes(const std::string& text) {
   return text.size();
 }
 std::size_t held_bytes(const Json& value);
-/// A type that owns such memory needs a held_bytes() in its own namespace or an enclosing one.
+/// If T owns memory, its namespace or an enclosing one needs a held_bytes() for T.
 template <class T>
 std::size_t held_bytes(const std::vector<T>& list) {
   std::size_t bytes = list.size() * sizeof(T);

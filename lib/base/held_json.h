@@ -1,5 +1,5 @@
-// A JSON value as a member of a struct in a header: base/json.h is a second of compile time for
-// each file that includes it, so headers name the type only.
+// A JSON value as a member of a struct in a header. Headers do not include base/json.h, since that
+// costs each file a second of compile time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace vfm {
 
-/// Owns one Json, null at first, and is copied with it. It converts to Json; * and -> reach the
-/// members of Json that are not here. Thread-safety: as Json.
+/// Owns one Json, null at first; a copy has its own. It converts to Json; * and -> reach the
+/// members of Json that HeldJson lacks. Thread-safety: as Json.
 class HeldJson {
  public:
   HeldJson() noexcept = default;
-  /// Takes a Json only: other initialisers, braces above all, would mean something else here.
+  /// Takes a Json only: other initialisers, such as braces, would be ambiguous.
   template <class T>
   requires std::same_as<std::remove_cvref_t<T>, Json> HeldJson(T&& value)
       : value_(made_of(std::forward<T>(value))) {}
@@ -36,7 +36,7 @@ class HeldJson {
   operator const Json&() const& { return **this; }
   operator Json&&() && { return static_cast<Json&&>(**this); }
   Json& operator[](const std::string& name) { return at_name(name); }
-  /// The value that is there. Throws what Json::at() throws.
+  /// The existing member. Throws what Json::at() throws.
   const Json& operator[](const std::string& name) const { return at_name(name); }
 
   friend bool operator==(const HeldJson& a, const HeldJson& b);

@@ -1,8 +1,8 @@
-// Limits on what an input file may demand: the size and number of its pictures, its server's
-// silence, and the further files and protocols that it opens.
+// Limits on what an input file may demand: size and number of pictures, time without data, and the
+// further files and protocols that it opens.
 //
-// One set holds for the whole program; every decoder reads it. The tool sets it from its options
-// before threads start; else the defaults hold.
+// One set applies to the whole program; every decoder reads it. The tool sets it from its options
+// before threads start; else the defaults apply.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +13,14 @@
 namespace vfm {
 
 struct InputLimits {
-  /// Width times height of a picture, or of a frame of a video: 8192 x 8192.
+  /// Most pixels (width times height) of a picture or frame: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
-  /// Pictures for each byte of a file, beside a thousand; 0: any number. Every codec and container
-  /// needs at least a bit for one; a file whose index repeats the same bytes, or a decoder taken
-  /// over, might give them for ever.
+  /// Most pictures for each byte of a file, plus a thousand; 0: any number. Every codec and
+  /// container needs at least one bit for a picture. Without a limit, a file whose index repeats
+  /// the same bytes, or a hijacked decoder, might give pictures for ever.
   std::uint64_t pictures_a_byte = 8;
-  /// Seconds without data or decoding progress after which the program gives an input up; 0: never.
+  /// The program gives an input up after so many seconds without data or decoding progress; 0:
+  /// never.
   double timeout = 60;
   /// Decodes each file in a process of its own (media/isolate/isolated.h), of at most
   /// `isolate_memory` bytes; 0: any number.
@@ -32,7 +33,8 @@ struct InputLimits {
   bool allows(const std::string& protocol) const;
 };
 
-/// The least isolate_memory other than 0; with less a process is not confined or decodes nothing.
+/// The least isolate_memory other than 0. With less, a process cannot be confined or decodes
+/// nothing.
 inline constexpr std::uint64_t kLeastIsolateMemory = std::uint64_t{16} << 20;
 
 /// To be called before threads start.
@@ -47,7 +49,7 @@ void check_protocol(const std::string& name);
 void check_pixels(const std::string& name, std::int64_t width, std::int64_t height);
 /// Most pictures that a file of `bytes` may give. `bytes` 0: unknown size.
 std::int64_t most_pictures(std::uint64_t bytes);
-/// Throws Error for more.
+/// Throws Error if `pictures` is more than most_pictures(bytes).
 void check_pictures(const std::string& name, std::int64_t pictures, std::uint64_t bytes);
 
 }  // namespace vfm

@@ -1,4 +1,5 @@
-// JSON values that keep the order of their keys. What reads and writes them is in base/json_fwd.h.
+// The type of JSON values, which keep the order of their keys. base/json_fwd.h reads and writes
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,9 +8,9 @@
 
 #include "base/json_fwd.h"
 
-// nlohmann's other type, with sorted names, is not used here. Its header has functions that use it,
-// the literals "..."_json, for which each file would compile a parser: a third of its time. This
-// stand-in, which nothing can construct, avoids that.
+// This stand-in replaces nlohmann's other type, with sorted names, which is not used here. Without
+// it, the library's literals "..."_json would compile a parser for that type in each file, a third
+// of its compile time.
 template <>
 class nlohmann::basic_json<> {
  public:
@@ -21,5 +22,5 @@ class nlohmann::basic_json<> {
 
 #include <nlohmann/json.hpp>
 
-// Instantiated once, in json.cc: else it is half the compile time of a file that reads JSON.
+// Instantiated only in json.cc, since that takes half the compile time of a file that reads JSON.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -1,5 +1,5 @@
-// JSON by its name alone, for headers and for files that only pass it on: base/json.h has the type.
-// Readers whose errors name file and field.
+// Parses and writes JSON, and reads members with errors that name file and field. It only declares
+// the type Json, for headers and files that pass values on; base/json.h defines it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 /// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). Refuses more
 /// than 100 levels of nesting and objects of more than a million names, so hostile input exhausts
-/// neither stack nor time. The last value of a repeated name counts. Throws Error.
+/// neither stack nor time. If a name is repeated, its last value counts. Throws Error.
 Json parse_json(std::string_view text, std::string_view what);
 
 /// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.
@@ -23,7 +23,7 @@ std::string dump_json(const Json& value);
 /// Indented by two, with a final newline: for files people read.
 std::string dump_json_pretty(const Json& value);
 
-/// The same with the names of all its objects in the order of their bytes.
+/// The value with the names of all its objects sorted by bytes.
 Json sorted(Json value);
 
 /// Member `name` of object `value`, or nothing if absent or null. Throws Error if it has another
@@ -33,7 +33,7 @@ std::optional<double> get_number(const Json& value, const char* name);
 std::optional<std::int64_t> get_integer(const Json& value, const char* name);
 std::optional<bool> get_bool(const Json& value, const char* name);
 
-/// The same, but absence throws Error: "<what> has no '<name>'".
+/// As get_..., but absence throws Error: "<what> has no '<name>'".
 std::string need_string(const Json& value, const char* name, std::string_view what);
 double need_number(const Json& value, const char* name, std::string_view what);
 std::int64_t need_integer(const Json& value, const char* name, std::string_view what);

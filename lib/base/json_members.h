@@ -1,5 +1,5 @@
-// Fast access to JSON objects with very many names. A Json keeps their order, so to find or add a
-// name compares it with all before it: minutes for an object that fits into one line.
+// Fast access to JSON objects with very many names. To find or add a name, Json itself compares it
+// with all earlier names. That takes minutes for an object that fits into one line.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,13 +14,12 @@
 
 namespace vfm {
 
-/// The members of an object; finds each at once, however many there are. Nothing else may change
-/// the object meanwhile.
+/// An index of an object's members by name. Nothing else may change the object meanwhile.
 class Members {
  public:
   explicit Members(Json& object) : object_(object) {}
   std::size_t size() const;
-  /// The member of that name; true: there was none, and it is null, behind the others.
+  /// The member of this name. True: it is new, null, and the last one.
   std::pair<Json*, bool> emplace(const std::string& name);
 
  private:

@@ -1,6 +1,7 @@
-// Git LFS pointers: lines of text that stand for a file until it is fetched. A folder of weights or
-// videos cloned without LFS is full of them, and readers take the files for damaged.
-// Source: Git LFS, docs/spec.md: the first line, and that a pointer has less than 1024 bytes.
+// Refuses Git LFS pointers: lines of text that replace a file until it is fetched. A folder of
+// weights or videos cloned without LFS is full of them, and without this check the files would look
+// damaged.
+// Source: Git LFS, docs/spec.md (the first line; less than 1024 bytes).
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +14,8 @@ namespace vfm {
 /// A pointer has at most this many bytes.
 inline constexpr std::size_t kMostLfsPointer = 1023;
 
-/// Throws Error{missing}, naming the file, if `head`, its first bytes or all, begins a pointer.
+/// Throws Error{missing}, which names the file, if `head`, the first bytes of the file, is or
+/// begins a pointer.
 void refuse_lfs_pointer(std::string_view name, std::string_view head);
 
 }  // namespace vfm

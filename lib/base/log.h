@@ -1,4 +1,4 @@
-// Log messages of the library: for people, never data.
+// Log messages of the library, for people; they are never a tool's data.
 //
 // The library does not print. A message goes to one sink, which cli/ sets at start (stderr, with
 // the program's name); without a sink messages are dropped.

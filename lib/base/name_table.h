@@ -1,6 +1,6 @@
-// A table of distinct names in order of arrival, numbered from 0. It is compact, for as many as fit
-// into memory; a std::map of strings takes several times their size. A name takes its length and 16
-// bytes (twice that just after a growth).
+// A table of distinct names in order of arrival, numbered from 0. It is compact, for very many
+// names: a name takes its length and 16 bytes (twice that just after a growth), several times less
+// than in a std::map.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,7 +26,7 @@ class NameTable {
     return std::string_view(text_).substr(begin, ends_[number] - begin);
   }
   std::size_t size() const { return ends_.size(); }
-  /// All names, one after the other, and where each ends.
+  /// All names, joined, and the offset at which each ends.
   const std::string& text() const { return text_; }
   const std::vector<std::uint64_t>& ends() const { return ends_; }
 

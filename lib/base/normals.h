@@ -1,10 +1,10 @@
-// Normal numbers from the words of a Philox stream, many at a time, for Random::fill_normal.
+// Normally distributed numbers from a Philox stream, many at a time, for Random::fill_normal.
 //
-// Box-Muller in f32, by polynomials, with additions, products, quotients and roots only: these are
-// rounded correctly everywhere, and normals_cpu.cc is compiled without fused ones. So every
-// instruction set gives the same bits, and an element does not depend on the others drawn with it.
-// The results are within 4 units in the last place of Box-Muller in exact arithmetic, tails
-// included.
+// The method is Box-Muller in f32, with polynomials. It uses only additions, products, quotients
+// and roots, which are rounded correctly everywhere; normals_cpu.cc is compiled without fused
+// operations. So every instruction set gives the same bits, and an element does not depend on the
+// others drawn with it. The results are within 4 units in the last place of Box-Muller in exact
+// arithmetic, tails included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ namespace avx512 {
 NormalBlocks normal_blocks;
 }
 
-/// The fastest that this machine has.
+/// The version for the widest instruction set of this machine.
 NormalBlocks* best_normal_blocks() noexcept;
 
 }  // namespace vfm

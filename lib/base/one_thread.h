@@ -1,4 +1,4 @@
-// Work on several things at once, each on one thread.
+// For parallel work on several items, each on one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace vfm {
 
-/// Limits the parallel regions that the calling thread opens in a scope to one OpenMP thread. So
-/// results do not depend on the number of threads.
+/// In a scope, limits the parallel regions of the calling thread to one OpenMP thread. So results
+/// do not depend on the number of threads.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

@@ -1,4 +1,4 @@
-// Starts this program again, as a process that does a part of its work.
+// Starts this program again, as a process that does part of its work.
 //
 // argv[1] tells the new process its work; a channel (base/channel.h) connects it with this one.
 // Thread-safety: any thread.
@@ -14,24 +14,24 @@
 
 namespace vfm {
 
-/// The number that the channel of start_own_program() has in the new process.
+/// The number of the channel's descriptor in the new process.
 inline constexpr int kChannelNumber = 3;
 
-/// How this program is started once more.
+/// The arguments of start_own_program().
 struct OwnProgram {
   std::string mode;  ///< argv[1]; argv[2] is kChannelNumber
-  int channel = -1;  ///< the other process's end
+  int channel = -1;  ///< the new process's end
   /// Environment variables that differ from this process's: name and value.
   std::vector<std::pair<std::string, std::string>> variables = {};
-  /// The descriptor for its standard output and error; it then has no input and no other descriptor
-  /// of this process. -1: it inherits all three, and those that survive an exec.
+  /// The descriptor for its standard output and error; then it has no input and no other descriptor
+  /// of this process. -1: it inherits all three, and all descriptors that survive an exec.
   int speech = -1;
-  /// With `speech`: a descriptor that it keeps open, as kChannelNumber + 1, until it ends; -1:
-  /// none.
+  /// With `speech`: one more descriptor, which it keeps open as kChannelNumber + 1 until it ends;
+  /// -1: none.
   int held = -1;
 };
-/// Returns its process number; the caller must wait for it. Throws Error if it could not be
-/// started: `what` completes "cannot start ...".
+/// Returns the new process's number; the caller must wait for the process. Throws Error "cannot
+/// start <what> ...".
 pid_t start_own_program(const OwnProgram& program, std::string_view what);
 
 }  // namespace vfm

@@ -2,8 +2,8 @@
 // 1, 2, 3", SC 2011).
 //
 // Every random number of vfm is a pure function of (seed, purpose, step or epoch, sample key,
-// element index). No state is to be saved, nothing depends on rank, thread or arrival order, and
-// element i can be had without drawing elements 0..i-1.
+// element index). There is no state to save, nothing depends on rank, thread or arrival order, and
+// element i can be drawn without elements 0..i-1.
 // Thread-safety: values, free to copy and share.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,8 +20,8 @@ namespace vfm {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key) noexcept;
 
-/// What a stream is for. Part of the counter, so streams for different purposes never overlap.
-/// The values are part of saved results: never renumber, only add.
+/// The purpose of a stream. It is part of the counter, so streams for different purposes never
+/// overlap. Saved results depend on the values: never renumber, only add.
 enum class Purpose : std::uint32_t {
   weight_init = 1,    // key: hash of the parameter's name
   noise = 2,          // training noise: step, sample key
@@ -47,7 +47,7 @@ enum class Purpose : std::uint32_t {
 /// An indexed, stateless stream of random numbers.
 class Random {
  public:
-  /// `step` is a step, epoch or other counter below 2^32; `key` a 64-bit hash that names the
+  /// `step` is a step, epoch or other counter below 2^32. `key` is a 64-bit hash that names the
   /// sample.
   Random(std::uint64_t seed, Purpose purpose, std::uint32_t step = 0,
          std::uint64_t key = 0) noexcept;
@@ -58,7 +58,7 @@ class Random {
   double uniform(std::uint64_t i) const noexcept;
   /// Standard normal, element `i` (Box-Muller over words 2k and 2k+1 of the stream; normals.h).
   float normal(std::uint64_t i) const noexcept;
-  /// out[j] = normal(first + j). The fast way to many normals.
+  /// out[j] = normal(first + j). Faster than many calls of normal().
   void fill_normal(std::span<float> out, std::uint64_t first = 0) const noexcept;
   /// out[j] = uniform(first + j) as float.
   void fill_uniform(std::span<float> out, std::uint64_t first = 0) const noexcept;
@@ -66,7 +66,7 @@ class Random {
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
   /// The arguments of philox4x32 for block i of this stream: key, and counter {low half of i, high
-  /// half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same.
+  /// half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same numbers.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 

@@ -1,9 +1,8 @@
-// The plain numbers by which an 8-bit 4:2:0 picture becomes RGB of another size.
-// media/colour/scale_rule.h makes them to match media/colour/scaler.h, and ops/picture/ computes by
-// them, also on a GPU, the same bytes.
+// The weights and factors by which an 8-bit 4:2:0 picture becomes RGB of another size.
+// media/colour/scale_rule.h computes them; ops/picture/ uses them to compute, also on a GPU, the
+// same bytes as media/colour/scaler.h.
 //
-// All numbers are 32-bit integers, as in swscale (libswscale/output.c and swscale.c; its names in
-// parentheses):
+// All numbers are 32-bit integers, as in swscale (libswscale/output.c and swscale.c):
 //
 //   rows      line[x] = min(sum of weights * samples >> 7, 32767), a sample's 8 bits in 15
 //   columns   y, u, v = sums of weights * lines, in 17 bits, u and v around 0; how they round
@@ -20,19 +19,19 @@
 
 namespace vfm {
 
-/// The weights in one direction: result i of n is the sum over k < size of weights[k * n + i] *
-/// input[first[i] + k]. All these inputs exist.
+/// The weights in one direction. Result i of n is the sum over k < size of weights[k * n + i] *
+/// input[first[i] + k]. These inputs always exist.
 struct PictureTaps {
   int size = 0;
   std::vector<std::int32_t> first, weights;
 };
 
-/// Weights of a row add up to about 2^14, those of a column to about 2^12. Chroma has half the
-/// columns and rows of luma, rounded up, and as many results.
+/// The weights of a row add up to about 2^14, and the weights of a column to about 2^12. Chroma has
+/// half the columns and rows of luma, rounded up, and as many results as luma.
 struct PictureScale {
   int width = 0, height = 0, to_width = 0, to_height = 0;
   PictureTaps luma_x, chroma_x, luma_y, chroma_y;
-  /// y_offset, y_coeff, v2r_coeff, u2g_coeff, v2g_coeff, u2b_coeff.
+  /// In swscale: y_offset, y_coeff, v2r_coeff, u2g_coeff, v2g_coeff, u2b_coeff.
   std::int32_t luma_offset = 0, luma_gain = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
 };
 

@@ -1,5 +1,5 @@
-// The interface by which long work reports progress. cli/ draws it on a terminal; the default does
-// nothing.
+// The interface by which long work reports progress. cli/ draws progress on a terminal; the default
+// does nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,8 @@ class Progress {
   virtual void note(std::string_view /*text*/) {}
   /// The position inside one long item ("fox: step 12 of 36"); empty: none.
   virtual void place(std::string_view /*text*/) {}
-  /// The part of an unfinished item that is done, 0 to 1: it counts for the time left. `item` is
-  /// any address that identifies it; `done` below 0: forget the item.
+  /// The share of an unfinished item that is done, 0 to 1, for the estimate of the time left.
+  /// `item` is any address that identifies the item; `done` below 0: forget the item.
   virtual void part(const void* /*item*/, double /*done*/) {}
 };
 

@@ -1,4 +1,4 @@
-// Exact time: a stream's time base and timestamps in it.
+// Exact times of a stream: its time base, and spans of timestamps.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,8 @@ struct Rational {
   friend bool operator==(const Rational&, const Rational&) = default;
 };
 
-/// A frame rate as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth.
+/// A frame rate as an exact fraction, for FFmpeg: broadcast rates as n/1001, others rounded to a
+/// thousandth.
 inline Rational nearest_rate(double fps) {
   const double broadcast = fps * 1001 / 1000;
   if (fps == std::round(fps)) return {std::lround(fps), 1};

@@ -1,10 +1,10 @@
-// Numbers as JSON records hold them.
+// Rounds numbers for JSON records.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm {
 
-/// `value` to six digits after the point: enough for every measure, and short in JSON.
+/// `value` rounded to six digits after the point.
 double six_digits(double value);
 
 }  // namespace vfm

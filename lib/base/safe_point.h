@@ -5,8 +5,8 @@
 
 namespace vfm {
 
-/// From now on check_stop() calls `act` in every thread, before it looks for a stop. `act` may
-/// wait, and throws nothing.
+/// From now on check_stop() calls `act` in every thread before it looks for a stop. `act` may wait,
+/// but must not throw.
 void act_at_safe_points(void (*act)()) noexcept;
 
 }  // namespace vfm

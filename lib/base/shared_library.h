@@ -1,5 +1,5 @@
-// A library that is opened when first needed, so that programs start without it. Thread-safety: one
-// thread opens it; any may use the functions found.
+// A shared library (dlopen) that is opened when first needed, so that programs start without it.
+// Thread-safety: one thread opens it; any may use the functions found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,10 +11,10 @@ namespace vfm {
 /// Never closed: the library's threads and destructors may outlive this object.
 class SharedLibrary {
  public:
-  /// Opens the first of `names` (paths, or names for the loader's own search) that there is.
+  /// Opens the first existing one of `names` (paths, or names that the loader searches).
   explicit SharedLibrary(std::initializer_list<const char*> names);
 
-  /// Why nothing was opened, or which function it lacks; empty if all is well.
+  /// Why no library was opened, or which function it lacks; empty if all is well.
   const std::string& missing() const { return missing_; }
   /// Points `function` to the function of this name, or to null; missing() then names it.
   template <class F>

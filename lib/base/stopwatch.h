@@ -1,4 +1,4 @@
-// How long something took, for people.
+// Measures elapsed time, and writes it for people.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

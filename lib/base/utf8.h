@@ -1,9 +1,7 @@
-// Bytes that are text, and bytes that are not: names of files may hold any byte but '/' and NUL,
-// records and pages hold UTF-8.
+// Validates UTF-8. Names of files may have any byte but '/' and NUL; records and pages are UTF-8.
 //
-// The rule here: names in records are UTF-8. An input with another name is skipped and recorded
-// (io/manifest.h), an output with one is refused (cli/runner.h): a name changed on its way into
-// JSON would name nothing, or another file.
+// If a name is not UTF-8, an input is skipped and recorded (io/manifest.h), and an output is
+// refused (cli/runner.h). A name that JSON changed would name no file, or another one.
 // text/unicode.h has the meaning of characters.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
@@ -15,8 +13,8 @@
 
 namespace vfm {
 
-/// The bytes of the first character of `text`, which is not empty; 0: no valid character. Validity
-/// is that of the Unicode standard (table 3-7): no surrogates, nothing overlong.
+/// The number of bytes of the first character of `text`, which is not empty; 0: it is not valid by
+/// the Unicode standard (table 3-7: no surrogates, nothing overlong).
 std::size_t utf8_character(std::string_view text);
 bool is_utf8(std::string_view text);
 
@@ -28,12 +26,12 @@ std::string no_utf8_message(std::string_view name);
 /// The number of the first character of `text`, which must be valid: 0x202e for U+202E.
 unsigned character_number(std::string_view text);
 
-/// The bytes of the first character of `text` if it is a mark that turns the direction of writing:
+/// The number of bytes of the first character of `text` if that turns the direction of writing:
 /// U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069; else 0.
 std::size_t turning_character(std::string_view text);
 
-/// The same for a character that ends a line, steers a terminal or turns the direction of writing:
-/// controls (C0, DEL, C1), U+2028, U+2029, and those above.
+/// The same for a character that ends a line, controls a terminal or turns the direction of
+/// writing: controls (C0, DEL, C1), U+2028, U+2029, and the characters of turning_character().
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

@@ -1,7 +1,7 @@
-// Limits on the total work of decoding a source: else a small file may keep a machine busy for
+// Limits the total work of decoding one file. Otherwise a small file could keep a machine busy for
 // hours.
 //
-// One limit for the whole program, as base/input_limits.h.
+// One limit applies to the whole program, as in base/input_limits.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace vfm {
 
-/// Pixels of all pictures, and seconds of a processor.
+/// Pixels of all pictures, and seconds of processor time.
 struct DecodingWork {
   double pixels = 0, seconds = 0;
 };
 
-/// The limit for each MiB of a file; an eighth of it is added for small files; 0: none. A picture
-/// of 1920 x 1080 for each 63 bytes is far above real videos, and a processor decodes 16 KiB of
-/// these in much less than a second.
+/// The limit for each MiB of a file; an eighth of it is added for small files; 0: no limit. It
+/// allows a picture of 1920 x 1080 for each 63 bytes, far more than real videos have. It allows a
+/// second for 16 KiB, which a processor decodes in much less.
 inline constexpr DecodingWork kUsualWork{0x1p35, 64};
 
 /// To be called before threads start. The default is kUsualWork.
@@ -26,10 +26,10 @@ DecodingWork work_limit();
 
 /// "32G,64s": pixels, in which K, M, G and T are powers of 1024, and time. Throws Error{usage}.
 DecodingWork parse_work(const std::string& text);
-/// Most work that decoding a file of `bytes` may take. `bytes` 0: unknown size.
+/// The most work that decoding a file of `bytes` may take. `bytes` 0: unknown size.
 DecodingWork most_work(std::uint64_t bytes);
-/// Throws Error for more: {limit} for pixels, {timeout} for seconds, since these may be fewer
-/// another time. `name`: the file, for the message.
+/// Throws Error if `done` exceeds most_work(bytes): {limit} for pixels; {timeout} for seconds,
+/// since another run may need fewer. `name`: the file, for the message.
 void check_work(const std::string& name, DecodingWork done, std::uint64_t bytes);
 
 }  // namespace vfm

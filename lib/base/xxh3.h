@@ -1,9 +1,8 @@
-// XXH3 of short text: the 64-bit names of parameters, samples and words.
+// XXH3 hashes of short text, used as 64-bit names of parameters, samples and words.
 //
-// This is our own code, from the published algorithm, so that names (and the random numbers that
-// depend on them) are the same in every build, also in the compute core's without libxxhash. A unit
-// test compares it with that library at every length. One lane at a time: files and streams are for
-// base/hash.h.
+// This is our own code for the published algorithm, so that names (and the random numbers that
+// depend on them) are the same also in builds without libxxhash. A unit test compares it with that
+// library at every length. It is not vectorised; use base/hash.h for files and streams.
 // Source: Collet, "XXH3 specification" (xxHash's doc/xxhash_spec.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
