@@ -20,11 +20,11 @@ namespace vfm::curate {
 struct PictureMeasures {
   PictureQuality quality;
   double text_area = 0,
-         text_area_most = 0;  ///< text_area(): mean, and highest of a picture
-  double bars = 0;                           ///< share of the area outside `picture`
-  PixelArea whole;                           ///< all of a picture
-  PixelArea picture;                         ///< without black bars (curate/measures/bars.h)
-  bool overlay_known = false;                ///< StillOverlay::can_tell()
+         text_area_most = 0;   ///< text_area(): mean, and highest of a picture
+  double bars = 0;             ///< share of the area outside `picture`
+  PixelArea whole;             ///< all of a picture
+  PixelArea picture;           ///< without black bars (curate/measures/bars.h)
+  bool overlay_known = false;  ///< StillOverlay::can_tell()
   std::optional<PixelArea> overlay;
   /// `picture` less the smallest strip along one side that contains the overlay; all of `picture`
   /// if that would remove more than a quarter.

@@ -1,8 +1,5 @@
-// Gradual changes of shot: dissolves, wipes, fades through black, white or any one colour, and
-// other transitions.
-//
-// gradual_change.h explains how each is recognised.
-//
+// Finds gradual changes of shot: dissolves, wipes, fades through black, white or any one colour,
+// and other transitions. gradual_change.h explains how.
 // Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,60 +19,59 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// `strictness` scales how well all but a fade must fit: 1 normal, more finds fewer.
+  /// `strictness`: how well changes other than fades must fit. 1 is normal; more finds fewer.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// `motion`: from the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
   void finish();
   /// Changes found since the last call, in no particular order.
   std::vector<GradualChange> take();
-  /// The first frame of the run of one colour that the video is in now, if a fade led into it.
+  /// The first frame of the present run of one colour, if a fade led into it.
   std::optional<std::int64_t> open_fade() const;
   /// True if frames i and k show one scene: they differ less than half as much as i and `away`, or
-  /// share colours that `away` has not. False if a frame is not in memory (the last 127 are).
+  /// share colours that `away` lacks. Only the last 127 frames are in memory; false for others.
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// Whether three quarters of the picture equal the frame before, as when a title or the edge of
-  /// an object enters or leaves a plain ground.
+  /// True if three quarters of frame i equal the frame before, as when a title or an object's edge
+  /// enters or leaves a plain ground.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
   /// True if both frames show the same plain colour, not black.
   bool same_ground(std::int64_t i, std::int64_t k) const;
-  /// True if the scene before and after a change is the same, by its edges (same_view.h) or
-  /// colours.
+  /// True if a change leaves the scene the same, by its edges (same_view.h) or colours.
   bool one_view(const GradualChange& change) const;
-  /// Whether frames i and k are of one view, by their edges; false if a frame is not in memory.
+  /// True if frames i and k show one view, by their edges; false if a frame is not in memory.
   bool one_view(std::int64_t i, std::int64_t k) const;
 
  private:
   static constexpr int kCells = 256 + 64 + 64;
   static constexpr float kPlain = 36.f * kCells;  // energy of a picture with little to see
-  struct Relief {  // what is to be seen within an area; all else is zero, as the mean is
-    alignas(32) std::array<float, kCells> cells;  // without the planes' means
+  struct Relief {                                 // the content of an area; cells outside are zero
+    alignas(32) std::array<float, kCells> cells;  // less the planes' means
     float energy = 0;                             // sum of squares
   };
   struct Tiny : Relief {  // within `area`
     ActiveArea area;
     float residual = 0;  // of MotionField
-    MotionVector moved;  // mean of its blocks that move
+    MotionVector moved;  // mean of the blocks that move
     SmallPicture picture;
     CoarsePicture coarse;
     std::array<float, 3> mean{};  // of luma, u, v
-    float variance = 0;           // of all cells about it
+    float variance = 0;           // of all cells around `mean`
     bool uniform = false;
   };
   struct PartsFit {
     float misfit = 0, step = 0, mixed = 0;
-    float at_once = 0;  // 1: all parts have gone equally far, 0: each shows one of the pictures
+    float at_once = 0;  // 1: all parts have changed equally far, 0: each shows one of the pictures
   };
   struct Candidate {
     std::int64_t a = 0, b = 0;
     float quality = 0;
     GradualChange change;
-    bool no_camera = false;  // though one shift may explain it
-    bool through = false;    // one colour, from which another picture opens
-    bool closes = false;     // to black: what opens from it may belong to it
+    bool no_camera = false;  // not camera motion, even if one shift may explain it
+    bool through = false;    // through one colour, from which the new picture opens
+    bool closes = false;     // closes to black; a picture opening from it may belong to it
   };
   static constexpr int kRing = 128;      // power of two above kGradualLag
-  static constexpr int kAfter = 3;       // frames behind a window that must be there to judge it
+  static constexpr int kAfter = 3;       // frames needed after a window to judge it
   static constexpr float kBest = 0.75f;  // quality of a transition, below that of a clean dissolve
   static constexpr float kBlack = 16;    // luma below which a frame of one colour is black
 
@@ -126,14 +122,14 @@ class GradualDetector {
   std::vector<Tiny> ring_ = std::vector<Tiny>(kRing);
   std::int64_t frames_ = 0;
   std::optional<Candidate> best_;
-  std::int64_t best_end_ = 0;                         // Candidate::b of the last one that was found
-  std::optional<std::int64_t> run_begin_, run_end_;   // of the current or just ended uniform run
-  bool run_faded_in_ = false, run_cut_into_ = false;  // contrast fell before it; or did not
-  bool run_is_shot_ = false;                          // the fade into it has been told
+  std::int64_t best_end_ = 0;                         // Candidate::b of the last change found
+  std::optional<std::int64_t> run_begin_, run_end_;   // the current or last run of one colour
+  bool run_faded_in_ = false, run_cut_into_ = false;  // whether contrast fell before it, or not
+  bool run_is_shot_ = false;                          // the fade into it has been reported
   std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
-  std::int64_t last_black_ = -1;                      // of the frames of the run
+  std::int64_t last_black_ = -1;                      // last black frame of the run
   std::int64_t ground_end_ = -1;                      // one past the last frame of the run before
-  std::int64_t ground_begin_ = -1;                    // its first one
+  std::int64_t ground_begin_ = -1;                    // first frame of the run before
   std::vector<GradualChange> found_;
 };
 

@@ -1,4 +1,4 @@
-// Whether a camera's way, a shift and zoom of the whole picture, explains a change that
+// Tests whether camera motion (one shift and zoom of the picture) explains a change that
 // GradualDetector found.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The fades of GradualDetector: runs of frames of one colour, and what contrast does around them.
+// How GradualDetector finds fades: by runs of frames of one colour, and the contrast around them.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// The transitions of GradualDetector in which a picture moves: judged by its lines.
+// How GradualDetector finds transitions in which a picture moves: by its lines.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// What GradualDetector compares: means of 4 x 4 cells, without the mean of the picture.
+// Pictures as GradualDetector compares them: means of 4 x 4 cells, less the picture's mean.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// What GradualDetector says of frames far apart: whether they show one scene.
+// How GradualDetector decides whether frames far apart show one scene.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

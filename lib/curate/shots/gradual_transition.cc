@@ -1,4 +1,4 @@
-// The transitions of GradualDetector that are neither dissolves nor straight wipes.
+// How GradualDetector finds transitions other than dissolves and straight wipes.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
-// Transitions in which a whole picture moves: it pushes the other out, covers it, uncovers it, or
-// shrinks to nothing.
+// Measures transitions in which a whole picture moves: it pushes the other out, covers it, uncovers
+// it, or shrinks to nothing.
 //
-// Each line of a frame in between (columns, for motion to the side) looks like a line of the
-// picture before or after; the progress tells which. A camera that pans by exactly one picture does
-// that too, but then the picture is continuous at the seam. Pure functions. Thread-safety: none
+// Lines are rows, or columns for motion to the side. During the transition each line looks like a
+// line of the picture before or after; the progress tells which. So does a pan by exactly one
+// picture, but then the picture is continuous at the seam. Pure functions. Thread-safety: none
 // needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,23 +22,23 @@ struct PictureLines {
 PictureLines columns_of(const SmallPicture& picture);
 PictureLines rows_of(const SmallPicture& picture);
 
-/// push: both move; cover: the new one comes over the old one; reveal: the old one goes off the new
-/// one; squeeze: the old one shrinks to a line in the middle, and around it is the new one.
+/// push: both pictures move; cover: the new picture slides over the old; reveal: the old picture
+/// slides off the new; squeeze: the old picture shrinks to a line in the middle of the new.
 enum class Move { push, cover, reveal, squeeze };
 inline constexpr int kMoves = 4;
 
 /// The fit of the lines of `now` to those before and after.
 struct MovedFit {
-  int way = 0;       ///< 1 to higher lines (right, down), -1 to lower ones; 0 of a squeeze
-  float share = 0;   ///< of the way already done
+  int way = 0;       ///< 1: to higher lines (right, down); -1: to lower lines; 0: squeeze
+  float share = 0;   ///< progress, 0 to 1
   float misfit = 1;  ///< remaining difference, relative to unrelated lines
 };
-/// For each Move the share, and way, that fits best.
+/// For each Move, the best share and way.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// The difference of the lines that meet in a push, relative to that of unrelated lines, or to
-/// thrice that of neighbouring lines, if that is more. It is small within one view, also if up to
-/// `near` lines are skipped or repeated.
+/// The difference of the lines that meet in a push, relative to the difference of unrelated lines,
+/// or to three times that of neighbouring lines if larger. It is small within one view, even if up
+/// to `near` lines are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

@@ -1,4 +1,4 @@
-// The cuts of ShotDetector between scenes in which each frame is another picture.
+// How ShotDetector finds cuts between scenes whose frames all differ.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-// Finds a video's changes of shot, abrupt or gradual, while its frames stream by.
+// Finds the changes of shot, abrupt or gradual, in a stream of frames.
 //
-// Pure: the result depends on the frames and options alone. Constant memory: small pictures of the
-// last kShotLag frames. About 50 microseconds a frame. Thread-safety: one thread at a time.
+// Pure. Constant memory: small pictures of the last kShotLag frames. About 50 microseconds a frame.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace vfm::curate {
 
-/// What finds changes of shot. Each score is compared with a threshold of its own scale.
-///   combined   what is left of the picture's structure and of its cells after motion is taken out,
-///              0..1.35, less what the frames around it lose anyway (0.38); the threshold itself
-///              where colours alone tell a cut
-///   transnetv2 the probability of a network, 0..1 (0.5): WindowDetector's, not ShotDetector's
+/// The method that finds cuts. Its score, with the default threshold in parentheses:
+///   combined   the change of structure and of cells that motion does not explain, 0..1.35, less
+///              the change in the frames around it (0.38); if only colours show a cut, the score
+///              equals the threshold
+///   transnetv2 the probability of a network, 0..1 (0.5); for WindowDetector, not ShotDetector
 enum class Detector { combined, transnetv2 };
 double default_threshold(Detector detector);
 
@@ -28,62 +28,62 @@ struct ShotOptions {
   Detector detector = Detector::combined;
   double threshold = 0;   ///< 0: the detector's default
   bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
-  double strictness = 1;  ///< for all these except fades: more finds fewer
+  double strictness = 1;  ///< for all of them except fades: more finds fewer
   bool explain = false;   ///< keep judgements for take_judgements()
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
 };
 
-/// `transition`: a gradual change of another or unknown kind.
+/// `transition`: any other gradual change.
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
-/// One change of shot. Frames [end, begin) belong to neither shot: those of a dissolve, a wipe or a
-/// transition, the frames of one colour between two fades; none at a cut.
+/// One change of shot. Frames [end, begin) belong to neither shot: frames of a dissolve, wipe or
+/// transition, or frames of one colour between two fades. A cut has none.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
   std::int64_t end = 0;    ///< one past the last frame of the old shot
   std::int64_t begin = 0;  ///< first frame of the new shot
-  std::int64_t frame = 0;  ///< where people see the new shot begin: cut: `begin`; fade: its first
-                           ///< visible frame; else: the first frame with more of it than of the old
-  float score = 0;         ///< cut: the detector's; else 0..1
+  std::int64_t frame = 0;  ///< where viewers see the new shot begin: cut: `begin`; fade: its first
+                           ///< visible frame; else the first frame with more of the new shot
+  float score = 0;         ///< cut: the detector's score; else 0..1
 };
 
-/// Scores of two neighbouring frames, for explanations and tuning.
+/// Scores of two neighbouring frames.
 struct PairScore {
   float structure = 0, residual = 0;
-  float combined = 0;    ///< of this pair alone
+  float combined = 0;    ///< before other pairs are considered
   float difference = 0;  ///< plain, grey levels
 };
 
-/// The verdict on a frame as the first of a shot, before its neighbourhood is considered.
+/// The verdict on a frame as the first frame of a shot, before gradual changes are considered.
 struct Judgement {
-  /// below: the threshold is not reached; alike: hardly another picture; interrupts: the scene soon
+  /// below: below the threshold; alike: the picture hardly changes; interrupts: the scene soon
   /// returns; cut: a cut, unless it is part of a gradual change or the scene returns gradually.
   enum class Verdict { below, alike, interrupts, cut };
   std::int64_t frame = 0;
-  float score = 0;  ///< the detector's; below 0: a neighbour is higher
+  float score = 0;  ///< the detector's score; below 0: a neighbour's is higher
   Verdict verdict = Verdict::below;
 };
 
-/// Frames after which a change is known and a frame's place is settled.
+/// Delay in frames: a change is known then, and so is the shot of a frame that old.
 inline constexpr int kShotLag = kGradualLag + 8;
 
 class ShotDetector {
  public:
   explicit ShotDetector(const ShotOptions& options = {});
-  /// Frames in presentation order; their number is the count of calls.
+  /// Adds a frame, in presentation order; frames are numbered by calls, from 0.
   void push(const FrameFeatures& features);
   void finish();
 
-  /// Certain changes that were not taken yet, in order. `end` is 0 if the video fades in from one
-  /// colour before its first shot.
+  /// Changes that are certain and not yet taken, in order. `end` is 0 if the video fades in from
+  /// one colour before its first shot.
   std::vector<ShotChange> take();
   /// With ShotOptions::explain, the judgement of each frame once, in order, a few frames late.
   std::vector<Judgement> take_judgements();
-  /// Changes that take() has not returned yet lie behind this frame number.
+  /// Changes that take() has not yet returned lie after this frame number.
   std::int64_t settled() const;
-  /// While a long fade lasts: frames from here on belong to no shot.
+  /// During a long fade, the frame from which frames belong to no shot.
   std::optional<std::int64_t> open_fade() const;
 
   /// The motion between the last two frames pushed.

@@ -1,4 +1,4 @@
-// Whether a frame that looks like a cut shows the view of the one before it.
+// How ShotDetector decides whether a frame that looks like a cut still shows the view before it.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

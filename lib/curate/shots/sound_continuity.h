@@ -1,18 +1,18 @@
-// Decides whether sound continues across a change of shot, with the same background on both sides,
-// or comes from another place or take.
+// Measures whether the background sound continues across a change of shot, or comes from another
+// place or take.
 //
-// It compares the background, which shows in pauses between words and notes: so the quiet windows
-// of each band count (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
-// Processing 9(5), 2001). The distance of the two sides is compared with that of the halves of each
-// side: speech and music change all the time, the hum of a room does not.
+// The background is heard in pauses between words and notes, so the quiet windows of each band
+// count (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio Processing 9(5),
+// 2001). The distance between the two sides is compared with the distance between the halves of
+// each side, since speech and music change all the time and the hum of a room does not.
 //
-// Each side is up to a second, without the 60 ms beside the change, where sound may be faded, or
-// cut a frame or two off. Hann windows of 32 ms begin every 16 ms. The 20 bands lie between the
-// edges of critical bands from 100 to 7700 Hz (Zwicker 1961); their levels are in dB of full scale,
-// from the summed power of both channels and of -75 dB, which hides quieter differences. The
-// distance of two sets of windows in one band is the mean difference of their quantiles 0.1, 0.2
-// and 0.3; over all bands it is the mean of the middle ten. With D the distance of the two sides,
-// and U the mean distance of the halves of each side:
+// A side is up to a second, without the 60 ms next to the change: sound may be faded there, or cut
+// a frame or two away from the picture. Hann windows of 32 ms begin every 16 ms. The 20 bands are
+// critical bands from 100 to 7700 Hz (Zwicker 1961). Levels are in dB of full scale, from the
+// summed power of both channels plus -75 dB, which hides quieter differences. The distance of two
+// sets of windows in a band is the mean difference of their quantiles 0.1, 0.2 and 0.3. Over all
+// bands it is the mean of the middle ten. With D the distance of the two sides, and U the mean
+// distance of the halves of each side:
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
@@ -27,7 +27,7 @@
 namespace vfm::curate {
 
 inline constexpr int kContinuityRate = 16000, kContinuityChannels = 2;
-/// Seconds of each side: the most that is used, and the least that gives a result.
+/// Seconds of a side: the most that is used, and the least that gives a result.
 inline constexpr double kContinuitySide = 1, kContinuityLeast = 0.25;
 
 struct SoundContinuity {
@@ -36,8 +36,8 @@ struct SoundContinuity {
   double continuity = 1;  ///< 0 to 1; 1: the sound continues
 };
 
-/// `before` ends where the picture changes, `after` begins there: finite samples at
-/// kContinuityRate, left and right in turn. Only the part next to the change counts.
+/// `before` ends where the picture changes, `after` begins there. Samples are finite, at
+/// kContinuityRate, interleaved left and right. Only the part next to the change counts.
 std::optional<SoundContinuity> sound_continuity(std::span<const float> before,
                                                 std::span<const float> after);
 

@@ -1,10 +1,9 @@
-// Finds changes of shot by a network that sees windows of 100 frames, such as TransNet V2: chooses
-// its frames and interprets its answers.
+// Finds changes of shot with a network that sees windows of 100 frames, such as TransNet V2.
 //
-// Windows begin every 50 frames, and the middle 50 answers of each count. Before the video's first
-// frame and behind its last one, that frame is repeated. A run of frames whose probability is above
-// the threshold is one change: its first frame is the last one of the shot before it, and the new
-// shot begins behind its last one.
+// Windows begin every 50 frames, and only the middle 50 answers of each count. The first frame of
+// the video is repeated before it, the last frame after it. A run of frames with probabilities
+// above the threshold is one change. The first frame of the run is the last of the old shot; the
+// new shot begins after the run.
 // Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
 // Pure except for the network. Constant memory: a window. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -20,7 +19,7 @@
 
 namespace vfm::curate {
 
-/// Returns for each frame of a window the probability of a change of shot. Frames are RGB, 8 bits,
+/// Returns the probability of a change of shot for each frame of a window. Frames are RGB, 8 bits,
 /// row-major, kChangeWidth x kChangeHeight. Called from any thread.
 using ChangeModel = std::function<std::vector<float>(std::span<const std::uint8_t> frames)>;
 inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
@@ -28,28 +27,28 @@ inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
 class WindowDetector {
  public:
   static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
-  /// Frames after which an answer is available.
+  /// Delay of an answer, in frames.
   static constexpr std::int64_t kLag = kWindow - kBefore;
-  /// Frames of a change that may wait for its end; frames of a longer change are released, and
-  /// belong to no shot. So a frame waits for kShotLag others at most.
+  /// Most frames of a change that wait for its end; frames of a longer change are released, and
+  /// belong to no shot. So no frame waits for more than kShotLag others.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
   /// `explain`: keep judgements for take_judgements().
   WindowDetector(ChangeModel model, double threshold, bool explain = false);
 
-  /// The next frame in presentation order. Throws what the model does.
+  /// Adds the next frame in presentation order. Throws what the model throws.
   void push(std::span<const std::uint8_t> frame);
   void finish();
 
-  /// As in ShotDetector. A change over several frames is a `transition`; its `frame` is just behind
-  /// its middle. `end` is 0 if the video begins with a change, `begin` the number of frames if it
-  /// ends with one. If all frames are above the threshold there is no change.
+  /// As in ShotDetector. A change over several frames is a `transition`, with `frame` just after
+  /// its middle. `end` is 0 if the video begins with a change; `begin` is the number of frames if
+  /// it ends with one. There is no change if all frames are above the threshold.
   std::vector<ShotChange> take();
-  /// The judgement of each frame after the first, in order: `cut` if by the network the frame
-  /// before it ends a shot or is in a change, else `below`; score: the probability.
+  /// The judgement of each frame after the first, in order: `cut` if the network says that the
+  /// frame before it ends a shot or is in a change, else `below`; score: the probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
-  /// The begin of a current change longer than kHeld: frames from here on belong to no shot.
+  /// The first frame of a present change longer than kHeld; frames from there on belong to no shot.
   std::optional<std::int64_t> open_change() const;
 
  private:

@@ -1,8 +1,8 @@
-// Wipes: a straight edge crosses the picture, with the new shot behind it.
+// Measures wipes, in which a straight edge crosses the picture, with the new shot behind it.
 //
-// Each cell of a frame within a wipe looks as before or as after the wipe, and an edge separates
-// the two kinds. A dissolve has cells in between, a cut no edge, a moving camera cells that are
-// neither; so all of them fail. Pure functions. Thread-safety: none needed.
+// In a frame within a wipe, each cell looks as before or as after the wipe, and an edge separates
+// the two kinds. A dissolve has mixed cells, a cut has no edge, and a moving camera gives cells
+// like neither, so none of them fits. Pure functions. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,17 +19,17 @@ CoarsePicture coarse_picture(const SmallPicture& picture);
 
 enum class WipeWay { right, left, down, up };  ///< the direction of the edge
 inline constexpr int kWipeWays = 4;
-inline constexpr int kWipeSteps = 16;  ///< places of an edge, in a row or column of cells
+inline constexpr int kWipeSteps = 16;  ///< cells in a row or column
 
-/// The likeness of `now` to a frame within a wipe.
+/// How well `now` fits as a frame within a wipe.
 struct WipeFrame {
-  /// For an edge after k of 16 cells, how far the cells behind it look like `after` and the others
-  /// like `before`, weighted by their difference: 1 all, 0 half, below 0 the reverse.
+  /// For an edge after k of 16 cells, how far cells behind it look like `after` and the others like
+  /// `before`, weighted by the difference of the two. 1: all; 0: half; below 0: the reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
-  /// The same, but each cell in which `before` and `after` differ counts as much as any other: when
-  /// a camera moves from dark to light, a few cells outweigh the rest.
+  /// The same, but all cells in which `before` and `after` differ have equal weight: in `agreement`
+  /// a few cells outweigh the rest if a camera moves from dark to light.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
-  /// How clearly cells look like one of the two: 1 exactly, 0 as much like the other.
+  /// How clearly cells look like one of the two: 1 exactly, 0 equally like both.
   float clearness = 0;
   /// Share of the cells in which `before` and `after` differ. An appearing title changes few.
   float changed = 0;
@@ -47,8 +47,8 @@ WipeEdge wipe_edge(const WipeFrame& frame, float share);
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
-/// True if both pictures move with the edge, as when a camera swings from a dark wall to a light
-/// one: shifted, they explain `now` about as well as unshifted, or better.
+/// True if both pictures move with the edge, as when a camera turns from a dark to a light wall:
+/// shifted, they explain `now` about as well as unshifted, or better.
 bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
                  WipeWay way, float share);
 

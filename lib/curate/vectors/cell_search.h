@@ -1,11 +1,11 @@
-// Near duplicates among more vectors than memory holds: by cells of sketches.
+// Finds near duplicates among more vectors than fit into memory, by cells of sketches.
 //
-// The result is that of curate/vectors/dedup.h, except that it may miss pairs; each pair seen is
-// decided on its true cosine, to the same bits. Memory holds a sketch of each vector
-// (curate/vectors/sketch.h). Vectors are read from where they are stored, once in order, and again
-// for pairs that pass by their sketches, as every pair above the threshold does. A pair is missed
-// only if the second lies in a cell that is not searched (curate/vectors/sketch_cells.h): never
-// with a margin of 1 and no limit to the number of cells.
+// The result equals that of curate/vectors/dedup.h, except that pairs may be missed. Each candidate
+// pair is decided on its true cosine, to the same bits. Memory has a sketch of each vector
+// (curate/vectors/sketch.h). Stored vectors are read once in order, and again for pairs whose
+// sketches pass; every pair above the threshold passes. A pair is missed only if the second vector
+// lies in a cell that is not searched (curate/vectors/sketch_cells.h): never with a margin of 1 and
+// no limit to the number of cells.
 //
 // The cost in products of two numbers, for n vectors of d numbers, sketches of w numbers, and k = 2
 // sqrt(n) cells, of which each vector searches v:
@@ -13,11 +13,10 @@
 //   own cells      n k w                                                  8.1e12
 //   cells to look  n k w        again, as keeping them would take memory  8.1e12
 //   comparing      n v n/k w/2  as a vector is compared with better ones  1.0e12 v
-// The caller writes 2 n d bytes (or 4 n d), 15 GB here, which are read once in order. Memory is n
-// (2 w + 20) bytes, 2.8 GB, or less with narrower sketches. Each pair that passes costs d more
-// products, and a block reads a vector once for all its pairs in a cell. Sketches are float
-// products in one order, and all else is in whole numbers: the result does not depend on the
-// processor.
+// The caller stores 2 n d bytes (or 4 n d), 15 GB here. Memory is n (2 w + 20) bytes, 2.8 GB here,
+// or less with narrower sketches. Each pair that passes costs d more products; a block of vectors
+// reads each vector once for all its pairs in a cell. The result does not depend on the processor:
+// sketches are float products in a fixed order, and all else is in whole numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,22 +30,21 @@
 
 namespace vfm::curate {
 
-/// The default margin of the search around each vector. A random direction in m dimensions has a
-/// root mean square component of 1/sqrt(m) along a given one. So a margin of one half is three
-/// times that if near vectors differ in 36 or more dimensions; with fewer numbers it is larger.
+/// The default CellSearch::margin: 0.5, more for vectors of few numbers. A random direction in m
+/// dimensions has a root mean square component of 1/sqrt(m) along a given direction; 0.5 is three
+/// times that if near vectors differ in 36 dimensions.
 double cell_margin(std::size_t dim);
 inline constexpr std::size_t kMostCells = 64;
 
 struct CellSearch {
   std::size_t dim = 0;
-  double threshold = 1;  ///< as that of find_near_duplicates()
-  /// The places of the vectors, the better sample first: a permutation of 0 to n - 1. n is below
-  /// 2^32.
+  double threshold = 1;  ///< as in find_near_duplicates()
+  /// The places of the vectors, the better sample first: a permutation of 0 to n - 1, n < 2^32.
   std::vector<std::uint32_t> places;
-  /// Reads the vector at a place: `dim` numbers. From any thread; quick for neighbours in turn.
+  /// Reads the `dim` numbers of the vector at a place. Called from any thread.
   std::function<void(std::size_t place, float* out)> read;
   std::size_t width = 0;          ///< of sketches: cell_sketch_width()
-  double margin = 1;              ///< of the distance within which nothing is missed
+  double margin = 1;              ///< SketchCells::Reach::margin
   std::size_t most = kMostCells;  ///< cells that a vector is compared with
   std::size_t cells = 0;          ///< how many there are; 0: 2 sqrt(n)
 };
@@ -54,19 +52,19 @@ struct CellSearch {
 struct CellCounts {
   std::uint64_t cells = 0;
   std::uint64_t looked_at = 0;  ///< cells, by all vectors together
-  std::uint64_t cut = 0;        ///< vectors that `most` stopped
-  std::uint64_t decided = 0;    ///< pairs that their sketches let pass
+  std::uint64_t cut = 0;        ///< vectors with cells left out because of `most`
+  std::uint64_t decided = 0;    ///< pairs whose sketches passed
 };
 
-/// Bytes of memory for each vector with sketches of `width`; and the widest sketch, 128, 64 or 32,
-/// with which `n` vectors fit into `memory`; 0 if none.
+/// Bytes of memory for each vector with sketches of `width`.
 inline constexpr std::size_t kLeastSketch = 32;
 inline constexpr std::uint64_t cell_bytes(std::size_t width) {
   return 2 * width + 20;
 }
+/// The widest sketch, 128, 64 or 32, with which `n` vectors fit into `memory`; 0 if none does.
 std::size_t cell_sketch_width(std::uint64_t n, std::uint64_t memory);
 
-/// Calls `found` with each duplicate, items rising; item and keeper as in find_near_duplicates().
+/// Calls `found` with each duplicate, by rising item; item and keeper as in find_near_duplicates().
 /// The result does not depend on the number of slots or the vectors' places. Throws Stopped, and
 /// what `read` throws.
 CellCounts find_near_duplicates_in_cells(const CellSearch& search, share::Slots& slots,

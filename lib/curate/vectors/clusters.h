@@ -1,11 +1,11 @@
-// Clusters of vectors by direction: spherical k-means (Dhillon and Modha, "Concept decompositions
-// for large sparse text data using clustering", 2001), begun as k-means++ (Arthur and
+// Clusters vectors by direction: spherical k-means (Dhillon and Modha, "Concept decompositions for
+// large sparse text data using clustering", 2001), initialised as k-means++ (Arthur and
 // Vassilvitskii, 2007) with distances 1 - cosine.
 //
-// All vectors are in memory: of many give a sample, then ask for each vector's nearest centre. Sums
-// of products are added in one order whatever the processor's instructions, and those of a cluster
-// in the order of the rows, so the same rows give the same centres at any number of slots.
-// FAISS, the usual library, is not used, since its sums depend on its threads.
+// All vectors are in memory; if there are too many, cluster a sample, then ask for each vector's
+// nearest centre. Numbers are summed in a fixed order, so the same rows give the same centres on
+// every processor and with any number of slots. FAISS is not used, since its sums depend on its
+// threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,8 +19,8 @@ namespace vfm::curate {
 
 class Clusters {
  public:
-  /// `rows`: n vectors of `dim` numbers, of length 1, in an order of chance. `wanted`: how many
-  /// clusters, at least 1; fewer where there are fewer different rows. Throws Stopped.
+  /// `rows`: n vectors of `dim` numbers, of length 1, in random order. `wanted`: number of
+  /// clusters, at least 1; the result has fewer if fewer rows differ. Throws Stopped.
   static Clusters find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
                        std::uint64_t seed, share::Slots& slots);
 
@@ -28,7 +28,7 @@ class Clusters {
     std::uint32_t cluster = 0;
     float cosine = 0;
   };
-  /// The cluster of each row, the first of equals. Does not depend on the other rows.
+  /// The nearest cluster of each row, the first of equals.
   std::vector<Nearest> nearest(const std::vector<float>& rows, share::Slots& slots) const;
   std::size_t count() const { return count_; }
 

@@ -1,10 +1,10 @@
-// Near duplicates: samples whose embeddings point the same way.
+// Finds near duplicates: samples whose embeddings have nearly the same direction.
 //
-// Exact, not approximate: every pair that could matter is decided on its true cosine, over the
-// whole dataset, not within clusters. To make this fast, dimensions are sorted by variance, and a
-// pair is dropped as soon as the first dimensions and the lengths of the rest prove (Cauchy and
-// Schwarz) that its cosine is below the threshold. All vectors are in memory, and time grows with
-// the square of their number; curate/vectors/cell_search.h handles more.
+// Exact: all pairs of the dataset are compared, by their true cosines. For speed, dimensions are
+// sorted by variance, and a pair is dropped as soon as its first dimensions and the lengths of the
+// rest prove (Cauchy and Schwarz) that its cosine is below the threshold. All vectors are in
+// memory, and time grows with the square of their number; curate/vectors/cell_search.h handles
+// more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,26 +18,25 @@ namespace vfm::curate {
 
 struct NearDuplicate {
   std::size_t item = 0;    ///< to drop
-  std::size_t keeper = 0;  ///< kept instead: better, and itself no duplicate
+  std::size_t keeper = 0;  ///< a better item that is kept
   double cosine = 0;
 };
 
-/// `embeddings` holds n rows of `dim` numbers, the better sample first. An item is a duplicate if a
+/// `embeddings`: n rows of `dim` numbers, the better sample first. An item is a duplicate if a
 /// *kept* item before it has a cosine of at least `threshold` (0 < threshold <= 1) to it; the first
 /// such item is its keeper. So a dropped item never causes another drop. Rows of zeros, and rows
-/// with a number that is not finite, are nobody's duplicates. Items rise in the result, which does
-/// not depend on the number of slots. Memory: the embeddings, of near_width(dim) numbers each, if
-/// that much is reserved, and their first 64 numbers. Throws Stopped.
+/// with a number that is not finite, are nobody's duplicates. The result is sorted by item, and
+/// does not depend on the number of slots. Memory: n rows of near_width(dim) numbers (in place if
+/// `embeddings` has reserved them) and of 64 numbers. Throws Stopped.
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, share::Slots& slots);
-/// `dim` rounded up to the numbers compared together.
+/// `dim` rounded up to a multiple of the numbers compared at once.
 std::size_t near_width(std::size_t dim);
 
-/// Scales a row to length 1, for this search and curate/vectors/cell_search.h; sets zeros, and
-/// returns false, if it has no direction.
+/// Scales a row to length 1. If it has no direction, sets it to zeros and returns false.
 bool to_unit_row(std::span<float> row);
-/// The cosine of two rows that to_unit_row() made, summed in the order of their numbers, rounded to
-/// 9 digits: equal vectors have exactly the cosine 1.
+/// The cosine of two rows of to_unit_row(), summed in order and rounded to 9 digits: it is exactly
+/// 1 for equal rows.
 double near_cosine(std::span<const float> a, std::span<const float> b);
 
 }  // namespace vfm::curate

@@ -1,16 +1,16 @@
-// `builtin:look`: the look of a clip as one vector, without weights.
+// `builtin:look`: the look of a clip as one vector, without a trained model.
 //
 // It has five groups of measures, each scaled to about unit length, then weighted and joined:
 //   ground  the mean colour                                                     (4 values)
-//   layout  where which colour is: low DCT coefficients of the mean picture     (24; as the MPEG-7
+//   layout  which colours are where: low DCT coefficients of the mean picture   (24; as the MPEG-7
 //           colour layout descriptor, ISO/IEC 15938-3)
 //   change  how the layout moves through time: its first two cosines over time  (54)
 //   edges   directions of edges in 4x4 cells, eight directions                  (128; as the MPEG-7
 //           edge histogram and HOG, Dalal and Triggs 2005)
-//   motion  where it moves in 4x4 cells, and into which of eight directions     (24)
-// The vector has length 1. Copies of a clip (other codec, size, rate) have a cosine above 0.98;
-// clips that share nothing are mostly below 0.6. It knows no objects: alike means alike in light
-// and colour. Pure; thread-safety: any thread.
+//   motion  how much moves in 4x4 cells, and in which of eight directions       (24)
+// The vector has length 1. Copies of a clip (other codec, size, rate) have a cosine above 0.98,
+// unrelated clips mostly below 0.6. It compares light and colour, not objects. Pure; thread-safety:
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,7 @@ namespace vfm::curate {
 
 inline constexpr int kLookDim = 4 + 24 + 54 + 128 + 24;
 
-/// The look of a glimpse. A glimpse without pictures gives all zeros, which resemble nothing, not
-/// even itself.
+/// The look of a glimpse; all zeros, which resemble nothing, if it has no pictures.
 std::vector<float> look(const Glimpse& glimpse);
 
 /// {"name":"builtin:look","dim":234,"version":1}

@@ -1,15 +1,16 @@
-// Sketches of vectors: a few whole numbers each, whose products bound the cosines.
+// Sketches of vectors: a few whole numbers for each vector, whose products bound the cosine of two
+// vectors.
 //
 // For a unit vector a, let h be its coordinates in an orthonormal basis of few directions, and r
 // the length of the rest. Then a.b <= h_a.h_b + r_a r_b (Cauchy and Schwarz). The right side is the
 // product of the sketches (h_a, r_a) and (h_b, r_b), which are unit vectors no further apart than a
-// and b. So a pair whose sketches are too far apart is too far apart itself. The basis has the
-// largest second moments of a sample, by a few rounds of subspace iteration (Halko, Martinsson and
-// Tropp, "Finding structure with randomness", 2011, section 4.5): any other basis would be valid,
-// but less sharp.
+// and b. So if two sketches are too far apart, so are the vectors. The basis has the largest second
+// moments of a sample, by subspace iteration (Halko, Martinsson and Tropp, "Finding structure with
+// randomness", 2011, section 4.5). Any other basis would be valid, but less sharp.
 //
-// A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. Products of two are exact in 32
-// bits, so they are the same on every processor. All rounding together is below kSketchSlack.
+// A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. The product of two sketches is
+// exact in 32 bits, so it is the same on every processor. Rounding errors together are below
+// kSketchSlack.
 // Thread-safety: any thread, except train().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,11 +24,11 @@
 namespace vfm::curate {
 
 inline constexpr int kSketchScale = 32000;
-/// The most by which a product of sketches over kSketchScale squared may fall below a cosine: half
-/// a unit in each of 128 numbers of both, 4e-4, and the float sums.
+/// The most by which a product of sketches, divided by kSketchScale squared, may fall below the
+/// cosine: 4e-4 for half a unit in each of 128 numbers of both, and the error of float sums.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// Longer vectors would need a gigabyte to train: only their first numbers are used.
+/// Only so many first numbers of longer vectors are used: training would need a gigabyte.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
@@ -48,17 +49,16 @@ class Sketcher {
   std::vector<float> tiles_;  // the basis, sixteen directions side by side; empty: the first axes
 };
 
-/// A tile is kTileSide sketches side by side, interleaved by two numbers, for products.
+/// A tile has kTileSide sketches, interleaved in pairs of numbers, for tile_products().
 inline constexpr std::size_t kTileSide = 32;
-/// `sketches`: `n` up to kTileSide; the other places become zeros.
+/// `sketches`: `n`, up to kTileSide; the rest of the tile becomes zeros.
 void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,
                std::int16_t* tile);
-/// out[r][j] = the product of sketch r of four with sketch j of the tile, exactly.
+/// out[r][j] = the exact product of sketch r of `four` and sketch j of the tile.
 using TileProducts = std::int32_t[4][kTileSide];
 void tile_products(const std::int16_t* const* four, std::size_t width, const std::int16_t* tile,
                    TileProducts& out);
-/// The product of two rows of floats, accurate to 1e-5 for vectors of length 1, summed in any
-/// order.
+/// The product of two rows, summed in any order; accurate to 1e-5 for vectors of length 1.
 float float_product(const float* a, const float* b, std::size_t dim);
 std::int32_t sketch_product(const std::int16_t* a, const std::int16_t* b, std::size_t width);
 

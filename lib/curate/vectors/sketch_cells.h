@@ -1,19 +1,20 @@
-// Cells of sketches: each belongs to the centre with which its product is the largest.
+// Divides sketches into cells, so that a search for neighbours compares only a few cells. A sketch
+// belongs to the centre with which its product is largest.
 //
-// Centres are sketches themselves, found by a few rounds of spherical k-means from evenly spaced
-// rows of a sample: so dense regions have many, and cells have similar sizes, which suits
-// comparisons within them. (curate/vectors/clusters.h has k-means++ and more rounds, for meaningful
-// clusters.) All is computed in whole numbers, so results are the same on every processor.
+// Centres are sketches, found by a few rounds of spherical k-means from evenly spaced rows of a
+// sample. So dense regions have many centres, and cells have similar sizes. (For meaningful
+// clusters, curate/vectors/clusters.h has k-means++ and more rounds.) Only whole numbers are used,
+// so results are the same on every processor.
 //
 // Cells to search: let a and b be at most a distance D apart, c the centre of a, and e another
-// centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left is
-// at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e - c|, is
-// at most D. Cells further away need no search. D is the worst case, with b straight across the
-// border; in high dimensions most neighbours lie along it. A `margin` below 1 searches only cells
-// within margin * D; at 1 nothing is missed.
+// centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left
+// side is at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e -
+// c|, is at most D. Cells further away need no search. D is the worst case, with b straight across
+// the border; in high dimensions most neighbours lie along the border. So a `margin` below 1
+// searches only cells within margin * D; with 1 nothing is missed.
 //
-// If many rows of the sample are equal, so are centres: the first has the cell, and the cells of
-// the others are empty and never searched.
+// Equal rows of the sample may give equal centres: the first has the cell; the cells of the others
+// are empty and never searched.
 // Thread-safety: any thread, except find().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,21 +31,21 @@ namespace vfm::curate {
 class SketchCells {
  public:
   /// `sample`: some sketches of `width` numbers, in random order. `wanted`: the number of centres,
-  /// at most the sample's rows. Throws Stopped.
+  /// at most the number of sketches. Throws Stopped.
   static SketchCells find(const std::vector<std::int16_t>& sample, std::size_t width,
                           std::size_t wanted, share::Slots& slots);
 
   std::size_t count() const { return count_; }
-  /// The cell of each of `n` sketches, the first of equals.
+  /// Writes the cell of each of `n` sketches, the first of equals.
   void nearest(const std::int16_t* sketches, std::size_t n, std::uint32_t* cells) const;
 
   struct Reach {
     double distance = 0;   ///< D: sqrt(2 - 2 cosine) of vectors
-    double margin = 1;     ///< of it
-    std::size_t most = 0;  ///< cells that are looked at
+    double margin = 1;     ///< share of `distance` that is searched, 0 to 1
+    std::size_t most = 0;  ///< highest number of cells searched
   };
   struct Near {
-    std::vector<std::uint32_t> cells;  ///< the own one first, then the nearest border first
+    std::vector<std::uint32_t> cells;  ///< the sketch's own, then by distance of border
     bool all = true;                   ///< false: `most` left some out
   };
   /// The cells to search for neighbours of each of four sketches.
@@ -58,8 +59,8 @@ class SketchCells {
 
   std::size_t width_, count_;
   std::vector<std::int16_t> centres_;  // count x width
-  std::vector<std::int16_t> tiles_;    // the same (fill_tile())
-  std::vector<bool> repeats_;          // those that an earlier one equals
+  std::vector<std::int16_t> tiles_;    // centres_ as tiles (fill_tile())
+  std::vector<bool> repeats_;          // centres that equal an earlier one
 };
 
 }  // namespace vfm::curate

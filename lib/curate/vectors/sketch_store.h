@@ -1,9 +1,8 @@
-// The sketches of all vectors, in memory, by cell: the data that curate/vectors/cell_search.h
-// searches.
+// The sketches of all vectors, in memory, sorted by cell, for curate/vectors/cell_search.h.
 //
-// A vector has a rank (the better sample first), a place (where it can be read) and a slot: the
-// slots of a cell are neighbours, in order of rank. Vectors without a direction are in no cell and
-// come last. Thread-safety: any thread, once it is made.
+// A vector has three numbers: its rank (the better sample first), its place (where it is read from)
+// and its slot (sorted by cell, then rank). Vectors without a direction are in no cell and have the
+// last slots. Thread-safety: any thread, after construction.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +22,7 @@
 
 namespace vfm::curate {
 
-/// Calls `work` on 0 to `count` in portions of `each`, and `done` with the results in order.
+/// Calls `work` for portions of `each` numbers of [0, count), and `done` with the results in order.
 template <class Out>
 void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
                  const std::function<Out(std::size_t begin, std::size_t end)>& work,
@@ -44,12 +43,12 @@ void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
 
 class SketchStore {
  public:
-  /// Reads some vectors for the basis and the centres, then all of them in the order of their
-  /// places. The choice goes by rank, so it does not depend on places. `search` must outlive it.
-  /// Throws Stopped, and what search.read throws.
+  /// Reads a sample of vectors, chosen by rank, for the basis and the centres; then all vectors in
+  /// order of place. `search` must outlive this object. Throws Stopped, and what search.read
+  /// throws.
   SketchStore(const CellSearch& search, share::Slots& slots);
 
-  /// A vector of length 1; false if it has no direction.
+  /// Reads a vector, scaled to length 1; false if it has no direction.
   bool read(std::size_t rank, std::vector<float>& row) const;
   const SketchCells& cells() const { return *cells_; }
   const std::int16_t* sketch(std::size_t slot) const { return &sketches_[slot * width_]; }
@@ -71,7 +70,7 @@ class SketchStore {
   std::optional<SketchCells> cells_;
   std::vector<std::int16_t> sketches_;
   std::vector<std::uint32_t> slot_of_rank_, rank_of_slot_;
-  std::vector<std::size_t> begins_;  // of cells; one more than there are
+  std::vector<std::size_t> begins_;  // first slot of each cell, and the end
 };
 
 }  // namespace vfm::curate
