@@ -1,6 +1,6 @@
-// Scores of a clip for filters, computed from vectors: how much people like its frames
-// (--aesthetic), how well its caption fits (--text-image), and how much of a concept it shows
-// (--concept). They stand in KEY.json:
+// Scores for filters, computed from a clip's vectors: how much people like the frames
+// (--aesthetic), how well the caption fits (--text-image), and how much the clip shows of a concept
+// (--concept). They are written to KEY.json:
 //
 //   "aesthetic": 5.61            the mean of the scores of the frames that were encoded
 //   "concept_fox": 0.24          cosine of the clip's vector and the prompt's
@@ -33,36 +33,37 @@ struct Concept {
   std::string prompt;
 };
 
-/// Parses "NAME=TEXT" and "NAME=@FILE", each of another name. Throws Error{usage}.
+/// Parses "NAME=TEXT" and "NAME=@FILE" with distinct names. Throws Error{usage}.
 std::vector<Concept> parse_concepts(const std::vector<std::string>& texts);
 
 struct ClipScoreOptions {
-  std::string aesthetic;  ///< the file of a head; empty: none
+  std::string aesthetic;  ///< file of an aesthetic head; empty: none
   bool text_image = false;
   std::vector<Concept> concepts;
 
   bool any() const { return !aesthetic.empty() || text_image || !concepts.empty(); }
-  /// Whether clips are compared with texts.
+  /// True if clips are compared with texts.
   bool texts() const { return text_image || !concepts.empty(); }
 };
 
 class ClipScores {
  public:
-  /// `folder`, of `encoder`, has a tower and a tokenizer for texts if these are compared; they run
-  /// at `place` in `compute`. Throws Error{usage}: it has none, or a head that does not fit.
+  /// `folder`: of `encoder`. To compare texts it must have a text tower, which runs at `place` in
+  /// `compute`, and a tokenizer. Throws Error{usage} if one is missing, or the aesthetic head does
+  /// not fit `encoder`.
   ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
              const std::string& folder, const ModelPlace& place, DType compute);
 
   bool text_image() const { return text_image_; }
-  /// The score for the vector of a frame, of length 1. Empty without --aesthetic.
+  /// Computes the aesthetic score of a frame's unit vector; empty without --aesthetic.
   FrameScore frame_score() const;
-  /// The fields of a clip, without "text_image" and "scored_by".
+  /// The clip's fields except "text_image" and "scored_by".
   Json of_clip(const ClipVector& clip) const;
-  /// The vectors of captions, in order, of length 1; empty if not finite.
+  /// Unit vectors of the captions, in order; one that is not finite becomes empty.
   std::vector<std::vector<float>> encode(const std::vector<std::string>& captions) const;
-  /// "text_image".
+  /// The value of "text_image".
   static double fit(const std::vector<float>& clip, const std::vector<float>& caption);
-  /// "scored_by".
+  /// The value of "scored_by".
   const Json& config() const { return config_; }
 
  private:
@@ -73,7 +74,7 @@ class ClipScores {
   bool text_image_ = false;
   std::unique_ptr<text::Encoder> texts_;
   std::vector<Concept> concepts_;
-  std::vector<std::vector<float>> prompts_;  // of the concepts, of length 1
+  std::vector<std::vector<float>> prompts_;  // unit vectors of the concepts
   HeldJson config_ = HeldJson::object();
 };
 

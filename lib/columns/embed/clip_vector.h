@@ -1,6 +1,6 @@
-// The vector of a clip from a picture encoder. It encodes the middle frame of each of N equal parts
-// (each frame once if there are fewer; the one frame of a still picture), upright and in the shape
-// shown. The vector is the mean of the frames' unit vectors, scaled to length 1.
+// The vector of a clip by a picture encoder. The clip is cut into N equal parts, and the middle
+// frame of each is encoded, upright and in the shape shown. A clip of fewer frames is encoded frame
+// by frame. The clip's vector is the mean of the frames' unit vectors, scaled to length 1.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,8 +26,8 @@ namespace vfm::columns {
 
 inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 
-/// Frames from the encoder's prepare(), held one at a time in full size; none if nothing decodes.
-/// `facts` and errors are those of take_frames().
+/// A clip's frames, each reduced by PictureEncoder::prepare() as it is decoded; none if they cannot
+/// be decoded. `facts` and errors: see take_frames().
 struct PreparedClip {
   std::vector<std::vector<float>> frames;
   HeldJson facts = HeldJson::object();
@@ -40,37 +40,37 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
-/// A number for the vector of a frame, of length 1.
+/// Computes a score from a frame's unit vector.
 using FrameScore = std::function<double(std::span<const float> frame)>;
 
 struct ClipVector {
   /// The mean of the frames' unit vectors, scaled to length 1.
   std::vector<float> vector;
-  double score = 0;        ///< the mean of its frames'; without frames or FrameScore 0
-  std::size_t frames = 0;  ///< without any the vector is zeros
-  std::vector<std::vector<float>> windows;  ///< of the frames of each, likewise
+  double score = 0;        ///< mean of the frames' scores; 0 without frames or FrameScore
+  std::size_t frames = 0;  ///< if 0, the vector is zeros
+  std::vector<std::vector<float>> windows;  ///< the windows' vectors, computed likewise
 };
 
-/// Collects frames of clips for the encoder, which gets them in packs of its size
-/// (PictureEncoder::together()) across clips. Thread-safety: one thread.
+/// Encodes frames of clips in batches of PictureEncoder::together() frames; a batch may span clips.
+/// Thread-safety: one thread.
 class ClipVectors {
  public:
-  /// `score`, if not empty, is called for each frame of a clip.
+  /// `score`: called for each frame of a clip; may be empty.
   explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
       : encoder_(encoder), score_(std::move(score)) {}
   /// Adds the frames of one PreparedClip.
   void push(std::vector<std::vector<float>> frames);
-  /// Begins a clip whose frames come one by one, `frames` for the clip itself. Full packs are
-  /// encoded at once, so that few frames wait. A second call before end() makes earlier frames
-  /// void.
+  /// Begins a clip whose frames are added one by one, `frames` of them for the clip's own vector.
+  /// Full batches are encoded at once, so few frames are in memory. A second call before end()
+  /// discards the frames added so far.
   void begin(std::size_t frames, std::size_t windows);
-  /// Adds a frame that counts for the clip, for one of its windows, or for both.
+  /// Adds a frame for the clip's vector, for one of its windows, or for both.
   void add(std::vector<float> prepared, bool of_clip, std::optional<std::size_t> window);
   void end() { open_ = nullptr; }
-  /// Drops the clip of begin().
+  /// Discards the clip of begin().
   void drop();
-  /// The vectors of completely encoded clips that were not taken yet, in order. `rest`: encodes the
-  /// last pack, although not full, and returns all.
+  /// Removes and returns the vectors of completely encoded clips, in order. With `rest` the last,
+  /// partial batch is encoded too, and all clips are returned.
   std::vector<ClipVector> take(bool rest);
 
  private:
@@ -78,7 +78,7 @@ class ClipVectors {
     ClipVector sums;  // of vectors of length 1
     std::size_t planned = 0, waiting = 0;
   };
-  struct Place {  // of a frame that waits; its clip may be void
+  struct Place {  // of a waiting frame; its clip may be discarded
     std::shared_ptr<Clip> clip;
     bool of_clip = false;
     std::optional<std::size_t> window;
@@ -90,12 +90,12 @@ class ClipVectors {
   const models::PictureEncoder& encoder_;
   FrameScore score_;
   std::vector<std::vector<float>> prepared_;
-  std::vector<Place> places_;                // of these
-  std::deque<std::shared_ptr<Clip>> clips_;  // that were not taken
-  std::shared_ptr<Clip> open_;               // the last of them, if more of it comes
+  std::vector<Place> places_;                // of `prepared_`
+  std::deque<std::shared_ptr<Clip>> clips_;  // not yet taken
+  std::shared_ptr<Clip> open_;               // the last of clips_ between begin() and end()
 };
 
-/// The encoder's config(), with {"frames": 8, "pool": "mean"} of this rule.
+/// The encoder's config(), with {"frames": `count`, "pool": "mean"}.
 Json clip_vector_config(const models::PictureEncoder& encoder, int count);
 
 }  // namespace vfm::columns

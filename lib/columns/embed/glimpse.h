@@ -1,5 +1,5 @@
-// The glimpse (curate/glimpse.h) of a clip: decodes it, once, and keeps a handful of small
-// pictures. Thread-safety: any thread.
+// Decodes a clip once, for its glimpse (curate/glimpse.h): a few small pictures. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace vfm::columns {
 
-/// The glimpse of a sample, and the facts that its json lacks: "width" and "height" as shown, and
-/// of a video "seconds", "fps" and "frames", all of them counted.
+/// A sample's glimpse, and the facts that its json lacks: "width" and "height" as shown; for a
+/// video also "seconds", "fps" and "frames", measured over all frames.
 struct Seen {
   curate::Glimpse glimpse;
   HeldJson facts = HeldJson::object();
 };
-/// Throws Error, naming `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `known` is
-/// the sample's json. `hardware` decodes it, with the same result; null: software.
+/// `known`: the sample's json. `hardware`: a decoder with the same result; null: software. Throws
+/// Error, which names `where` ("KEY.mp4 of 'x.tar'"), if nothing decodes.
 Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
                 const media::HardwareDecoder* hardware = nullptr);
 

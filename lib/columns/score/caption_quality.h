@@ -1,5 +1,5 @@
-// Measures of a caption's quality, and their combination. They stand in the KEY.json of a score
-// column (columns/score/score.h); natural logarithms throughout.
+// Measures of a caption's quality, and one score that combines them: the fields of KEY.json in a
+// score column (columns/score/score.h). Logarithms are natural.
 //
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
@@ -28,34 +28,33 @@
 
 namespace vfm::columns {
 
-/// The weights of the combination. Other weights need another `rule` number.
+/// The weights in z. Other weights need another `rule` number.
 struct QualityWeights {
   int rule = 1;
   double bias = 1, gain = 0.5, gain_least = 1, floor = 10, fit = 1, fit_least = 1;
 };
 inline constexpr QualityWeights kQualityWeights;
 
-/// How likely a caption is with and without the video.
+/// A caption's mean ln p with and without the video, and caption_gain_least.
 struct CaptionGain {
   double with = 0, without = 0, least = 0;
   std::size_t tokens = 0;
 };
-/// The gain from the logarithms of the same tokens, at least one. Throws Error if their numbers
-/// differ.
+/// Computes the gain from ln p of the same tokens, at least one. Throws Error if the sizes differ.
 CaptionGain caption_gain(std::span<const double> with, std::span<const double> without);
 
-/// All known scores of one caption.
+/// The known scores of one caption.
 struct CaptionScores {
   text::TextChecks text;
   std::optional<CaptionGain> gain;
-  std::vector<double> fits;  ///< of its sentences; empty: not known
+  std::vector<double> fits;  ///< one a sentence; empty: unknown
 
-  /// The fields. caption_quality is among them if both `gain` and `fits` are known.
+  /// The fields for KEY.json; caption_quality only if `gain` and `fits` are known.
   Json fields() const;
 };
 
-/// The greatest cosine of each sentence with any frame; vectors of length 1. Empty without
-/// sentences or without frames. Throws Error for a vector with numbers that are not finite.
+/// For each sentence the largest cosine with any frame. Arguments are unit vectors. Empty without
+/// sentences or frames. Throws Error if a number is not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

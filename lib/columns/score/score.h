@@ -1,12 +1,12 @@
-// vfm-caption score: measures the quality of captions without a person, as the column
+// vfm-caption score: measures the quality of captions automatically, and writes the column
 // X.score.tar. KEY.json has the fields of columns/score/caption_quality.h, and "caption_scored_by":
-// the models, and the caption's hash.
+// the models and the caption's hash.
 //
-// A caption is the sample's txt member, mostly of the caption column. A clip is decoded once. The
-// captioner sees it once, however long it is: at `fps` frames a second, or, if these are more than
-// in one window, as many as in a window, spread over the clip. It sees nothing if the caption
-// column has its result (written_caption.h). The CLIP sees the middle frames of kClipFrames equal
-// parts. Each caption is computed alone.
+// A caption is the sample's txt member, usually from the caption column. A clip is decoded once,
+// and the captioner sees it once, at `fps` frames a second. In a clip longer than a window, it sees
+// as many frames as in one window, spread over the clip. If the caption column has the captioner's
+// result (written_caption.h), it sees none. The CLIP model sees the middle frames of kClipFrames
+// equal parts. Captions are scored one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,15 +29,15 @@ struct ScoreOptions {
   std::string directory;  ///< of the columns; empty: beside their shards
   bool force = false;
   shard::ReadLimits limits;
-  std::string captioner, clip;  ///< folders; empty: not scored by it
+  std::string captioner, clip;  ///< folders of models; empty: none
   ModelCaptionOptions model;    ///< how the captioner is asked
-  ScoreCosts* costs = nullptr;  ///< collects the captioner's costs; may be null
+  ScoreCosts* costs = nullptr;  ///< collects costs; may be null
   /// Decodes clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Returns the number of errors recorded. A sample without a caption, or that a model cannot score,
-/// is an error; it keeps its other fields. Throws Error; Stopped.
+/// Returns the number of errors recorded. A sample without a caption, or which a model cannot
+/// score, is an error; its other fields are kept. Throws Error; Stopped.
 long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 

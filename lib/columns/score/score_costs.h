@@ -1,5 +1,5 @@
-// The costs that a dry run reports for a model that scores captions: floating-point operations of a
-// clip, counted (models/vlm/answer_cost.h) from the scored captions.
+// What a dry run reports about a model that scores captions: floating-point operations (FLOPs) a
+// clip, counted from the scored captions (models/vlm/answer_cost.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,13 +14,13 @@ namespace vfm::columns {
 
 class ScoreCosts {
  public:
-  /// FLOPs of one caption: with the video (0 if known from its writing), and without.
+  /// Adds the FLOPs of one caption: with the video (0 if its tokens were kept), and without.
   void add(double with, double without);
 
-  /// {"clips", "written"}, where "written" counts clips with kept tokens, and the mean "flops" of a
-  /// clip: {"with_video", "alone"}. Null if no clip was added.
+  /// Counts {"clips", "written"} ("written": clips with kept tokens), and the mean "flops" a clip:
+  /// {"with_video", "alone"}. Null if no clip was added.
   Json to_json() const;
-  /// The same in words, a line.
+  /// The same as a line of text.
   std::string words() const;
 
  private:

@@ -1,4 +1,4 @@
-// The frames that a caption is compared with, for a captioner and for a CLIP, taken in one
+// Takes the frames with which a caption is compared, for a captioner and for a CLIP model, in one
 // decoding. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,21 +13,21 @@
 
 namespace vfm::columns {
 
-/// The models that see the frames; may be null.
+/// The models that see the frames.
 struct ScoreEyes {
   const models::CaptionModel* captioner = nullptr;
   const models::PictureEncoder* pictures = nullptr;
   double fps = 2;    ///< frames a second for the captioner
-  int window = 256;  ///< frames of a clip; of a longer clip it sees no more frames than of one this
-                     ///< long
+  /// Length in frames. Of a longer clip the captioner sees as many frames as of this length.
+  int window = 256;
 };
 
 struct ScoreFrames {
-  models::SeenFrames seen;                 ///< the captioner's
-  std::vector<std::vector<float>> frames;  ///< as PictureEncoder::prepare() makes them
+  models::SeenFrames seen;                 ///< for the captioner
+  std::vector<std::vector<float>> frames;  ///< from PictureEncoder::prepare()
 };
 
-/// Takes the frames of a sample's member. Throws Error, naming `where`, for a clip that does not
+/// Takes the frames of a sample's member. Throws Error, which names `where`, if the clip does not
 /// decode to its end.
 ScoreFrames take_score_frames(const shard::Member& member, const std::string& where,
                               const ScoreEyes& eyes, const media::HardwareDecoder* hardware);

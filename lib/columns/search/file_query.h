@@ -1,5 +1,5 @@
-// A query among vectors of clips: a video or picture, encoded by the encoder of those vectors, or a
-// text, encoded by its text tower.
+// Encodes a query for comparison with vectors of clips: a video or picture by the clips' encoder, a
+// text by that encoder's text tower.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,17 +18,17 @@
 
 namespace vfm::columns {
 
-/// More than any text tower takes; each cuts at its own limit.
+/// Above the limit of every text tower; each cuts at its own.
 inline constexpr int kMostTextTokens = 512;
 
 class FileQuery {
  public:
-  /// Decodes the file for its look. Throws Error.
+  /// Decodes the file and computes its look. Throws Error.
   FileQuery(std::string path, const media::HardwareDecoder* hardware);
 
-  /// The vector by the encoder of `config`, the "video_encoder" of sample `key`; null is
-  /// builtin:look. Throws Error, naming the sample, if its encoder is unknown, or its folder is
-  /// gone or holds another encoder.
+  /// The file's vector by the encoder `config`, which is the "video_encoder" of sample `key`; null:
+  /// builtin:look. Throws Error, which names the sample, if the encoder is unknown, or its folder
+  /// is gone or has another encoder.
   const std::vector<float>& vector(const Json& config, const std::string& key);
 
  private:
@@ -41,23 +41,24 @@ class FileQuery {
   std::map<std::string, std::vector<float>> encoded_;  // by configuration
 };
 
-/// Whether texts have vectors in the space of this "video_encoder" too, as with CLIP and SigLIP.
+/// True if this "video_encoder" also has vectors for texts, as CLIP and SigLIP do.
 bool has_texts(const Json& video_encoder);
 
 /// Throws Error{usage} if options.query is a file and options.query_prompt is set.
 void refuse_prompt_before_file(const SearchOptions& options);
 
-/// Whether a text to search for has words.
+/// True if a query text has words.
 bool has_words(const std::string& utf8);
 
-/// The encoder of query texts for embeddings of this "text_encoder". `prompt` goes before the text;
-/// else the encoder's own query prompt. Throws Error if it takes no prompt; what
-/// models::make_text_encoder() throws.
+/// An encoder of query texts that fits embeddings of this "text_encoder". `prompt` is put before
+/// the text; empty: the encoder's own query prompt. Throws Error if the encoder takes no prompt;
+/// what models::make_text_encoder() throws.
 std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
                                              const std::optional<std::string>& prompt);
 
-/// The vector of a text, of length 1, in that space. Throws Error, naming sample `key`: the folder
-/// is gone, holds another model now, or no tower or tokenizer for texts.
+/// The unit vector of a text in the space of `video_encoder`. Throws Error, which names sample
+/// `key`, if the encoder's folder is gone, has another model now, or lacks a text tower or
+/// tokenizer.
 std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,
                                             const std::string& key);
 

@@ -1,10 +1,10 @@
-// vfm-embed search --index: the samples nearest to a text, a video, a picture, or to many
-// vectors, without reading all of them.
+// vfm-embed search --index: finds the samples nearest to a text, a video, a picture or each of many
+// vectors, without reading all samples.
 //
-// It compares the codes of the lists with the nearest centres, at least a sixteenth of all codes,
-// and then the best thousand or more exactly, by the halves in their tars. With `exact` each vector
-// of the index is read from its tar and compared.
-// Memory: the needed parts of the index are mapped; the rest does not grow with it.
+// The codes in the lists of the nearest centres are compared first, at least a sixteenth of all
+// codes. Then the vectors of the best thousand or more are read from their tars (halves) and
+// compared exactly. With `exact` all indexed vectors are compared so. Memory: the needed parts of
+// the index are mapped; other memory does not depend on its size.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace vfm::columns {
 
-/// True if the query names a file of vectors to search for, one a row.
+/// True if the query is a file of vectors to search for, one a row.
 bool is_vectors_file(const std::string& query);
 
-/// Writes matches as search() does; with "query", the row's number from 0, where the query is a
-/// file of vectors. Shards that changed or went away since they were indexed give no match: each
-/// is warned of and counted; returns their number. Throws Error: no index, or a damaged one; a
-/// query that cannot be compared with its vectors.
+/// Writes matches as search() does. If the query is a file of vectors, each has "query", the row's
+/// number from 0. Skips shards that are missing or have changed since they were indexed, with a
+/// warning, and returns their number. Throws Error if the index is missing or damaged, or the query
+/// cannot be compared with its vectors.
 long search_index(const SearchOptions& options, share::Slots& slots, Progress& progress,
                   io::ManifestWriter& manifest);
 

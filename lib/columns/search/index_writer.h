@@ -1,5 +1,5 @@
-// Writes the file of an index (columns/search/vector_index.h): the kept part of the previous index,
-// and the rows of new shards.
+// Writes an index file (columns/search/vector_index.h) from the kept part of the previous index and
+// the rows of new shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace vfm::columns {
 
-/// A row as stored on disk until written: 12 bytes and its code.
+/// A row as kept in a scratch file until the index is written: 12 bytes and its code.
 struct CodedRow {
   static constexpr std::uint32_t kNoList = 0xffffffff;
-  std::uint32_t list = kNoList;  ///< kNoList: it has no vector
+  std::uint32_t list = kNoList;  ///< kNoList: no vector
   std::uint64_t at = 0;
   std::string_view code;  ///< code_bytes(dim)
 };
@@ -27,14 +27,14 @@ void put_coded_row(std::string& out, const CodedRow& row);
 struct IndexParts {
   IndexModel model;
   std::span<const float> centres, words;
-  const VectorIndex* before = nullptr;     ///< with the same model; may be null
-  std::vector<std::size_t> kept;           ///< numbers of the shards of `before` that stay, rising
-  std::vector<IndexedShard> added;         ///< first, entries and hash are not asked for
-  const io::ScratchFile* coded = nullptr;  ///< the rows of `added`, by put_coded_row()
+  const VectorIndex* before = nullptr;     ///< the previous index, of the same model; may be null
+  std::vector<std::size_t> kept;           ///< numbers of shards of `before` to keep, ascending
+  std::vector<IndexedShard> added;         ///< `first` and `hash` may be unset
+  const io::ScratchFile* coded = nullptr;  ///< rows of `added`, by put_coded_row()
 };
 
-/// Writes and commits. Returns the number of entries. Memory: 50 bytes a list and a shard; the
-/// file is filled through a map. Throws Error; Stopped.
+/// Writes and commits the file. Returns the number of entries. Memory: 50 bytes for each list and
+/// shard, and a map of the file. Throws Error; Stopped.
 std::uint64_t write_index(const IndexParts& parts, io::AtomicFile& out);
 
 }  // namespace vfm::columns

@@ -1,4 +1,4 @@
-// The facts that vfm-embed search prints of a match, beside rank and score.
+// The facts that vfm-embed search prints about a match, besides rank and score.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,30 +15,30 @@
 
 namespace vfm::columns {
 
-/// The tars to search. If there are small columns, they hold the compared values, so the video need
-/// not be read. The record has "columns".
+/// The tars to read for a search. Small columns have all that is compared, so with them the tar
+/// with videos is left out. The record must have "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
-/// Adds caption, source, begin and end from `facts` where `line` lacks them.
+/// Adds caption, source, begin and end from `facts` unless `line` has them.
 void add_facts(Json& line, const Json& facts);
 
-/// Adds facts that only the clip's own json has, sample `row` of `tar`. Does nothing for a tar
-/// without an index, which would need a scan.
+/// Adds facts that only the clip's own json has, which is sample `row` of `tar`. Does nothing if
+/// the tar has no index, since that would need a scan.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 
-/// Adds which of the clip's windows (columns/embed/clip_windows.h) is nearest to `query`, of length
-/// 1, the first of equals: "window": {"number", from 0, "begin", "end", both in seconds from the
-/// clip's first frame, "score"}. `facts`: the sample's json. Nothing for a sample without windows.
-/// Throws Error, naming the sample, where its stored windows are inconsistent.
+/// Adds the clip's window (columns/embed/clip_windows.h) nearest to the unit vector `query`, the
+/// first of equals: "window": {"number" from 0, "begin" and "end" in seconds from the clip's first
+/// frame, "score"}. `facts`: the sample's json. Adds nothing if the sample has no windows. Throws
+/// Error, which names the sample, if its stored windows are inconsistent.
 void add_window(Json& line, const shard::Sample& sample, const Json& facts,
                 const std::vector<float>& query);
 
-/// {"key":…,"path":…,"caption":…} and the other known facts of the sample with its vector at `row`
-/// of vectors_tar(), from all searched tars. With its window if `kind` is video. Throws Error.
+/// {"key":…,"path":…,"caption":…} and other known facts of the sample whose vector is at `row` of
+/// vectors_tar(), read from all searched tars; with its window if `kind` is video. Throws Error.
 Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
                  const std::vector<float>& query, const shard::ReadLimits& limits);
 
-/// The whole line: rank, score rounded to four digits, and the facts.
+/// The line printed: rank, score rounded to four digits, and `facts`.
 Json match_line(std::size_t rank, double score, const Json& facts);
 
 }  // namespace vfm::columns

@@ -1,12 +1,11 @@
-// vfm-embed search: the samples of embedded shards that are nearest to a text, a video or a
-// picture.
+// vfm-embed search: finds samples of embedded shards nearest to a text, video or picture.
 //
-// A video or picture file is compared with video.npy, after encoding by the same encoder, by
-// cosine. A text is compared with vectors of clips by CLIP or SigLIP if there are no captions; else
-// word by word: each word of the query with the nearest word of the sample's caption (cosine of
-// token vectors, as in Khattab and Zaharia, "ColBERT", 2020), and the mean of these, weighted by
-// how rare the word is among the captions searched (idf). 1 is a perfect match; 0 is chance.
-// Exhaustive: every vector is read. Memory: about 100 bytes a sample and its caption.
+// A video or picture is encoded by the encoder of video.npy and compared by cosine. So is a text,
+// by CLIP or SigLIP, if there are no captions. With captions, each word of the query is compared
+// with the nearest word of the caption (cosine of token vectors, as in Khattab and Zaharia,
+// "ColBERT", 2020). The score is the mean over the query's words, weighted by their rarity among
+// the captions searched (idf): 1 is a perfect match, 0 is chance. Every vector is read. Memory:
+// about 100 bytes a sample, and its caption.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,22 +22,22 @@
 namespace vfm::columns {
 
 struct SearchOptions {
-  std::vector<std::string> inputs;  ///< as shard/shard_input.h takes them; columns found beside
+  std::vector<std::string> inputs;  ///< forms: shard/shard_input.h; columns beside them are found
   shard::ReadLimits limits;
-  std::string query;                        ///< an existing media file, else text
-  std::optional<std::string> query_prompt;  ///< before a text, instead of the shards' own
+  std::string query;                        ///< an existing media file, or text
+  std::optional<std::string> query_prompt;  ///< put before a text; empty: the encoder's own
   std::size_t top = 10;
-  std::string index;   ///< for search_index() (columns/search/index_search.h): instead of `inputs`
-  bool exact = false;  ///< there: compare all vectors of the index
-  /// Decodes a video to search for, with the same result; null: software.
+  std::string index;   ///< for search_index() (columns/search/index_search.h), instead of `inputs`
+  bool exact = false;  ///< with `index`: compare all its vectors
+  /// Decodes a query video, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Writes the matches to standard output, best first, ties by key:
 /// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,
-/// "end":…}, unknown fields left out.
-/// Shards that cannot be searched are warned of and counted; returns their number. Throws
-/// Error{usage} for a query without words or a missing media file.
+/// "end":…}, without unknown fields. Skips shards that cannot be searched, with a warning, and
+/// returns their number. Throws Error{usage} if the query has no words or its media file is
+/// missing.
 long search(const SearchOptions& options, share::Slots& slots, Progress& progress,
             io::ManifestWriter& manifest);
 

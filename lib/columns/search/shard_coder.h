@@ -1,4 +1,4 @@
-// Computes an index's entries for a shard: the list and code of each vector.
+// Computes a shard's entries in an index: the list and code of each vector.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,23 +14,23 @@
 
 namespace vfm::columns {
 
-/// True if an index of this model takes the vector. If so, scales it to length 1.
+/// Scales the vector to length 1. False if an index of this model cannot take it.
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {
-  std::string rows;  ///< by put_coded_row(); empty: none of its vectors is taken
+  std::string rows;  ///< by put_coded_row(); empty: no vector of it can be indexed
   IndexedShard shard;
   std::vector<io::Fault> errors;
 };
 
 class ShardCoder {
  public:
-  /// Both must outlive it. `inverted`: of the model.
+  /// `inverted`: of `model`. Both must outlive this object.
   ShardCoder(const IndexModel& model, const InvertedFile& inverted,
              const shard::ReadLimits& limits);
 
-  /// Reads all vectors of `shard`, whose tar, files and rows are known. A vector that does not fit
-  /// is an error; one without length is skipped. Throws Stopped.
+  /// Reads all vectors of `shard`, whose `tar`, `files` and `rows` are set. Unreadable vectors and
+  /// those of another encoder are errors. Those that usable() refuses are skipped. Throws Stopped.
   CodedShard code(const IndexedShard& shard) const;
 
  private:

@@ -1,5 +1,5 @@
-// The vectors of samples in a tar: one for each sample's clip, or for its caption. Thread-safety:
-// any thread.
+// Reads vectors of samples from a tar: those of clips or those of captions. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,34 +16,34 @@ namespace vfm::columns {
 
 enum class VectorKind { video, text };
 
-/// "video" and "text": KEY.video.npy, "video_encoder" and so on.
+/// "video" or "text", as in KEY.video.npy and "video_encoder".
 const char* to_string(VectorKind kind);
 
-/// The tar with the vectors of a shard's record: its embed column, or its own tar. The record has
-/// "columns" (shard::complete_shard).
+/// The tar with a shard's vectors: its embed column, or its own tar. The record must have "columns"
+/// (shard::complete_shard).
 std::string vectors_tar(const io::Record& record);
 
-/// The samples of a tar by number: from the index beside it, or from its headers if the index is
-/// missing or does not fit, which is logged; of a damaged tar the samples before the damage. Throws
-/// Error if the tar is missing, or compressed: then samples can only be read in order.
+/// Reads samples of a tar by number, from the index beside it. If the index is missing or does not
+/// fit, the tar's headers are read, which is logged. A damaged tar has the samples before the
+/// damage. Throws Error if the tar is missing, or compressed (readable only in order).
 shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits);
 
 struct StoredVector {
-  std::uint64_t at = 0;  ///< where its numbers begin in the tar: halves, little-endian
+  std::uint64_t at = 0;  ///< offset in the tar of its halves, little-endian
   std::vector<float> values;
   HeldJson encoder;
 };
 
 class StoredVectors {
  public:
-  /// Throws Error as open_rows().
+  /// Throws what open_rows() throws.
   StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
 
   std::int64_t rows() const { return reader_.samples(); }
-  /// Why the tar ends after these rows; empty: it is whole, at least by its index.
+  /// Why the tar ends after these rows; empty: it is complete, at least by its index.
   const std::string& damage() const { return reader_.index().damage; }
-  /// Reads the vector of sample `row`, at least 0 and below rows(). False if it has none. Throws
-  /// Error if it is not one vector of halves, or its encoder is not named.
+  /// Reads the vector of sample `row`, at least 0 and below rows(). False if the sample has none.
+  /// Throws Error if the member is not one vector of halves, or its encoder is not named.
   bool read(std::int64_t row, StoredVector& out);
 
  private:
@@ -52,17 +52,17 @@ class StoredVectors {
   shard::ReadBuffer buffer_;
 };
 
-/// Throws the Error that says that `what` are vectors of words, by the text encoder `encoder`.
+/// Throws Error, which says that `what` are vectors of words by text encoder `encoder`.
 [[noreturn]] void fail_as_words(const std::string& what, const Json& encoder);
 
-/// Reads `out.size()` halves at `at`. Throws Error.
+/// Reads `out.size()` halves at offset `at`. Throws Error.
 void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);
 
-/// Scales a vector to length 1. False if it has no length: all zeros, or not finite.
+/// Scales a vector to length 1. False if it is all zeros or not finite.
 bool to_unit_length(std::vector<float>& vector);
 
-/// Cosine of a query, of length 1, with a stored vector, of length nearly 1 (halves): at most 1; 0
-/// if the vector has no length.
+/// Cosine of a unit vector `query` and a stored vector, which rounding to halves left nearly of
+/// length 1. At most 1; 0 if `stored` is all zeros or not finite.
 double stored_cosine(const std::vector<float>& query, const std::vector<float>& stored);
 
 }  // namespace vfm::columns

@@ -1,9 +1,9 @@
-// The file that vfm-embed index writes: it finds vectors of many shards that may be near a query.
+// The file of vfm-embed index. A search uses it to find vectors in many shards that may be near a
+// query.
 //
-// It holds no vectors. It is an inverted file (columns/search/inverted_file.h) of unit vectors:
-// lists, with codes. It also has the place of each vector's halves in their tar, from which
-// candidates are compared exactly. FAISS's own format has no checksums and is trusted when read, so
-// it is not used.
+// The file has the lists and codes of an inverted file (columns/search/inverted_file.h), not the
+// vectors. It has each vector's offset in its tar, from which candidates are read for exact
+// comparison. FAISS's own format is not used: it has no checksums, and FAISS trusts it.
 //
 // Little-endian. A row is a sample; rows are numbered in the order of the shards.
 //   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
@@ -14,8 +14,8 @@
 //   entries            u32 each, by list: its row; those of a list ascend
 //   codes              code_bytes(dim) each, in the order of the entries
 //   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
-// Everything is checked before it is used: facts, centres and words on opening, a list and a
-// shard's rows on first use. So opening a large file reads little of it.
+// Every part is checked before use: facts, centres and words on opening, a list and a shard's rows
+// on first use. So opening a large file reads little.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,19 +38,19 @@
 
 namespace vfm::columns {
 
-/// The state of a file; it counts as changed if one of these differs.
+/// The state of a file. The file counts as changed if a member differs.
 struct IndexedFile {
   std::string path;
   std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
   bool operator==(const IndexedFile&) const = default;
 };
-/// The present state of the file; bytes -1 if there is none.
+/// The file's present state; `bytes` is -1 if it does not exist.
 IndexedFile file_state(const std::string& path);
 
 struct IndexedShard {
   std::string path;  ///< of its record
   HeldJson columns;  ///< of its record
-  std::string tar;   ///< with the vectors
+  std::string tar;   ///< the tar with the vectors
   std::vector<IndexedFile> files;
   std::uint64_t first = 0, rows = 0;  ///< its rows in the index
   std::string hash;                   ///< XXH3-64 of its rows
@@ -60,15 +60,15 @@ struct IndexedShard {
   std::string changed() const;
 };
 
-/// The model by which all lists and codes of an index were made.
+/// The encoder and sizes with which an index was made.
 struct IndexModel {
   VectorKind kind = VectorKind::video;
-  HeldJson encoder;  ///< as the first shard's samples have it
+  HeldJson encoder;  ///< from samples of the first shard
   std::uint64_t dim = 0, lists = 0;
-  std::uint64_t trained = 0;  ///< number of vectors when it was made
+  std::uint64_t trained = 0;  ///< number of vectors in the index when it was made
 };
 
-/// The begins of the file's parts, in bytes.
+/// Offsets of the file's parts, in bytes.
 struct IndexLayout {
   IndexLayout(const IndexModel& model, std::uint64_t rows, std::uint64_t entries);
   std::uint64_t rows, lists, centres, words, entries, codes, end;
@@ -85,15 +85,15 @@ struct ListHead {
 };
 inline constexpr std::array<char, 8> kIndexMagic = {'v', 'f', 'm', 'i', 'n', 'd', 'e', 'x'};
 inline constexpr std::uint64_t kIndexVersion = 1, kMostIndexDim = 1 << 16;
-/// Whether a file begins as an index does, damaged or not. Throws Error if it cannot be read.
+/// True if the file begins as an index does, damaged or not. Throws Error if it cannot be read.
 bool is_index_file(const std::string& path);
-/// XXH3-64 in 16 hex digits, of bytes that follow each other.
+/// XXH3-64, in 16 hex digits, of the parts joined.
 std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
 
 /// Thread-safety: const members from any thread.
 class VectorIndex {
  public:
-  /// Throws Error if it cannot be read, is not an index, or is damaged.
+  /// Throws Error if the file cannot be read, is not an index, or is damaged.
   explicit VectorIndex(const std::string& path);
 
   const IndexModel& model() const { return model_; }
@@ -104,12 +104,12 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = InvertedFile::List;
-  /// Throws Error if it is damaged, which is checked once.
+  /// Throws Error if the list is damaged, which is checked once.
   List list(std::size_t list) const;
-  /// The begins in its tar of the vectors of shard number `shard`, by row; 0: no vector. Throws
-  /// Error if damaged.
+  /// Offsets of the vectors in the tar of shard `shard`, by row; 0: no vector. Throws Error if they
+  /// are damaged.
   std::span<const std::uint64_t> positions(std::size_t shard) const;
-  /// The number of the shard that has this row. Throws Error if none has.
+  /// The number of the shard with this row. Throws Error if there is none.
   std::size_t shard_of(std::uint32_t row) const;
 
  private:
@@ -128,7 +128,7 @@ class VectorIndex {
   mutable std::unique_ptr<std::atomic<bool>[]> checked_lists_, checked_shards_;
 };
 
-/// The facts of an index in `folder`, which names these shards from there; `model_hash`: of lists,
+/// The facts of an index in `folder`, with paths of shards relative to it. `model_hash`: of lists,
 /// centres and words.
 Json index_facts(const std::string& folder, const IndexModel& model,
                  const std::vector<IndexedShard>& shards, std::uint64_t rows, std::uint64_t entries,

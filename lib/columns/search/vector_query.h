@@ -1,4 +1,4 @@
-// The queries of an index search, as vectors of length 1 by the index's encoder.
+// Turns the query of an index search into unit vectors by the index's encoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ namespace vfm::columns {
 struct VectorQueries {
   std::size_t dim = 0;
   std::vector<float> values;  ///< n x dim
-  bool numbered = false;      ///< of a file of vectors
+  bool numbered = false;      ///< they are from a file of vectors
 
   std::size_t count() const { return values.size() / dim; }
   std::vector<float> one(std::size_t i) const {
@@ -24,8 +24,8 @@ struct VectorQueries {
 };
 
 /// The query may be a text, a video or picture file, or a file of vectors (.npy of floats, one a
-/// row). Throws Error{usage} for an invalid query, or one that does not fit the vectors of `model`;
-/// Error if the encoder is gone.
+/// row). Throws Error{usage} if the query is invalid or does not fit the vectors of `model`; Error
+/// if the encoder is missing.
 VectorQueries vector_queries(const SearchOptions& options, const IndexModel& model);
 
 }  // namespace vfm::columns
