@@ -1,5 +1,5 @@
 // Makes a folder of latents of many samples, whose shards are one tar. Usage: many_samples DIR
-// COUNT [IN_SHARD]; index.jsonl has lines up to a million. Also of use to tests/cli/vfm-train.bats.
+// COUNT [IN_SHARD]; index.jsonl has lines up to a million. Also of use to tests/cli/train/.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/many_samples.h"
 

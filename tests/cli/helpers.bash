@@ -1,6 +1,9 @@
 # Common ground of the command line tests: the tools on PATH, a fresh folder per test, small media.
 # SPDX-License-Identifier: Apache-2.0
 
+# The repository, also where nobody says where it is.
+export VFM_ROOT=${VFM_ROOT:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)}
+
 setup() { setup_tools; }
 
 # setup_tools: what a test file with a setup() of its own calls in it.
@@ -41,7 +44,7 @@ wide_recipe() {
 quick_recipe() {
   local out=$1 latents=$2
   shift 2
-  vfm-train "${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 \
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 \
     model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 "$@" --data "$latents" -o "$out" >"$out.jsonl"
 }
 
@@ -54,7 +57,7 @@ paper_commands() {
 # in the file's folder, which is the current one then.
 draw_dataset() {
   export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
-  root=${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}
+  root=$VFM_ROOT
   cd "$BATS_FILE_TMPDIR" || return 1
   "$root/scripts/draw-corpus" raw --shots "$1"
   find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
@@ -184,7 +187,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 
 # own_memory COMMAND...: the most bytes that it had of its own, with its output thrown away.
 own_memory() {
-  "${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}/tests/cli/own-memory" memory "$@" >/dev/null && cut -d' ' -f1 memory
+  "$VFM_ROOT/tests/cli/own-memory" memory "$@" >/dev/null && cut -d' ' -f1 memory
 }
 
 # first_folder: one picture in one.tar, and the folder of its latents, "first", from which tests/bench/many_packed

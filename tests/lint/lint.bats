@@ -187,6 +187,7 @@ setup() {
   cp meson.build "$copy/"
   cp -r tests/{unit,fuzz,kernels,bench,cli,pipeline,lint,nightly} "$copy/tests/"
   cp tests/cli/signals.bats "$copy/tests/unit/"
+  cp tests/cli/signals.bats "$copy/tests/cli/clip/"
   echo '# bats test_tags=nigth' >>"$copy/tests/cli/signals.bats"
   echo '# bats test_tags=night' >>"$copy/tests/nightly/signals.bats"
   cp tests/unit/base/text_test.cc "$copy/tests/unit/base/forgotten_test.cc"
@@ -194,8 +195,9 @@ setup() {
     >"$copy/build/build.ninja"
   run tests/lint/all-tests-run "$copy/build" "$copy/tests"
   echo "$output"
-  [ "$status" -eq 1 ] && [ "${#lines[@]}" -eq 6 ]
+  [ "$status" -eq 1 ] && [ "${#lines[@]}" -eq 7 ]
   [[ $output == *"unit/signals.bats: no suite of scripts/test runs it"* ]]
+  [[ $output == *"signals.bats: several files have this name, and one log"* ]]
   [[ $output == *"cli/signals.bats: '# bats test_tags=nigth' is no tag that scripts/test knows"* ]]
   [[ $output == *"nightly/signals.bats: only tests of lint, cli and pipeline run again at night"* ]]
   [[ $output == *"unit/base/forgotten_test.cc: in no meson.build"* ]]

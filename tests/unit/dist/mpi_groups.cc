@@ -1,4 +1,4 @@
-// Groups over MPI; tests/cli/ranks.bats runs it with four ranks: mpi_groups CASE.
+// Groups over MPI; tests/cli/train/train-ranks.bats runs it with four ranks: mpi_groups CASE.
 //
 //   operations  every operation along each axis of a mesh of tp=2 cp=2, and of all; sums by rank
 //   large       messages and sums of more than one piece, and how long they took

@@ -1,4 +1,4 @@
-// Checkpoints of several ranks, which are threads here. tests/cli/ranks.bats has processes.
+// Checkpoints of several ranks, which are threads here. tests/cli/train/train-ranks.bats has processes.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>

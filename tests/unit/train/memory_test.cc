@@ -101,7 +101,7 @@ void check_ranks(Recipe recipe, const Dataset& data, int tp, int cp, int dp) {
                << recipe.model.type << ": " << ranks * need.total() << " of " << taken
                << ", activations " << ranks * need.activations);
     CHECK(ranks * (need.total() - need.activations) == Approx(lasting).epsilon(0.03));
-    // Threads need not be at their peaks together; tests/cli/ranks.bats measures processes.
+    // Threads need not be at their peaks together; tests/cli/train/train-ranks.bats measures processes.
     CHECK(taken <= 1.05 * ranks * need.total());
     CHECK(taken >= 0.85 * ranks * need.total());
   }

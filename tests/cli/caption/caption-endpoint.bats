@@ -1,0 +1,551 @@
+#!/usr/bin/env bats
+# vfm-caption --endpoint: captions from a server, which fails in every way (tests/cli/caption/caption-server).
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # stderr is of run --separate-stderr
+load ../helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  local color
+  for color in red green blue white; do
+    ffmpeg -nostdin -loglevel error -y -f lavfi -i "color=$color:size=64x48:rate=8" -t 1 -c:v libx264 \
+      -preset ultrafast -pix_fmt yuv420p "$CLIPS/$color.mp4"
+  done
+}
+setup() {
+  setup_tools
+  vfm-caption --version | grep -q libcurl || skip "built without libcurl"
+}
+teardown() { if [ -n "${server:-}" ]; then kill "$server" 2>/dev/null || true; fi; }
+
+# serve BEHAVIOUR...: a server anew; $url is its address.
+serve() {
+  if [ -n "${server:-}" ]; then kill "$server" || true; fi
+  rm -f log log.port
+  "$BATS_TEST_DIRNAME/caption-server" log "$@" 3>&- &
+  server=$!
+  until [ -e log.port ]; do sleep 0.05; done
+  url=http://127.0.0.1:$(cat log.port)/v1
+}
+# shard NAME CLIP...: NAME.tar with these clips.
+shard() {
+  local name=$1 clip
+  shift
+  mkdir "in-$name"
+  for clip in "$@"; do
+    cp "$CLIPS/$clip.mp4" "in-$name/$name$clip.mp4"
+    echo '{"media":"video","seconds":1,"fps":8,"frames":8,"width":64,"height":48}' >"in-$name/$name$clip.json"
+  done
+  tar --format=ustar --sort=name -C "in-$name" -cf "$name.tar" .
+}
+# endpoint: writes endpoint.json, with the members of the JSON object $with.
+endpoint() {
+  local none='{}'
+  jq -n --arg url "$url" --argjson with "${with:-$none}" '{$url, model: "m", wait: 0.02, parallel: 1} + $with' >endpoint.json
+}
+ask() {
+  endpoint
+  vfm-caption --endpoint endpoint.json "$@"
+}
+requests() { if [ -e log ]; then wc -l <log; else echo 0; fi; }
+caption_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.txt"; }
+
+@test "each clip is one request with its frames as JPEG, and the record counts tokens and cost" {
+  local with='{"frames": 3, "price": [2, 30], "tokens": 77}'
+  shard a red green
+  serve ok
+  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" a.tar
+  [ "$status" -eq 0 ]
+  [ "$(requests)" -eq 2 ]
+  jq -se 'all(.[]; .path == "/v1/chat/completions" and .model == "m" and .prompt == "What is it?" and .tokens == 77
+    and .key == "Bearer sk-secret-1" and .frames == ["ffd8ffd9", "ffd8ffd9", "ffd8ffd9"])' log
+  [[ "$(caption_of ared)" = "caption of "*", 3 frames" ]]
+  [ "$(caption_of ared)" != "$(caption_of agreen)" ]
+  tar -xOf a.caption.tar ared.json | jq -e '.caption_source == "endpoint" and .caption_model.name == "m"'
+  records <<<"$output" | jq -e '.caption_usage == {"answers":2,"failed":0,"prompt_tokens":200,"completion_tokens":20,"cost":0.001}'
+  [ ! -e a.caption.answers.jsonl ]
+  # The key is nowhere.
+  [[ "$output$stderr" != *sk-secret* ]] || false
+  local first=$output
+  run ! grep -r sk-secret . --include='*.json*' --include='*.tar'
+  # Kept: nothing is asked, and the record is the same.
+  VFM_ENDPOINT_KEY=sk-secret-1 run --separate-stderr ask --prompt "What is it?" a.tar
+  [ "$(requests)" -eq 2 ]
+  [ "$(records <<<"$output")" = "$(records <<<"$first")" ]
+}
+
+@test "what may pass is tried again" {
+  shard a red
+  local fault
+  for fault in 500 503 429 408 close truncated badjson nochoices wrong huge; do
+    serve "$fault" ok
+    run --separate-stderr ask --force a.tar
+    [ "$status" -eq 0 ] || { echo "$fault: $stderr"; false; }
+    [ "$(requests)" -eq 2 ] || { echo "$fault"; false; }
+    [[ "$(caption_of ared)" = "caption of "* ]]
+  done
+  serve hang ok
+  with='{"timeout": 0.3}' run --separate-stderr ask --force a.tar
+  [ "$status" -eq 0 ]
+  [ "$(requests)" -eq 2 ]
+  serve parts
+  ask --force a.tar
+  [ "$(caption_of ared)" = "in parts" ]
+}
+
+@test "no sooner than the server asks, in seconds or as a date" {
+  shard a red
+  local kind
+  for kind in wait:429 date:503; do
+    serve "$kind:2" ok
+    ask --force a.tar
+    [ "$(requests)" -eq 2 ]
+    jq -se '.[1].at - .[0].at > 0.9' log
+  done
+}
+
+@test "one bad clip is an error that is recorded, and the next run asks and pays for it alone" {
+  shard a blue green red
+  serve ok 400 ok
+  VFM_ENDPOINT_KEY=sk-secret-2 run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 3 ]
+  [[ "$stderr" = *"agreen of 'a.tar'"*"status 400: no, Bearer [key]"* ]]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 1 ]
+  run ! grep -r sk-secret . --include='*.json*'
+  [ "$(tar -xOf a.caption.tar agreen.json)" = '{"caption":"","caption_source":"none"}' ]
+  [ "$(wc -l <a.caption.answers.jsonl)" -eq 2 ]
+  jq -e '.code == "rejected"' caption-errors.jsonl
+  # At another address: what failed at the first is no news.
+  serve 400 ok
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 1 ]
+  [[ "$stderr" = *"'$url/chat/completions' refuses it"* ]]
+  ask a.tar
+  [ "$(requests)" -eq 2 ]
+  [[ "$(caption_of agreen)" = "caption of "* ]]
+  [ ! -e a.caption.answers.jsonl ]
+  [ ! -e caption-errors.jsonl ]
+}
+
+@test "tries run out for one clip, and three of them in a row end the asking" {
+  shard a blue green red white
+  serve ok 500 500 ok
+  with='{"retries": 1}' run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 5 ]
+  [[ "$stderr" = *"gave no answer in 2 tries"*"status 500"* ]]
+  jq -e '.code == "server"' caption-errors.jsonl
+  serve ok
+  with='{"retries": 1}' ask a.tar
+  [ "$(requests)" -eq 1 ]
+  serve ok 500
+  with='{"retries": 1}' run --separate-stderr ask --prompt other a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"3 clips failed one after the other"* ]]
+  [ "$(requests)" -eq 7 ]
+  # So it is with a server that refuses what it is asked, and with both.
+  serve ok 400 500 400 ok
+  with='{"retries": 0}' run --separate-stderr ask --prompt more a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"3 clips failed one after the other"*"status 400: no"* ]]
+  [ "$(requests)" -eq 4 ]
+  jq -e '.code == "server"' caption-errors.jsonl
+}
+
+@test "a shard of which no clip has an answer gets no column" {
+  shard a red
+  shard aa blue green
+  local does
+  for does in 400 500; do
+    serve "$does" ok "$does" ok
+    with='{"retries": 0}' run --separate-stderr ask -j 1 a.tar aa.tar
+    [ "$status" -eq 1 ]
+    [ ! -e a.caption.tar ]
+    [[ "$stderr" = *"a.tar: no sample of it has an answer: 'http://"*"status $does: no"* ]]
+    records <<<"$output" | jq -e '.path == "aa.tar" and .caption_usage.failed == 1'
+    rm aa.caption.tar aa.caption.json aa.caption.answers.jsonl
+  done
+  ask -j 1 a.tar aa.tar
+  for key in ared aablue aagreen; do [[ "$(caption_of "$key")" = "caption of "* ]]; done
+}
+
+@test "what a model thinks before it answers is no caption" {
+  shard a red
+  local kind
+  for kind in think inside; do
+    serve "$kind"
+    ask --force --also facts=x a.tar
+    [[ "$(caption_of ared)" = "caption of "*" frames" ]]
+    json_of ared | jq -e '.caption_facts | startswith("caption of")'
+    rm -f a.caption.*
+  done
+  serve thoughts
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"caption for it is empty: all of its 10 tokens are thoughts; allow more by \"tokens\""* ]]
+  jq -e '.code == "answer"' caption-errors.jsonl
+}
+
+@test "halves of characters in an answer that was paid for become U+FFFD" {
+  shard a red
+  serve half
+  ask a.tar
+  [ "$(requests)" -eq 1 ]
+  [ "$(caption_of ared)" = "a 😀 and �, \\ud83d ��" ]
+  serve halfobject
+  schema 2
+  ask --force --also facts=x --schema facts=schema.json a.tar
+  json_of ared | jq -e '.caption_facts.says == "\ufffd"'
+}
+
+@test "what the server says is shown where it gives no caption" {
+  shard a red
+  serve said
+  with='{"retries": 0}' VFM_ENDPOINT_KEY=sk-secret-6 run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"the answer has no choices[0].message: the model is asleep, Bearer [key]"* ]]
+  jq -e '.code == "server"' caption-errors.jsonl
+  serve refusal
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"the server's caption for it is empty: I will not look at this."* ]]
+  # Paid for, so it is not asked again, and says the same.
+  run --separate-stderr ask --force a.tar
+  [ "$(requests)" -eq 1 ]
+  [[ "$stderr" = *"is empty: I will not look at this."* ]]
+  kill "$server"
+  wait "$server" || true
+  server=
+  with='{"retries": 0}' run --separate-stderr ask --prompt other a.tar
+  [[ "$stderr" = *"Failed to connect to 127.0.0.1 port"* ]]
+}
+
+@test "a server that refuses everyone is asked once" {
+  shard a blue green
+  shard aa red white
+  local fault
+  for fault in 401 403 404 redirect:http://127.0.0.1:9/; do
+    serve "$fault"
+    run --separate-stderr ask -j 1 a.tar aa.tar
+    [ "$status" -eq 1 ]
+    [ "$(requests)" -eq 1 ]
+    [ ! -e a.caption.tar ]
+  done
+}
+
+@test "a key that a server repeats is in no caption" {
+  shard a red
+  serve echo
+  VFM_ENDPOINT_KEY=sk-secret-3 ask a.tar
+  [ "$(caption_of ared)" = "it is Bearer [key]" ]
+  # Whatever way JSON writes it, and where a message is cut.
+  serve escaped
+  VFM_ENDPOINT_KEY=sk-secret-3 ask --force a.tar
+  [ "$(caption_of ared)" = "it is Bearer [key]" ]
+  serve long:400
+  VFM_ENDPOINT_KEY=sk-secret-3 run --separate-stderr ask --force --prompt other a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"status 400: aaa"* && "$stderr" != *sk-s* ]]
+  # A key that is a word, for a server that wants none, changes no answer.
+  serve ok
+  VFM_ENDPOINT_KEY=e ask --force --prompt another a.tar
+  [ "$(requests)" -eq 1 ]
+  [[ "$(caption_of ared)" = "caption of "*", 8 frames" ]]
+}
+
+@test "what was paid before a kill is not paid again" {
+  shard a blue green red
+  serve ok ok slow:20
+  endpoint
+  vfm-caption --endpoint endpoint.json a.tar 3>&- &
+  local pid=$!
+  until [ "$(requests)" -eq 3 ]; do sleep 0.05; done
+  kill -KILL "$pid"
+  wait "$pid" || true
+  [ ! -e a.caption.tar ]
+  [ "$(wc -l <a.caption.answers.jsonl)" -eq 2 ]
+  # A line that is broken off is no answer.
+  printf '{"request":"' >>a.caption.answers.jsonl
+  serve ok
+  ask a.tar
+  [ "$(requests)" -eq 1 ]
+  [ "$(tar -tf a.caption.tar | wc -l)" -eq 6 ]
+  [ ! -e a.caption.answers.jsonl ]
+}
+
+@test "requests at once are bounded, and captions are in the order of the shard" {
+  shard a blue green red white
+  serve slow:0.2
+  with='{"parallel": 3}' ask a.tar
+  jq -se 'map(.most) | max == 3' log
+  cp a.caption.tar parallel.tar
+  serve ok
+  ask --force a.tar
+  cmp a.caption.tar parallel.tar
+  jq -se 'map(.most) | max == 1' log
+}
+
+@test "other sources come first, a stop ends a request, and wrong options are refused before any" {
+  shard a red
+  echo "mine" >in-a/ared.txt
+  tar --format=ustar --sort=name -C in-a -cf a.tar .
+  serve hang
+  ask --from existing a.tar
+  [ "$(caption_of ared)" = mine ]
+  [ "$(requests)" -eq 0 ]
+  endpoint
+  vfm-caption --endpoint endpoint.json a.tar --force 3>&- &
+  local pid=$!
+  until [ "$(requests)" -eq 1 ]; do sleep 0.05; done
+  kill -TERM "$pid"
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 143 ]
+  refused() {
+    run --separate-stderr vfm-caption "$@" a.tar
+    [ "$status" -eq 2 ]
+  }
+  refused --endpoint ftp://x
+  refused --endpoint http://u:geheim@x
+  [[ "$stderr" != *geheim* ]] || false
+  refused --from existing,endpoint --endpoint "$url"
+  [[ "$stderr" = *"--endpoint is asked after them"* ]]
+  refused --endpoint "$url" --dry-run
+  jq -n --arg url "$url" '{$url, key: "NOT_SET"}' >key.json
+  refused --endpoint key.json
+  [[ "$stderr" = *"'NOT_SET' has no key"* ]]
+  [ "$(requests)" -eq 1 ]
+}
+
+@test "a prompt comes from a file" {
+  shard a red
+  serve ok
+  printf 'One line.\nTwo.\n' >prompt.txt
+  ask --prompt @prompt.txt a.tar
+  jq -se '.[0].prompt == "One line.\nTwo."' log
+}
+
+json_of() { tar -xOf "${1%%[!a]*}.caption.tar" "$1.json"; }
+schema() { echo '{"type":"object","properties":{"n":{"type":"integer","minimum":'"$1"'}},"required":["n"]}' >schema.json; }
+
+@test "further questions are requests of their own, and their answers fields of the json" {
+  shard a red green
+  serve asked
+  schema 0
+  echo "A long
+one." >long.txt
+  ask --prompt "The caption." --also short="Say = it." --also long=@long.txt --also facts='```json {"n": 7} ```' \
+    --schema facts=schema.json a.tar >out.jsonl
+  [ "$(requests)" -eq 8 ]
+  [ "$(caption_of ared)" = "The caption." ]
+  json_of ared | jq -e '.caption == "The caption." and .caption_short == "Say = it." and .caption_long == "A long one."
+    and .caption_facts == {"n": 7} and .caption_model.name == "m" and .caption_also_cut == null'
+  records <out.jsonl | jq -e '.caption_usage.answers == 8 and .caption_usage.prompt_tokens == 800'
+  # The schema goes to the server where the user says so, and with its question alone.
+  jq -se 'all(.[]; .format == null)' log
+  rm log
+  with='{"schema": true}' ask --prompt "The caption." --also facts='{"n": 8}' --schema facts=schema.json a.tar
+  jq -se 'map(.format.json_schema.name) == [null, "facts", null, "facts"]' log
+  jq -se '.[1].format.json_schema.schema.required == ["n"] and .[1].format.type == "json_schema"' log
+  json_of ared | jq -e '.caption_facts.n == 8 and (has("caption_short") | not)'
+}
+
+@test "a key that a server repeats inside of JSON is in no field" {
+  shard a red
+  serve object
+  schema 0
+  VFM_ENDPOINT_KEY=sk-secret-5 run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"no answer 'facts': it repeats the server's key"* ]]
+  json_of ared | jq -e '.caption_source == "endpoint" and (has("caption_facts") | not)'
+  run ! grep -r sk-secret . --include='*.tar'
+}
+
+@test "an answer that does not fit is asked for with other seeds, and once where nothing is drawn" {
+  shard a red
+  serve asked
+  schema 2
+  local facts='{"n": SEED}'
+  with='{"temperature": 0.5}' ask --also facts="$facts" --schema facts=schema.json a.tar
+  [ "$(requests)" -eq 4 ]
+  jq -se 'map(.seed) == [null, null, 1, 2]' log
+  json_of ared | jq -e '.caption_facts.n == 2'
+  # Never one that fits: the clip's caption is there, and what was paid for is not paid again.
+  schema 9
+  rm log
+  with='{"temperature": 0.5}' run --separate-stderr ask --also facts="$facts" --schema facts=schema.json --schema-tries 4 a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 5 ]
+  [[ "$stderr" = *"ared of 'a.tar': no answer 'facts', asked 4 times: \$.n is 3, out of its range"* ]]
+  json_of ared | jq -e '.caption_source == "endpoint" and (has("caption_facts") | not)'
+  records <<<"$output" | jq -e '.caption_usage.failed == 1'
+  with='{"temperature": 0.5}' run --separate-stderr ask --force --also facts="$facts" --schema facts=schema.json --schema-tries 4 a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 5 ]
+  # Greedy.
+  rm log
+  run --separate-stderr ask --also facts="$facts" --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 2 ]
+  [[ "$stderr" = *"no answer 'facts': \$.n is 0, out of its range"* ]]
+  run --separate-stderr ask -v --also facts="$facts" --schema facts=schema.json --schema-tries 9 a.tar
+  [[ "$stderr" = *"is there already"* ]]
+  # No JSON at all.
+  run --separate-stderr ask --also facts="a red ball" --schema facts=schema.json a.tar
+  [[ "$stderr" = *"no answer 'facts': the answer"* ]]
+}
+
+@test "a text that the server cut is marked and counted, also when it was paid before" {
+  shard a red green
+  serve cut 400
+  run --separate-stderr ask a.tar
+  [ "$status" -eq 1 ]
+  serve ok
+  ask --force a.tar >out.jsonl
+  [ "$(requests)" -eq 1 ]
+  [ "$(for key in ared agreen; do json_of "$key" | jq .caption_cut; done | sort | paste -sd' ')" = "null true" ]
+  records <out.jsonl | jq -e '.caption_cut == 1'
+  serve cut
+  ask --also short=x --report r.html a.tar >out.jsonl
+  json_of ared | jq -e '.caption_cut and .caption_also_cut == ["short"]'
+  records <out.jsonl | jq -e '.caption_cut == 4'
+  grep -q "4 texts of models were cut" r.html
+  # What says so goes with the column.
+  vfm-caption --from builtin:measure --report r.html out.jsonl >measured.jsonl
+  records <measured.jsonl | jq -e '(has("caption_cut") or has("caption_usage")) | not'
+  [ "$(grep -c "texts of models" r.html)" -eq 0 ]
+  echo '{"kind":"shard","path":"a.tar","caption_cut":"x","caption_usage":1}' |
+    vfm-caption --from builtin:measure --report r.html >measured.jsonl
+  # An answer that does not fit, too.
+  schema 0
+  run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
+  [ "$status" -eq 1 ]
+  json_of ared | jq -e '.caption_also_cut == ["facts"] and (has("caption_facts") | not)'
+}
+
+@test "an empty answer is paid for once" {
+  shard a red
+  serve empty ok
+  run --separate-stderr ask --also short=x a.tar
+  [ "$status" -eq 1 ]
+  json_of ared | jq -e '.caption_source == "none" and (.caption_short | startswith("caption of"))'
+  run --separate-stderr ask --force --also short=x a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"the server's caption for it is empty"* ]]
+  [ "$(requests)" -eq 2 ]
+}
+
+@test "one clip that fails with all of its questions does not end the asking" {
+  shard a blue green red
+  serve 500 500 500 500 ok
+  with='{"retries": 0}' run --separate-stderr ask --also x=1 --also y=2 --also z=3 a.tar
+  [ "$status" -eq 1 ]
+  [ "$(requests)" -eq 12 ]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 4 ]
+  [ "$(for key in ablue agreen ared; do json_of "$key" | jq -c '[.caption_source, .caption_z != null]'; done | sort | paste -sd' ')" = \
+    '["endpoint",true] ["endpoint",true] ["none",false]' ]
+}
+
+@test "questions and schemas that cannot be are refused before any request" {
+  shard a red
+  serve ok
+  local say
+  refused() {
+    say=$1
+    run --separate-stderr ask "${@:2}" a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" = *"$say"* ]] || { echo "$stderr"; false; }
+  }
+  refused "is not NAME=TEXT" --also short
+  refused "is not NAME=TEXT" --also short=
+  refused "a name has 1 to 40" --also Short=x
+  refused '"caption_model" names another field' --also model=x
+  refused "--also x is given twice" --also x=1 --also x=2
+  refused "cannot open 'nowhere'" --also x=@nowhere
+  : >empty
+  refused "'empty' has no text" --also x=@empty
+  head -c 1048577 /dev/zero >large
+  refused "the text in 'large' is larger than 1 MiB" --also x=@large
+  refused "the text in 'large' is larger than 1 MiB" --prompt @large
+  refused "no question has that name" --also x=1 --schema y=schema.json
+  refused "cannot open 'schema.json'" --also x=1 --schema x=schema.json
+  echo '{"anyOf":[]}' >schema.json
+  refused "'schema.json': \"anyOf\" at $ is not supported" --also x=1 --schema x=schema.json
+  echo '{' >schema.json
+  refused "'schema.json'" --also x=1 --schema x=schema.json
+  run --separate-stderr vfm-caption --also x=1 a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" = *"--also is about a model"* ]]
+  [ "$(requests)" -eq 0 ]
+}
+
+@test "an address alone asks the only model of the server, and several are told" {
+  shard a red
+  serve ok
+  vfm-caption --endpoint "$url" a.tar >/dev/null
+  json_of ared | jq -e '.caption_model.name == "m" and .caption_source == "endpoint"'
+  vfm-caption --endpoint "$url/chat/completions" -o again a.tar >/dev/null
+  cmp a.caption.tar again/a.caption.tar
+  echo one two >log.models
+  VFM_ENDPOINT_KEY=two run --separate-stderr vfm-caption --endpoint "$url" -o several a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" = *"the server has 2 models; name one in a JSON file, vfm-endpoint(5): one, [key]" ]]
+  echo none >log.models
+  VFM_ENDPOINT_KEY=sk-secret-7 run --separate-stderr vfm-caption --endpoint "$url" -o several a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"'$url/models' does not list the server's models: status 404: no, Bearer [key]; name the model"* ]]
+  [ "$(requests)" -eq 2 ]
+}
+
+@test "all that is wrong with the file of an endpoint is told at once, by key" {
+  shard a red
+  # bad JSON MESSAGE...
+  bad() {
+    printf '%s' "$1" >bad.json
+    run --separate-stderr vfm-caption --endpoint bad.json a.tar
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    shift
+    local message
+    for message; do [[ "$stderr" = *"$message"* ]] || { echo "$stderr"; false; }; done
+  }
+  bad '{"url": "http://x/v1", "frames": 0, "side": 512.5, "wait": "1s", "schema": 1, "price": [1], "modle": "m", "x": 1}' \
+    "--endpoint: 'bad.json': " '"frames" must be a whole number from 1 to 64, but is 0; ' \
+    '"side" must be a whole number from 16 to 4096, but is 512.5; ' '"wait" must be a number from 0 to 300, but is "1s"; ' \
+    '"schema" must be true or false, but is 1; ' '"price" must be two numbers from 0 on, [IN, OUT], but is [1]; ' \
+    'unknown: "modle", "x"; the keys are url, model, key, frames, side, parallel, retries, wait, timeout, tokens, temperature'
+  bad '{"parallel": 257, "retries": -1, "timeout": 0, "tokens": 0, "temperature": 2.1, "model": ""}' \
+    '"url" is missing' '"model" must be a text that is not empty, but is ""' '"parallel" must' '"retries" must' '"timeout" must' \
+    '"tokens" must' '"temperature" must'
+  # A key in the place of its variable is not shown.
+  bad '{"url": "http://u:geheim@x", "key": "sk-geheim"}' 'an address with a user' \
+    '"key" must be the name of an environment variable, not the key itself'
+  [[ "$stderr" != *geheim* ]] || false
+  bad '{"url": 7, "key": ["geheim"]}' '"url" must be a text that is not empty, but is 7' '"key" must be a text'
+  [[ "$stderr" != *geheim* ]] || false
+  bad '["http://x"]' "'bad.json' is not a JSON object"
+  bad '{"url"' "'bad.json'"
+  rm bad.json
+  run --separate-stderr vfm-caption --endpoint bad.json a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" = *"cannot open 'bad.json'"* ]]
+}
+
+@test "the example of vfm-endpoint(5) asks a server" {
+  shard a red
+  serve asked
+  sed -n '/^# EXAMPLE/,/^# [^E]/p' "$VFM_ROOT/man/vfm-endpoint.5.scd" | sed -n '/^```/,/^```/p' | sed '/^```/d' >captions.json
+  jq -e '.url == "https://captions.example.org/v1"' captions.json
+  sed -i "s#https://captions.example.org/v1#$url#" captions.json
+  local key
+  key=$(jq -r .key captions.json)
+  echo '{"type": "object"}' >facts.json
+  env "$key=sk-secret-8" vfm-caption --endpoint captions.json --also facts='{"n": 1}' --schema facts=facts.json a.tar >out.jsonl
+  jq -se --slurpfile file captions.json 'length == 2 and all(.[]; .model == $file[0].model and .key == "Bearer sk-secret-8"
+    and .tokens == $file[0].tokens and (.frames | length) == 8) and any(.[]; .format.type == "json_schema")' log
+  records <out.jsonl | jq -e '.caption_usage.cost > 0'
+}
