@@ -165,9 +165,9 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     out.directory = directory;
   try {
     shard::complete_shard(record);
-    // Vectors and scores follow from the others: made from them, too, a column would be made again
-    // when they appear.
-    const auto tars = tars_without(record, {job.column, "embed", "score"});
+    std::vector<std::string> unread = job.unread;
+    unread.push_back(job.column);
+    const auto tars = tars_without(record, unread);
     const Json made_from = made_from_of(job, record, tars);
     const Json& sources = made_from.at("sources");
     const Json notes = make_column(job, item, tars, made_from);
@@ -250,12 +250,12 @@ bool unanswered(const io::Fault& fault) {
 }
 
 std::vector<std::string> tars_without(const io::Record& record,
-                                      std::initializer_list<std::string_view> columns) {
+                                      const std::vector<std::string>& columns) {
   std::vector<std::string> tars;
   for (const auto& [name, path] : record.json->at("columns").items()) {
     auto tar = path.get<std::string>();
-    if (std::find(columns.begin(), columns.end(), name) == columns.end() &&
-        std::find(tars.begin(), tars.end(), tar) == tars.end())
+    if (std::ranges::find(columns, name) == columns.end() &&
+        std::ranges::find(tars, tar) == tars.end())
       tars.push_back(std::move(tar));
   }
   if (tars.empty()) tars.push_back(record.path());

@@ -9,10 +9,8 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/held_json.h"
@@ -38,6 +36,9 @@ struct ColumnNotes {
 struct ColumnJob {
   std::string tool;              ///< "vfm-caption"
   std::string column;            ///< "caption"
+  /// Other columns that this one is not made from. Their tars are not read; so it is not made again
+  /// when they appear.
+  std::vector<std::string> unread = {};
   std::string directory;         ///< of the columns; empty: beside their shards
   bool force = false;            ///< rewrite existing columns
   Progress* progress = nullptr;  ///< counts samples of kept columns; may be null
@@ -74,6 +75,6 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
 
 /// The tars of a record's columns except `columns`; if there are none, the record's own tar.
 std::vector<std::string> tars_without(const io::Record& record,
-                                      std::initializer_list<std::string_view> columns);
+                                      const std::vector<std::string>& columns);
 
 }  // namespace vfm::columns

@@ -363,6 +363,7 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
   ColumnJob job;
   job.tool = "vfm-caption";
   job.column = "caption";
+  job.unread = {"embed", "score"};  // they follow from captions
   job.directory = options.directory;
   job.force = options.force;
   job.progress = &progress;

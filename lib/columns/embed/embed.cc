@@ -24,6 +24,11 @@
 namespace vfm::columns {
 namespace {
 
+/// What vectors are made from, as the job's members say.
+std::vector<std::string> tars_to_embed(const io::Record& record) {
+  return tars_without(record, {"embed", "score"});
+}
+
 /// Whether any sample of the shard has a caption: samples of a column have the same members, so if
 /// one has, all get a text embedding.
 bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& limits) {
@@ -36,7 +41,7 @@ bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& 
 /// Whether any sample of the shard has captions of windows, by the column that has them where there
 /// is one.
 bool any_caption_windows(const io::Record& record, const shard::ReadLimits& limits) {
-  std::vector<std::string> tars = tars_without(record, {"embed", "score"});
+  std::vector<std::string> tars = tars_to_embed(record);
   if (const auto columns = record.json->find("columns"); columns != record.json->end())
     if (const auto captions = get_string(*columns, "caption")) tars = {*captions};
   shard::JoinedReader reader(tars, limits);
@@ -95,8 +100,7 @@ class Embedder {
     const std::string* caption = reads ? sample.find("txt") : nullptr;
     if (std::exchange(first_, false))
       with_captions_ =
-          caption != nullptr ||
-          (reads && any_caption(tars_without(record_, {"embed", "score"}), options_.limits));
+          caption != nullptr || (reads && any_caption(tars_to_embed(record_), options_.limits));
     if (const bool asked = std::exchange(asked_, true); !asked && encoder_ && with_captions_)
       in_windows_ = any_caption_windows(record_, options_.limits);
     if ((options_.need_text || clips_.text_image()) && !with_captions_)
@@ -328,6 +332,7 @@ long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
   ColumnJob job;
   job.tool = "vfm-embed";
   job.column = "embed";
+  job.unread = {"score"};
   job.directory = options.directory;
   job.force = options.force;
   job.progress = &progress;

@@ -187,6 +187,7 @@ long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& 
   ColumnJob job;
   job.tool = "vfm-caption";
   job.column = "score";
+  job.unread = {"embed"};
   job.directory = options.directory;
   job.force = options.force;
   job.progress = &progress;
