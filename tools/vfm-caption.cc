@@ -64,8 +64,8 @@ class CaptionTool : public vfm::cli::Tool {
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
     vfm::columns::EndpointOptions& endpoint = options_.endpoint;
-    if (has_endpoint() && !table_->row("--from").given()) options_.from.clear();
-    vfm::columns::check_caption_sources(options_.from);
+    if (has_endpoint() && !table_->row("--from").given()) from_.clear();
+    options_.from = vfm::columns::parse_caption_sources(from_, has_endpoint());
     vfm::columns::check_questions(also_, schemas_);
     check_models();
     model_.check();
@@ -127,7 +127,7 @@ class CaptionTool : public vfm::cli::Tool {
 
   void add_source_options(vfm::cli::Options& options) {
     options.group("Sources");
-    options.add("--from", options_.from, "SOURCE,...", "take captions from the first that has one")
+    options.add("--from", from_, "SOURCE,...", "take captions from the first that has one")
         .separated_by(',')
         .shown("existing,builtin:measure")
         .everyday()
@@ -265,7 +265,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.max_characters = static_cast<std::size_t>(max_characters_);
   }
 
-  bool names_model() const { return !vfm::columns::caption_model_folder(options_.from).empty(); }
+  bool names_model() const { return !options_.from.model_folder().empty(); }
   /// Whether a model of a folder computes anything.
   bool asks_model() const { return names_model() || !options_.refine.folder.empty(); }
 
@@ -299,7 +299,7 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   CaptionModelOptions model_{columns_.jobs};
   vfm::columns::CaptionOptions options_;
-  std::vector<std::string> also_, schemas_;
+  std::vector<std::string> from_ = {"existing", "builtin:measure"}, also_, schemas_;
   std::string quantize_, refine_prompt_;
   int max_characters_ = 0, schema_tries_ = 3;
   bool dry_run_ = false;

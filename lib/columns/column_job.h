@@ -36,12 +36,12 @@ struct ColumnNotes {
 struct ColumnJob {
   std::string tool;              ///< "vfm-caption"
   std::string column;            ///< "caption"
-  /// Other columns that this one is not made from. Their tars are not read; so it is not made again
-  /// when they appear.
-  std::vector<std::string> unread = {};
   std::string directory;         ///< of the columns; empty: beside their shards
   bool force = false;            ///< rewrite existing columns
   Progress* progress = nullptr;  ///< counts samples of kept columns; may be null
+  /// Other columns that this one is not made from. Their tars are not read; so it is not made again
+  /// when they appear.
+  std::vector<std::string> unread = {};
   shard::ReadLimits limits;
   /// What decides the column's bytes, apart from the shard and the files read: options, versions,
   /// the record's fields used.

@@ -12,7 +12,7 @@
 #include "base/stop.h"
 #include "columns/caption/caption_queue.h"
 #include "columns/caption/caption_report.h"
-#include "columns/caption/json_fields.h"
+#include "columns/caption/caption_source.h"
 #include "columns/caption/refine.h"
 #include "columns/caption/sidecar.h"
 #include "columns/caption/written_caption.h"
@@ -27,45 +27,6 @@
 
 namespace vfm::columns {
 namespace {
-
-constexpr const char* kExisting[] = {"existing:member", "existing:field", "existing:txt",
-                                     "existing:json", "existing:srt"};
-
-constexpr std::string_view kModel = "model:", kEndpoint = "endpoint";
-
-bool is_model(const std::string& source) {
-  return source.starts_with(kModel) && source.size() > kModel.size();
-}
-
-bool is_field(const std::string& source) {
-  return source.starts_with("field:") && source.size() > 6;
-}
-
-/// The sources of --from, and the server behind them.
-std::vector<std::string> named_sources(const CaptionOptions& options) {
-  std::vector<std::string> from = options.from;
-  if (!options.endpoint.url.empty()) from.emplace_back(kEndpoint);
-  return from;
-}
-
-/// "existing" as the sources it stands for.
-std::vector<std::string> expand(const std::vector<std::string>& from) {
-  std::vector<std::string> sources;
-  for (const std::string& source : from) {
-    if (source == "existing")
-      sources.insert(sources.end(), std::begin(kExisting), std::end(kExisting));
-    else
-      sources.push_back(source);
-  }
-  return sources;
-}
-
-/// The name in KEY.json or the record that a source reads, or nothing.
-std::optional<std::string> field_of(const std::string& source) {
-  if (source == "existing:field") return "caption";
-  if (is_field(source)) return source.substr(6);
-  return std::nullopt;
-}
 
 /// The model of the source model:DIR, if there is one, and what refines captions.
 struct SeeingModel {
@@ -88,7 +49,6 @@ class Captioner {
       : options_(options),
         seeing_(seeing),
         endpoint_(endpoint),
-        sources_(expand(named_sources(options))),
         record_(record),
         notes_(notes),
         sidecars_(sidecars) {}
@@ -97,26 +57,25 @@ class Captioner {
     const std::size_t before = notes_.errors.size();
     const Json facts = facts_of(sample);
     measured_ = Json::object();
-    for (const std::string& source : sources_) {
+    for (const CaptionSource& source : options_.from.list) {
       std::optional<std::string> text;
       try {
-        if (source == kEndpoint) return to_ask(sample, facts);
+        if (source.kind == CaptionKind::server) return to_ask(source, sample, facts);
         text = ask(source, sample, facts);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device) throw;
         notes_.errors.emplace_back(name_of(sample), error);
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
-      const bool model = is_model(source);
-      Caption found{*text, model ? "model" : source, std::move(measured_),
-                    model ? std::move(by_model_) : Json::object()};
+      Caption found{*text, source.name, std::move(measured_),
+                    source.kind == CaptionKind::model ? std::move(by_model_) : Json::object()};
       if (seeing_.refiner) seeing_.refiner->refine(sample.key, name_of(sample), found, notes_);
       found.text = cut_caption(options_, std::move(found.text));
       return found;
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
       notes_.errors.emplace_back(name_of(sample), "no source has a caption for it", Cause::missing);
-    return {"", "none", std::move(measured_), Json::object()};
+    return {"", kNoCaption, std::move(measured_), Json::object()};
   }
 
   std::string name_of(const shard::Sample& sample) const {
@@ -124,10 +83,10 @@ class Captioner {
   }
 
  private:
-  Caption to_ask(const shard::Sample& sample, const Json& known) {
+  Caption to_ask(const CaptionSource& source, const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) fail_as(Cause::missing, "{}", shard::no_media(sample));
-    Caption asked{"", std::string(kEndpoint)};
+    Caption asked{"", source.name};
     asked.requests =
         endpoint_->requests(*member, fmt::format("{}.{}", sample.key, member->extension), known,
                             options_.hardware, asked.facts);
@@ -148,28 +107,45 @@ class Captioner {
     return Json::object();
   }
 
-  std::optional<std::string> ask(const std::string& source, const shard::Sample& sample,
+  std::optional<std::string> ask(const CaptionSource& source, const shard::Sample& sample,
                                  const Json& facts) {
-    if (source == "builtin:measure") return measured(sample, facts);
-    if (is_model(source)) return said(sample, facts);
-    // A sample that names no span is its whole source.
-    const double begin = get_number(facts, "begin").value_or(0);
-    const double end = get_number(facts, "end").value_or(std::numeric_limits<double>::infinity());
-    if (source == "existing:member") {
-      const std::string* txt = sample.find("txt");
-      return txt ? std::optional(text::clean_line(text::to_utf8(*txt))) : std::nullopt;
+    switch (source.kind) {
+      case CaptionKind::member: {
+        const std::string* txt = sample.find("txt");
+        return txt ? std::optional(text::clean_line(text::to_utf8(*txt))) : std::nullopt;
+      }
+      case CaptionKind::field:
+        return in_field(source.value, facts);
+      case CaptionKind::sidecar:
+        return beside(source.value, facts);
+      case CaptionKind::model:
+        return said(sample, facts);
+      case CaptionKind::measure:
+        return measured(sample, facts);
+      case CaptionKind::server:
+        break;  // to_ask()
     }
-    if (const auto name = field_of(source)) {
-      for (const Json* place : {&facts, &*record_.json})
-        if (const Json* value = find_field(*place, *name))
-          return text::caption_of_span(text::captions_of_json(*value, "'" + *name + "'"), begin,
-                                       end);
-      return std::nullopt;
-    }
-    const std::string kind = source.substr(source.find(':') + 1);
+    return std::nullopt;
+  }
+
+  /// A sample that names no span is its whole source.
+  static double begin_of(const Json& facts) { return get_number(facts, "begin").value_or(0); }
+  static double end_of(const Json& facts) {
+    return get_number(facts, "end").value_or(std::numeric_limits<double>::infinity());
+  }
+
+  std::optional<std::string> in_field(const std::string& name, const Json& facts) const {
+    for (const Json* place : {&facts, &*record_.json})
+      if (const Json* value = find_field(*place, name))
+        return text::caption_of_span(text::captions_of_json(*value, "'" + name + "'"),
+                                     begin_of(facts), end_of(facts));
+    return std::nullopt;
+  }
+
+  std::optional<std::string> beside(const std::string& extension, const Json& facts) {
     const std::lock_guard one(sidecars_.mutex);
-    return sidecars_.files.caption(sidecars_.files.video_of(facts), kind, begin, end,
-                                   get_number(facts, "source_begin").value_or(0));
+    return sidecars_.files.caption(sidecars_.files.video_of(facts), extension, begin_of(facts),
+                                   end_of(facts), get_number(facts, "source_begin").value_or(0));
   }
 
   /// What the model says.
@@ -218,7 +194,6 @@ class Captioner {
   const CaptionOptions& options_;
   const SeeingModel& seeing_;
   const Endpoint* endpoint_;
-  std::vector<std::string> sources_;
   const io::Record& record_;
   ColumnNotes& notes_;
   SharedSidecars& sidecars_;
@@ -228,17 +203,14 @@ class Captioner {
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
                  const io::Record& record) {
-  // A model is what its folder holds, wherever that lies and however it was named.
-  std::vector<std::string> from = named_sources(options);
-  for (std::string& source : from)
-    if (is_model(source)) source = "model";
   Json settings = {{"version", 1},
-                   {"from", from},
+                   {"from", options.from.given},
                    {"max_characters", options.max_characters},
                    {"empty", options.keep_empty ? "keep" : "skip"}};
-  for (const std::string& source : expand(options.from))
-    if (const auto name = field_of(source))
-      if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
+  for (const CaptionSource& source : options.from.list)
+    if (source.kind == CaptionKind::field)
+      if (const Json* value = find_field(record.json, source.value))
+        settings["fields"][source.value] = *value;
   if (seeing.model) {
     settings["model"] = seeing.config;
     settings["model"].erase("path");
@@ -317,33 +289,10 @@ void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
 
 }  // namespace
 
-void check_caption_sources(const std::vector<std::string>& from) {
-  if (std::count_if(from.begin(), from.end(), is_model) > 1)
-    fail_usage("--from names two models; name one");
-  for (const std::string& source : from) {
-    const bool known =
-        source == "existing" || source == "builtin:measure" || is_field(source) ||
-        is_model(source) ||
-        std::find(std::begin(kExisting), std::end(kExisting), source) != std::end(kExisting);
-    if (!known)
-      fail_usage(
-          "'{}' is not a source of captions; the sources are existing, existing:member, "
-          "existing:field, existing:txt, existing:json, existing:srt, field:NAME, model:DIR and "
-          "builtin:measure; --endpoint is asked after them",
-          source);
-  }
-}
-
-std::string caption_model_folder(const std::vector<std::string>& from) {
-  const auto found = std::find_if(from.begin(), from.end(), is_model);
-  return found == from.end() ? "" : found->substr(kModel.size());
-}
-
 long caption(const CaptionOptions& options, share::Slots& slots, Progress& progress,
              io::ManifestWriter& manifest) {
-  check_caption_sources(options.from);
   SeeingModel seeing;
-  if (const std::string folder = caption_model_folder(options.from); !folder.empty()) {
+  if (const std::string folder = options.from.model_folder(); !folder.empty()) {
     seeing.model = options.model.place().captions(folder, options.model.compute,
                                                   options.model.frame_tokens, options.model.int8);
     seeing.model->check_prompt(options.model.video_prompt);

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "columns/caption/caption_source.h"
 #include "columns/caption/endpoint.h"
 #include "columns/caption/model_caption.h"
 #include "io/manifest.h"
@@ -51,7 +52,7 @@ struct CaptionOptions {
   std::string directory;  ///< of the columns; empty: beside their shards
   bool force = false;
   shard::ReadLimits limits;
-  std::vector<std::string> from = {"existing", "builtin:measure"};
+  CaptionSources from;
   /// Folders in which files beside sources are read even if only the tar names the source.
   std::vector<std::string> sidecars;
   std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
@@ -60,17 +61,12 @@ struct CaptionOptions {
   /// empty).
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< how the model of model:DIR is asked
-  EndpointOptions endpoint;   ///< the server that is asked last; without an address: none
+  EndpointOptions endpoint;   ///< of the server, if `from` has one
   RefineOptions refine;       ///< its model runs with the settings of `model`
   std::string report;         ///< HTML file; empty: none
   /// Decodes clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
-
-/// Throws Error{usage} for an unknown source or a second model.
-void check_caption_sources(const std::vector<std::string>& from);
-/// The folder of the model among the sources, or "".
-std::string caption_model_folder(const std::vector<std::string>& from);
 
 /// Returns the number of errors recorded. Throws Error; Stopped.
 long caption(const CaptionOptions& options, share::Slots& slots, Progress& progress,

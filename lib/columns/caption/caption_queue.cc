@@ -90,7 +90,7 @@ void CaptionQueue::write_first() {
     for (std::size_t i = 1; i < one.asked.size(); ++i)
       take_further(one, options_.endpoint.also.list[i - 1], one.asked[i]);
     // Nothing that it said is there.
-    if (one.caption.source == "none" && one.caption.by_model->size() == 1)
+    if (one.caption.source == kNoCaption && one.caption.by_model->size() == 1)
       one.caption.by_model->clear();
   }
   any_text_ = any_text_ || !one.caption.text.empty();
@@ -126,7 +126,7 @@ void CaptionQueue::take_caption(Waiting& one) {
     throw;
   } catch (const Error& error) {
     notes_.errors.emplace_back(one.name, error);
-    one.caption.source = "none";
+    one.caption.source = kNoCaption;
     ++failed_;
   }
 }
@@ -173,7 +173,7 @@ std::map<std::string, std::int64_t> caption_origins(const std::string& tar,
     const std::string* json = sample.find("json");
     if (json == nullptr) continue;
     const auto source = get_string(parse_json(*json, tar), "caption_source");
-    if (source && *source != "none" && *source != "builtin:measure") ++counts[*source];
+    if (source && *source != kNoCaption && *source != kMeasuredCaption) ++counts[*source];
   }
   return counts;
 }
