@@ -1,5 +1,4 @@
-// A decoded picture, as plain planes. The one type that media and curate share: curate sees it and
-// never FFmpeg.
+// A decoded picture, as plain planes. Media gives it to curate, which never sees FFmpeg.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,18 +9,18 @@
 
 namespace vfm::media {
 
-/// How the planes hold the picture. Everything else is converted on decode.
+/// The layout of the planes. Decoding converts all other formats to one of these.
 enum class PixelLayout {
   yuv420,     ///< planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)), 8 bits
   yuv422,     ///< U and V (ceil(w/2) x h)
   yuv444,     ///< U and V (w x h)
   gray,       ///< Y only
   rgb24,      ///< one packed plane, R G B
-  yuv420p10,  ///< as yuv420, 10 bits in two bytes: HDR, only where DecodeOptions::keep_hdr asks
+  yuv420p10,  ///< as yuv420, 10 bits in two bytes: HDR, only with DecodeOptions::keep_hdr
 };
 
-/// The meaning of the numbers as colour: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4
-/// and FFmpeg. 2 is "unspecified"; resolve_matrix() then chooses as players do.
+/// How numbers become colours: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4 and FFmpeg.
+/// 2 is "unspecified"; resolve_matrix() then chooses as players do.
 struct Color {
   std::uint8_t primaries = 2;
   std::uint8_t transfer = 2;
@@ -29,19 +28,19 @@ struct Color {
   friend bool operator==(const Color&, const Color&) = default;
 };
 
-/// Whether H.273's transfer function is that of HDR: 16 (PQ) or 18 (HLG).
+/// True for HDR transfer functions: 16 (PQ), 18 (HLG).
 inline bool is_hdr(int transfer) {
   return transfer == 16 || transfer == 18;
 }
-/// True for SDR in BT.2020's wide colours.
+/// True for SDR with BT.2020's primaries.
 inline bool is_wide_sdr(int transfer, int primaries) {
   return primaries == 9 && (transfer == 1 || transfer == 6 || transfer == 14 || transfer == 15);
 }
 
-/// A source's metadata of its pictures' light, in the units of HEVC and mp4; all zero without any.
+/// A source's HDR metadata, in the units of HEVC and mp4; all zero if it has none.
 struct HdrMetadata {
-  /// The mastering screen (SMPTE ST 2086): x and y of red, green, blue and white in 0.00002, and
-  /// its luminance in 0.0001 cd/m2.
+  /// The mastering screen (SMPTE ST 2086): x and y of red, green, blue and white in units of
+  /// 0.00002; luminance in units of 0.0001 cd/m2.
   std::array<std::uint16_t, 8> screen{};
   std::uint32_t max_luminance = 0, min_luminance = 0;
   /// The brightest pixel (MaxCLL), and the brightest frame's mean (MaxFALL), in cd/m2 (CTA-861.3).
@@ -52,50 +51,50 @@ struct HdrMetadata {
   friend bool operator==(const HdrMetadata&, const HdrMetadata&) = default;
 };
 
-/// FFmpeg's names of H.273's numbers: "bt709", "smpte2084"; "unknown" for 2 and what has none.
+/// FFmpeg's names of H.273's numbers, such as "bt709"; "unknown" for 2 and numbers without a name.
 std::string transfer_name(int transfer);
 std::string primaries_name(int primaries);
 
 class CardPicture;  // card_picture.h
 
-/// Planes are borrowed from whatever `owner` keeps alive (a decoder's reference-counted buffer), so
-/// a Frame is cheap to copy and safe to keep.
+/// A frame. `owner` keeps the planes' memory alive (such as a decoder's buffer), so a Frame is
+/// cheap to copy and safe to keep.
 ///
-/// Vector code reads a little past the end of rows: frames of Decoder, make_frame, copy_frame and
-/// rotate_frame have the room. A frame over foreign memory needs 64 readable bytes behind each
-/// plane before it goes to Scaler or Encoder; copy_frame gives it that.
+/// Scaler and Encoder read up to 64 bytes past the end of planes. Frames of Decoder, make_frame,
+/// copy_frame and rotate_frame allow that; copy_frame a frame over other memory first.
 struct Frame {
   PixelLayout layout = PixelLayout::yuv420;
-  int width = 0, height = 0;          ///< as stored: before rotation and pixel aspect
+  int width = 0, height = 0;          ///< as stored, before rotation and pixel aspect
   const std::uint8_t* plane[3] = {};  ///< first byte of each plane
   int stride[3] = {};                 ///< bytes from row to row, may exceed the width
   bool full_range = false;            ///< luma 0..255 rather than 16..235
   Color color;
   HdrMetadata hdr;                   ///< yuv420p10: the frame's, else the container's
-  std::uint8_t chroma_location = 0;  ///< yuv420p10: AVChromaLocation; 0 if not said
+  std::uint8_t chroma_location = 0;  ///< yuv420p10: AVChromaLocation; 0 if unknown
   std::int64_t pts = 0;              ///< presentation time in the stream's time base
   std::int64_t duration = 0;         ///< to the next frame, in the time base; 0 if unknown
   std::int64_t index = 0;            ///< 0, 1, 2... in presentation order
   bool key = false;
-  bool interlaced = false;  ///< the source says that it was taken in two fields
-  bool top_first = false;   ///< of the fields, the one with the first line came first
+  bool interlaced = false;  ///< the source says that the frame has two fields
+  bool top_first = false;   ///< the field with the first line came first
   std::shared_ptr<const void> owner;
-  /// The picture in a GPU's memory, without planes: only with DecodeOptions::on_card, and yuv420.
+  /// If set, the picture is in a GPU's memory and there are no planes; only with
+  /// DecodeOptions::on_card, and yuv420.
   std::shared_ptr<const CardPicture> card;
 };
 
-/// Planes of a layout: 3, or 1 for gray and rgb24.
+/// Number of planes: 3, or 1 for gray and rgb24.
 int plane_count(PixelLayout layout);
 /// Whether chroma has half the columns, and half the rows, of luma.
 bool half_columns(PixelLayout layout);
 bool half_rows(PixelLayout layout);
-/// Bytes in a row of plane `p` that carry the picture, and the number of its rows.
+/// Bytes in a row of plane `p`, without padding, and the number of its rows.
 int plane_row_bytes(const Frame& frame, int p);
 int plane_rows(const Frame& frame, int p);
 
-/// A frame with memory of its own, all zero; strides are multiples of 64.
+/// A new frame, all zero; strides are multiples of 64.
 Frame make_frame(PixelLayout layout, int width, int height);
-/// Only for code that made the frame and has not shared it yet.
+/// Only for a new frame that is not shared yet.
 inline std::uint8_t* writable(Frame& frame, int p) {
   return const_cast<std::uint8_t*>(frame.plane[p]);
 }
@@ -103,17 +102,18 @@ inline std::uint8_t* writable(Frame& frame, int p) {
 /// Copies all members from `from` to `to`, except layout, size and planes.
 void copy_facts(const Frame& from, Frame& to);
 
-/// A copy of `frame`'s data in an owner of its own: to keep it when a decoder's buffers are scarce.
+/// A copy with its own memory, to keep when a decoder's buffers are scarce.
 Frame copy_frame(const Frame& frame);
 
-/// The frame flipped left to right if `mirror`, then turned clockwise by 0, 90, 180 or 270 degrees:
-/// how StreamInfo says to show it. Exact: samples only move. (A quarter turn of yuv422 gives yuv444
-/// with each chroma sample twice, as 4:4:0 is not a layout.) 0 without mirror returns `frame`
-/// itself. Throws Error for another angle.
+/// Flips the frame left to right if `mirror`, then turns it clockwise by 0, 90, 180 or 270 degrees,
+/// as StreamInfo says to show it. Exact: samples only move. (A quarter turn of yuv422 gives yuv444
+/// with each chroma sample twice, since no layout is 4:4:0.) 0 degrees without mirror returns
+/// `frame` itself. Throws Error for another angle.
 Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 
-/// The matrix to decode YUV with: color.matrix if said, else BT.601 for full range (JPEG) and small
-/// pictures and BT.709 from 1280 wide or 577 high on. Returns 1, 5, 6, 9, 10 or 14 (ICtCp).
+/// The matrix to decode YUV with. It is color.matrix if specified. Else it is BT.601 for full range
+/// (JPEG), BT.709 for at least 1280 wide or 577 high, and BT.601 for smaller pictures. Returns 1,
+/// 5, 6, 9, 10 or 14 (ICtCp).
 int resolve_matrix(const Frame& frame);
 
 }  // namespace vfm::media

@@ -1,4 +1,4 @@
-// Frame rates as video files have them.
+// Frame rates as exact fractions, as in video files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Inside lib/media only: FFmpeg's types with owners, its errors as text, its log as ours.
+// Inside lib/media only: owning pointers for FFmpeg's types, its errors as text, its log in ours.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -55,55 +55,56 @@ std::string libav_error_text(int error);
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// The streams that a container placed in another file, which was not opened: on this thread, since
-/// the last call.
+/// Streams whose data lies in another file, which was not opened; found on this thread since the
+/// last call.
 std::vector<int> take_outside_streams();
 struct PictureSize {
   std::int64_t width = 0, height = 0;
 };
 /// The last picture above max_pixels that a codec without a CodecWatch (codec_watch.h) refused on
-/// this thread since this was last called; 0 x 0 for none.
+/// this thread since the last call; 0 x 0 for none.
 PictureSize take_oversize();
 /// The same for a picture that FFmpeg never decodes.
 PictureSize take_impossible();
 
-/// For a codec's max_pixels, so that it refuses pictures far above --max-pixels: codecs round sizes
-/// up, so code that takes their pictures calls check_pixels() (base/input_limits.h) too.
+/// For AVCodecContext::max_pixels: refuses pictures far above --max-pixels. It is larger, since
+/// codecs round sizes up, so code that takes pictures also calls check_pixels()
+/// (base/input_limits.h).
 std::int64_t codec_max_pixels();
 
-/// Throws std::bad_alloc for null: FFmpeg's allocators return it when memory is out.
+/// Throws std::bad_alloc for null, which FFmpeg's allocators return if there is no memory.
 template <class T>
 T* not_null(T* pointer) {
   if (!pointer) throw std::bad_alloc();
   return pointer;
 }
 
-/// Copies bytes: to a packet without times, or to a stream's extradata.
+/// Copies bytes to a new packet without times, or to extradata.
 PacketPtr new_packet(std::string_view bytes);
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
 inline Rational from_av(AVRational r) {
   return {r.num, r.den == 0 ? 1 : r.den};
 }
-/// Throws Error when a part does not fit FFmpeg's 32 bits.
+/// Throws Error if a number does not fit into FFmpeg's 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
-/// True if planes of FFmpeg's format fit one of Frame's 8-bit layouts without conversion.
+/// True if planes of FFmpeg's `format` are one of Frame's 8-bit layouts without conversion.
 bool lies_as_frame(int format, PixelLayout& layout);
-/// Flags for every swscale context of the project: the same bits on every machine.
+/// Flags of every swscale context here, for the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
 
 /// swscale's coefficient table (sws_getCoefficients) of an H.273 matrix.
 const int* sws_matrix(int matrix);
 
-/// Turns decoded AVFrames into Frames: by reference where the format is a PixelLayout, else by
-/// conversion: HDR and wide colours become SDR (tone_map.h), transparent pixels are laid over
-/// black. pts is FFmpeg's best-effort one and may be AV_NOPTS_VALUE; duration the packet's.
+/// Turns decoded AVFrames into Frames. Formats that are a PixelLayout are referenced, others
+/// converted: HDR and wide colours become SDR (tone_map.h), transparent pixels are laid over black.
+/// pts is FFmpeg's best-effort timestamp and may be AV_NOPTS_VALUE; duration is the packet's.
 class FrameImporter {
  public:
-  /// HDR stays as it is, in the layout yuv420p10.
+  /// Whether HDR stays, in the layout yuv420p10.
   void keep_hdr(bool keep) { keep_hdr_ = keep; }
-  /// Sets the container's metadata; frames' own has priority.
+  /// Sets the container's metadata, for frames without their own.
   void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }
   Frame import(AvFramePtr av);
 
@@ -119,16 +120,16 @@ class FrameImporter {
   ToneMapper mapper_;
 };
 
-/// The place of subsampled chroma between luma's columns: left (video), in the middle (JPEG).
+/// The place of subsampled chroma: on the left luma column (video), or between columns (JPEG).
 enum class Siting { left, center };
 
-/// Turns Frames of any layout, range and size into AVFrames of one format, as encoders want them.
+/// Turns Frames of any layout, range and size into AVFrames of one format, for encoders.
 class FrameExporter {
  public:
   FrameExporter() = default;
-  /// `like` has the layout, size, range and colour of the results. `format` is to_av(like.layout)
-  /// or an RGB format. The results are `width` x `height`: if that exceeds the size of `like`, its
-  /// last column and row are repeated.
+  /// Results have the layout, size, range and colour of `like`. `format` is to_av(like.layout) or
+  /// an RGB format. If `width` x `height` exceeds the size of `like`, the last column and row are
+  /// repeated to fill it.
   FrameExporter(const Frame& like, AVPixelFormat format, int width, int height, Siting siting);
   AvFramePtr fit(const Frame& frame);
 

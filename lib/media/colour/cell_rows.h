@@ -1,5 +1,5 @@
-// The rows of a picture that its small version reads (curate/small_picture.h): two for each row of
-// cells. An isolated decoder passes on only these.
+// The rows of a frame that curate/small_picture.h reads: two for each row of cells. An isolated
+// decoder (media/isolate/) passes on only these rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace vfm::media {
 
-/// Cells from top to bottom, for luma and chroma; for packed RGB both.
+/// Number of cells from top to bottom, for luma and chroma; packed RGB has both.
 inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 
 struct CellSpan {
   int begin, end;
 };
-/// Rows or columns of cell `i` of `cells` over `size` pixels: never empty, also where cells
-/// outnumber pixels.
+/// Rows or columns of cell `i` of `cells` over `size` pixels; never empty, even if cells outnumber
+/// pixels.
 inline CellSpan cell_range(int i, int cells, int size) {
   const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
   const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
@@ -25,7 +25,7 @@ inline CellSpan cell_range(int i, int cells, int size) {
 struct CellRows {
   int upper, lower;
 };
-/// Two rows of a cell, a quarter from its upper and its lower edge (the same one if it is thin).
+/// Two rows of a cell, a quarter from its upper and lower edge (the same row if it is thin).
 inline CellRows cell_rows(int i, int cells, int size) {
   const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;

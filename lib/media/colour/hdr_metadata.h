@@ -1,4 +1,4 @@
-// Inside lib/media only: converts HdrMetadata from and to the forms of FFmpeg and the encoders.
+// Inside lib/media only: converts HdrMetadata from and to formats of FFmpeg and the encoders.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,12 +13,12 @@ namespace vfm::media {
 HdrMetadata hdr_of(const AVFrame& picture, const HdrMetadata& container);
 /// A stream's metadata from its container.
 HdrMetadata hdr_of(const AVStream& stream);
-/// Makes the muxer write it: boxes mdcv and clli in mp4.
+/// Makes the muxer write `hdr`, in mp4 as boxes mdcv and clli.
 void set_hdr(AVStream& stream, const HdrMetadata& hdr);
 
-/// The mastering screen for x264 and x265, "G(8500,39850)B(...)R(...)WP(...)L(max,min)"; and for
-/// SVT-AV1, in fractions and cd/m2.
+/// The mastering screen for x264 and x265: "G(8500,39850)B(...)R(...)WP(...)L(max,min)".
 std::string screen_text(const HdrMetadata& hdr);
+/// The mastering screen for SVT-AV1, in fractions and cd/m2.
 std::string screen_text_svt(const HdrMetadata& hdr);
 /// "MaxCLL,MaxFALL".
 std::string light_text(const HdrMetadata& hdr);

@@ -1,9 +1,9 @@
-// The numbers by which Scaler::to_rgb() (scaler.h) converts a 4:2:0 frame, for code that does the
-// same on a GPU, where the frame is.
+// The weights with which Scaler::to_rgb() (scaler.h) converts a 4:2:0 frame, for code that does the
+// same on a GPU.
 //
-// swscale does not expose its weights. They are measured: pictures with one bright sample a line
-// are scaled, and the results are its exact weights. Users must compare once with Scaler, since
-// another version of FFmpeg may round differently. Thread-safety: pure functions.
+// swscale does not expose its weights, so they are measured: scaling pictures with one bright
+// sample a line gives the exact weights. Users must compare once with Scaler, since another version
+// of FFmpeg may round differently. Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,22 +14,22 @@
 
 namespace vfm::media {
 
-/// The part of a frame that to_rgb() takes, and its size before it is turned upright.
+/// The part of a frame that to_rgb() scales, and the result before rotation.
 struct ScaledPart {
   Rectangle part;             ///< of the stored picture
-  int width = 0, height = 0;  ///< of the result, as stored
-  bool averages = false;      ///< by area, as where it shrinks; else bicubic
+  int width = 0, height = 0;  ///< of the result, before rotation
+  bool averages = false;      ///< averages by area, to shrink; else bicubic
   int matrix = 0;             ///< resolve_matrix()
   bool full_range = false;
   friend bool operator==(const ScaledPart&, const ScaledPart&) = default;
 };
 
-/// Depends only on the frame's size and colours. Throws Error as to_rgb() does for an impossible
-/// size.
+/// Depends only on the frame's size and colours. Throws Error for an impossible size, as to_rgb()
+/// does.
 ScaledPart scaled_part(const Frame& frame, const ScaleOptions& options);
 
-/// The numbers for a frame of yuv420; they do not depend on the part's place. Throws Error if
-/// swscale cannot do it.
+/// The weights for a yuv420 frame; they do not depend on the part's place. Throws Error if swscale
+/// cannot scale so.
 PictureScale picture_scale(const ScaledPart& part);
 
 }  // namespace vfm::media

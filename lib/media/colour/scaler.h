@@ -1,4 +1,4 @@
-// Converts pixels to the size, layout and orientation that a consumer wants.
+// Crops, scales and rotates frames to RGB, for viewing and training.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,20 +16,20 @@ struct RgbImage {
   std::vector<std::uint8_t> pixels;
 };
 
-/// A crop in upright display coordinates, then a resize. Zero width: the whole picture.
+/// A crop in upright display coordinates, then a resize.
 struct ScaleOptions {
   int rotation = 0;     ///< clockwise degrees, from StreamInfo
   bool mirror = false;  ///< flip left to right before the rotation, from StreamInfo
-  /// Fractions of the upright picture. Edges are rounded to whole pixels (left and top edges of
-  /// subsampled layouts to even ones), and at least one pixel is kept.
+  /// Fractions of the upright picture; zero width: all of it. Edges are rounded to whole pixels
+  /// (left and top edges of subsampled layouts to even pixels), and at least one pixel is kept.
   double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;
   int width = 0, height = 0;  ///< of the result, upright; 0 x 0: the size of the crop
-  bool bicubic = false;       ///< also where it shrinks, as the ffmpeg program scales
+  bool bicubic = false;       ///< also to shrink, as the ffmpeg program does
 };
 
-/// Converts frames of one geometry; rebuilds itself when the input geometry changes.
-/// Area-averaging when it shrinks, bicubic when it enlarges; bit-exact across threads and runs.
-/// YUV becomes RGB by the frame's own matrix and range (resolve_matrix), RGB is full range.
+/// Fastest if all frames have one size and layout. Averages by area to shrink, bicubic to enlarge;
+/// bit-exact across threads and runs. YUV becomes full-range RGB by the frame's matrix
+/// (resolve_matrix()) and range.
 /// Thread-safety: one thread at a time; different scalers are independent.
 class Scaler {
  public:
@@ -45,7 +45,7 @@ class Scaler {
   std::unique_ptr<State> state_;
 };
 
-/// The image as a frame (layout rgb24, full range), copied.
+/// A copy as a frame (rgb24, full range).
 Frame to_frame(const RgbImage& image);
 
 }  // namespace vfm::media

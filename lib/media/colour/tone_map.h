@@ -1,12 +1,12 @@
 // Converts HDR pictures (PQ, HLG), and SDR in BT.2020's colours, for an SDR screen.
 //
-// Light follows the source's standard (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000 cd/m2).
-// The largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from the
-// source's peak to 203 cd/m2 (the white of BT.2408), the other two in proportion, so hues stay.
-// Then BT.2020's primaries become BT.709's, values outside are clipped, and the inverse of a
-// screen's gamma of 2.4 is applied. SDR has that gamma already, and is not compressed. All of this
-// is computed once, for a grid of 65 x 65 x 65 points of (Y, U, V), and interpolated in whole
-// numbers: the same bits everywhere.
+// Numbers become light by the source's standard (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000
+// cd/m2). The largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from
+// the source's peak to 203 cd/m2 (the white of BT.2408). The other two follow in proportion, so
+// hues stay. Then BT.2020's primaries become BT.709's, values outside are clipped, and the inverse
+// of gamma 2.4 is applied. SDR already has that gamma, and is not compressed. This is computed
+// once, for a grid of 65 x 65 x 65 points of (Y, U, V), and interpolated in whole numbers: the same
+// bits everywhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace vfm::media {
 
-/// Thread-safety: constant once made.
+/// One such map. Thread-safety: constant once made.
 class ToneMap {
  public:
-  /// The parameters of the map. `peak`: of a PQ source, in cd/m2.
+  /// The parameters of a map. `peak`: of a PQ source, in cd/m2.
   struct Kind {
     int transfer = 16, primaries = 9, matrix = 9;
     bool full_range = false;
@@ -29,12 +29,12 @@ class ToneMap {
     friend bool operator==(const Kind&, const Kind&) = default;
   };
   explicit ToneMap(const Kind& kind);
-  /// The kind of a picture: its peak is the brightest in its metadata (MaxCLL, else the mastering
-  /// screen's), else 1000.
+  /// The parameters for a picture. Its peak comes from metadata (MaxCLL, else the mastering
+  /// screen's), else it is 1000.
   static Kind kind_of(const Frame& picture);
 
   const Kind& kind() const { return kind_; }
-  /// `from` is yuv420p10; the result is 4:2:0 of 8 bits, limited range, BT.709 in all respects.
+  /// `from` is yuv420p10; the result is yuv420 in BT.709, limited range.
   Frame map(const Frame& from) const;
 
  private:
@@ -46,14 +46,14 @@ class ToneMap {
   std::vector<Point> grid_;
 };
 
-/// The maps of a video's frames: keeps the last one. Thread-safety: one thread at a time.
+/// Maps the frames of a video; keeps the last map. Thread-safety: one thread at a time.
 class ToneMapper {
  public:
   /// The frame in SDR; `frame` itself unless it is yuv420p10.
   Frame map(const Frame& frame);
 
  private:
-  std::shared_ptr<const ToneMap> map_;  // made at the first picture that needs one
+  std::shared_ptr<const ToneMap> map_;  // null until a picture needs one
 };
 
 }  // namespace vfm::media

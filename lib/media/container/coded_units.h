@@ -1,6 +1,6 @@
-// Inside lib/media only: the parts that coded pictures are made of, as far as copying them from one
-// file to another needs: NAL units (H.264, HEVC), the first header of VP9 and AV1. No picture is
-// decoded, and nothing of a slice is read but its parameter set's number.
+// Inside lib/media only: parses coded pictures as far as needed to copy them from one file to
+// another: NAL units (H.264, HEVC), the first header of VP9 and AV1. Pictures are not decoded. Of a
+// slice, only the number of its parameter set is read.
 //
 // Formats: ITU-T H.264 7.3 and H.265 7.3; ISO/IEC 14496-15 for avcC and hvcC; the VP9 bitstream
 // specification 6.2 and Annex B; the AV1 bitstream specification 5.5 and 5.9.
@@ -16,53 +16,54 @@
 
 namespace vfm::media {
 
-/// A NAL unit, or an OBU: its bytes, without start code or length.
+/// The bytes of a NAL unit or OBU, without start code or length.
 using Unit = std::string_view;
 using Units = std::vector<Unit>;
 
-/// H.264 or HEVC.
+/// True for H.264 and HEVC.
 bool has_nal_units(AVCodecID codec);
-/// Bytes of the length before each NAL unit of these streams' packets; 0: there are start codes.
+/// Size in bytes of the length field before each NAL unit of a packet; 0: start codes instead.
 int unit_length_size(const AVCodecParameters& parameters);
-/// The NAL units of a packet. Leaves out empty units. Throws Error for a length beyond the end.
+/// The NAL units of a packet, without empty units. Throws Error for a length beyond the end.
 Units split_units(std::string_view packet, int length_size);
-/// The parameter sets of a stream outside its packets, from avcC, hvcC or start codes. Throws Error
-/// if they are truncated.
+/// The parameter sets in a stream's extradata (avcC, hvcC or start codes). Throws Error if they are
+/// truncated.
 Units parameter_sets(const AVCodecParameters& parameters);
 
 int unit_type(AVCodecID codec, Unit unit);
-/// VPS, SPS, PPS.
+/// True for VPS, SPS and PPS.
 bool is_parameter_set(AVCodecID codec, int type);
 /// True if the unit only serves the container: a delimiter, filling, an end of sequence.
 bool is_framing(AVCodecID codec, int type);
-/// HEVC: whether a picture of this type is shown before the key frame that it follows.
+/// HEVC: true for a leading picture, shown before the key frame that it follows in decoding order.
 bool is_leading(int type);
-/// HEVC: whether pictures that lead to one of this type may need earlier pictures.
+/// HEVC: true if leading pictures of this type of key frame may need earlier pictures (CRA).
 bool is_open_start(int type);
-/// Units with start codes.
+/// The units, with start codes.
 std::string join_units(const Units& units);
 
-/// True if decoding can begin here, with correct pictures from this one on: an IDR picture of
+/// True if decoding can begin here, and pictures shown from here on are correct: an IDR picture of
 /// H.264, any random access point of HEVC (pictures shown before it are wrong), a key frame of VP9
-/// or AV1 that is shown at once. `length_size`: of NAL units.
+/// or AV1 that is shown at once. `length_size`: unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
-/// The number for parameter sets of our encoder, so that they and the source's may be in one
-/// header: sets with one number replace each other, and readers differ in when.
+/// The number for parameter sets of our encoder, so that one header can have them beside the
+/// source's. Sets with equal numbers would replace each other, and readers differ in when.
 constexpr int kSpliceId = 15;
-/// Whether a parameter set has that number.
+/// Whether a parameter set has this number.
 bool has_splice_id(AVCodecID codec, Unit set);
-/// HEVC: the unit with kSpliceId instead of 0 as the number of its parameter sets. In a slice that
-/// number takes eight bits more, so all that follows it stays on its bytes. Other units are
-/// unchanged. Throws Error for sets that have another number than 0, or temporal layers.
+/// HEVC: the unit with number kSpliceId instead of 0 for its parameter sets. In a slice that number
+/// takes eight more bits, so byte alignment stays. Other units are unchanged. Throws Error for sets
+/// with a number other than 0, or with temporal layers.
 std::string with_splice_id(Unit unit);
 
-/// HEVC: a CRA picture (which a decoder may take for one in the middle of a sequence) as one where
-/// a sequence begins (BLA), without pictures that lead to it. The picture is the same.
+/// HEVC: turns a CRA picture, which may be in the middle of a sequence, into a BLA picture, which
+/// begins one, without leading pictures. The decoded picture is the same.
 std::string as_broken_link(Unit unit);
 
-/// AV1: whether a packet has a sequence header; the one of av1C, empty if there is none.
+/// AV1: whether a packet has a sequence header.
 bool has_sequence_header(std::string_view packet);
+/// AV1: the sequence header of av1C; empty if there is none.
 std::string_view sequence_header(const AVCodecParameters& parameters);
 
 }  // namespace vfm::media

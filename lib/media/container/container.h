@@ -1,10 +1,9 @@
-// Inside lib/media only: the kinds of input files that are allowed, and the further files that they
-// may open.
+// Inside lib/media only: lists of the input formats that are allowed, and of the protocols through
+// which they may open further files.
 //
-// Both are allow lists. A container holds its own data; a playlist or a script names other files
-// and addresses, and FFmpeg would open them whoever wrote them. So only containers are opened,
-// whatever the file's name, and only the given file or address, unless --protocols
-// (base/input_limits.h) allows more.
+// A container has its own data. A playlist or script names other files and addresses, and FFmpeg
+// would open them. So only containers are opened, whatever the file's name, and only the given file
+// or address, unless --protocols (base/input_limits.h) allows more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,22 +14,22 @@
 
 namespace vfm::media {
 
-/// The protocols, comma separated, that the input with this scheme may use; a name that FFmpeg does
-/// not know when there are none. For AVFormatContext's and avio_open2's protocol_whitelist.
+/// The protocols, comma separated, that an input with this scheme may use, for protocol_whitelist
+/// of AVFormatContext and avio_open2. If there are none: a name that FFmpeg does not know.
 std::string allowed_protocols(const std::string& scheme);
-/// The demuxers, comma separated, that may be used: AVFormatContext's format_whitelist.
+/// The allowed demuxers, comma separated, for AVFormatContext's format_whitelist.
 std::string allowed_formats();
 
-/// The first bytes of `io`, which stays at its beginning.
+/// The first bytes of `io`, whose position stays at the beginning.
 std::string read_head(AVIOContext* io);
-/// Finds the demuxer for `io`, by its bytes, which begin with `head`, and by the extension of the
-/// name `hint`. `io` stays at its beginning. Throws Error, saying what `name` is, if that is not
-/// allowed. Returns 0, or FFmpeg's error where it was interrupted or could not read or recognise
-/// it.
+/// Finds the demuxer for `io` by its bytes, which begin with `head`, and the extension of the name
+/// `hint`. The position of `io` stays at the beginning. Throws Error if the format is not allowed;
+/// the message says what `name` is. Returns 0, or FFmpeg's error if it was interrupted, or could
+/// not read or recognise `io`.
 int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
                         const std::string& hint, const AVInputFormat** found);
 
-/// HEIC, AVIF and their relatives, by their first bytes.
+/// True for HEIC, AVIF and relatives, by their first bytes.
 bool is_heif(std::string_view head);
 
 }  // namespace vfm::media

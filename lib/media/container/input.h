@@ -13,7 +13,7 @@
 
 namespace vfm::media {
 
-/// Whether borrowed bytes may still be read. Thread-safe.
+/// Guards borrowed bytes: they are read only until end(). Thread-safe.
 class Loan {
  public:
   /// When this returns, nobody reads the bytes any more.
@@ -21,7 +21,7 @@ class Loan {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
-  /// Calls `read`; false, without a call, if the loan has ended.
+  /// Calls `read` and returns true; after end() only returns false.
   template <class Read>
   bool use(Read read) {
     const std::lock_guard lock(mutex_);
@@ -34,20 +34,20 @@ class Loan {
   bool ended_ = false;
 };
 
-/// Where the bytes are. Copyable: a decoder that must start over reopens its Source.
+/// A file, URL or bytes in memory. Copyable: a decoder that must start over reopens its Source.
 struct Source {
-  std::string name;            ///< path or URL; for memory only what messages call it
+  std::string name;            ///< path or URL; for memory a name for messages
   std::string_view bytes;      ///< borrowed; data() is null for a path or URL
-  std::shared_ptr<Loan> loan;  ///< of bytes; null: they outlive whatever reads them
+  std::shared_ptr<Loan> loan;  ///< of bytes; null: they outlive all readers
 };
 
 /// Opens only containers (media/container/container.h), and only the Source, unless --protocols
-/// allows more. A server that sends nothing for input_limits().timeout is an Error; so is one that
-/// sends bytes without a packet for kPatience times as long. New bytes and packets are beats
-/// (bounded.h). Beyond the processor time of --max-work, reading is an Error.
+/// allows more. It is an Error if a server sends nothing for input_limits().timeout, or bytes
+/// without a packet for kPatience times as long, or if reading exceeds the processor time of
+/// --max-work. New bytes and packets count as progress (beat(), bounded.h).
 class Input {
  public:
-  /// Throws Error as Decoder's constructor says, except about streams.
+  /// Throws Error as Decoder's constructor does, except about streams.
   explicit Input(const Source& source);
   ~Input();
   Input(const Input&) = delete;
@@ -55,23 +55,23 @@ class Input {
 
   AVFormatContext* format() const { return format_; }
   const std::string& name() const { return source_.name; }
-  /// The next packet of any stream that is not discarded; false at the end. A packet that the
-  /// container has but cannot deliver is skipped and added to `corrupt`. Throws Error when reading
-  /// fails (not when data is damaged) and Stopped.
+  /// The next packet of any stream that is not discarded; false at the end. An unreadable packet is
+  /// skipped and added to `corrupt`. Throws Error if reading fails (not if data is damaged);
+  /// Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
-  /// Seeks to the last packet of this stream, by its index, that is not after `time`, in its time
-  /// base. False if there is none; throws Error when the server gave no answer.
+  /// Seeks to the last packet of stream number `stream` that is not after `time`, in the stream's
+  /// time base. False if there is none; throws Error if the server gave no answer.
   bool seek(int stream, std::int64_t time);
-  /// The file's size, or the server's value, as far as it exists; 0: unknown, or it may open other
-  /// files (--protocols).
+  /// The size of the file, as far as present, or what the server says. 0: unknown, or the input may
+  /// open other files (--protocols).
   std::uint64_t bytes() const;
   /// Index of the stream a player would choose, or -1. Never cover art or thumbnails.
   int best_stream(AVMediaType type) const;
-  /// Throws Error when the data of this stream lies in another file (a QuickTime data reference).
+  /// Throws Error if this stream's data lies in another file (a QuickTime data reference).
   void check_inside(int stream) const;
   /// The size of a picture that FFmpeg refused while it looked for streams; 0 x 0: none.
   PictureSize impossible() const { return impossible_; }
-  /// "0 video h264 320x180, 1 audio aac": for messages.
+  /// The streams for messages: "0 video h264 320x180, 1 audio aac".
   std::string describe_streams() const;
 
  private:
@@ -96,11 +96,11 @@ class Input {
   AVFormatContext* format_ = nullptr;
   AVIOContext* io_ = nullptr;  // ours for files and memory; FFmpeg's own for URLs
   std::int64_t position_ = 0;  // in source_.bytes
-  std::int64_t farthest_ = 0;  // of all that was read
+  std::int64_t farthest_ = 0;  // highest position read
   std::vector<int> outside_;   // streams whose data lies in other files
   PictureSize impossible_;
   double most_seconds_ = 0;  // as far as is known
-  // Since when nothing has come, and how much had come by then. Only with a URL.
+  // Only with a URL: when the last bytes came, and how many bytes had come by then.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;
   bool remote_ = false, timed_out_ = false;

@@ -1,4 +1,4 @@
-// Inside lib/media only: coded packets to the bytes of an mp4.
+// Inside lib/media only: writes coded packets as the bytes of an mp4.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,18 +22,18 @@ struct MuxStream {
   std::vector<PacketPtr> packets;
 };
 
-/// The same for sound, and for a piece of a clip: its packets have no decoding times.
+/// MuxStream for sound, and for a piece of a clip, whose packets have no decoding times.
 struct AudioTrack::Data : MuxStream {};
 struct CodedVideo::Data : MuxStream {};
 
-/// An mp4 (a mov for codecs that mp4 has no name for) with the moov box first. `audio` may be null.
-/// Deterministic; negative times are hidden by edit lists. Throws Error.
+/// An mp4 with the moov box first; a mov for codecs without a name in mp4. `audio` may be null.
+/// Deterministic; edit lists hide negative times. Throws Error.
 std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 
-/// Whether mp4 has a name for the codec at all.
+/// Whether mp4 has a name for the codec.
 bool mp4_can_hold(AVCodecID codec);
-/// Whether these packets can be written into an mp4. FFmpeg says no to some codecs that it has a
-/// name for (FLAC, TrueHD) and to some kinds of others, and not before it sees header or packets.
+/// Whether these packets can be written into an mp4. FFmpeg refuses some codecs that have a name
+/// there (FLAC, TrueHD), and some variants of others, but only when it sees header or packets.
 bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

@@ -1,9 +1,9 @@
-// The packets of a source's video, to be copied into clips. The source is read a second time beside
-// its Decoder, packet by packet, and nothing is decoded; times are the Decoder's.
+// Reads the packets of a source's video, to copy them into clips without decoding. The source is
+// read a second time beside its Decoder; times are the same as the Decoder's.
 //
 // Memory holds the packets from the last requested key frame to the last requested end. A call
-// without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. It
-// ignores --isolate: this process reads all.
+// without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. Ignores
+// --isolate: this process reads everything.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,28 +21,28 @@ namespace vfm::media {
 
 /// The part of a clip that can be copied.
 struct CopiedVideo {
-  CodedVideo video;        ///< empty: none
-  std::size_t frames = 0;  ///< number of frames that it shows, from the key frame on
-  std::string reason;      ///< why none; else empty
+  CodedVideo video;        ///< empty: no part can be copied
+  std::size_t frames = 0;  ///< number of frames that `video` shows, from the key frame on
+  std::string reason;      ///< why `video` is empty
 };
 
 class SourcePackets {
  public:
-  /// Opens a path or URL as Decoder does; `stream` is Decoder's. Throws Error.
+  /// Opens a path or URL as Decoder does; `stream`: StreamInfo::stream. Throws Error.
   SourcePackets(const std::string& path, int stream);
   ~SourcePackets();
 
-  /// Why no part of this source can be copied, for any clip; empty: a part may be.
+  /// Why nothing of this source can be copied into any clip; empty if copying may be possible.
   std::string refusal() const;
   SpliceKind kind() const;
 
-  /// The time of the first key frame at or after `begin` where copying can begin; none: there is
-  /// none. Quick if `begin` is not before the last one; else reads again from an earlier place.
-  /// Throws Error where the source cannot be read.
+  /// The time of the first key frame at or after `begin` where copying can begin, if any. Quick if
+  /// `begin` is not before that of the last call; else reads again from an earlier place. Throws
+  /// Error if the source cannot be read.
   std::optional<std::int64_t> key_from(std::int64_t begin);
-  /// The packets for `frames`, the times of a clip's frames from `key` on, by
-  /// media/container/splice_plan.h. `key`: the last result of key_from(). `end`: the end of the
-  /// last frame. Throws Error.
+  /// The packets that media/container/splice_plan.h chooses for `frames`, the times of a clip's
+  /// frames from `key` on. `key`: the last result of key_from(). `end`: the end of the last frame.
+  /// Throws Error.
   CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
 
  private:

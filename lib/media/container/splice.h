@@ -1,9 +1,8 @@
-// Joins a clip from coded pieces: packets of an Encoder and unchanged packets of the source.
+// Joins a clip from packets of an Encoder and unchanged packets of the source.
 //
-// Decoders must not confuse the pieces. For H.264 and HEVC both kinds of parameter sets are in the
-// mp4's header (avc1, hvc1), the encoder's under a separate number; readers need no parameter sets
-// in the packets, and no order of them. A key frame of VP9 or AV1 resets the decoder; for AV1 each
-// brings its sequence header.
+// Decoders must not confuse the two. For H.264 and HEVC, the mp4's header (avc1, hvc1) has the
+// parameter sets of both, the encoder's with a number of its own, and packets have none. A key
+// frame of VP9 or AV1 resets the decoder; in AV1 each key frame has its sequence header.
 //
 // media/container/splice_plan.h chooses the packets, media/container/source_packets.h reads them.
 // Thread-safety: values may be shared, each function may be called from any thread.
@@ -21,38 +20,38 @@
 
 namespace vfm::media {
 
-/// Coded pictures in decoding order, with their times in the source, and the decoder's parameters.
-/// Cheap to copy.
+/// Coded pictures in decoding order, with their times in the source, and the parameters for a
+/// decoder. Cheap to copy.
 class CodedVideo {
  public:
   struct Data;  // FFmpeg's types, media/container/mux.h
   CodedVideo() = default;
   explicit CodedVideo(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   bool empty() const { return !data_; }
-  std::uint64_t bytes() const;  ///< of its packets
+  std::uint64_t bytes() const;  ///< of the packets
   const Data* data() const { return data_.get(); }
 
  private:
   std::shared_ptr<const Data> data_;
 };
 
-/// The encoder whose pictures can stand beside a source's of this codec (FFmpeg's name: "h264",
-/// "hevc", "vp9", "av1"), by FFmpeg's name; empty: none is known, or this FFmpeg does not have it.
+/// FFmpeg's name of the encoder whose pictures can be joined with a source's of this codec ("h264",
+/// "hevc", "vp9", "av1"). Empty: none is known, or this FFmpeg lacks it.
 std::string splice_encoder(const std::string& codec);
 
-/// Properties of a source's packets, for EncodeOptions, so that the encoder's pictures match.
+/// Properties of a source's packets that the encoder must match, for EncodeOptions.
 struct SpliceKind {
-  int profile = -99, level = -99;  ///< FFmpeg's numbers; -99: not said
+  int profile = -99, level = -99;  ///< FFmpeg's numbers; -99: unknown
 };
 
-/// Why a decoder of `copied` alone would not show exactly `frame` first, or why the pictures of
-/// `encoded` (may be empty) differ in size, pixels or colours. Empty: all fits. Decodes the first
-/// picture of `copied`.
+/// Empty if `copied` and `encoded` can be joined, else the reason. Decodes the first picture of
+/// `copied`: it must equal `frame`. The pictures of `encoded` (may be empty) must have the same
+/// size, pixel format and colours.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
-/// The mp4 of a clip: `head`, `copied` and `tail`, one after the other; the first and the last may
-/// be empty. Their times, which must all differ and follow each other, are in the source's
-/// time base; the first becomes zero, and the clip is over at `end`. Throws Error.
+/// The mp4 of a clip: `head` (may be empty), `copied` and `tail` (may be empty), one after the
+/// other. Their times, in the source's time base, must all differ and follow each other; the first
+/// becomes zero, and the clip ends at `end`. Throws Error.
 std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const CodedVideo& tail,
                        std::int64_t end, const AudioTrack& audio);
 

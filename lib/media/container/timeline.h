@@ -1,11 +1,11 @@
-// Inside lib/media only: one continuous time for a source whose timestamps restart, as in joined
+// Inside lib/media only: makes time continuous for a source whose timestamps restart, as in joined
 // transport streams, or wrap around, as their 33-bit clock does every 26.5 hours.
 //
-// One stream leads: where its decoding time falls back, later times are shifted so that it
-// continues; by the clock's full range if that makes time continue. Other streams get the shift of
-// the part they belong to, so all stay in time with each other. Any reader of a file's packets from
-// its beginning that passes the leading stream's to a Timeline gets the same shifts, so decoder and
-// sound agree without exchanging anything.
+// One stream leads. If its decoding time falls back, later times are shifted so that time
+// continues, by the clock's full range if that suffices. Other streams get the shift of the same
+// part of the file, so all streams stay in sync. Each reader that passes all packets of the leading
+// stream, from the beginning of the file, to a Timeline gets the same shifts. So decoder and sound
+// agree without communication.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,9 +26,9 @@ class Timeline {
 
   /// Shifts a packet of the leading stream.
   void lead(AVPacket& packet);
-  /// Shifts a packet of one other stream, whose time base is `base`. False if it belongs to a part
-  /// that the leading stream has not reached: retry after that stream's next packet. Without `wait`
-  /// it counts to the present part.
+  /// Shifts a packet of one other stream, with time base `base`. False if the packet belongs to a
+  /// part that the leading stream has not reached: retry after the next packet of the leading
+  /// stream. Without `wait` the packet gets the shift of the present part.
   bool follow(AVPacket& packet, AVRational base, bool wait = true);
   /// Whether time has restarted or wrapped at least once.
   bool restarted() const { return parts_.size() > 1 || turned_ != 0; }
@@ -36,17 +36,17 @@ class Timeline {
  private:
   /// The span from one restart of time to the next.
   struct Part {
-    std::int64_t shift = 0;  // to be added to the file's times, of a clock that never runs over
+    std::int64_t shift = 0;  // to be added to the file's times, after the clock is unwrapped
     std::int64_t first = 0;  // the first and the last decoding time in the file
     std::int64_t last = 0;
-    std::int64_t end = 0;  // when the last picture is over, in the file's time
+    std::int64_t end = 0;  // end of the last picture, in the file's time
   };
   std::int64_t ticks(double seconds, AVRational base) const;
   bool runs_over(std::int64_t time, std::int64_t last, std::int64_t turn, AVRational base) const;
 
   AVRational base_{1, 1};
-  std::int64_t turn_ = 0;    // when the clock begins anew, in ticks of `base_`; 0: never
-  std::int64_t turned_ = 0;  // what it has run over by
+  std::int64_t turn_ = 0;    // range of the clock, in ticks of `base_`; 0: it never wraps
+  std::int64_t turned_ = 0;  // sum of the wraps so far
   std::vector<Part> parts_;
   std::size_t part_ = 0;   // of the leading stream
   std::size_t other_ = 0;  // the part of the stream that follows
@@ -55,8 +55,8 @@ class Timeline {
   std::int64_t other_last_ = 0;
 };
 
-/// Whether the container has one continuous time and seeks exactly. In others packets are read from
-/// the first on, with a Timeline.
+/// Whether the container has one continuous time and seeks exactly. Other containers are read from
+/// the first packet on, with a Timeline.
 bool has_one_time(const AVFormatContext& format);
 
 }  // namespace vfm::media

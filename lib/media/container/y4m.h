@@ -1,6 +1,7 @@
-// Y4M (YUV4MPEG2), uncompressed video that every tool reads from a pipe: `| ffplay -`, `| x264 -`.
-// Format: the mjpegtools page yuv4mpeg(5). Limited range; the matrix, which Y4M cannot state, is
-// the players' default: BT.601; BT.709 from 1280 wide or 577 high on.
+// Writes Y4M (YUV4MPEG2), uncompressed video that every tool reads from a pipe: `| ffplay -`, `|
+// x264 -`.
+// Format: the mjpegtools page yuv4mpeg(5). Limited range. Y4M cannot state the matrix, so it is the
+// default of players: BT.709 from 1280 wide or 577 high on, else BT.601.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,20 +15,20 @@
 namespace vfm::media {
 
 enum class Y4mChroma {
-  yuv444,  ///< "C444": all the colour there is
-  yuv420,  ///< "C420jpeg": chroma between the luma samples; for tools that read nothing else
+  yuv444,  ///< "C444"
+  yuv420,  ///< "C420jpeg": chroma between luma samples; for tools that read nothing else
 };
 
 /// Thread-safety: one thread at a time.
 class Y4mWriter {
  public:
-  /// `sink` takes bytes in order; its exceptions pass through.
+  /// `sink` gets the bytes in order; its exceptions pass through.
   using Sink = std::function<void(std::string_view)>;
   Y4mWriter(Sink sink, int width, int height, Rational frame_rate, Y4mChroma chroma);
   ~Y4mWriter();
   Y4mWriter(Y4mWriter&&) noexcept;
 
-  /// Throws Error for an image of another size. The header goes out with the first one.
+  /// Throws Error for an image of another size. The first call also writes the header.
   void add(const RgbImage& image);
 
  private:
