@@ -1,4 +1,5 @@
-// vfm-clip --report: each video's shots on a time line, and the middle frame of each clip.
+// vfm-clip --report: a page with a time line of each video's shots, and the middle frame of each
+// clip.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,19 +16,19 @@
 
 namespace vfm::clip {
 
-/// Made from the finished files alone, so that a resumed run gives the same page. Thread-safety:
-/// one thread at a time.
+/// Reads only finished outputs, so that a resumed run gives the same page. Thread-safety: one
+/// thread at a time.
 class ClipReport {
  public:
-  /// `path` empty: everything does nothing.
+  /// If `path` is empty, all functions do nothing.
   ClipReport(std::string path, std::string directory);
-  /// A finished source: the text of DIR/NAME.json.
+  /// Adds a finished source. `json`: the text of DIR/NAME.json.
   void add(const std::string& json);
   /// `incomplete`: why the page does not show everything; empty: it does.
   void write(const std::string& incomplete);
 
  private:
-  /// When the earliest clip of each source begins, by the source's hash.
+  /// Hash of a source -> begin of its earliest clip.
   using FirstClips = std::map<std::string, double>;
   FirstClips add_clips(const Json& finished);
   void add_clip(const shard::Sample& sample, const Json& facts, std::size_t& shown);

@@ -1,9 +1,9 @@
-// Finds complete clips in the folder that now belong into another batch, so that they are copied
-// and not made again.
+// Finds complete clips in the output folder that now belong to another batch, to copy them instead
+// of making them again.
 //
-// A batch of joined videos (clip/store/joined.h) changes when one of its videos comes or goes, or
-// when a video that had shards of its own is to be joined. Copied clips were made with the same
-// settings, except the size of shards, and their shard's hash was checked.
+// A batch of joined videos (clip/store/joined.h) changes when a video is added or removed, or when
+// a video with its own shards is to be joined. Clips are copied only if they were made with the
+// same settings, except the size of shards, and their shard's hash is right.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,13 +31,13 @@ namespace vfm::clip {
 /// Thread-safety: any thread.
 class EarlierClips {
  public:
-  /// `settings`: of the clips, without their spans.
+  /// `settings`: the clips' settings without spans.
   EarlierClips(std::string directory, const Json& settings);
 
   using Take = std::function<void(const shard::Sample& sample)>;
-  /// Gives `take` the clips of this video, in order, and returns its entry. Null if clips are
-  /// missing or changed: then `take` may have got some. `spans`: a hash of the given spans, empty
-  /// for none. Throws what `take` throws; Stopped.
+  /// Passes the clips of this video to `take`, in order, and returns its entry. Null if clips are
+  /// missing or changed; even then `take` may have got some. `spans`: a hash of the given spans, or
+  /// empty. Throws what `take` throws; Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 
  private:
@@ -47,9 +47,9 @@ class EarlierClips {
     std::vector<shard::IndexedReader> shards;
     struct Entry {
       HeldJson json;
-      std::int64_t first = 0;  // of its clips among those of all shards
+      std::int64_t first = 0;  // number of its first clip in all shards
     };
-    std::unordered_map<std::string, Entry> entries;  // by the hash of the video
+    std::unordered_map<std::string, Entry> entries;  // by the video's hash
   };
   std::optional<Store> open(const std::string& name) const;
   bool is_same(const Json& settings) const;
@@ -63,8 +63,8 @@ class EarlierClips {
   HeldJson settings_;
   std::mutex mutex_;
   std::optional<io::FirstNames> joined_;  // hash of a video -> the batch that has it
-  std::string last_;                      // the batch that was asked last
-  std::optional<Store> store_;            // it, if it can be used
+  std::string last_;                      // the last batch looked up
+  std::optional<Store> store_;            // of `last_`, if usable
 };
 
 }  // namespace vfm::clip

@@ -1,17 +1,17 @@
-// Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, <h> being
-// 16 digits of a hash of the hashes of all of them, in their order.
+// Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
+// is 16 digits of a hash of the videos' hashes, in order.
 //
-// Which videos go together follows from the input (clip/source.h). Each is cut by itself, on any
-// thread; its clips wait in a file of parts (clip/store/parts.h). When the last one has ended the
-// shards are written, in the order of the videos: so bytes do not depend on threads, nor on where a
-// killed run stopped, whose finished clips stay. Clips that are complete in the folder, in another
-// batch or shards of their own, are copied (clip/store/earlier_clips.h).
+// The input decides which videos form a batch (clip/source.h). Videos are cut one by one, on any
+// thread, and their clips collected in one file (clip/store/parts.h). After the last video the
+// shards are written in the order of the videos. So bytes do not depend on threads, or on where a
+// killed run stopped; its finished clips are used. Clips that are complete elsewhere in the folder
+// are copied (clip/store/earlier_clips.h).
 //
 // The json also has "sources": for each video "source", "source_hash", "clips", and the fields that
-// the json of a single video has. A video that could not be used has the reason in "failed". The
-// next run tries it again, and writes only if it succeeds. A video left out because another video's
-// clip has its key, in "equal_key", would fail again: if nothing else is to be tried, it is not cut
-// until it has another name.
+// the json of a single video has. "failed" says why a video could not be used. The next run tries
+// such a video again, and writes only if it succeeds. A video is left out if another video's clip
+// has one of its keys, given in "equal_key". It would fail again, so it alone does not cause
+// another try until it is renamed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,15 +35,15 @@
 
 namespace vfm::clip {
 
-/// The sink of one video's clips in the batch.
+/// Receives the clips of one video of the batch.
 class ClipPart : public ClipSink {
  public:
   explicit ClipPart(ClipParts& parts) : parts_(parts) {}
   KeptClips begin(bool keep) override;
-  void add_kept() override {}  // there are none: a video that did not end begins anew
+  void add_kept() override {}  // none: a video that did not end is cut anew
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// Ends the video. `entry`: its entry in the json, instead of the summary of finish().
+  /// Ends the video. `entry`: its entry in the json; without it the summary of finish() is used.
   void end(const ClipSource& video);
   void end(const ClipSource& video, const Json& entry);
 
@@ -54,17 +54,17 @@ class ClipPart : public ClipSink {
   HeldJson summary_;
 };
 
-/// One batch. Thread-safety: begin() and finish() one thread at a time; make() any, of different
-/// videos.
+/// One batch. Thread-safety: begin() and finish() one thread at a time; make() any thread, for
+/// different videos.
 class Joined {
  public:
-  /// `batch`: its kind is joined. `settings`: the clips', without their spans. `earlier` must
-  /// outlive this.
+  /// `batch`: of kind joined. `settings`: the clips' settings without spans. `earlier` must outlive
+  /// this.
   Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
          EarlierClips& earlier);
 
-  /// Looks for finished work, and locks it. Returns the places of the videos that make() must be
-  /// called for. Throws Error; Stopped.
+  /// Looks for finished work and locks the batch. Returns the places in sources() of the videos for
+  /// which make() must be called. Throws Error; Stopped.
   std::vector<std::size_t> begin();
   const ClipSource& source(std::size_t place) const { return sources_[place]; }
   const std::vector<ClipSource>& sources() const { return sources_; }
@@ -72,10 +72,10 @@ class Joined {
   const std::string& name() const { return name_; }
 
   /// Copies the clips of a video if possible, and returns true; else calls `cut` to make them. An
-  /// Error of the video from `cut` is kept.
+  /// Error from `cut` about the video is recorded.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
-  /// Writes the shards, when all are made, and gives the json. Throws Error; Stopped.
+  /// Writes the shards, after the last make(), and returns the json. Throws Error; Stopped.
   Json finish();
 
  private:
@@ -94,26 +94,27 @@ class Joined {
   EarlierClips& earlier_;
   std::unique_ptr<ClipStore> store_;
   std::optional<ClipParts> parts_;  // while it is made
-  HeldJson found_;                  // that an earlier run finished
+  HeldJson found_;                  // the json of an earlier run
   std::mutex mutex_;                // guards what follows
   std::map<std::size_t, io::Fault> failed_;
-  std::map<std::size_t, std::string> equal_keys_;  // of those that failed for that
+  std::map<std::size_t, std::string> equal_keys_;  // of videos that failed by it
 };
 
-/// Takes the items of an input, and the videos of an unfinished batch one by one. Thread-safety:
+/// Iterates over the items of an input; an unfinished batch becomes single videos. Thread-safety:
 /// one thread at a time.
 class JoinedItems {
  public:
   struct Work {
     ClipItem item;
-    std::shared_ptr<Joined> batch;  ///< the batch of video `item`; or `item` itself, of kind joined
-    std::size_t place = 0;          ///< of the video in the batch
-    bool last = false;              ///< the batch must be finished after it
-    std::size_t there = 0;          ///< for `last`: videos that were there already
+    /// The batch of video `item`, or `item` itself if its kind is joined
+    std::shared_ptr<Joined> batch;
+    std::size_t place = 0;  ///< the video's place in the batch
+    bool last = false;      ///< finish the batch after this video
+    std::size_t there = 0;  ///< with `last`: videos that were finished before
   };
   using See = std::function<void(const ClipItem& item)>;
 
-  /// `see` is called with each input item; a batch is one item. All must outlive this.
+  /// `see` is called with each input item; a batch is one item. All arguments must outlive this.
   JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see);
   std::optional<Work> next();
 
@@ -127,11 +128,11 @@ class JoinedItems {
   See see_;
   EarlierClips earlier_;
   std::shared_ptr<Joined> batch_;
-  std::vector<std::size_t> places_;  // of it, to be made
+  std::vector<std::size_t> places_;  // of batch_, to be made
   std::size_t at_ = 0;               // in places_
 };
 
-/// A hash of a video's given spans; empty without any.
+/// A hash of a video's given spans; empty without spans.
 std::string hash_of_spans(const ClipSource& source);
 
 }  // namespace vfm::clip

@@ -1,5 +1,5 @@
-// Reports or removes files in a folder of clips that belong to no source of this run, since the
-// source was taken away or has other contents now.
+// Reports or removes files in the output folder that belong to no source of this run, because the
+// source was removed or its contents changed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,20 +15,19 @@ namespace vfm::clip {
 /// Thread-safety: one thread at a time.
 class Leftovers {
  public:
-  /// Temporary files are in `directory`, the folder of the clips.
-  /// `readable`: the names of this run's samples are (clip/store/names.h).
-  /// `ledger`: the folder's; it remembers reports.
+  /// `directory`: the output folder, also for temporary files. `readable`: whether this run has
+  /// readable names (clip/store/names.h). `ledger`: the folder's; it remembers reports.
   Leftovers(std::string directory, bool readable, io::HashLedger& ledger);
-  /// Takes each item of the input.
+  /// Call it with each item of the input.
   void see(const ClipItem& item);
   /// Reports the number of sources left over, up to 100; with `remove` removes their outputs and
-  /// columns (ClipStore::remove()). If the input is not completely known (`broken_off` says why, an
-  /// item could not be read, or a shard is the folder's own), it reports and removes nothing; with
-  /// `remove` that is a fault, as is a failed removal.
+  /// columns (ClipStore::remove()). It does neither if the input is not completely known:
+  /// `broken_off` is not empty, an item could not be read, or an input is a shard in this folder.
+  /// With `remove` this is an error, as is a failed removal.
   ///
-  /// Without `remove` it reports once for a folder, and then only with -v, until a run leaves
-  /// nothing over: many runs of a few videos into one folder are normal. It then reads only file
-  /// names, and only enough to find a hundred sources; so the cost does not grow with the folder.
+  /// Many runs of a few videos into one folder are normal. So without `remove` a folder is reported
+  /// once, and then only with -v, until a run leaves nothing over. For this only file names are
+  /// read, until a hundred sources are found, so the cost does not grow with the folder.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:
@@ -37,9 +36,9 @@ class Leftovers {
   std::string directory_;
   bool readable_;
   io::HashLedger& ledger_;
-  io::FirstNames names_;  // of this run: of sources, and keys of pictures
+  io::FirstNames names_;  // of this run's sources, and its keys of pictures
   bool any_ = false;
-  std::string unknown_;  // an input of which it is not known what it gives, and why
+  std::string unknown_;  // an input with unknown outputs, and why
 };
 
 }  // namespace vfm::clip

@@ -1,4 +1,4 @@
-// --readable-names: keys that tell a clip's origin.
+// --readable-names: keys that show a clip's origin.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@ namespace vfm::clip {
 
 /// "holiday-00h01m02s500-00h01m05s000-1a2b3c4d": the source's name without folder and extension,
 /// the clip's begin and end in the source, and the first 8 digits of `key`, its usual key. So keys
-/// are unique, and every reader of WebDataset accepts it as a key: ASCII letters, digits,
-/// '_' and '-', at most 80. Other characters become '_'; a long name is cut.
+/// are unique. Every reader of WebDataset accepts them: at most 80 ASCII letters, digits, '_' and
+/// '-'. Other characters become '_'; a long name is cut.
 std::string readable_key(const std::string& path, const Span& span, const std::string& key);
 /// The same for a picture: "holiday-1a2b3c4d".
 std::string readable_key(const std::string& path, const std::string& key);

@@ -1,11 +1,11 @@
-// The clips of videos that are joined, as they are made, until all are there and their shards are
-// written: one file, DIR/.NAME.parts, which a killed run leaves to the next.
+// Keeps finished clips of joined videos in one file, DIR/.NAME.parts, until all are made and their
+// shards are written. After a killed run the next run uses the file.
 //
-// Clips of several videos are appended as they come, in any order; when a video has ended, a line
-// says which are its. Each record has a checksum, and the next run takes all before the first
-// damaged one. The file is not synced: after a crash of the machine, checksums tell the losses. The
-// user of the file holds DIR/NAME.json (shard/receipt.h), which keeps other programs away. Memory:
-// one clip, and each video's summary. Thread-safety: any thread.
+// Clips of several videos are appended in any order. When a video has ended, a record lists its
+// clips. Each record has a checksum, and the next run uses all records before the first damaged
+// one. The file is not synced: after a crash of the machine, checksums tell what is lost. The
+// caller locks DIR/NAME.json (shard/receipt.h) against other programs. Memory: one clip, and each
+// video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ namespace vfm::clip {
 
 class ClipParts {
  public:
-  /// The place of a record in the file, after its length and checksum.
+  /// The place of a record's payload in the file.
   struct Place {
     std::uint64_t offset = 0, size = 0;
   };
@@ -34,15 +34,15 @@ class ClipParts {
     std::vector<Place> clips;
   };
 
-  /// `settings`: the clips' settings. `keep`: keeps the parts of an earlier run with these
-  /// settings. Throws Error.
+  /// `settings`: the clips'. `keep`: keeps the records of an earlier run with these settings.
+  /// Throws Error.
   ClipParts(std::string path, const Json& settings, bool keep);
 
-  /// Appends a clip. Throws Error, of the disk.
+  /// Appends a clip. Throws Error if it cannot be written.
   Place add(const shard::Sample& sample);
-  /// Says that the video with this hash has ended, with these clips.
+  /// Records that the video with this hash has ended, and its clips.
   void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
-  /// Null if it has not ended. Valid as long as this is.
+  /// Null if the video has not ended. Valid as long as this object.
   const Part* find(const std::string& hash) const;
   /// Throws Error if the clip has changed since it was written.
   shard::Sample read(const Place& place) const;
@@ -61,7 +61,7 @@ class ClipParts {
   io::File file_;
   mutable std::mutex mutex_;  // guards what follows, and the end of the file
   std::uint64_t size_ = 0;
-  std::map<std::string, Part> ended_;  // by hash; nodes stay where they are
+  std::map<std::string, Part> ended_;  // by hash; a map, since find() returns pointers
 };
 
 }  // namespace vfm::clip

@@ -1,7 +1,7 @@
-// The store of one source's clips, and the json that says they are complete.
+// Stores one source's clips, and the json that says they are complete.
 //
-// A killed run can be resumed: whole clips are kept. ClipStore is the common part of all formats;
-// make_clip_store() makes them.
+// A killed run can be resumed: complete clips are kept. ClipStore is the base of all formats;
+// make_clip_store() makes one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,9 +22,9 @@
 
 namespace vfm::clip {
 
-/// shards: DIR/NAME-00000.tar... with their indexes, and DIR/NAME.json when all exist. Many small
-/// videos may share a NAME (clip/store/joined.h).
-/// files: DIR/KEY.mp4 and DIR/KEY.json, and DIR/NAME.files (shard/file_list.h) when all are there.
+/// shards: DIR/NAME-00000.tar... with their indexes; and last DIR/NAME.json. Small videos may share
+/// a NAME (clip/store/joined.h).
+/// files: DIR/KEY.mp4 and DIR/KEY.json; and last DIR/NAME.files (shard/file_list.h).
 enum class ClipFormat { shards, files };
 
 /// A clip that a killed run finished.
@@ -32,74 +32,75 @@ struct KeptClip {
   std::int64_t begin = 0, end = 0;  ///< pts
   std::string key;
 };
-using KeptClips = std::deque<KeptClip>;  ///< in the order that they were written in
+using KeptClips = std::deque<KeptClip>;  ///< in the order they were written
 
-/// Takes the clips of one video, one after the other. Thread-safety: one thread at a time.
+/// Receives the clips of one video, in order. Thread-safety: one thread at a time.
 class ClipSink {
  public:
   virtual ~ClipSink() = default;
-  /// Begins to write. `keep`: keeps and returns whole clips of a killed run with these settings;
-  /// else removes existing ones. May be called again if the kept clips are not this run's.
+  /// Begins to write. `keep`: keeps and returns complete clips of a killed run with these settings;
+  /// else removes existing clips. May be called again if the kept clips differ from this run's.
   virtual KeptClips begin(bool keep) = 0;
-  /// Counts the next kept clip. All of them come before the first add().
+  /// Counts the next kept clip. Call it for all of them before the first add().
   virtual void add_kept() = 0;
-  /// The next sample. Throws Error.
+  /// Adds the next sample. Throws Error.
   virtual void add(const shard::Sample& sample) = 0;
-  /// Ends with the video's summary. Returns the final entry.
+  /// Ends the video with its summary. Returns the final entry.
   virtual Json finish(Json summary) = 0;
 };
 
 /// Thread-safety: one thread at a time; stores of different names are independent.
 class ClipStore : public ClipSink {
  public:
-  /// DIR/NAME.json or .files, if it has these settings, all files that it names exist, and `redo`
-  /// is false. Else null, and the clips are locked until finish() or the store's end; waits for
-  /// another program that makes them. Removes leftovers of a run killed right after finishing.
+  /// Returns DIR/NAME.json or .files, if it has these settings, all its files exist, and `redo` is
+  /// false. Else locks the clips until finish() or the store's destruction, and returns null. Waits
+  /// for another program that makes them. Removes leftovers of a run killed right after finishing.
   Json find_or_hold(bool redo);
-  /// The same as find_or_hold(true), but returns the existing json; null if there is none.
+  /// The same as find_or_hold(true), but returns the existing json; null if none.
   Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
-  /// Writes DIR/NAME.json or .files, and unlocks: `summary` with the settings, the number of
-  /// samples and the files. Writes nothing without samples and errors in the summary.
+  /// Writes DIR/NAME.json or .files, and unlocks. It is `summary` with settings, number of samples
+  /// and files. Without samples and errors nothing is written.
   Json finish(Json summary) override;
 
-  /// Removes all files of NAME: shards or files, their columns, the index. If it is killed, the
-  /// rest is complete, or notes mark it as incomplete, and the next call or begin() removes it.
-  /// Throws Error, without changes, if another program uses it, or a file has changed since it was
-  /// written. The files of a sample that is `in_use` stay: a picture in two batches has one key.
+  /// Removes all files of NAME: shards or files, their columns, the index. If the program is killed
+  /// meanwhile, the remaining files are complete, or notes mark them as incomplete, and the next
+  /// call or begin() removes them. Files of a sample that is `in_use` stay: a picture in two
+  /// batches has one key. Throws Error, without changes, if another program uses NAME, or a file
+  /// has changed since it was written.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
-  /// The faults that `finished` lists for `source`, or for the pictures that it names.
+  /// The errors that `finished` lists for `source`, or for its pictures.
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// The manifest records for the outputs that `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);
-  /// Adds the sources of the records, by their present names.
+  /// Adds to each record its sources, by their present names.
   static void name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources);
 
  protected:
   /// `index`: the name of the json in DIR.
   ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
   const std::string& index_path() const { return receipt_.path(); }
-  /// The file that the next run needs after a killed one; removed when the index is written.
+  /// The file that the run after a killed one needs; removed when the index is written.
   virtual std::string notes_path() const = 0;
   /// Throws Error if a file that `found` lists is missing or changed.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
-  /// The files of NAME, beside index and notes, in the order of removal. `index`: the json; null:
-  /// those of a killed run, from its notes. Throws Error if one has changed since it was written.
+  /// The files of NAME except index and notes, in the order of removal. `index`: the json; null:
+  /// take them from a killed run's notes. Throws Error if one has changed since it was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
-  /// Notes by which own_files(null) finds the files of `index`, and a run with any settings keeps
-  /// none.
+  /// Notes from which own_files(null) finds the files of `index`, and by which no run keeps any of
+  /// them.
   virtual std::string notes_of_removal(const Json& index) const = 0;
-  /// Ends the files, and lists them in `summary`.
+  /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
 
-  /// Throws Error unless `path` is a regular file of that size, or does not exist.
+  /// Throws Error unless `path` is a regular file of this size or does not exist.
   static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
-  /// The temporary file that a killed writer of `path` leaves (io/atomic_file.h).
+  /// The temporary file that a killed writer of `path` left (io/atomic_file.h).
   static std::string temporary_of(const std::string& path);
 
   std::string directory_, name_;
@@ -112,8 +113,8 @@ class ClipStore : public ClipSink {
   shard::Receipt receipt_;
 };
 
-/// `settings`: everything that decides the files' bytes, beside the source. `shard_bytes`: the size
-/// of a shard.
+/// `settings`: what decides the files' bytes, apart from the source. `shard_bytes`: the size of a
+/// shard.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
                                            std::uint64_t shard_bytes);
