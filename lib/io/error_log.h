@@ -1,4 +1,4 @@
-// Faults of single items of a tool's input, and errors.jsonl, which lists them.
+// Faults of single items of a tool's input, and the file errors.jsonl that lists them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ namespace vfm::io {
 struct Fault {
   Fault() = default;
   Fault(std::string what, std::string why, Cause sort = Cause::other);
-  /// `otherwise`: the cause if the error has none.
+  /// `otherwise`: the cause if the error's is Cause::other.
   Fault(std::string what, const Error& error, Cause otherwise = Cause::other);
 
   std::string input;  ///< "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'"
@@ -30,28 +30,28 @@ struct Fault {
 /// See base/held_bytes.h.
 std::size_t held_bytes(const Fault& fault);
 
-/// Called with each malformed line of an input, and its place.
+/// Called with each malformed line of an input; Fault::input names the line.
 using OnFault = std::function<void(Fault)>;
 
-/// [{"input":…,"error":…,"code":…},…], the form in which outputs keep faults to report them on
-/// resume; and back. Throws Error for anything else; a missing code is Cause::other.
+/// Converts faults to [{"input":…,"error":…,"code":…},…] and back. Outputs keep this list, to
+/// report the faults again on resume. parse_faults() throws Error for anything else; a missing code
+/// is Cause::other.
 Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
-/// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
-/// appears at finish() and only if there was an error; that of an earlier run is replaced, or
-/// removed if there was none. Lines that another program adds meanwhile stay. Equal lines appear
-/// once. Memory does not grow with the number of errors: they wait in a temporary file. Inputs and
-/// messages are cut at 256 KiB. Each is also logged as a warning at once. Thread-safety: any
-/// thread; call add() from the ordered side of for_each_ordered, so that the file does not depend
-/// on -j.
+/// Writes errors.jsonl: one record for each skipped item, with the reason. finish() writes it if
+/// there was an error; an earlier run's file is replaced, or removed if there was no error. Lines
+/// that another program adds meanwhile stay. Equal lines appear once. Memory does not grow with the
+/// number of errors, which wait in a temporary file. Inputs and messages are cut at 256 KiB. Each
+/// fault is also logged as a warning at once. Thread-safety: any thread; call add() from the
+/// ordered side of for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
  public:
   /// `tool` is the program's name, stored in each record.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
-  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". Records are in
-  /// order of place, then of arrival.
+  /// Records {"tool":…, "input":…, "error":…, "code":…}, and warns "INPUT: MESSAGE". The file has
+  /// records in order of `place`, then of arrival.
   void add(const Fault& fault, std::uint64_t place = 0);
   std::size_t count() const;
   void finish();
@@ -60,7 +60,7 @@ class ErrorLog {
   std::string others_lines() const;
 
   std::string path_, tool_;
-  std::string before_;  // what stood at path_ when this run began
+  std::string before_;  // content of path_ when this run began
   mutable std::mutex mutex_;
   Sorter lines_;  // (line, place, number)
   std::uint64_t count_ = 0;

@@ -1,5 +1,5 @@
-// Files: RAII over descriptors, whole-file reads, memory maps. Local paths only.
-// Every error names the path. Thread-safety: pread_exact and MappedFile reads from any thread.
+// Local files: open descriptors, whole contents, memory maps; and parts of paths. Every error names
+// the path. Thread-safety: pread_exact and MappedFile reads from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace vfm::io {
 
-/// An open descriptor, closed at the end. Move only.
+/// An open descriptor that its destructor closes. Move only.
 class File {
  public:
   File() = default;
@@ -22,9 +22,9 @@ class File {
   File& operator=(File&& other) noexcept;
 
   /// Throws Error "cannot open 'PATH': ..."; a directory is refused ("Is a directory"). Waits for
-  /// the writer of a pipe, but throws Stopped when a signal asked to stop.
+  /// the writer of a named pipe. Throws Stopped after a stop.
   static File open_read(const std::string& path);
-  /// Opens only regular files: opening a pipe would wait for a writer, and a device may never end.
+  /// Opens only a regular file. (A pipe would wait for a writer, and a device may never end.)
   /// Throws Error.
   static File open_regular(const std::string& path);
 
@@ -32,12 +32,12 @@ class File {
   const std::string& path() const { return path_; }
   explicit operator bool() const { return fd_ >= 0; }
   std::uint64_t size() const;
-  /// Reads exactly `size` bytes at `offset`; throws Error when the file ends before.
+  /// Reads exactly `size` bytes at `offset`; throws Error if the file ends before.
   void pread_exact(void* out, std::size_t size, std::uint64_t offset) const;
-  /// Up to `size` bytes from the current position; 0 at the end. Retries after signals, but throws
-  /// Stopped when one asked to stop.
+  /// Reads up to `size` bytes from the current position; returns 0 at the end. Retries after
+  /// signals, but throws Stopped after a stop.
   std::size_t read_some(void* out, std::size_t size);
-  /// Writes all of it; a full disk or a closed pipe is an Error.
+  /// Writes all bytes. Throws as throw_output_error() does (base/full_disk.h).
   void write_all(const void* data, std::size_t size);
   void close();
 
@@ -58,8 +58,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
   const std::string& path() const { return path_; }
-  /// Frees the memory of `part`, if it is of this file, until it is read again. Throws Error if the
-  /// file has become shorter meanwhile.
+  /// Frees the memory of `part`, if it lies in this map, until it is read again. Throws Error if
+  /// the file has become shorter.
   void release(std::span<const std::byte> part) const;
 
  private:
@@ -68,30 +68,29 @@ class MappedFile {
   std::string path_;
 };
 
-/// The contents of a regular file. Throws Error; Error{limit} if it is, or becomes while read,
-/// larger than `most`.
+/// The contents of a regular file. Throws Error; Error{limit} if it has more than `most` bytes, or
+/// grows beyond that meanwhile.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
-/// Bytes of a JSON file that comes with a model: the largest, tokenizer.json, have some 30 million.
+/// Most bytes of a JSON file of a model; the largest files, tokenizer.json, have some 30 million.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;
 /// Reads a file or a pipe to its end. Throws Error.
 std::string read_stream(const std::string& path);
 bool file_exists(const std::string& path);
-/// XXH3-128 of the contents of a regular file, 32 hex digits. Throws Error; Stopped when asked to
-/// stop.
+/// XXH3-128 of the contents of a regular file, 32 hex digits. Throws Error; Stopped.
 std::string hash_file(const std::string& path);
 /// The same for an open file, from its current position on.
 std::string hash_file(File& file);
 /// Makes the directory and its parents. Throws Error.
 void make_directories(const std::string& path);
 
-/// "a/b.tar" -> "b.tar"; "a/b.tar" -> "a" ("." if there is none); "a/b.tar" -> "b" (first dot on);
-/// "a/B.MP4" -> "mp4" (last dot, lower case).
+/// In this order: "a/b.tar" -> "b.tar"; "a/b.tar" -> "a" ("." without a slash); "a/b.tar" -> "b"
+/// (up to the first dot); "a/B.MP4" -> "mp4" (after the last dot, lower case).
 std::string base_name(std::string_view path);
 std::string dir_name(std::string_view path);
 std::string stem(std::string_view path);
 std::string extension(std::string_view path);
 std::string join_path(std::string_view directory, std::string_view name);
-/// "http://...", "s3://...": not a local path.
+/// True for "http://...", "s3://...".
 bool is_url(std::string_view path);
 
 }  // namespace vfm::io

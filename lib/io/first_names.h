@@ -1,9 +1,10 @@
-// Finds the first name that came with a key, among a hundred million keys, in little memory.
+// A map from a key to the first name that came with it, for a hundred million keys in little
+// memory.
 //
-// The first few thousand keys are in memory. Then SQLite keeps a table of the keys' 64-bit hashes
-// in a temporary file, and another file has keys and names. SQLite suits alternating look-ups and
-// additions in no order. Memory: some 16 MiB. ScratchFile::disk_bytes() counts the keys and names,
-// but not the table. Thread-safety: one thread at a time.
+// The first few thousand keys stay in memory. From then on, SQLite keeps a table of the keys'
+// 64-bit hashes in a temporary file, and another file has keys and names. Memory: some 16 MiB.
+// ScratchFile::disk_bytes() counts the keys and names, but not the table. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,16 +22,16 @@ class FirstNames {
  public:
   static constexpr std::size_t kInMemory = 4096;
 
-  /// `folder`: for the temporary files, which are removed at once. `in_memory`: keys held without
+  /// `folder`: for the temporary files, which are unlinked at once. `in_memory`: most keys without
   /// files, at least 1.
   explicit FirstNames(std::string folder, std::size_t in_memory = kInMemory);
   ~FirstNames();
   FirstNames(FirstNames&&) noexcept;
 
-  /// The name that first came with `key`; nothing if the key is new: then `name` is kept. Throws
-  /// Error; Stopped where the disk is full.
+  /// The name that first came with `key`. If the key is new, keeps `name` and returns nothing.
+  /// Throws Error; Stopped if the disk is full.
   std::optional<std::string> put(const std::string& key, const std::string& name);
-  /// The same, but the key is not added.
+  /// The name that first came with `key`, or nothing.
   std::optional<std::string> find(const std::string& key) const;
 
  private:

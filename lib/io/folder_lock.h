@@ -1,8 +1,8 @@
-// Lets one program at a time use a folder whose files belong together: two that write a training
-// run, a dataset or latents at once would skip or replace each other's files.
+// Lets one program at a time write a folder whose files belong together, such as a training run, a
+// dataset or latents. Two programs at once would skip or replace each other's files.
 //
-// The lock is on the folder itself (flock): no file is left behind, and one whose program has died
-// is free. Thread-safety: free function.
+// The lock is on the folder itself (flock). It leaves no file, and ends with its program.
+// Thread-safety: free function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace vfm::io {
 
-/// How long another program may keep a folder before it is refused.
+/// How long lock_folder() waits for another program.
 inline constexpr std::chrono::seconds lock_patience{2};
 
-/// Makes the folder if need be, and locks it until the result is gone. Throws Error, naming it, if
-/// another program has it and keeps it for `lock_patience`.
+/// Makes the folder if needed, and locks it until the result is destroyed. Throws Error, which
+/// names the folder, if another program keeps the lock for `lock_patience`.
 File lock_folder(const std::string& folder);
 
 }  // namespace vfm::io

@@ -1,4 +1,5 @@
-// GGUF: the one-file format of llama.cpp, with settings and tensors that may be blocks of few bits.
+// Reads GGUF, the file format of llama.cpp: settings, and tensors that may be quantised to few
+// bits.
 //
 //   4 bytes   "GGUF"; u32 version, 2 or 3; u64 number of tensors; u64 number of settings
 //   settings  each a name, a u32 type and a value; a text is a u64 length and its bytes
@@ -7,9 +8,9 @@
 //   the data  from the next multiple of the alignment on ("general.alignment", else 32)
 // All little endian.
 //
-// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; its shape, as everywhere,
-// has the fastest dimension last. Other types are refused. models/folder/gguf_folder.h has the
-// tensors' meaning. Settings that are lists, and writing, are not supported. Source:
+// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; other types are refused.
+// Its shape has the fastest dimension last, as everywhere in vfm. models/folder/gguf_folder.h
+// interprets the tensors. Settings that are lists are ignored, and there is no writer. Source:
 // github.com/ggml-org/ggml docs/gguf.md. Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,14 +30,14 @@ namespace vfm::io {
 
 struct GgufContents {
   std::vector<TensorView> tensors;             ///< in the order of the file
-  std::map<std::string, std::string> texts;    ///< the settings that are texts
-  std::map<std::string, std::int64_t> counts;  ///< those that are whole numbers or truth values
+  std::map<std::string, std::string> texts;    ///< settings that are texts
+  std::map<std::string, std::int64_t> counts;  ///< settings that are integers or booleans
 };
 
-/// Parses a whole file. The views point into `bytes`. Throws Error, naming `what`, on anything that
-/// does not fit: a text or whole number that is set twice, a shape without whole blocks, data
-/// beyond the end or over other data, more than 65,536 settings or tensors. Hostile input gives an
-/// Error, never a crash, and takes no memory that its size does not pay for. Pure; fuzzed.
+/// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for invalid
+/// contents: a text or integer that is set twice, a shape that is not whole blocks, data beyond the
+/// end or that overlap, more than 65,536 settings or tensors. Hostile input gives an Error, never a
+/// crash, and takes memory only in proportion to its size. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
 /// One GGUF file, mapped.

@@ -1,10 +1,10 @@
-// Holds back the record that begins a tool's output until options, models and devices are checked
-// and input is about to be read. A tool that fails earlier leaves its standard output empty, so the
-// reader of a pipe has no input. A program begins one stream.
+// Delays the begin record of a tool's output (io/streams.h) until options, models and devices are
+// checked and input is about to be read. If a tool fails earlier, its standard output stays empty.
+// A program has one begin record.
 //
-// It is written before the wait for the first input (io/input_lines.h), so that a reader can tell a
-// killed tool from one that is done; else before the first record
-// or the end (io/manifest.h); else when the run fails (cli/runner.cc).
+// It is written at the first of these moments: before the wait for the first input
+// (io/input_lines.h), before the first record or the end (io/manifest.h), when the run fails
+// (cli/runner.cc). So a reader can tell a killed tool from a finished one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace vfm::io {
 
-/// Holds that line back, for this descriptor.
+/// Keeps the begin record `line` for the descriptor `fd`.
 void hold_begin(int fd, std::string line);
-/// Writes it, if one is held. Throws Error when it cannot be written. Thread-safe.
+/// Writes the kept line, if there is one. Throws Error if that fails. Thread-safe.
 void write_held_begin();
 
 }  // namespace vfm::io

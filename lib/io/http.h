@@ -1,6 +1,6 @@
-// GET and POST over http and https, by libcurl (http.cc) or not at all (no_http.cc).
+// GET and POST over http and https, by libcurl (http.cc). Builds without libcurl have no_http.cc.
 //
-// Requests may hold a secret, so they go only to the named address: no redirect is followed, no
+// Requests may contain a secret, so they go only to the named address: no redirect is followed, no
 // proxy of the environment is used, certificates are verified. A stop (base/stop.h) ends a request
 // under way.
 // Thread-safety: any thread.
@@ -16,15 +16,15 @@ namespace vfm::io {
 struct HttpRequest {
   std::string url;
   std::string body;    ///< JSON for POST; empty: GET
-  std::string secret;  ///< sent as "Authorization: Bearer SECRET"; empty: nothing is
+  std::string secret;  ///< sent as "Authorization: Bearer SECRET"; empty: not sent
   double connect_seconds = 30, seconds = 120;
-  std::size_t most_bytes = std::size_t{8} << 20;  ///< of an answer
+  std::size_t most_bytes = std::size_t{8} << 20;  ///< of the answer
 };
 
 struct HttpAnswer {
-  int status = 0;  ///< 0: none came
+  int status = 0;  ///< 0: no answer came
   std::string body;
-  std::string fault;                  ///< why none came, or not whole: "timed out"
+  std::string fault;                  ///< why no or no whole answer came: "timed out"
   std::optional<double> retry_after;  ///< seconds from now, as the server asks
 };
 
@@ -34,11 +34,11 @@ bool have_http();
 std::string http_version();
 
 /// Throws Error{usage} unless `url` is http:// or https:// with a host, and without user, query and
-/// fragment: it will be shown and recorded.
+/// fragment, since logs and records show it.
 void check_http_url(const std::string& url);
 
-/// Never throws for errors of the server or the network. Throws Stopped; Error{usage} in a build
-/// without libcurl.
+/// Sends the request and waits for the answer. Errors of the server or the network are in
+/// HttpAnswer. Throws Stopped; Error{usage} in a build without libcurl.
 HttpAnswer http_exchange(const HttpRequest& request);
 
 }  // namespace vfm::io

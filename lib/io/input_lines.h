@@ -1,5 +1,5 @@
-// The input of a tool: the arguments of its command line, and the lines of those arguments that
-// name a file of lines.
+// The input of a tool: the arguments of its command line. An argument that names a file of lines is
+// replaced by the lines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace vfm::io {
 
-/// The argument for names on standard input that end with NUL and are taken literally; no real
-/// argument looks like this.
+/// Stands for names on standard input that end with NUL and are taken literally. No real argument
+/// has a NUL.
 inline const std::string kNames("-\0", 2);
 
-/// "-" means the lines on standard input, kNames the names there, and a file for which
-/// `holds_lines` is true its lines. Blank lines are skipped. Lines that begin and end a tool's
-/// output are watched (io/streams.h) and not handed out: after the last line, ask streams() whether
-/// the input came whole. Thread-safety: one thread at a time.
+/// The argument "-" stands for the lines on standard input, kNames for the names there, and a file
+/// for which `holds_lines` is true for its lines. Blank lines are skipped. Begin and end records of
+/// a tool's output are not returned: after the last line, streams() tells whether the input is
+/// complete (io/streams.h). Thread-safety: one thread at a time.
 class InputLines {
  public:
   struct Line {
     std::string text;
     std::string where;   ///< for messages: "line 3 of standard input", "argument 'a.mp4'"
-    bool as_is = false;  ///< an argument or a name: no JSON, whatever it looks like
+    bool as_is = false;  ///< an argument or a name: never JSON
     std::string error;   ///< why there is no text: over 16 MiB, or a file that cannot be opened
   };
   using HoldsLines = std::function<bool(const std::string& argument)>;
@@ -46,7 +46,7 @@ class InputLines {
   HoldsLines holds_lines_;
   std::size_t next_argument_ = 0;
   std::optional<LineReader> lines_;
-  bool names_ = false;  // what lines_ gives ends with NUL
+  bool names_ = false;  // items of lines_ end with NUL
   InputStreams streams_;
 };
 

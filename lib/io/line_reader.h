@@ -1,6 +1,5 @@
-// Lines of a text stream, one at a time, as they come: from a file or from a pipe that is still
-// written. A line ends with a newline, or with NUL as in `find -print0`. Thread-safety: one thread
-// at a time.
+// Reads lines one at a time, as they come, from a file or from a pipe that is still written. A line
+// ends with a newline, or with NUL as in `find -print0`. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,15 +20,15 @@ class LongLine : public Error {
 
 class LineReader {
  public:
-  /// `name` is for messages: "'a.jsonl'".
+  /// `name` is for messages: "'a.jsonl'". `end` ends a line.
   LineReader(File file, std::string name, char end = '\n')
       : file_(std::move(file)), name_(std::move(name)), end_(end) {}
   /// Standard input, through a duplicate descriptor. Throws Error if there is none.
   static LineReader standard_input(char end = '\n');
 
   /// The next line without its newline, or nothing at the end. A last line without newline counts.
-  /// Throws LongLine, and the next call goes on behind that line; Error if it cannot be read,
-  /// Stopped after a signal.
+  /// Throws LongLine, after which the next call returns the following line; Error if the file
+  /// cannot be read; Stopped after a signal.
   std::optional<std::string> next();
   /// Where the last line was: "line 3 of standard input".
   std::string where() const;
@@ -43,7 +42,7 @@ class LineReader {
   File file_;
   std::string name_;
   char end_;
-  std::string buffer_;  // bytes read; those before begin_ are handed out
+  std::string buffer_;  // bytes read; bytes before begin_ were returned
   std::size_t begin_ = 0;
   std::size_t line_ = 0;
   bool ended_ = false;

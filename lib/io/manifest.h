@@ -1,4 +1,4 @@
-// The manifest: JSON Lines between the tools (vfm-manifest(5)).
+// Reads and writes manifests, the JSON Lines that tools pass to each other (vfm-manifest(5)).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace vfm::io {
 
-/// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}, K by its extension:
-/// "shard" for .tar, .tar.gz and the like and .files (vfm-clip --into files), else "video".
+/// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}. K is "shard" for the
+/// extensions .tar, .tar.gz and the like and .files (vfm-clip --into files), else "video".
 struct Record {
   std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
   HeldJson json;      ///< the whole object, unknown keys included, in their order
@@ -26,22 +26,21 @@ struct Record {
   std::string path() const { return need_string(json, "path", where); }
 };
 
-/// The tars that hold a shard's columns, in the order of its "columns" map, each path once; a shard
-/// without "columns" is its own path.
+/// The tars of a shard's columns, in the order of its "columns" map, each path once. Without
+/// "columns" it is the shard's own path.
 std::vector<std::string> column_tars(const Record& shard);
 
-/// Parses one line: JSON object, or bare path. Throws Error on anything else: other JSON, no
-/// "kind", wrong types, a path with control characters or invalid UTF-8. A line that begins like an
-/// object (a brace, a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz
-/// target calls it.
+/// Parses one line: a JSON object or a bare path. Throws Error on anything else: other JSON, no
+/// "kind", wrong types, a path with control characters or invalid UTF-8. A line that begins with a
+/// brace and a quote is an object, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; fuzzed.
 Record parse_record(std::string_view line, std::string_view where);
 
-/// Reads records from command line arguments (io/input_lines.h): each is a video or shard path or
-/// URL, or a manifest file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames. A
-/// bad line, one over 16 MiB, or a name that is not UTF-8 (base/utf8.h) is not fatal: `on_bad` is
-/// called, and reading goes on. Thread-safety: one thread at a time.
-/// Records of a tool that was started in another folder (io/streams.h) name files from there: their
-/// "path", "columns", "source" and "sources" are made absolute.
+/// Reads records from command line arguments (io/input_lines.h): each is a path or URL of a video
+/// or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or kNames. For
+/// a bad line, a line over 16 MiB, or a name that is not UTF-8 (base/utf8.h), `on_bad` is called,
+/// and reading goes on. Records of a tool that was started in another folder (io/streams.h) name
+/// files from there, so their "path", "columns", "source" and "sources" are made absolute.
+/// Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
@@ -57,20 +56,21 @@ class ManifestReader {
   OnFault on_bad_;
 };
 
-/// Writes records to a descriptor, one line each, at once (a record promises that its file is
-/// durable), with terminal control characters as \uXXXX. cli::run calls begin() and end() around a
-/// tool's records: without an end, readers know that it was killed or failed. The begin is held
-/// back until input (io/held_begin.h). Thread-safety: any thread, line by line.
+/// Writes each record to a descriptor as one line, at once, with terminal control characters as
+/// \uXXXX. A record promises that its file is durable. cli::run calls begin() and end() around a
+/// tool's records; without an end, readers know that the tool was killed or failed. The begin is
+/// delayed until input is read (io/held_begin.h). Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
   /// Standard output by default. Does not own the descriptor.
   explicit ManifestWriter(int fd = 1) : fd_(fd) {}
-  /// Throws Error, as the others, when the line cannot be written (closed pipe, full disk).
+  /// This and the functions below throw Error if the line cannot be written (closed pipe, full
+  /// disk).
   void write(const Json& record);
   void begin(std::string_view tool, const std::string& id);
-  /// Adds a number or an object to the end record, before its status: a summary.
+  /// Adds a number or an object to the end record, as a summary.
   void tell(const char* name, Json fact);
-  /// `status`: that with which the tool exits, 0 or 1.
+  /// `status`: the tool's exit status, 0 or 1.
   void end(int status);
 
  private:

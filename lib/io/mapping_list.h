@@ -1,5 +1,5 @@
-// The list of mapped files, for the handler of SIGBUS (cli/signals.h): an unreadable page of a
-// mapped file ends the process, since no read returns an error.
+// The list of mapped files, for the handler of SIGBUS (cli/signals.h). If a page of a mapped file
+// cannot be read, SIGBUS ends the process, and the handler names the file.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,11 @@ void note_mapping(const void* begin, std::size_t bytes, const std::string& path)
 void forget_mapping(const void* begin) noexcept;
 
 struct Mapping {
-  const char* path = nullptr;  ///< the end of it, if it is very long; null: there is none
+  const char* path = nullptr;  ///< its last part, if it is very long; null: no file
   std::size_t bytes = 0;
 };
 
-/// The file mapped at an address. For signal handlers: it takes no lock and no memory.
+/// The file mapped at an address. Safe in signal handlers: it takes no lock and no memory.
 Mapping mapping_at(const void* address) noexcept;
 
 }  // namespace vfm::io

@@ -1,5 +1,5 @@
-// NumPy .npy files (format version 1.0, read also 2.0 and 3.0): the tensor format every WebDataset
-// reader decodes. C order only. Dtypes: <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8.
+// Reads and writes NumPy .npy files, the tensor format that every WebDataset reader decodes. Writes
+// version 1.0; reads also 2.0 and 3.0. C order only. Dtypes: <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8.
 // Source: numpy/lib/format.py documentation, NEP 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,23 +22,23 @@ struct NpyHeader {
   std::size_t item_size() const;  ///< bytes of one element
 };
 
-/// Parses the header of `bytes` and checks that the data are all there, no more and no less. `what`
+/// Parses the header of `bytes` and checks that the data have exactly the size that it says. `what`
 /// names the file in errors. Hostile input gives an Error, never a crash. Pure; fuzzed.
 NpyHeader parse_npy(std::string_view bytes, std::string_view what);
 
-/// Header plus data, ready to store.
+/// The bytes of a file: header and data.
 std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& shape,
                      const void* data, std::size_t bytes);
-/// float32 -> '<f2' file, rounded to nearest even.
+/// The bytes of a '<f2' file; values are rounded to nearest even.
 std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
-/// Throws Error, saying which, if `values` are not all finite, or not all in the range of halves.
-/// `what` begins the sentence: "its latent".
+/// Throws Error if a value is not finite, or beyond the range of halves; the message says which of
+/// the two, and begins with `what`: "its latent".
 void check_halves(std::span<const float> values, std::string_view what);
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
 
-/// Data of a file of an integer type.
+/// The data of a file of an integer type.
 std::vector<std::int64_t> npy_integers(std::string_view bytes, std::string_view what);
-/// Data of a '<f2', '<f4' or '<f8' file as float32.
+/// The data of a '<f2', '<f4' or '<f8' file as float32.
 std::vector<float> npy_floats(std::string_view bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -1,6 +1,7 @@
-// Packs fields into bytes, for records on temporary files: as few bytes as the values need, or, for
-// io/sorter.h, bytes in the order of the values. take_... takes from the front of `rest`, and
-// throws Error if put_... did not write that. Thread-safety: any thread.
+// Packs fields into bytes, for records in temporary files. put_... uses as few bytes as the value
+// needs. put_ordered... gives bytes that sort as the values do, for io/sorter.h. take_... removes a
+// field from the front of `rest`, and throws Error if that is not what put_... writes.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,7 +44,7 @@ inline std::uint64_t take_number(std::string_view& rest) {
   fail_packed();
 }
 
-/// `bytes` bytes, the highest first: the order of the bytes is that of the numbers.
+/// `bytes` bytes, the highest first, so that bytes sort as the numbers do.
 inline void put_ordered(std::string& out, std::uint64_t value, int bytes) {
   for (int i = bytes; i-- > 0;)
     out += static_cast<char>(value >> (8 * i) & 255);
@@ -55,7 +56,7 @@ inline std::uint64_t take_ordered(std::string_view& rest, int bytes) {
   return value;
 }
 
-/// A real number, 8 bytes, in the order of the numbers; -0 is 0. No NaN.
+/// A real number in 8 bytes, which sort as the numbers do; -0 becomes 0. No NaN.
 inline void put_ordered_real(std::string& out, double value) {
   value += 0.0;
   std::uint64_t bits = 0;
@@ -63,7 +64,7 @@ inline void put_ordered_real(std::string& out, double value) {
   put_ordered(out, bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63, 8);
 }
 
-/// A real number to the bit: small whole ones take a byte or two, others nine.
+/// A real number, exactly: nonnegative integers below 1e9 take one to five bytes, others nine.
 inline void put_real(std::string& out, double value) {
   const bool whole =
       value >= 0 && value < 1e9 && value == std::floor(value) && !std::signbit(value);
@@ -86,8 +87,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// Bytes in the order of std::string, whatever follows: they end with two zeros, and a zero within
-/// is followed by 0xff.
+/// Text as bytes that sort as std::string does, whatever follows. They end with two zeros; a zero
+/// within the text is followed by 0xff.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;
@@ -108,10 +109,10 @@ inline std::string take_ordered_text(std::string_view& rest) {
   }
 }
 
-/// A hash in hex digits in half as many bytes; any other text as it is. Equal texts have equal
-/// bytes.
+/// Packs a hash in hex digits into half as many bytes, and keeps any other text as it is. Equal
+/// texts have equal bytes.
 void put_hash(std::string& out, std::string_view text);
-/// The bytes that put_hash() wrote, and the text that they stand for.
+/// take_hash() returns the bytes that put_hash() wrote; hash_text() returns their text.
 std::string_view take_hash(std::string_view& rest);
 std::string hash_text(std::string_view packed);
 

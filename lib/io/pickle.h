@@ -1,8 +1,7 @@
 // Reads the tensors of a pickle by torch.save, without running code. A pickle is a program that
-// builds values and may call anything in Python. This reader knows the few instructions that build
-// tensors, dictionaries and lists, compares the names of classes and functions with a list, and
-// refuses all else.
-// The numbers lie in other members of the archive (io/torch_zip.h).
+// builds values and may call anything in Python. This reader has only the few instructions that
+// build tensors, dictionaries and lists, allows only the classes and functions of a list, and
+// refuses all else. The tensors' data are in other members of the archive (io/torch_zip.h).
 // Source: CPython Lib/pickletools.py (protocol 2); PyTorch torch/_utils.py for the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,21 +15,21 @@
 
 namespace vfm::io {
 
-/// A tensor of a pickle: a view of a storage.
+/// A tensor of a pickle: a view of a storage, PyTorch's array of elements.
 struct PickledTensor {
   std::string name;     ///< "a.b.0" for root["a"]["b"][0], or for attributes of those names
   std::string dtype;    ///< "F32", ... as in safetensors
-  std::string storage;  ///< its key
+  std::string storage;  ///< the storage's key
   std::int64_t storage_elements = 0;
-  std::int64_t offset = 0;                   ///< all in elements, not negative
-  std::vector<std::int64_t> shape, strides;  ///< of the same length
+  std::int64_t offset = 0;                   ///< of the first element in the storage
+  std::vector<std::int64_t> shape, strides;  ///< in elements, not negative
 };
 
-/// All tensors, in the pickle's order. A dictionary with one of the members "state_dict", "model",
-/// "model_state_dict" or "module" that is a dictionary is replaced by that member, so that a
-/// training script's other data, such as averages, are left out, which is logged. Throws Error,
-/// naming `what`: another protocol, an instruction, class or function that is not on the list,
-/// damage, too deep a nesting, or no tensor at all. Fuzzed. Any thread.
+/// All tensors, in the pickle's order. If a dictionary has a member "state_dict", "model",
+/// "model_state_dict" or "module" that is a dictionary, only this member is used, which is logged:
+/// other data of a training script, such as averages, are left out. Throws Error, which names
+/// `what`: another protocol, an instruction, class or function that is not allowed, damage, too
+/// deep a nesting, or no tensor at all. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -22,33 +22,33 @@ class PickleMachine {
     text,
     list,     // or tuple
     mapping,  // items are key, value, key, value ...
-    object,   // of a scripted module's class; its one item is the mapping of its attributes
+    object,   // of a scripted module's class; its one item is its attributes
     global,   // text is "module name"
     storage,
     tensor,
     mark,
   };
-  using Id = std::uint32_t;  // of a value; containers hold these, so that cycles do no harm
+  using Id = std::uint32_t;  // of a value; containers store these, so that cycles do no harm
   struct Value {
     Kind kind = Kind::plain;
-    std::int64_t integer = 0;  // also of a storage or tensor: its number
+    std::int64_t integer = 0;  // for a storage or tensor: its index
     std::string text;
     std::vector<Id> items;
   };
 
   PickleMachine(std::span<const std::byte> bytes, std::string_view what);
 
-  /// Runs to the end; returns the remaining value.
+  /// Runs all instructions; returns the value that remains on the stack.
   Id run();
   const Value& value(Id id) const { return values_[id]; }
-  /// The tensor of a value of that kind; its name is still empty.
+  /// The tensor of a value of Kind::tensor; its name is still empty.
   const PickledTensor& tensor(const Value& value) const;
-  /// Bytes that a tensor takes.
+  /// Bytes of memory that a PickledTensor takes.
   static std::size_t memory_of(const PickledTensor& tensor) {
     return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
   }
-  /// The most bytes that the tensors of a pickle of `bytes` bytes may take: more than any honest
-  /// pickle needs.
+  /// The most memory for the PickledTensors of a pickle of `bytes` bytes; no honest pickle needs
+  /// more.
   static std::size_t most_memory(std::size_t bytes) { return 16 * bytes + 65536; }
 
  private:
@@ -74,7 +74,7 @@ class PickleMachine {
   void add_to(Kind kind, const std::vector<Id>& items);
   void recall(std::uint64_t slot);
 
-  // One instruction; false: not one of these.
+  // Each executes one instruction; false: it is not of this group.
   bool step_simple(unsigned char instruction);
   bool step_container(unsigned char instruction);
   bool step_object(unsigned char instruction);
@@ -96,7 +96,7 @@ class PickleMachine {
   std::map<std::uint64_t, Id> memo_;
   std::vector<Storage> storages_;
   std::vector<PickledTensor> tensors_;
-  std::size_t budget_;  // of memory for tensors_
+  std::size_t budget_;  // bytes left for tensors_
 };
 
 }  // namespace vfm::io

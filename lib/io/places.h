@@ -1,6 +1,6 @@
-// Names of files in stored files and in records must not depend on the working directory. A file in
-// a folder names others relative to that folder, so its names are the same wherever a tool was
-// started, and stay true when all is moved.
+// Paths that stored files and records contain. A stored file names other files relative to its own
+// folder. So the names do not depend on the working directory, and stay right when all files are
+// moved together.
 // Thread-safety: any thread, while the working directory does not change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace vfm::io {
 
-/// The working directory; empty where it has been removed.
+/// The working directory; empty if it has been removed.
 std::string working_folder();
-/// The name of `path` in a file in `folder`: "../raw/a.mp4". Addresses are unchanged.
+/// `path` relative to `folder`: "../raw/a.mp4". URLs stay unchanged.
 std::string name_from(const std::string& folder, const std::string& path);
-/// The reverse: the path, from here, of `name` in a file in `folder`. Absolute names and addresses
-/// are unchanged.
+/// The reverse: the path, from the working directory, of a `name` that is relative to `folder`.
+/// Absolute paths and URLs stay unchanged.
 std::string named_from(const std::string& folder, const std::string& name);
 
 }  // namespace vfm::io

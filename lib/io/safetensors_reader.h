@@ -1,10 +1,8 @@
-// Parts of tensors, read from the files of a set where they lie.
+// Reads parts of tensors from the files of a set (io/safetensors.h, which maps whole sets).
 //
-// A reader keeps the headers; it reads only requested data, with pread, so that a process that
-// needs a slice of each tensor never touches the rest. A range of columns needs one read for each
-// row: 1.4 us for a KiB in the page cache, no more than reading the bytes between. io/safetensors.h
-// maps whole sets.
-// The bytes come as stored.
+// A reader keeps the headers. It reads only requested data, with pread, so that a process that
+// needs a slice of each tensor never reads the rest. A range of columns needs one read for each
+// row: 1.4 us for a KiB in the page cache. The bytes are returned as stored.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +23,8 @@ namespace vfm::io {
 /// The tensors of a set; their `data` are empty.
 class SafetensorsReader final : public TensorSet {
  public:
-  /// Opens the same as SafetensorsSet, and throws the same, also for truncated files.
+  /// Opens the files that SafetensorsSet opens, and throws the same errors, also for truncated
+  /// files.
   SafetensorsReader(const std::string& folder, const std::string& name);
   explicit SafetensorsReader(const std::string& file);
 

@@ -1,9 +1,9 @@
-// Bytes that a run keeps on disk instead of in memory.
+// Temporary files for data that a run keeps on disk instead of in memory.
 //
-// The file has no name: a run that is killed at any moment leaves nothing to clean up. If the file
-// system cannot make such a file, it gets a hidden name that is removed at once. It is read with
-// pread, not mapped, so unwritten pages do not count as this process's memory. Thread-safety: one
-// thread appends at a time; then read() from any.
+// The file has no name, so a run that is killed leaves nothing to clean up. If the file system
+// cannot make such a file, it gets a hidden name that is removed at once. It is read with pread,
+// not mapped, so unwritten pages do not count as this process's memory. Thread-safety: one thread
+// appends at a time; then read() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,20 +18,21 @@ namespace vfm::io {
 
 class ScratchFile {
  public:
-  /// In `folder`. A file is made only beyond a buffer of 256 KiB; the folder must exist then.
+  /// The first 256 KiB stay in a buffer; after that a file is made in `folder`, which must exist
+  /// then.
   explicit ScratchFile(std::string folder);
   ~ScratchFile();
   ScratchFile(ScratchFile&&) noexcept;
   ScratchFile& operator=(ScratchFile&&) noexcept;
 
-  /// Throws Error; Stopped where the disk is full.
+  /// Throws Error; Stopped if the disk is full.
   void append(std::string_view bytes);
   /// Appends the text with its length, for ScratchReader::text().
   void append_text(std::string_view text);
   std::uint64_t size() const { return on_disk_ + buffer_.size(); }
   void read(void* out, std::size_t size, std::uint64_t offset) const;
 
-  /// Bytes of all ScratchFiles of this process on disk, now and at most so far.
+  /// Bytes of all ScratchFiles of this process on disk: now, and the most so far.
   static std::uint64_t disk_bytes();
   static std::uint64_t most_disk_bytes();
 
@@ -44,8 +45,8 @@ class ScratchFile {
   std::string buffer_;
 };
 
-/// Reads a ScratchFile from its beginning, or from `begin` to `end`. The file must outlive it, and
-/// stay where it is. Thread-safety: one thread at a time.
+/// Reads a ScratchFile from its beginning, or from `begin` to `end`. `file` must outlive the
+/// reader, and must not be moved. Thread-safety: one thread at a time.
 class ScratchReader {
  public:
   explicit ScratchReader(const ScratchFile& file, std::size_t buffer = std::size_t{256} << 10);
@@ -62,7 +63,7 @@ class ScratchReader {
   bool fill(std::size_t size);
 
   const ScratchFile* file_;
-  std::uint64_t offset_, end_;  // of what comes after the buffer
+  std::uint64_t offset_, end_;  // of the bytes after the buffer
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_, at_ = 0, filled_ = 0;
 };

@@ -1,10 +1,11 @@
-// Sorts more records than memory holds: sorted runs on a temporary file, which are then merged.
+// Sorts more records than fit into memory: it writes sorted runs to a temporary file and merges
+// them.
 //
-// A record is any bytes; the order is that of memcmp, with a prefix before longer records.
-// io/packed.h makes such bytes from fields. Memory is the constructor's; long records take more
-// while read, since each sorted run has its next record in memory. Libraries do not fit: SQLite's
-// sorter chooses its own place for files; key-value stores (LMDB, RocksDB) keep an unneeded index;
-// STXXL is unmaintained, and only has records of one size. Thread-safety: one thread at a time.
+// A record is any bytes. The order is that of memcmp, with a prefix before longer records;
+// io/packed.h packs fields into such bytes. The constructor bounds the memory. Libraries do not
+// fit: SQLite's sorter chooses its own place for files; key-value stores (LMDB, RocksDB) keep an
+// unneeded index; STXXL is unmaintained, and only has records of one size. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,28 +21,29 @@ namespace vfm::io {
 
 class Sorter {
  public:
-  /// Some hundred thousand records fill it. From some ten million on it grows, to 56 MiB, so that
-  /// 10^8 records are merged in one pass.
+  /// Default memory in bytes, for some hundred thousand records. Beyond some ten million records a
+  /// Sorter takes up to 56 MiB, so that it merges 10^8 records in one pass.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  /// `memory`: bytes, while records come and, if they are short, while they are read; up to seven
-  /// times as many for records that take more than `memory`^2 / 2^16 bytes. Temporary files stand
-  /// in `folder`; there is none as long as all fits into memory.
+  /// `memory`: bytes, or up to seven times as many for records that take more than `memory`^2 /
+  /// 2^16 bytes. Long records take more while they are read, since the next record of each run is
+  /// in memory. Temporary files are in `folder`; there is none as long as all records fit into
+  /// memory.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;
   Sorter& operator=(Sorter&&) noexcept;
 
-  /// Throws Error for a record that takes more than a quarter of memory, or if sorted() was called.
+  /// Throws Error for a record larger than a quarter of `memory`, or after sorted().
   void add(std::string_view record);
   std::uint64_t records() const;
 
-  /// Writes all to disk and frees the memory until sorted(). Call it when no more records come and
-  /// none is needed soon.
+  /// Writes all records to disk and frees the memory until sorted(). Call it after the last add(),
+  /// if sorted() comes much later.
   void park();
 
   class Stream;
-  /// All records in order; again from the first each time. The sorter must outlive it.
+  /// All records in order; each call begins at the first. The Sorter must outlive the Stream.
   Stream sorted();
 
  private:

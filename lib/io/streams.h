@@ -1,15 +1,16 @@
-// The begin and end records of a tool's output (vfm-manifest(5)), so that a killed tool does not
-// look like one that is done.
+// The begin and end records of a tool's output (vfm-manifest(5)). They show whether the output is
+// complete or the tool was killed.
 //
 //   {"kind":"begin","tool":"vfm-clip","id":"5f0c...","folder":"/data"}
 //   ...records...
 //   {"kind":"end","id":"5f0c...","records":2,"status":0}
 //
-// "folder" is where the tool was started: from there its records name files.
+// "folder" is where the tool was started; its records name files relative to it.
 //
-// Each begin needs its end, with the same id. Streams may follow one another (`cat part-*.jsonl`),
-// also with the same id, and may extend from one input to the next. Lines outside a stream need no
-// begin or end: bare paths, and the rest of a stream after a filter took its begin.
+// A stream is a begin, its records, and an end with the same id. Streams may follow one another
+// (`cat part-*.jsonl`), also with the same id, and a stream may continue in the next input file.
+// Lines outside a stream are allowed: bare paths, or the rest of a stream whose begin a filter
+// removed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,28 +26,30 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
-/// `told`: an object with its other fields.
+/// `told`: an object with the record's other fields.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
-/// Watches one reader's lines. Holds the open streams, at most kMostOpen. Thread-safety: one thread
-/// at a time.
+/// Checks one reader's lines for begin and end records. At most kMostOpen streams may be open.
+/// Thread-safety: one thread at a time.
 class InputStreams {
  public:
   static constexpr std::size_t kMostOpen = 1000;
 
-  /// Takes each line that is not blank, in order. True: it begins or ends a stream, and is not for
-  /// the tool. `source` is its origin: "standard input", "'a.jsonl'". A stream may begin in the
-  /// middle of a line, which then is the tool's: `cat` glues it to a line that was cut off. Throws
-  /// Error for a malformed begin or end, and for one begin too many.
+  /// Call it for each line that is not blank, in order. True: the line is a begin or end record,
+  /// and not for the tool. `source` is the line's origin: "standard input", "'a.jsonl'". A begin in
+  /// the middle of a line counts, since `cat` appends it to a line that was cut off; such a line is
+  /// for the tool. Throws Error for a malformed begin or end, and for too many open streams.
   bool take(std::string_view line, const std::string& source);
 
-  /// The folder from which the last line names files; "": the working directory. Throws Error if
-  /// that is ambiguous, because tools started in several folders write into one pipe at once.
+  /// The folder to which names in the last line are relative; "": the working directory. Throws
+  /// Error if that is ambiguous, because tools started in several folders write into one pipe at
+  /// once.
   std::string folder() const;
-  /// Once all is read: the tool whose output broke off, and where, as a clause; empty if none.
+  /// After the last line: a clause that names the tool whose output is incomplete, and where; empty
+  /// if none is.
   std::string broken_off() const;
-  /// Once all is read: says with -v what filters took, and throws Error if an output broke off.
-  /// `outcome` says what that means for this run: "no dataset is written".
+  /// After the last line: logs with -v what filters removed, and throws Error if an output is
+  /// incomplete. `outcome` says what that means for this run: "no dataset is written".
   void check_whole(std::string_view outcome) const;
 
  private:

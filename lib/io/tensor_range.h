@@ -1,5 +1,5 @@
-// A box of a tensor, and the places of its elements among those of the whole tensor, both in C
-// order. Throws Error for ranges outside. Thread-safety: const members from any thread.
+// A box-shaped part of a tensor, and the positions of its elements in the whole tensor. Both are in
+// C order. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,30 +10,30 @@
 
 namespace vfm::io {
 
-/// In each dim the indices [offset, offset + length).
+/// The indices [offset, offset + length) of each dim.
 struct TensorRange {
   std::vector<std::int64_t> shape;           ///< of the whole tensor
   std::vector<std::int64_t> offset, length;  ///< by dim
 
   static TensorRange whole(std::vector<std::int64_t> shape);
-  /// A part of one dim, with the others whole. Throws Error unless it lies within the tensor.
+  /// A part of one dim, and all of the others. Throws Error unless it lies within the tensor.
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
   std::int64_t elements() const;  ///< in the box
-  /// The number of the box's elements before element `at` of the whole tensor. So its elements
-  /// among [begin, end) are [elements_before(begin), elements_before(end)) of the box.
+  /// The number of the box's elements before element `at` of the whole tensor. So the elements
+  /// [begin, end) of the tensor contain [elements_before(begin), elements_before(end)) of the box.
   std::int64_t elements_before(std::int64_t at) const;
 };
 
-/// A range as runs of elements that lie one after the other in the whole tensor, all of one length.
+/// Splits a range into runs of equal length whose elements are contiguous in the whole tensor.
 class RangeRuns {
  public:
-  /// Keeps a reference to `range`, which lies within its tensor.
+  /// Keeps a reference to `range`, which must lie within its tensor.
   explicit RangeRuns(const TensorRange& range);
 
-  /// Calls act(at, in, count) for the elements [begin, end) of the range, run by run: `count` from
-  /// element `in` of the range on are those from element `at` of the whole tensor on.
+  /// Calls act(at, in, count) for the elements [begin, end) of the range, run by run: `count`
+  /// elements from element `in` of the range are those from element `at` of the whole tensor.
   template <class Act>
   void for_each(std::int64_t begin, std::int64_t end, const Act& act) const {
     while (begin < end) {
@@ -48,7 +48,7 @@ class RangeRuns {
   std::int64_t place(std::int64_t run) const;
 
   const TensorRange& range_;
-  std::size_t dims_;  // that count runs, and the one that a run is a part of; others are within
+  std::size_t dims_;  // outer dims, up to the dim that a run is a part of
   std::int64_t length_ = 1;
 };
 

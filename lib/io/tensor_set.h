@@ -1,7 +1,7 @@
-// Named tensors on disk, in any format: io/safetensors.h and io/torch_zip.h provide them, and
-// models are loaded from them.
+// The interface of named tensors on disk, from which models are loaded. io/safetensors.h,
+// io/torch_zip.h and io/gguf.h implement it.
 //
-// The data are bytes, little endian; their meaning is not known here.
+// The data are little-endian bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vfm::io {
 
-/// One tensor of a file that was read, or is to be written. It does not own `data`.
+/// One tensor of a file that is read or written. It does not own `data`.
 struct TensorView {
   std::string name;
   std::string dtype;                ///< "F32", "BF16", "I64", ... as in safetensors
@@ -25,39 +25,40 @@ struct TensorView {
   std::span<const std::byte> data;
 
   std::int64_t elements() const;
-  std::uint64_t bytes() const;  ///< by dtype and shape
+  std::uint64_t bytes() const;  ///< from dtype and shape
 };
 
-/// More dimensions in a file mean damage or an attack.
+/// Most dimensions; more mean a damaged or hostile file.
 inline constexpr std::size_t kMaxDims = 32;
 
 /// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
 std::size_t safetensors_item_size(std::string_view dtype);
 
-/// A set of tensors with different names. The views are valid as long as the set, also after it was
-/// moved. Thread-safety: const members from any thread.
+/// A set of tensors with different names. The views are valid as long as the set, also after a
+/// move. Thread-safety: const members from any thread.
 class TensorSet {
  public:
   virtual ~TensorSet() = default;
 
   const std::string& path() const { return path_; }  ///< for messages
   const std::vector<TensorView>& tensors() const { return tensors_; }
-  /// The tensor of that name, or null.
+  /// The tensor of this name, or null.
   const TensorView* find(std::string_view name) const;
   std::uint64_t bytes() const;  ///< of all tensors
 
-  /// Fills `out` with elements of the range, from `begin` on in its own C order: as many as fit,
-  /// which must be whole ones of the range. Throws Error: no such tensor, or one of another shape
-  /// than the range says, a range or elements outside it, a file that cannot be read.
+  /// Fills `out` with as many elements of the range as fit, from its element `begin` on, in C
+  /// order. `out` must have the size of whole elements that the range has. Throws Error if there is
+  /// no such tensor, its shape is not the range's, range or elements are outside, or the file
+  /// cannot be read.
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 
-  /// Says that the tensor, one of tensors(), is not needed soon, so memory of its mapped file may
-  /// be freed.
+  /// Says that `tensor`, an element of tensors(), is not needed soon, so memory of its mapped file
+  /// may be freed.
   virtual void release(const TensorView& /*tensor*/) const {}
 
  protected:
-  /// The bytes of a tensor from `begin` on: here those of its `data`.
+  /// Fills `out` with bytes of a tensor from `begin` on. By default, copies them from its `data`.
   virtual void read_bytes(const TensorView& tensor, std::uint64_t begin,
                           std::span<std::byte> out) const;
 

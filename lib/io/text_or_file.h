@@ -1,5 +1,5 @@
-// An option's text that may be long: it is given as TEXT, or as @FILE. "@@TEXT" is a text that
-// begins with "@".
+// Options whose text may be long: the value is TEXT, or @FILE for a text in a file. "@@TEXT" is a
+// text that begins with "@".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,11 +7,10 @@
 
 namespace vfm::io {
 
-/// The text in a file that an option names: its bytes without the line ends at its end. Throws
-/// Error{usage} for a file that cannot be read, is no regular file, has no text or has more than
-/// 1 MiB.
+/// The text of a file without its final line ends. Throws Error{usage} if the file cannot be read,
+/// is no regular file, has no text or more than 1 MiB.
 std::string option_file(const std::string& path);
-/// The text of an option, from a file as option_file() reads it where the value says so.
+/// The text of an option's `value`; for @FILE, option_file().
 std::string text_or_file(const std::string& value);
 
 }  // namespace vfm::io

@@ -1,6 +1,5 @@
-// Writes a long text file piece by piece; it appears when it is whole (io/atomic_file.h). Memory is
-// 64 KiB, for any length. A file with the same text is left untouched, with its time stamp, as with
-// update_file().
+// Writes a long text file piece by piece, atomically (io/atomic_file.h). It takes 64 KiB of memory
+// for any length. update() leaves a file with the same text untouched, with its time stamp.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,16 +13,16 @@ namespace vfm::io {
 
 class TextWriter {
  public:
-  /// The text of `path`, whose folder exists. Waits for another program that writes it. Throws
-  /// Error; Stopped.
+  /// Begins the file `path`, whose folder must exist. Waits for another program that writes it.
+  /// Throws Error; Stopped.
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
   /// True if the file at `path` differs or does not exist. Nothing may be added afterwards.
   bool differs();
-  /// Makes it appear, durably. Without this, no file appears.
+  /// Makes the file appear, durably. Without commit() or update(), no file appears.
   void commit();
-  /// commit(), if it differs.
+  /// commit() if differs().
   void update();
 
  private:

@@ -1,5 +1,5 @@
-// The index of weights that are spread over several files: NAME.safetensors.index.json or
-// NAME.bin.index.json, as diffusers and transformers write them.
+// Reads the index of weights in several files: NAME.safetensors.index.json or NAME.bin.index.json,
+// as diffusers and transformers write them.
 //
 //   {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}     FILE without a folder
 // Thread-safety: free functions.
@@ -19,11 +19,11 @@ struct WeightIndex {
   std::set<std::string> files;                 ///< in the folder of the index
 };
 
-/// Reads `path`: such an index ("….json"), or the only file of weights. Throws Error for an invalid
-/// index, and for a file in another folder.
+/// Reads the index `path` ("….json"). Another `path` is the only file of weights. Throws Error for
+/// an invalid index, and for one that names a file in another folder.
 WeightIndex read_weight_index(const std::string& path);
 
-/// Throws Error, naming the index, unless the set has every tensor that it lists.
+/// Throws Error, which names the index, unless the set has every tensor that the index lists.
 void check_weight_index(const WeightIndex& index, const TensorSet& set);
 
 }  // namespace vfm::io

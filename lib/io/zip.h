@@ -1,6 +1,6 @@
-// The uncompressed members of a zip archive, in place, as in PyTorch's checkpoints. Compressed or
-// encrypted members, archives in several pieces, and checksums are not supported (a checkpoint is
-// mapped, and its numbers are read when needed).
+// Finds the uncompressed members of a zip archive in memory, for PyTorch's checkpoints. Compressed
+// or encrypted members and archives in several pieces are not supported. Checksums are not
+// verified, since a checkpoint is mapped and read only when needed.
 // Source: PKWARE APPNOTE.TXT 6.3, sections 4.3 and 4.5.3 (zip64).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,9 +15,9 @@ namespace vfm::io {
 
 using ZipMembers = std::map<std::string, std::span<const std::byte>, std::less<>>;
 
-/// Member name -> its bytes, which lie in `bytes`. Compressed and encrypted members are left out
-/// (PyTorch compresses the source of scripted modules only). Throws Error, naming `what`, on any
-/// inconsistency and for a repeated member. Pure; fuzzed.
+/// Member name -> its bytes, a part of `bytes`. Compressed and encrypted members are left out
+/// (PyTorch compresses only the source of scripted modules). Throws Error, which names `what`, on
+/// any inconsistency and for a repeated member. Pure; fuzzed.
 ZipMembers parse_zip(std::span<const std::byte> bytes, std::string_view what);
 
 /// Whether the bytes begin as a zip archive does.
