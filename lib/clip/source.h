@@ -23,7 +23,7 @@ namespace vfm::clip {
 /// A source file and its identity.
 struct ClipSource {
   std::string path;
-  std::string hash;  ///< XXH3-128 of its contents; for a URL of the URL
+  std::string hash;  ///< XXH3-128 of its contents, or of the text of a URL
   HeldJson record;   ///< of the input
   std::uint64_t bytes = 0;
   const std::vector<GivenSpan>* spans = nullptr;  ///< null without given spans

@@ -1,4 +1,4 @@
-// --crop: the picture of a video without the black bars around it.
+// --crop: finds the black bars around a video, and cuts them off.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,15 +11,15 @@
 namespace vfm::clip {
 
 struct CroppedPicture {
-  media::Rectangle picture;   ///< of frames as they are stored
-  int width = 0, height = 0;  ///< of the frames that have these bars
+  media::Rectangle picture;   ///< in frames as stored
+  int width = 0, height = 0;  ///< of frames with these bars
 
-  /// The frame without bars; a frame of another size unchanged.
+  /// The frame without bars. A frame of another size is returned unchanged.
   media::Frame of(const media::Frame& frame) const;
 };
 
-/// Looks at the video's key frames, or at all frames if key frames are few. Nothing without bars.
-/// The answer depends on the video alone. Throws Error if nothing decodes; Stopped.
+/// Decodes the video's key frames, or all frames if key frames are few. Nothing if there are no
+/// bars. The result depends on the video alone. Throws Error if nothing decodes; Stopped.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 

@@ -1,22 +1,21 @@
-// Encodes clips on any free thread, so that one video keeps all slots busy.
+// A pool of threads that encode clips, so that one video can keep all slots busy.
 //
-// A video has one thread of its own, which decodes it, finds its shots and decides where clips
-// begin and end. The work for a clip, frame by frame, goes into the clip's lane as steps, and the
-// crew's threads, each with its own slot (share/slots.h), empty the lanes. The steps of a lane run
-// one at a time, in order: an encoder gets the same calls as in one thread, and writes the same
-// bytes. Several clips of one video are encoded at once, since the video's thread runs ahead of the
-// encoders. It does so while there is room for waiting frames of all videos, and then until each
-// slot, and one more, has a lane with some frames. Then it encodes, too. Frames without room may
-// lose their pixels: such a frame hardly takes memory, and the encoding thread decodes it again
+// Each video has a thread, which decodes it, finds shots and decides where clips begin and end.
+// Each clip has a lane: a queue of steps, one for each frame. Threads of the crew, each with a slot
+// (share/slots.h), run the steps. Steps of a lane run one at a time, in order, so the encoder
+// writes the same bytes as in one thread. Several clips of a video are encoded at once, because the
+// video's thread runs ahead of the encoders while memory for waiting frames lasts. After that it
+// goes on until there is a lane with some frames for each slot and one more; then it encodes, too.
+// Frames beyond the memory may lose their pixels; the encoding thread decodes them again
 // (clip/cut/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's thread
-// encodes each frame at once. A thread of the crew gives up its slot when a video waits for one.
+// encodes each frame at once. A thread of the crew gives up its slot if a video waits for one.
 //
-// The longest work begins first: a free thread takes the lane with most steps. Few encoders are
-// open at a time, since each takes the memory of forty frames or more: two for each slot, one if
-// much waits, and more only if a video's thread must encode and has none open.
+// A free thread takes the lane with most steps. Each open encoder takes the memory of forty frames
+// or more. So at most two are open for each slot, or one if many frames wait; more only if a
+// video's thread must encode and has none open.
 //
-// A step that throws ends its lane; the video's thread checks for that (VideoLanes::check) when it
-// reaches the clip in the order of the video. So the reported error does not depend on the threads.
+// A step that throws ends its lane. The video's thread rethrows the exception (VideoLanes::check)
+// in the order of clips, so the reported error does not depend on threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,7 +37,7 @@ namespace vfm::clip {
 
 class VideoLanes;
 
-/// The work for one clip, step by step. Made by VideoLanes::open().
+/// The queue of steps for one clip, made by VideoLanes::open().
 class Lane {
  public:
   using Step = std::function<void()>;
@@ -52,20 +51,20 @@ class Lane {
 
   // All guarded by the crew's mutex.
   const VideoLanes* video_;
-  std::deque<std::pair<std::uint64_t, Step>> steps_;  // with the bytes that each holds
+  std::deque<std::pair<std::uint64_t, Step>> steps_;  // with the bytes of each
   bool running_ = false;
   bool begun_ = false;   // a step ran
-  bool sealed_ = false;  // no step comes
+  bool sealed_ = false;  // no more steps come
   std::exception_ptr error_;
 };
 
-/// The threads. Thread-safety: all of it may be called from any thread.
+/// The pool. Thread-safety: any thread.
 class Crew {
  public:
-  /// Starts one thread fewer than `slots` has; none if `most_bytes`, the limit for waiting steps,
-  /// is 0. `slots` must outlive this.
+  /// Starts one thread fewer than `slots` has. `most_bytes`: limit for waiting steps; 0: no threads
+  /// are started. `slots` must outlive this.
   Crew(share::Slots& slots, std::uint64_t most_bytes);
-  /// Ends the threads. All VideoLanes must have gone before.
+  /// Ends the threads. All VideoLanes must be destroyed before.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -84,58 +83,59 @@ class Crew {
   share::Slots& slots_;
   const std::uint64_t most_bytes_;
   std::mutex mutex_;
-  std::condition_variable call_;   // for threads without a slot: there is work that nobody takes
-  std::condition_variable work_;   // for those that have one
-  std::condition_variable ended_;  // steps ended: for the videos' threads
-  std::vector<std::shared_ptr<Lane>> lanes_;  // that are not over, or not sealed
+  std::condition_variable call_;              // wakes threads without a slot: there is work to take
+  std::condition_variable work_;              // wakes threads with a slot
+  std::condition_variable ended_;             // wakes videos' threads: steps have ended
+  std::vector<std::shared_ptr<Lane>> lanes_;  // unfinished or not sealed
   std::uint64_t bytes_ = 0;                   // of all lanes
-  std::uint64_t elsewhere_ = 0;               // that wait for their place, of all videos
-  int videos_ = 0;                            // that have lanes
-  int helping_ = 0, idle_ = 0;                // threads with a slot; of these, without work
-  bool called_ = false;                       // a thread without a slot
+  std::uint64_t elsewhere_ = 0;               // noted by note_waiting(), of all videos
+  int videos_ = 0;                            // with lanes
+  int helping_ = 0, idle_ = 0;                // threads with a slot; those of them without work
+  bool called_ = false;                       // a thread without a slot was called
   std::atomic<bool> closing_ = false;         // set under the mutex
   std::vector<std::thread> threads_;
 };
 
-/// The lanes of one video, for its thread, which has a slot. Thread-safety: one thread at a time.
+/// The lanes of one video, used by its thread, which has a slot. Thread-safety: one thread at a
+/// time.
 class VideoLanes {
  public:
   explicit VideoLanes(Crew& crew);
-  /// Drops steps that have not begun, and waits for the others.
+  /// Drops steps that have not begun, and waits for running steps.
   ~VideoLanes();
   VideoLanes(const VideoLanes&) = delete;
   VideoLanes& operator=(const VideoLanes&) = delete;
 
   std::shared_ptr<Lane> open();
-  /// True if other threads help or shall help, since there are fewer videos than slots. Frames wait
-  /// for them.
+  /// True if threads of the crew encode for the videos, or will, because there are fewer videos
+  /// than slots.
   bool is_helped() const;
-  /// Whether a frame of `bytes` may wait, with a fifth kept for frames without pixels; true if no
-  /// frame has to wait.
+  /// True if memory has room for a waiting frame of `bytes`, or is_helped() is false. A fifth of
+  /// the limit is reserved for frames without pixels.
   bool has_room(std::uint64_t bytes) const;
-  /// Adds to this video's bytes that wait elsewhere: they take room that encoding lanes do not
-  /// free.
+  /// Adds to (negative: subtracts from) this video's waiting bytes outside of lanes, which count as
+  /// used memory.
   void note_waiting(std::int64_t bytes);
-  /// Adds the next step of a lane, and the bytes that wait with it. Also works itself if the crew
-  /// is behind. Drops the step if an earlier one has thrown.
+  /// Adds a lane's next step, which holds `bytes`. If the crew is behind, also runs steps itself.
+  /// Drops the step if an earlier step of the lane has thrown.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
-  /// Says that no more steps come.
+  /// Call it after the last step.
   void seal(Lane& lane);
-  /// Drops the steps that have not begun, since their results are not wanted.
+  /// Drops the steps that have not begun, because the clip is not wanted.
   void cancel(Lane& lane);
-  /// Whether all steps of a sealed lane have ended.
+  /// True if all steps of a sealed lane have ended.
   bool is_over(const Lane& lane) const;
-  /// Works until they have ended.
+  /// Runs steps until is_over().
   void finish(Lane& lane);
   /// Rethrows the lane's first exception, if any.
   void check(const Lane& lane) const;
 
  private:
-  bool waiting() const;  // whether a lane of this video has steps that have not ended
-  int lasting() const;   // lanes of it that keep a thread busy for a while
+  bool waiting() const;  // a lane of this video has unfinished steps
+  int lasting() const;   // lanes of this video that keep a thread busy for a while
 
   Crew& crew_;
-  std::int64_t elsewhere_ = 0;  // bytes that wait
+  std::int64_t elsewhere_ = 0;  // by note_waiting()
 };
 
 }  // namespace vfm::clip

@@ -1,6 +1,6 @@
-// Cuts one video to clips in one pass. ClipCutter is the common part, with the open clip. Its
-// subclasses decide where clips begin and end: by changes of shot (clip/cut/shot_cutter.h), strides
-// or given spans (clip/cut/given_cutter.h).
+// Cuts one video to clips in one pass. Subclasses of ClipCutter decide where clips begin and end:
+// at changes of shot (clip/cut/shot_cutter.h), or by strides or given spans
+// (clip/cut/given_cutter.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,27 +36,26 @@
 
 namespace vfm::clip {
 
-/// Seeks so that the next `seconds` are centred in the video; stays at the start if the video is
+/// Seeks so that the next `seconds` are the middle of the video. Does nothing if the video is
 /// shorter or `seconds` is 0.
 void go_to_middle(media::Decoder& decoder, double seconds);
 
 /// Thread-safety: one thread at a time.
 class ClipCutter {
  public:
-  /// Opens the video. `progress` shows the position. All arguments except `threads` must outlive
-  /// this. Throws Error.
+  /// Opens the video. `progress` shows the position. All arguments must outlive this. Throws Error.
   ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
              Progress& progress, ClipOutput& output);
   virtual ~ClipCutter() = default;
 
-  /// Decodes the video, once, and gives each clip to the output when it and all earlier ones are
-  /// encoded; stops early if ClipOutput::fits() is false. Throws Error when nothing decodes;
+  /// Decodes the video once, and passes each clip to the output when it and all earlier clips are
+  /// encoded. Returns early if ClipOutput::fits() is false. Throws Error if nothing decodes;
   /// Stopped.
   virtual void cut() = 0;
-  /// Gives the output the clips that cut() left. To be called also after an Error of cut(); throws
-  /// an Error that belongs to an earlier place in the video.
+  /// Passes the remaining clips to the output. Call it also after an Error of cut(). If it throws,
+  /// too, its Error is about an earlier place in the video.
   void settle();
-  /// After settle(): frames, corrupt, seconds, cuts, left_out, and errors that cost single clips.
+  /// After settle(): frames, corrupt, seconds, cuts, left_out, and errors about single clips.
   Json summary() const;
 
  protected:
@@ -77,22 +76,22 @@ class ClipCutter {
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
-  /// The next frame of the video or its requested part; false at the end.
+  /// Decodes the next frame of the video or its requested part. False at the end.
   bool next(media::Frame& frame);
-  /// Counts a frame that was decoded, and cuts off its bars.
+  /// Counts a decoded frame, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// Whether the encoding thread may decode frames again without decoding all before them.
+  /// True if the encoding thread may decode frames again without decoding all earlier frames.
   bool may_read_again() const;
-  /// If may_read_again(), the frame's pixels may have been freed.
+  /// The frame's pixels may be freed if may_read_again().
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
-  /// Whether no shot comes before the clip that is open.
+  /// True if no shot comes before the open clip.
   bool first_shot() const { return begin_.type == "start" || begin_.opens; }
   void leave_out(const Span& span, const std::string& reason);
-  /// The frame as it is shown: upright, in square pixels and SDR, without bars.
+  /// The frame as shown: upright, in square pixels and SDR, without bars.
   media::RgbImage shown(const media::Frame& frame);
-  /// Records, once, an error that costs no clip.
+  /// Records, once, an error that does not affect clips.
   void note_once(const std::string& error);
   std::int64_t corrupt() const;
 
@@ -101,29 +100,29 @@ class ClipCutter {
   ClipOutput& output_;
   media::DecodeOptions decode_;
   media::Decoder decoder_;
-  std::int64_t corrupt_before_ = 0;        // in an earlier pass, at most
-  std::optional<CroppedPicture> picture_;  // without bars, where there are some
+  std::int64_t corrupt_before_ = 0;        // the most in an earlier pass
+  std::optional<CroppedPicture> picture_;  // set if there are bars
   VideoLanes lanes_;
   std::int64_t frames_ = 0, first_pts_ = 0, end_pts_ = 0;
-  curate::FrameFeatures features_;     // of the frame that was decoded last
-  media::ToneMapper tone_mapper_;      // for features of HDR that is kept
-  media::Scaler scaler_;               // of shown()
-  std::optional<Seen> last_;           // the frame before the one that is to be added
-  std::shared_ptr<ClipEncoder> clip_;  // that is open
-  Boundary begin_;                     // of the clip that is open or comes next
-  const GivenSpan* given_ = nullptr;   // of the clip that is open
+  curate::FrameFeatures features_;     // of the last decoded frame
+  media::ToneMapper tone_mapper_;      // for features of HDR frames that are kept
+  media::Scaler scaler_;               // for shown()
+  std::optional<Seen> last_;           // the frame before the next to be added
+  std::shared_ptr<ClipEncoder> clip_;  // the open clip
+  Boundary begin_;                     // of the open or next clip
+  const GivenSpan* given_ = nullptr;   // of the open clip
   HeldJson cuts_ = HeldJson::array();
   std::vector<std::string> errors_;
 
  private:
-  /// A clip with all its frames in its lane.
+  /// A clip whose frames are all in its lane.
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
-    std::shared_ptr<Lane> lane;  // null: it is known
+    std::shared_ptr<Lane> lane;  // null: the clip is known
     Boundary begin, end;
     const GivenSpan* given = nullptr;
     std::string audio_codec;
-    std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_, if it fails
+    std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_ in case it fails
   };
   SmartStart smart_from(std::int64_t pts);
   bool must_split(const media::Frame& frame) const;
@@ -136,14 +135,15 @@ class ClipCutter {
   ItemProgress place_;
   std::optional<media::AudioReader> audio_;
   std::unique_ptr<media::SoundMeter> sound_meter_;
-  std::unique_ptr<media::SourcePackets> packets_;  // once a clip may be copied in part
+  std::unique_ptr<media::SourcePackets> packets_;  // opened when a clip may be copied in part
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-  HeldJson left_out_ = HeldJson::array();  // null and, in errors_, "": a clip that may still fail
-  std::shared_ptr<Lane> lane_;             // of the open clip; null if it is known
-  std::shared_ptr<ClipFrames> again_;      // of the open clip, if its frames wait without pixels
-  std::deque<Ended> ended_;                // that the output has not got yet, in their order
+  // null here and "" in errors_: a clip that may still fail
+  HeldJson left_out_ = HeldJson::array();
+  std::shared_ptr<Lane> lane_;         // of the open clip; null if known
+  std::shared_ptr<ClipFrames> again_;  // of the open clip, if frames wait without pixels
+  std::deque<Ended> ended_;            // not yet in the output, in order
 };
 
 }  // namespace vfm::clip

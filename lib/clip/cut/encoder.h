@@ -1,7 +1,7 @@
-// One clip in the making: measures and encodes its frames, and keeps those that --verify needs.
+// Makes one clip: measures and encodes its frames, and verifies the result for --verify.
 //
-// Two threads may share it (clip/cut/crew.h): one cuts the video and decides the clip's begin and
-// end; the other encodes the frames. Comments name the thread of each function.
+// Two threads may share a ClipEncoder (clip/cut/crew.h): one cuts the video and decides the clip's
+// begin and end, the other encodes frames. Comments name the thread of each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,8 +28,8 @@
 
 namespace vfm::clip {
 
-/// The source's frames around the ends of a clip, upright, and the times of all its frames, to
-/// verify the clip. Frames that do not exist have no planes.
+/// What is needed to verify a clip: the source's frames around the clip's ends, upright, and the
+/// times of all its frames. Frames that do not exist have no planes.
 struct ClipEvidence {
   media::Frame before, first, second;
   media::Frame second_last, last, after;
@@ -44,23 +44,23 @@ struct ClipEvidence {
 /// A hash of a frame's pixels.
 std::string picture_hash(const media::Frame& frame);
 
-/// Decodes `mp4` and compares: the number and times of frames exactly; its first and last frame
-/// must be like the source's (PSNR of luma at least 20 dB), and no neighbouring frame of the source
-/// that differs from it may fit better; frames that were copied must be the source's to the bit.
-/// Throws Error that says what differs.
+/// Decodes `mp4` and compares it with the source. The number and times of frames must be equal. The
+/// first and last frame must be like the source's (PSNR of luma at least 20 dB), and no different
+/// neighbour in the source may fit better. Copied frames must be equal to the bit. Throws Error,
+/// which says what differs.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
  public:
-  /// `verify`: finish() proves the clip; for that some frames are kept. `known`: the clip is there
-  /// already; nothing is to be encoded. `smart`: only with ClipRecipe::smart.
+  /// `verify`: keep some frames, with which finish() verifies the clip. `known`: the clip exists
+  /// already; encode nothing. `smart`: for ClipRecipe::smart.
   ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known,
               SmartStart smart);
 
   // For the cutting thread.
-  /// Counts one more frame, before it is encoded.
+  /// Counts a frame, before it is encoded.
   void count(const media::Frame& frame);
-  /// Whether a frame stays HDR; hdr(): whether the clip's frames do.
+  /// True if a frame stays HDR; hdr(): if the clip's frames do.
   static bool keeps(const media::Frame& frame) {
     return frame.layout == media::PixelLayout::yuv420p10;
   }
@@ -69,30 +69,30 @@ class ClipEncoder {
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
   bool known() const { return known_; }
-  /// Notes that the next shot was stitched to it.
+  /// Notes that the next shot was stitched to this clip.
   void joined(const JoinPlace& place) {
     ++shots_;
     if (recipe_.stitch_sound) joins_.push_back(place);
   }
-  /// The frames that can be copied from `packets`, for finish(). Call it when the clip has ended.
+  /// The frames to copy from `packets`, for finish(). Call it after the clip's end is known.
   media::CopiedVideo copied_from(media::SourcePackets* packets) const;
 
   // For the encoding thread.
-  /// The next frame. `before`: the frame before in the source, if any.
+  /// Encodes the next frame. `before`: the previous frame of the source; may be null.
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
-  /// Makes the mp4. `after`: the frame after in the source, for proof. An error costs only this
-  /// clip: failure(). If no part can be copied, all is encoded. Throws errors that may_pass(): else
-  /// the clip would be different, or missing, for good.
+  /// Makes the mp4. `after`: the next frame of the source, for verification. If no part can be
+  /// copied, all is encoded. After an error, failure() is set and the clip is lost; but errors that
+  /// may_pass() are thrown, since a later run could make the clip.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
 
-  // After finish(), of any thread.
+  // After finish(), on any thread.
   const std::string& failure() const { return failure_; }  ///< empty: none
   std::string take_mp4() { return std::move(mp4_); }
-  /// Measured facts, in the order of KEY.json.
+  /// Measurements, in the order of KEY.json.
   Json facts(const std::string& audio_codec) const;
-  /// Measures of its pictures that facts() lacks: boxes.
+  /// Measures of pictures that facts() lacks: boxes.
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:
@@ -108,20 +108,20 @@ class ClipEncoder {
   ClipRecipe recipe_;
   media::StreamInfo info_;
   bool known_;
-  SmartStart start_;                         // with the reason, when one is found
-  std::vector<std::int64_t> later_;          // pts of frames that may be copied
-  std::unique_ptr<SmartCut> smart_;          // either this
-  std::unique_ptr<media::Encoder> encoder_;  // or this, or neither: then all is encoded at the end
+  SmartStart start_;                         // gets a reason when one is found
+  std::vector<std::int64_t> later_;          // pts of frames after the head, which may be copied
+  std::unique_ptr<SmartCut> smart_;          // either smart_
+  std::unique_ptr<media::Encoder> encoder_;  // or encoder_; or neither: all is encoded at the end
   media::EncodeOptions encode_options_;
   std::optional<media::Resizer> resizer_;
   std::optional<FrameClock> clock_;
   curate::ClipMeter meter_;
-  media::ToneMapper tone_mapper_;  // for what the meter looks at
+  media::ToneMapper tone_mapper_;  // for frames that the meter gets
   bool verify_;
-  ClipEvidence evidence_;                          // only of a clip to be proved
+  ClipEvidence evidence_;                          // filled only to verify
   std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
   std::int64_t encoded_ = 0;                       // frames of the clip
-  std::int64_t copied_ = 0;                        // of these
+  std::int64_t copied_ = 0;                        // of encoded_
   std::string codec_name_, encoder_name_;
   std::string mp4_, failure_;
   std::size_t bytes_ = 0;       // of the mp4

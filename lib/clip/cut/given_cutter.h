@@ -1,4 +1,4 @@
-// Clips whose places are given: fixed strides, and spans from a file. Nothing is detected.
+// Cuts clips at given places, without detection: fixed strides, and spans from a file.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace vfm::clip {
 
-/// The common part of both: frames do not wait.
+/// The base of both. Frames do not wait.
 class GivenCutter : public ClipCutter {
  public:
   using ClipCutter::ClipCutter;
@@ -24,15 +24,15 @@ class GivenCutter : public ClipCutter {
   curate::MotionEstimator estimator_;
 };
 
-/// Clips of one length, one after the other: ClipRecipe::stride.
+/// Cuts consecutive clips of one length: ClipRecipe::stride.
 class StrideCutter final : public GivenCutter {
  public:
   using GivenCutter::GivenCutter;
   void cut() override;
 };
 
-/// The spans of the source, in order; a span that overlaps an earlier one is cut in a later pass.
-/// Spans without frames, or that end after the video, are errors of the summary.
+/// Cuts the source's spans, in order. A span that overlaps an earlier one is cut in a later pass.
+/// Spans without frames, or which end after the video, are errors in the summary.
 class SpanCutter final : public GivenCutter {
  public:
   SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
@@ -41,11 +41,11 @@ class SpanCutter final : public GivenCutter {
   void cut() override;
 
  private:
-  /// A pass over the video, which cuts pieces [at, end).
+  /// A pass over the video, which cuts pieces_[at, end).
   struct Pass {
     std::size_t at = 0, end = 0;
-    bool found = false;           // frames of the piece at `at`
-    double length = 0, here = 0;  // of and at the last frame, as pieces count
+    bool found = false;           // a frame of piece `at` was found
+    double length = 0, here = 0;  // duration and position of the last frame, as in SpanPiece
     std::int64_t number = 0;      // of the next frame
   };
   void plan();

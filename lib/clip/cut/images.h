@@ -1,4 +1,4 @@
-// Picture files as samples: their bytes unchanged, with measured facts.
+// Makes samples of picture files: their bytes unchanged, with measured facts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,17 +9,16 @@
 
 namespace vfm::clip {
 
-/// A picture that cannot be used. The other pictures of its batch are not affected.
+/// A picture cannot be used; other pictures of its batch are not affected.
 class ImageError : public Error {
  public:
   using Error::Error;
 };
 
-/// The picture's key, independent of its batch. `readable`: as in clip/store/names.h.
+/// The picture's key, which does not depend on its batch. `readable`: see clip/store/names.h.
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// Members: the file under image_extension(path), and json. `readable`: its key is as in
-/// clip/store/names.h. Throws ImageError.
+/// The sample: members image_extension(path), which is the file, and json. Throws ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::clip

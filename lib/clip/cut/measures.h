@@ -1,4 +1,4 @@
-// Writes measures that need full pictures or sound into a clip's json.
+// Writes measures of full pictures and of sound into a clip's json.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace vfm::clip {
 
-/// A rectangle as it is stored, of pictures of `width` x `height`, as "WIDTHxHEIGHT+X+Y" in the
+/// `box`, a rectangle in stored pictures of `width` x `height`, as "WIDTHxHEIGHT+X+Y" in the
 /// upright picture.
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 
-/// camera_motion to text_area_most. Null where pictures are too small to tell.
+/// Adds camera_motion to text_area_most; null if pictures are too small.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 
-/// logo, proposed_crop: boxes in upright pixels of the source. `cropped`: the part of the source's
-/// pictures that the clip shows, if not all.
+/// Adds logo and proposed_crop: boxes in upright pixels of the source. `cropped`: the part of the
+/// source's pictures that the clip shows, if not all.
 void add_boxes(Json& facts, const std::optional<curate::PictureMeasures>& measures,
                const std::optional<CroppedPicture>& cropped, const media::StreamInfo& info);
 
-/// loudness, silence, speech. Null without sound.
+/// Adds loudness, silence and speech; null without sound.
 void add_sound_measures(Json& facts, const std::optional<media::SoundMeasures>& sound);
 
 }  // namespace vfm::clip

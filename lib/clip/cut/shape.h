@@ -1,4 +1,4 @@
-// Size and rate of clips that differ from the source's: --scale and --fps.
+// Sizes and frame rates of clips for --scale and --fps.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,33 +14,33 @@
 
 namespace vfm::clip {
 
-/// The size that clips are scaled to. All zero: none, they keep the source's.
+/// The size that clips are scaled to. All zero: the source's.
 struct ClipSize {
-  int width = 0, height = 0;  ///< one may be -2: follows from the picture's shape, even
-  int short_side = 0;         ///< instead of both: the shorter side; the other one is even
+  int width = 0, height = 0;  ///< one may be -2: from the picture's shape, even
+  int short_side = 0;         ///< instead of both: the shorter side; the other is even
 
   bool any() const { return width != 0 || short_side != 0; }
   std::string text() const;  ///< "640x-2", "short:480"
-  /// Width and height for a picture that is shown as `width` x `height` square pixels.
+  /// The size for a picture that is shown as `width` x `height` square pixels.
   std::pair<int, int> of(int width, int height) const;
 };
 
 /// Parses "640x480", "640x-2", "-2x480" or "short:480". Throws Error{usage}.
 ClipSize parse_clip_size(std::string_view text);
 
-/// Parses "24", "12.5", "23.976" or "30000/1001"; a decimal that is a broadcast rate becomes
-/// n/1001. Throws Error{usage} for an impossible rate.
+/// Parses "24", "12.5", "23.976" or "30000/1001"; the decimal of a broadcast rate becomes n/1001.
+/// Throws Error{usage} for an impossible rate.
 Rational parse_clip_rate(std::string_view text);
 
-/// Makes a constant frame rate of any: frame k of the result shows what is on screen k / rate
-/// after the first frame, and lasts 1 / rate. The number of frames is the clip's length, rounded,
-/// at least one. Frames are left out or repeated, never blended.
+/// Converts any frame rate to a constant one. Frame k of the result is the frame on screen k / rate
+/// seconds after the first one, and lasts 1 / rate. The number of frames is the clip's length *
+/// rate, rounded, at least one. Frames are left out or repeated, never blended.
 class FrameClock {
  public:
-  /// `base`: of the frames that come. The result's is 1 / rate, and its first pts is 0.
+  /// `base`: time base of the input. The result's is 1 / rate, and its first pts is 0.
   FrameClock(Rational rate, Rational base) : rate_(rate), base_(base) {}
   Rational time_base() const { return {rate_.den, rate_.num}; }
-  /// The frames of the result that are certain now, in order. `frame.duration` is right.
+  /// The result's frames that are certain now, in order. `frame.duration` must be right.
   std::vector<media::Frame> push(const media::Frame& frame);
 
  private:
@@ -48,8 +48,8 @@ class FrameClock {
 
   Rational rate_, base_;
   std::optional<std::int64_t> first_;    // pts
-  std::int64_t next_ = 0;                // number of the result's frame that comes next
-  std::optional<media::Frame> waiting_;  // frame next_ - 1: part of the clip if that is long enough
+  std::int64_t next_ = 0;                // number of the result's next frame
+  std::optional<media::Frame> waiting_;  // frame next_ - 1, used only if the clip is long enough
 };
 
 }  // namespace vfm::clip

@@ -1,6 +1,6 @@
-// Finds the changes of shot of a video, frame by frame, by the recipe's detector: by the looks of
-// frames (curate/shots/shot_detector.h), or by a network (curate/shots/window_detector.h), which
-// gets frames as the ffmpeg program scales them. Thread-safety: one thread at a time.
+// Finds changes of shot in a video by the recipe's detector. It compares the looks of frames
+// (curate/shots/shot_detector.h), or is a network (curate/shots/window_detector.h), which gets
+// frames scaled as by the ffmpeg program. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ class ShotFinder {
   ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
              const media::StreamInfo& info);
 
-  /// The next frame, not in HDR, and its features. Throws what the model does.
+  /// Adds the next frame, which must not be HDR, and its features. Throws what the model throws.
   void push(const media::Frame& frame, const curate::FrameFeatures& features);
   void finish();
 
@@ -33,7 +33,7 @@ class ShotFinder {
   std::vector<curate::Judgement> take_judgements();
   const curate::MotionField& motion() const;
 
-  /// A change so long that its frames need not wait: those from `begin` on belong to no shot.
+  /// A change so long that its frames need not wait: frames from `begin` on belong to no shot.
   struct OpenChange {
     curate::ChangeType type = curate::ChangeType::fade;
     std::int64_t begin = 0;
@@ -41,11 +41,11 @@ class ShotFinder {
   std::optional<OpenChange> open_change() const;
 
  private:
-  // One of the two.
+  // One of these is set.
   std::optional<curate::ShotDetector> looks_;
   std::optional<curate::WindowDetector> windows_;
 
-  // Beside windows_.
+  // Used with windows_.
   media::ScaleOptions scale_;
   media::Scaler scaler_;
   media::RgbImage small_;

@@ -1,10 +1,10 @@
-// Makes one clip of --smart-cut: encodes a part of it and joins that with the copied part
-// (media/container/splice_plan.h divides them).
+// Makes one clip of --smart-cut: encodes some frames, and joins them with copied packets
+// (media/container/splice_plan.h decides which).
 //
-// Frames come as they are decoded, before the clip's end is known. Frames before its first key
-// frame, its head, are encoded at once. After that the last few wait, since they may be its tail.
-// Frames that do not fit are an Error, here or at the end; the caller then encodes the clip in
-// full.
+// Frames are added as they are decoded, before the clip's end is known. The clip's head, the frames
+// before its first key frame, is encoded at once. After that the last few frames are kept, since
+// they may become the tail, which is encoded, too. If frames do not fit together, add() or finish()
+// throws Error, and the caller encodes the whole clip.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,38 +26,38 @@
 
 namespace vfm::clip {
 
-/// The facts of a clip when it begins.
+/// What is known when a clip begins.
 struct SmartStart {
-  std::string reason;   ///< why nothing is copied; empty: a part may be
-  std::string encoder;  ///< of its head and tail
-  /// pts of the first key frame where copying can begin; none: up to the end of the video.
+  std::string reason;   ///< why nothing is copied; empty: a part may be copied
+  std::string encoder;  ///< of head and tail
+  /// pts of the first key frame where copying can begin; none: the video has no further one.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
-  std::string path;  ///< of the source, which may have to be decoded once more, and how
+  std::string path;  ///< of the source, to decode it again
   media::DecodeOptions decode;
 };
 
-/// `encoder`, or the `reason` that holds for all clips of a source: frames are not shown as coded,
-/// or the chosen encoder's frames do not fit beside them.
+/// Sets `encoder`, or a `reason` valid for all clips of the source: frames are not shown as coded,
+/// or frames of the chosen encoder do not fit.
 SmartStart smart_start(const ClipRecipe& recipe, const media::StreamInfo& info);
 
-/// Calls `use` with the source's frames of [begin, end), in order: decoded once more.
+/// Decodes the source again, and calls `use` with the frames of [begin, end), in order.
 void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
                   const std::function<void(const media::Frame&)>& use);
 
 class SmartCut {
  public:
-  /// `options`: how frames are encoded. A `start` with a reason is not for this.
+  /// `options`: how frames are encoded. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
-  /// Adds the next frame. Throws Error if its kind differs from the first frame's, or if a clip
+  /// Adds the next frame. Throws Error if its format differs from the first frame's, or the clip
   /// would show it differently.
   void add(const media::Frame& frame);
-  /// Whether a frame comes before those that may be copied.
+  /// True if the frame is before the first that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
-  /// The mp4. `later`: the times of the frames after the head; `copied`: their packets from
-  /// SourcePackets; `end`: the end of the last frame. A clip that is all head is encoded whole.
-  /// Throws Error.
+  /// Returns the mp4. `later`: times of frames after the head; `copied`: their packets from
+  /// SourcePackets; `end`: the end of the last frame. A clip without frames after the head is
+  /// encoded as a whole. Throws Error.
   std::string finish(std::span<const std::int64_t> later, const media::CopiedVideo& copied,
                      std::int64_t end, const media::AudioTrack& audio);
 
@@ -72,9 +72,9 @@ class SmartCut {
   SmartStart start_;
   media::EncodeOptions options_;
   std::optional<media::Encoder> head_;
-  std::optional<media::Frame> first_;      // without planes: its kind
+  std::optional<media::Frame> first_;      // its format, without planes
   std::optional<media::Frame> key_frame_;  // the first that may be copied
-  std::deque<media::Frame> last_;          // of those, the last few
+  std::deque<media::Frame> last_;          // the last few that may be copied
   std::int64_t head_frames_ = 0, copied_frames_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// Sound on both sides of a change of shot as evidence for stitching.
+// Decides whether two shots are stitched, with sound on both sides of the change as evidence.
 //
-// Two shots are joined where their likeness reaches a threshold. The threshold is lower if the
-// sound goes on across the change, and higher if it breaks (curate::threshold_with_sound). Sound is
+// Two shots are joined if their likeness reaches a threshold. The threshold is lower if sound
+// continues across the change, and higher if it breaks (curate::threshold_with_sound). Sound is
 // decoded only around changes whose likeness could suffice with continuing sound.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,40 +19,40 @@
 
 namespace vfm::clip {
 
-/// The decision on two adjacent shots.
+/// The decision about two adjacent shots.
 struct Join {
-  double likeness = 0;          ///< of the pictures; NaN: not known, and never enough
+  double likeness = 0;          ///< of the pictures; NaN: unknown, never enough
   std::optional<double> sound;  ///< curate::SoundContinuity::continuity, if requested
-  double threshold = 0;         ///< from which they are joined
+  double threshold = 0;         ///< least likeness to join
   bool joins() const { return likeness >= threshold; }
-  /// The fields likeness, sound, threshold. The likeness must be a number.
+  /// Fields likeness, sound and threshold. The likeness must not be NaN.
   Json json() const;
 };
 
-/// The place of a join: the pts of the first frame after the earlier shot.
+/// A join and its place: pts of the first frame after the earlier shot.
 struct JoinPlace {
   std::int64_t pts = 0;
   Join join;
 };
 
-/// Adds a clip's joins, a list, and sound_at_joins, their least known continuity.
+/// Adds to a clip's facts the list joins, and sound_at_joins, the least known continuity.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
-/// The sound of one video. Thread-safety: one thread at a time. Calls in time order are quicker.
+/// The sound of one video. Thread-safety: one thread at a time. Calls in order of time are faster.
 class SoundAcross {
  public:
-  /// Opens nothing yet. Nothing is ever opened without ClipRecipe::stitch_sound, without sound in
-  /// the source, or, for an address, unless clips get its sound: else it would be fetched only for
-  /// this.
+  /// Sound is opened when first needed. It is never opened without ClipRecipe::stitch_sound, for a
+  /// source without sound, or for a URL unless clips keep sound (it would be fetched only for
+  /// this).
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
-  /// The begin and end of the earlier shot, and the begin of the next, in the video's time.
+  /// Begin and end of the earlier shot, and begin of the next one, in the video's time base.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides by the likeness and the threshold without sound. Unknown sound (none, several streams,
-  /// silence, too little, not decodable) leaves that threshold. Throws Stopped, and Error of a
-  /// cause that may pass.
+  /// Decides by the likeness. `threshold`: without sound; it is used as it is if sound is unknown
+  /// (none, several streams, silence, too little, not decodable). Throws Stopped, and Error of a
+  /// cause that may_pass().
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

@@ -1,5 +1,5 @@
-// vfm-clip shots --explain: explains where a video's shots begin: the detector's score over time,
-// and the pictures around changes found and nearly found.
+// vfm-clip shots --explain: a page that shows why shots begin where they do: the detector's score
+// over time, and pictures around changes found and nearly found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,8 @@
 
 namespace vfm::clip {
 
-/// The greatest values of a series of unknown length, in at most kMost equal parts of it.
+/// Reduces a series of unknown length to at most kMost points: the largest value of each of equal
+/// parts.
 class Peaks {
  public:
   static constexpr std::size_t kMost = 1000;
@@ -30,41 +31,41 @@ class Peaks {
   const std::vector<double>& y() const { return y_; }
 
  private:
-  std::vector<double> x_, y_;  // of the greatest of each part
-  std::size_t part_ = 1;       // values in a part
+  std::vector<double> x_, y_;  // of the largest value of each part
+  std::size_t part_ = 1;       // number of values in a part
   std::size_t in_last_ = 0;
 };
 
-/// The decision at one frame, for the page.
+/// The detector's decision at one frame.
 struct Decision {
   std::int64_t frame = 0;
-  double rank = 0;  ///< found changes with the least rank stay, others with the greatest
+  double rank = 0;  ///< if too many: keeps found changes of lowest, others of highest rank
   std::string caption;
   std::string jpeg;  ///< the frames before and after, side by side
   bool may_be_cut = false;
 };
 
-/// A video's part of the page.
+/// One video's part of the page.
 struct ExplainedVideo {
   std::string name, chart, chart_caption, found_title, near_title;
   std::vector<report::Figure> found, near;
 };
 
-/// The explanation of one video. With ClipRecipe::stitch_sound it also says whether found changes
-/// would be stitched. Memory: small pictures of the last 192 frames, and of the decisions that
-/// stay. Thread-safety: one thread at a time.
+/// Explains one video. With ClipRecipe::stitch_sound it also says if found changes would be
+/// stitched. Memory: small pictures of the last 192 frames, and of decisions to show.
+/// Thread-safety: one thread at a time.
 class Explanation {
  public:
   static constexpr std::size_t kFound = 40, kNear = 12, kDots = 2000;
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// After `finder` was given the frame, and before its changes are taken.
+  /// Call it for each frame after `finder` got the frame, and before its changes are taken.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
-  /// Adds a change that was taken.
+  /// Adds a change taken from the finder.
   void found(const curate::ShotChange& change);
-  /// Adds decisions once the changes so far are taken. Call it after each frame, and after
-  /// ShotFinder::finish().
+  /// Adds decisions. Call it after each frame and after ShotFinder::finish(), when the changes so
+  /// far are taken.
   void settle(ShotFinder& finder);
   ExplainedVideo explained() const;
 
@@ -85,25 +86,26 @@ class Explanation {
   std::vector<media::RgbImage> ring_;
   double stitch_threshold_;
   SoundAcross sound_;
-  std::vector<curate::SmallPicture> looks_;  // as ring_; empty: nothing is stitched by sound
-  std::int64_t shot_begin_ = 0;              // pts, of the last shot
+  // Of the same frames as ring_; empty: no stitching by sound.
+  std::vector<curate::SmallPicture> looks_;
+  std::int64_t shot_begin_ = 0;  // pts of the last shot
   RecentTimes times_;
   std::int64_t frames_ = 0;
   Peaks scores_;
   std::vector<double> dots_x_, dots_y_;
   std::vector<Decision> found_, near_, waiting_;
-  std::deque<curate::ShotChange> last_;  // changes, to say what has a cut
-  std::optional<std::int64_t> fade_;     // open: its first frame
+  std::deque<curate::ShotChange> last_;  // the last changes, to tell cuts
+  std::optional<std::int64_t> fade_;     // first frame of an open fade
   media::RgbImage before_fade_;
   std::size_t changes_ = 0;
 };
 
-/// The page of many videos. Thread-safety: one thread at a time.
+/// The page about many videos. Thread-safety: one thread at a time.
 class ExplainPage {
  public:
   static constexpr std::size_t kVideos = 100, kDecisions = 240;
   void add(ExplainedVideo video);
-  /// `incomplete`: why it does not show everything; empty: it does.
+  /// `incomplete`: why the page does not show everything; empty: it does.
   void write(const std::string& path, const std::string& incomplete) const;
 
  private:

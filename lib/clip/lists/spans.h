@@ -1,6 +1,6 @@
-// --spans: which parts of which videos become clips, from a file instead of from detection.
+// --spans: reads from a file which parts of which videos become clips.
 //
-// Formats, recognised by the first line:
+// Formats, recognized by the first line:
 //   JSON Lines  {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}, the json of clips, and what
 //               vfm-clip shots prints; other fields go on into the clip's json
 //   CSV         with a header (source, begin, end) or without one in this order; PySceneDetect's
@@ -26,18 +26,18 @@ namespace vfm::clip {
 /// One end of a span, as written.
 struct SpanTime {
   enum class Unit {
-    container,  ///< seconds of the container's clock, like "begin" and "end" of clips
-    video,      ///< seconds after the video's first frame, as PySceneDetect and players count
-    frame,      ///< frames after the first one
-    timecode,   ///< whole seconds and frames at the rounded rate, as edit lists count
+    container,  ///< seconds on the container's clock, as "begin" and "end" of clips
+    video,      ///< seconds after the first frame, as in PySceneDetect and players
+    frame,      ///< number of frames after the first one
+    timecode,   ///< whole seconds, and frames at the rounded rate, as in EDL
     open        ///< the end of the video
   };
   Unit unit = Unit::container;
   double seconds = 0;
-  std::int64_t frames = 0;  ///< of unit timecode: beside `seconds`
-  bool drop = false;        ///< a drop-frame timecode: skips numbers to keep up with the clock
+  std::int64_t frames = 0;  ///< unit timecode: in addition to `seconds`
+  bool drop = false;  ///< a drop-frame timecode, which skips numbers to keep up with the clock
 
-  /// The place in frames (by_frame()) or in seconds of the container's clock. `first`: the first
+  /// The place in frames (by_frame()), or in seconds on the container's clock. `first`: the first
   /// frame's time.
   double place(double first, Rational frame_rate) const;
   bool by_frame() const { return unit == Unit::frame || unit == Unit::timecode; }
@@ -45,16 +45,16 @@ struct SpanTime {
 
 struct GivenSpan {
   SpanTime begin, end;
-  HeldJson fields = HeldJson::object();  ///< of the record, beside source and times
+  HeldJson fields = HeldJson::object();  ///< other fields of the record than source and times
   std::string where;                     ///< "line 3 of 'spans.csv'"
-  std::string text() const;              ///< everything that decides the clip, for comparison
+  std::string text() const;              ///< what decides the clip, for comparison
 };
 
-/// "1.5", "90.25", "00:01:30.250", "01:30" are seconds; "00:01:30:06" is a timecode with frames,
-/// and "00:01:30;06" one of the drop-frame kind. Throws Error.
+/// Parses seconds ("1.5", "90.25", "00:01:30.250", "01:30"), a timecode with frames
+/// ("00:01:30:06"), or a drop-frame timecode ("00:01:30;06"). Throws Error.
 SpanTime parse_span_time(std::string_view text);
 
-/// A span in frames, or in seconds of the container's clock.
+/// A span in frames, or in seconds on the container's clock.
 struct SpanPiece {
   double begin = 0, end = 0;
   bool by_frame = false;
@@ -64,30 +64,29 @@ struct SpanPiece {
   std::string text() const;  ///< "line 3 of 'spans.csv': the span from 1.500 s to 3.000 s"
 };
 
-/// The pieces for `spans` of a video with its first frame at `first` seconds, pass by pass, in
-/// order: overlapping spans are cut in different passes, so that memory holds one clip. Equal spans
-/// give one piece. `errors` gets impossible spans. Keeps pointers to
-/// `spans`.
+/// The pieces for `spans` of a video whose first frame is at `first` seconds, sorted by pass and
+/// time. Overlapping spans are cut in different passes, so that memory holds one clip. Equal spans
+/// give one piece. `errors` gets impossible spans. The result has pointers into `spans`.
 std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
                                    Rational frame_rate, std::vector<std::string>& errors);
 
 class GivenSpans {
  public:
-  /// Reads the files. Spans without a source belong to `only_input`, or, if that is empty, to the
-  /// video that the file is named after (VIDEO.csv and VIDEO-Scenes.csv belong to VIDEO.mp4).
-  /// Throws Error{usage} if a file cannot be read. `on_bad` is called for invalid lines.
+  /// Reads the files. Spans without a source belong to `only_input`. If that is empty, they belong
+  /// to the video named like the file (VIDEO.csv and VIDEO-Scenes.csv: VIDEO.mp4). `on_bad` is
+  /// called for invalid lines. Throws Error{usage} if a file cannot be read.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
-  /// The spans of the next video of the input, as the files order them; null if there are none.
-  /// Two paths to the same place are one source. Throws Error if the files give only a name that an
-  /// earlier video had too.
+  /// The spans of the input's next video, in the order of the files; null if there are none. Two
+  /// paths to the same file are one source. Throws Error if the files give only a name without a
+  /// folder, which an earlier video had, too.
   const std::vector<GivenSpan>* take(const std::string& path);
-  /// Sources that were not taken, as the files write them.
+  /// Sources that were not taken, as written in the files.
   std::vector<std::string> left() const;
 
-  /// For the readers of the formats: adds a span. `source` empty: the line names none; `by_name`:
-  /// it is a file's name without its folder, or a stem.
+  /// Adds a span; for the readers of the formats. `source`: empty if the line names none.
+  /// `by_name`: `source` is a file's name without folder, or its stem.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 
  private:
@@ -99,7 +98,7 @@ class GivenSpans {
 
   std::string only_input_;
   std::vector<Source> sources_;                 // in the order of the files
-  std::map<std::string, std::size_t> by_path_;  // of absolute, plain paths
+  std::map<std::string, std::size_t> by_path_;  // absolute, normalized paths
   std::map<std::string, std::size_t> by_name_;
 };
 

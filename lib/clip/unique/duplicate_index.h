@@ -1,12 +1,12 @@
-// Finds sources, and places in them, that may show the same, by an inverted index of the codes of
-// their changes (curate/copies/change_codes.h).
+// Finds places in different sources that may show the same, by an inverted index of codes of
+// changes between pictures (curate/copies/change_codes.h).
 //
-// Sources share many codes by chance, so several moments must share them at one offset in time and
-// for one crop. The results are places to compare (curate/copies/align_videos.h), not duplicates.
+// Sources share many codes by chance, so several moments must share codes at one offset in time and
+// for one crop. Results are places to compare (curate/copies/align_videos.h), not duplicates.
 //
-// Memory: 12 bytes for each moment with a change, at most 48 for each second of video; and for each
-// search under way 16 bytes for each shared code in 16 seconds, at most 127 MiB, if kMostOfCode
-// others share each code.
+// Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video. Each
+// running search takes 16 bytes for each shared code in 16 seconds, at most 127 MiB (kMostOfCode
+// others share each code).
 // Thread-safety: find() from any thread, once finish() is done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace vfm::clip {
 
-/// The codes of one source by which others find it.
+/// A code by which other sources find a moment of `source`.
 struct IndexedMoment {
   std::uint32_t code = 0, source = 0, moment = 0;
   friend auto operator<=>(const IndexedMoment&, const IndexedMoment&) = default;
@@ -29,21 +29,21 @@ struct IndexedMoment {
 std::vector<IndexedMoment> indexed_moments(std::uint32_t source,
                                            std::span<const curate::SignaturePicture> pictures);
 
-/// A place in a source that another source may show.
+/// A place in `source` that the searched source may show.
 struct LikelyPlace {
   std::uint32_t source = 0;
-  curate::AlignmentStart start;  ///< `source` is the first of the two
-  std::size_t votes = 0;         ///< moments that say so
+  curate::AlignmentStart start;  ///< with `source` as first of the two
+  std::size_t votes = 0;         ///< number of moments that agree
 };
 
 class DuplicateIndex {
  public:
-  /// In any order; before finish().
+  /// Call it in any order, before finish().
   void add(const std::vector<IndexedMoment>& moments);
   void finish();
-  /// Places of other sources that these pictures, of `source`, may show: by source and offset, each
-  /// once. If more than kMostOfCode moments share a code, those of the first sources count. Throws
-  /// Stopped.
+  /// Places in other sources that these pictures of `source` may show: sorted by source and offset,
+  /// without duplicates. If more than kMostOfCode moments share a code, only those of the first
+  /// sources count. Throws Stopped.
   std::vector<LikelyPlace> find(std::uint32_t source,
                                 std::span<const curate::SignaturePicture> pictures) const;
 
@@ -56,7 +56,7 @@ class DuplicateIndex {
                std::vector<Hit>& hits) const;
 
   std::vector<IndexedMoment> moments_;   // sorted
-  std::vector<std::uint64_t> first_of_;  // of each beginning of a code
+  std::vector<std::uint64_t> first_of_;  // by the first bits of a code
 };
 
 }  // namespace vfm::clip

@@ -1,10 +1,10 @@
-// The signatures of sources (curate/copies/video_signature.h) on disk: DIR/HASH.signature, so that
-// a source is decoded only once.
+// Stores signatures of sources (curate/copies/video_signature.h) as DIR/HASH.signature, so that a
+// source is decoded only once.
 //
-// A file has the pictures, 2048 bytes each (little-endian), and behind them 1024 bytes of JSON,
-// filled up with spaces, which say of what source they are, how they were made, and how many there
-// are. It appears whole or not at all.
-// Thread-safety: free functions; of one source one at a time.
+// A file has the pictures, 2048 bytes each (little-endian), and after them 1024 bytes of JSON,
+// padded with spaces: the source, how the pictures were made, and their number. Files are written
+// atomically.
+// Thread-safety: any thread; one thread at a time for one source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,17 +20,17 @@
 
 namespace vfm::clip {
 
-/// Facts of a source, without its pixels.
+/// Facts about a source.
 struct SignatureFacts {
   double seconds = 0;         ///< from the first frame to the end of the last one
   int width = 0, height = 0;  ///< as shown
   std::int64_t damaged = 0;   ///< packets or frames that could not be decoded
 };
 
-/// The pictures of a signature, mapped: memory only for the parts read.
+/// The pictures of a signature, mapped: only parts that are read take memory.
 class SignatureFile {
  public:
-  /// Throws Error for a file that is not a signature.
+  /// Throws Error if the file is not a signature.
   explicit SignatureFile(const std::string& path);
   std::span<const curate::SignaturePicture> pictures() const;
 
@@ -45,10 +45,10 @@ std::string signature_path(const std::string& folder, const std::string& hash);
 struct SignatureWork {
   std::string folder;
   media::DecodeOptions decode;
-  bool force = false;  ///< also where the file is there
+  bool force = false;  ///< even if the file exists
 };
-/// Makes the signature unless it is there. Throws Error for a source that cannot be decoded, or is
-/// longer than a day; Stopped.
+/// Makes the signature unless it exists. Throws Error if the source cannot be decoded or is longer
+/// than a day; Stopped.
 SignatureFacts make_signature(const ClipSource& source, const SignatureWork& work,
                               Progress& progress);
 
