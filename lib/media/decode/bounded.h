@@ -1,12 +1,11 @@
-// Inside lib/media only: work that may never end, since FFmpeg may never end on a hostile file. It
-// runs on a thread that can be left behind.
+// Inside lib/media only: runs work with a time limit, since FFmpeg may never end on a hostile file.
 //
-// A thread cannot be killed without harm to the process. So a stuck thread keeps its memory, and
-// its processor if busy, until it returns or the program ends; the waiting thread goes on. The
-// number of such threads is limited (base/left_behind.h). If that is too much, decode in separate
-// processes (isolated.h).
+// A thread cannot be killed without harm to the process. So stuck work is left behind: its thread
+// keeps its memory, and its processor if busy, until it returns or the program ends. The waiting
+// thread goes on. The number of such threads is limited (base/left_behind.h). If that is too much,
+// decode in separate processes (isolated.h).
 //
-// Time counts only without progress, so a long film may take long. Work reports progress by beat().
+// Only time without progress counts, so a long film may take long. Work reports progress by beat().
 // Time in which the whole process is stopped does not count.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,18 +23,18 @@
 
 namespace vfm::media {
 
-/// Reports progress in work of run_bounded() or of a child: a packet was read, a picture decoded, a
-/// new byte read. Elsewhere does nothing.
+/// Reports progress (a packet or new byte was read, a picture decoded) in work of run_bounded() or
+/// of a child. Elsewhere does nothing.
 void beat() noexcept;
-/// From now on beat() on this thread counts in `beats`; null: nowhere.
+/// From now on beat() on this thread increments `beats`, if not null.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
-/// Whether nobody waits for this thread's work any more: it may end in any way.
+/// True if the caller no longer waits for this thread's work, so that its result does not matter.
 bool is_left_behind() noexcept;
 
-/// Processor seconds that this thread's State (Bounded) has used since it was made, or since
-/// restart(); elsewhere 0. Threads of its codec are not counted.
+/// In work of a Bounded: processor seconds that its State has used since construction or restart(),
+/// without threads of its codec. Elsewhere 0.
 double spent_seconds() noexcept;
-/// A scope of such work: adds this thread's processor seconds to `total`.
+/// Adds the processor seconds of this thread during its life to `total`.
 class Spending {
  public:
   explicit Spending(double& total) noexcept;
@@ -48,16 +47,16 @@ class Spending {
   double seconds() const noexcept;
   double& total_;
   double began_;
-  const Spending* before_;  // of the work that this one is a part of
+  const Spending* before_;  // the enclosing scope's
 };
 
-/// Measures how long a count has not changed, in this process's running time.
+/// Measures for how long a count has not changed, without time in which this process is stopped.
 class StillClock {
  public:
-  /// Seconds since `beats` changed. Called at least every kStep; a longer time between two calls
-  /// counts as two steps.
+  /// Seconds since `beats` changed. Call it at least every kStep seconds; time between two calls
+  /// counts as at most two steps.
   double still(std::uint64_t beats);
-  /// Seconds since the first call of still(), counted likewise.
+  /// Seconds since the first call of still(), counted in the same way.
   double all() const { return all_; }
   static constexpr double kStep = 0.1;
 
@@ -66,21 +65,21 @@ class StillClock {
   std::uint64_t beats_ = 0;
 };
 
-/// Does `work` and throws what it throws; for std::bad_alloc Error{Cause::memory}. With a timeout
-/// (base/input_limits.h) `work` runs on another thread, from a small pool, and must own all that it
-/// uses: without a beat for that long, throws Error{Cause::timeout} that names `name`, and `work`
-/// goes on alone. The same happens, with Stopped, if it does not heed a stop.
+/// Runs `work` and throws what it throws; for std::bad_alloc Error{Cause::memory}. With a timeout
+/// (base/input_limits.h) `work` runs on another thread, and must own all that it uses. Without
+/// progress for that time, throws Error{Cause::timeout}, which names `name`, and leaves `work`
+/// behind. If `work` does not react to a stop (base/stop.h), throws Stopped and leaves it behind.
 void run_bounded(const std::string& name, std::function<void()> work);
 
 /// Throws the timeout error of run_bounded().
 [[noreturn]] void fail_still(const std::string& name);
 
 /// A State that is used only in bounded work, by one thread at a time. Work that is left behind
-/// keeps the State, and each further call throws as the first.
+/// keeps the State; each later call throws the timeout error.
 template <class State>
 class Bounded {
  public:
-  /// `make` must own all that it uses, and so must each `use`.
+  /// `make`, which makes the State, must own all that it uses; so must each `use`.
   template <class Make>
   Bounded(std::string name, Make make) : name_(std::move(name)) {
     const auto made = std::make_shared<std::shared_ptr<State>>();
@@ -98,9 +97,9 @@ class Bounded {
   }
   /// Restarts spent_seconds() at 0.
   void restart() { spent_ = std::make_shared<double>(0); }
-  /// Null if it was left behind. It may be read between calls.
+  /// The State, for reading between calls; null if it was left behind.
   const State* get() const { return state_.get(); }
-  /// Destroys it as bounded work.
+  /// Destroys the State, in bounded work.
   void end() {
     if (!state_) return;
     run([last = std::make_shared<std::shared_ptr<State>>(std::move(state_))] { last->reset(); });

@@ -1,10 +1,11 @@
-// A decoded picture in the memory of the GPU that decoded it: plain addresses, for code that
-// computes there in the same process (in the GPU's primary context, which CUDA's runtime also
-// uses). Pictures are 4:2:0 of 8 bits, V behind each U (NV12). Nothing here needs CUDA.
+// A decoded picture in the memory of the GPU that decoded it, for code that computes there in the
+// same process. Addresses are valid in the GPU's primary context, which CUDA's runtime also uses.
+// Pictures are NV12 (4:2:0, 8 bits, U and V interleaved). This header needs no CUDA.
 //
-// The engine decodes into few such pictures, so keep no more than two, and not for long. The
-// decoder may still write it, on CUDA's default stream: wait for that. It may be overwritten when
-// this object is gone: first wait for all reads. Thread-safety: const members from any thread.
+// The engine has few such pictures, so keep at most two, and not for long. The decoder may still be
+// writing, on CUDA's default stream: wait for that stream before reading. Finish all reads before
+// this object is destroyed: the picture may then be overwritten. Thread-safety: const members from
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,15 +19,15 @@ namespace vfm::media {
 class CardPicture {
  public:
   virtual ~CardPicture() = default;
-  /// The same picture in the system's memory, with the facts of `frame`. Throws Error if the GPU
-  /// does not return it.
+  /// The picture in system memory, with the facts of `frame`. Throws Error if the GPU does not
+  /// return it.
   virtual Frame fetch(const Frame& frame) const = 0;
 
-  const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< (0, 0); chroma is U, V by turns
+  const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< at (0, 0)
   std::ptrdiff_t luma_stride = 0, chroma_stride = 0;      ///< bytes from row to row
 };
 
-/// `frame` with planes in the system's memory: itself, if it has them.
+/// `frame` with planes in system memory; itself if it has them.
 Frame in_system_memory(const Frame& frame);
 
 }  // namespace vfm::media

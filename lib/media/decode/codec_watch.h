@@ -1,4 +1,4 @@
-// Inside lib/media only: the data of a codec's callbacks, in its `opaque`.
+// Inside lib/media only: data for callbacks of a codec (in its `opaque`), and what the codec logs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,16 +12,16 @@ namespace vfm::media {
 class PictureMemory;
 
 struct CodecWatch {
-  // Facts that a codec only logs, from any of its threads.
+  // Facts that a codec only logs. Its threads write them.
   std::atomic<std::int64_t> errors{0};
   std::atomic<std::uint64_t> oversize{0};    ///< width << 32 | height of a picture above max_pixels
   std::atomic<std::uint64_t> impossible{0};  ///< the same for a picture that FFmpeg never decodes
-  // Of place_pictures() (picture_memory.h), set before the codec is opened.
+  // For place_pictures() (picture_memory.h); set before the codec is opened.
   PictureMemory* memory = nullptr;  ///< null: FFmpeg's own
-  bool clean = false;  ///< pictures begin black (grey for RGB formats), and not as an older one
+  bool clean = false;  ///< clears pictures' memory to black (grey for RGB formats) before decoding
 };
 
-/// From now on notes this codec's log in `watch`, which must outlive it.
+/// From now on counts facts of this codec's log in `watch`, which must outlive the codec.
 void watch_codec(AVCodecContext* codec, CodecWatch* watch);
 
 }  // namespace vfm::media

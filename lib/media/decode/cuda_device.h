@@ -1,4 +1,4 @@
-// Inside lib/media only: a GPU for FFmpeg's NVDEC and NVENC.
+// Inside lib/media only: opens a GPU for FFmpeg's NVDEC and NVENC.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,19 +8,19 @@
 
 namespace vfm::media {
 
-/// A GPU, or why there is none. It uses the GPU's primary context, like CUDA's runtime: so both see
-/// each other's memory, and no decoder or encoder needs memory for its own context.
+/// A GPU, or why it cannot be used. It uses the GPU's primary context, as CUDA's runtime does: both
+/// see each other's memory, and decoders and encoders need no context of their own.
 struct CudaDevice {
   AVBufferRef* device = nullptr;  ///< for AVCodecContext::hw_device_ctx
-  std::string why;                ///< `device` is null
-  int engines = 1;                ///< of NVDEC; 1 also where the driver does not say
+  std::string why;                ///< why `device` is null
+  int engines = 1;                ///< NVDEC engines; 1 if the driver does not say
 };
 
-/// The missing part of the driver for NVDEC; empty: none. Touches no GPU.
+/// The part of the driver that NVDEC lacks; empty: none. Touches no GPU.
 std::string why_no_nvdec_library();
 
-/// The GPU with this number, in the driver's count within CUDA_VISIBLE_DEVICES. It is opened once,
-/// and never closed: the driver frees everything at the end. Thread-safe.
+/// The GPU with this number, as the driver counts within CUDA_VISIBLE_DEVICES. It is opened once
+/// and never closed; the driver frees all at exit. Thread-safe.
 const CudaDevice& cuda_device(int number);
 
 }  // namespace vfm::media

@@ -1,7 +1,5 @@
-// Decoding a video file: the right stream, every frame, in presentation order, with exact time.
-//
-// Elsewhere: the use of frames (curate/), the choice of spans (tools, curate/).
-// Thread-safety: one thread at a time; different decoders are independent.
+// Decodes a video file: chooses the stream, and gives every frame in presentation order, with exact
+// time. Thread-safety: one thread at a time; different decoders are independent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +16,7 @@ namespace vfm::media {
 class HardwareDecoder;
 class PictureMemory;
 
-/// The facts of the chosen stream from container and codec.
+/// Facts of the chosen stream, from container and codec.
 struct StreamInfo {
   int stream = -1;               ///< index in the container
   std::string container;         ///< FFmpeg's name: "mov,mp4,m4a,3gp,3g2,mj2"
@@ -32,66 +30,66 @@ struct StreamInfo {
   Rational time_base;
   Rational frame_rate;      ///< average; 0/1 if unknown
   double duration = 0;      ///< seconds by the container; 0 if unknown
-  double start = 0;         ///< the container's begin: the earliest first time of its streams, in
-                            ///< FFmpeg's seconds; 0 if unknown
+  double start = 0;         ///< seconds by FFmpeg: the container's start, the earliest first time
+                            ///< of its streams; 0 if unknown
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
   bool interlaced = false;  ///< by the container; frames have their own flag
-  /// H.273's numbers and the bits of a sample, as coded: HDR is 16 or 18; its frames are SDR,
-  /// except with DecodeOptions::keep_hdr.
+  /// As coded: H.273's numbers and bits of a sample. Transfer 16 and 18 are HDR; its frames are
+  /// SDR, except with DecodeOptions::keep_hdr.
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
-  bool has_audio = false;   ///< also if the file does not name its codec
+  bool has_audio = false;   ///< also if the file does not name the audio codec
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
-/// The use of frames. With --isolate (isolated.h) frames that are not kept may stay in memory that
-/// the decoding process can change at any time.
+/// How the caller uses frames. With --isolate (isolated.h), frames for `glance` and `cells` stay in
+/// memory that the decoding process can change at any time; frames for `any` are copied.
 enum class FrameUse {
   any,
-  /// Each is read briefly, by code that takes bytes as mere numbers, even if they change while it
-  /// reads: Scaler. Ignored with keep_hdr.
+  /// Frames are read briefly, by code that works with any bytes, even if they change while it
+  /// reads, such as Scaler. Ignored with keep_hdr.
   glance,
-  /// The same, but only the rows of cells are read (cell_rows.h): curate::sample_picture(). Other
-  /// rows may hold anything.
+  /// The same, but only the rows of cell_rows.h are read, as by curate::sample_picture(). Other
+  /// rows may have any content.
   cells,
 };
 
 struct DecodeOptions {
-  int stream = -1;  ///< container index; -1: the one a player would choose (never cover art)
+  int stream = -1;  ///< container index; -1: as a player would choose (never cover art)
   int threads = 1;  ///< decoder threads; the frames do not depend on it
   bool keyframes_only = false;
-  bool deinterlace = true;  ///< makes one whole picture of an interlaced frame
+  bool deinterlace = true;  ///< makes one progressive picture of an interlaced frame
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   FrameUse use = FrameUse::any;
-  /// From choose_hardware() (hardware.h): decodes only what it decodes exactly, and never changes a
-  /// frame, a time or corrupt(), except as hardware.h says. Null: software.
+  /// From choose_hardware() (hardware.h), which decodes only streams that it decodes exactly.
+  /// Frames, times and corrupt() are as in software, except as hardware.h says. Null: software.
   const HardwareDecoder* hardware = nullptr;
-  /// With `hardware` that has sessions: whether to wait for one. False when decoding for a thread
-  /// that may itself have one, and waits.
+  /// If `hardware` has sessions: whether to wait for one. Set false if the thread that waits for
+  /// frames may itself have a session.
   bool waits_for_session = true;
-  /// Leaves frames on the GPU where possible: they have Frame::card. Others come as usual.
+  /// Leaves frames on the GPU if possible: they have Frame::card. Others come as usual.
   bool on_card = false;
   PictureMemory* memory = nullptr;  ///< for lib/media only: memory for pictures; null: FFmpeg's
 };
 
-/// Frames carry their stored size, so a stream may change resolution. Samples that are not 8 bits
-/// or not of a PixelLayout are converted to the nearest layout, bit-exactly; transparent pixels are
-/// laid over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's colours in SDR become
+/// A stream may change resolution: each frame has its own size. Samples that are not 8 bits or not
+/// of a PixelLayout are converted to the nearest layout, bit-exactly; transparent pixels are laid
+/// over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's colours in SDR become
 /// BT.709's.
 ///
-/// Time: pts is the container's, edit lists honoured. A frame without pts, or with one that does
-/// not rise, follows the frame before by that frame's duration. duration is the gap to the next
-/// frame; for the last one by the container, else the gap before it, else 1/frame_rate.
+/// Time: pts is the container's, with edit lists applied. A frame without a pts, or with a pts that
+/// does not rise, follows the frame before by that frame's duration. duration is the gap to the
+/// next frame. For the last frame it is the container's, else the gap before it, else 1/frame_rate.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
-/// Honours base/stop.h: any call may throw Stopped. A call without progress for
-/// input_limits().timeout throws Error{Cause::timeout}, and so does each later call: FFmpeg's work
-/// is left behind (bounded.h).
+/// Any call may throw Stopped (base/stop.h). A call without progress for input_limits().timeout
+/// throws Error{Cause::timeout}, and so does each later call: FFmpeg's work is left behind
+/// (bounded.h).
 class Decoder {
  public:
-  /// Opens a path or URL ("://" makes a URL). Throws Error: "cannot open 'x': ...", "'x' has no
+  /// Opens a path or URL (a URL contains "://"). Throws Error: "cannot open 'x': ...", "'x' has no
   /// video stream (only audio)", "'x' is empty", "'x' is a directory", ...
   explicit Decoder(const std::string& path, const DecodeOptions& options = {});
   /// Reads a whole file from memory, which must outlive the decoder. `name` is for messages.
@@ -101,19 +99,19 @@ class Decoder {
   Decoder& operator=(Decoder&&) noexcept;
 
   const StreamInfo& info() const;
-  /// The next frame in presentation order; false at the end. A corrupt packet is skipped and
-  /// counted, decoding goes on after it. Throws Error when the file has no frame that decodes, or
-  /// cannot be read (a lost connection).
+  /// The next frame in presentation order; false at the end. Corrupt packets are skipped and
+  /// counted. Throws Error if no frame of the file decodes, or it cannot be read (a lost
+  /// connection).
   bool next(Frame& frame);
-  /// Next frame returned is the first with pts >= `pts`, the same as decoding from the start would
-  /// give (starts at a key frame before it; where that is not safe, at the beginning). Its index is
-  /// 0.
+  /// Makes next() return the first frame with pts >= `pts`, exactly as decoding from the start
+  /// gives it, with index 0. Decoding begins at a key frame before, or at the beginning if that is
+  /// not safe.
   void seek(std::int64_t pts);
   /// True if seek() begins at a key frame, as far as known, and not at the beginning.
   bool seeks() const;
-  /// Packets that could not be decoded, frames decoded with damage, and packets missing from a
-  /// truncated file, so far. At the end also pictures that the codec dropped without a word, such
-  /// as those before the first key frame of a recording.
+  /// Number so far of packets that could not be decoded, frames decoded with damage, and packets
+  /// missing from a truncated file. At the end also of pictures that the codec dropped silently,
+  /// such as those before the first key frame of a recording.
   std::int64_t corrupt() const;
 
  private:

@@ -1,4 +1,4 @@
-// Inside lib/media only: the implementation of a Decoder's calls.
+// Inside lib/media only: the interface behind Decoder, for decoding here or in a child.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,6 @@
 
 namespace vfm::media {
 
-/// The functions of Decoder.
 struct Decoder::Body {
   virtual ~Body() = default;
   virtual const StreamInfo& info() const = 0;

@@ -1,4 +1,4 @@
-// Opening: which stream, which codec, what it says of itself.
+// How Decoder opens a file: chooses stream and codec, reads their facts.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

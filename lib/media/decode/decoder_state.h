@@ -1,4 +1,4 @@
-// Inside lib/media only: the state of a Decoder.
+// Inside lib/media only: the state of a Decoder in this process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,15 +52,14 @@ struct Decoder::State {
 
   Source source;
   DecodeOptions options;
-  /// Keeps options.hardware, if it is shared: decoding that was left behind may outlive its owner.
+  /// Keeps options.hardware alive if it is shared, since work left behind may outlive its owner.
   std::shared_ptr<const HardwareDecoder> kept_hardware;
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
   CodecWatch watch;
-  /// The codec's session; and, before it has one, the bytes that it needs to decode on hardware: 0
-  /// if it does not.
   std::shared_ptr<share::EngineSessions::Session> session;
+  /// Until `session` is taken: the GPU bytes that it needs; 0 to decode in software.
   std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
@@ -76,15 +75,15 @@ struct Decoder::State {
   bool from_start = true;                       // no seek since opening
   bool on_hardware = false;                     // the open codec decodes on options.hardware
   bool refused = false;                         // the hardware did not give a picture
-  int hardware_width = 0, hardware_height = 0;  // of its pictures since opening
-  bool any_frame = false;                       // one was decoded at some time
-  bool irregular = false;  // some pts was made up: times depend on all frames before them
+  int hardware_width = 0, hardware_height = 0;  // of the hardware's pictures since opening
+  bool any_frame = false;                       // a frame was decoded at some time
+  bool irregular = false;  // some pts was made up, so times depend on all earlier frames
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;
-  std::optional<Frame> earlier;  // the frame given last, as stored, if it was interlaced
-  std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
+  std::optional<Frame> earlier;  // the last frame returned, as stored, if it was interlaced
+  std::optional<Frame> pending;  // decoded; its duration is known with the next frame
   std::int64_t index = 0;
-  // Counts since opening or seeking; and their limits, 0 if unknown.
+  // Counts since opening or seeking, and their limits (0: unknown).
   std::int64_t decoded = 0, most_decoded = 0;
   double pixels = 0, most_pixels = 0;
 };

@@ -1,9 +1,9 @@
-// Inside lib/media only: one whole picture of an interlaced frame.
+// Inside lib/media only: makes one progressive picture of an interlaced frame.
 //
-// The first field stays, line for line. The other's lines are interpolated from the lines above and
-// below (a cubic filter), clamped to the same place just before and just after as far as it is
-// still. So still parts keep all lines, and motion has no comb. (The idea of motion adaptive
-// deinterlacers such as yadif; one picture a frame.)
+// The lines of the first field stay. Lines of the second field are interpolated from the lines
+// above and below (a cubic filter). As far as the place is still, they are clamped to its values
+// just before and after. So still parts keep all lines, and motion has no comb. Motion adaptive
+// deinterlacers such as yadif work so.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace vfm::media {
 
-/// `before` and `after`: the frames around; null if there is none. Uses the planes and top_first of
-/// `frame`. Exact: whole numbers only.
+/// `before` and `after`: the neighbouring frames; null if there is none. Uses the planes and
+/// top_first of `frame`. Exact: whole numbers only.
 Frame deinterlace(const Frame* before, const Frame& frame, const Frame* after);
 
 }  // namespace vfm::media

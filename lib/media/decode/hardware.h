@@ -1,15 +1,15 @@
 // Decoding on a GPU's video engine, NVDEC, through FFmpeg.
 //
 // It decodes only what standards define to the bit: progressive 4:2:0 video of H.264 (8 bits), HEVC
-// and VP9 (8 and 10 bits), both sides at least 144. So its frames are those of the software
-// decoder, sample for sample; they are copied back to the system's memory, or stay where they are
-// (DecodeOptions::on_card) in the GPU's primary context. Software decodes all other files: other
-// codecs and sizes, interlaced pictures, files that the GPU refuses. A damaged file is decoded in
-// software from its start; the GPU's earlier frames were the same.
+// and VP9 (8 and 10 bits), with both sides at least 144. So frames equal those of the software
+// decoder, sample for sample. They are copied to system memory, or stay on the GPU in its primary
+// context (DecodeOptions::on_card). Software decodes all other files: other codecs and sizes,
+// interlaced pictures, files that the GPU refuses. A damaged file is decoded again in software from
+// its start; frames that the GPU already gave are the same.
 //
-// One kind of damage goes unnoticed: flipped bits inside the data of a slice, with whole container
-// and headers. Software notices that when the data makes no sense; NVDEC repairs it silently.
-// Decode in software where such damage must be reported.
+// One kind of damage is not reported: flipped bits inside the data of a slice, if container and
+// headers are intact. Software reports it if the data is invalid; NVDEC conceals it silently.
+// Decode in software if such damage must be reported.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,23 +24,23 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Empty if this machine can decode on GPU number `gpu`, else why it cannot ("there is no NVIDIA
-/// driver (libcuda.so.1)", ...). The driver counts GPUs within CUDA_VISIBLE_DEVICES. Asks it once.
+/// Empty if this machine can decode on GPU number `gpu`, else why not ("there is no NVIDIA driver
+/// (libcuda.so.1)", ...). The driver, asked once, counts GPUs within CUDA_VISIBLE_DEVICES.
 /// Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
-/// Decoders on such a GPU at once, of all programs that share it: 4 for each NVDEC engine, so that
-/// each has work while decoders wait for their input and for readers of their pictures.
+/// Most decoders on a GPU at once, of all programs that share it: 4 for each NVDEC engine, so that
+/// engines have work while decoders wait for input or for readers of their pictures.
 int decode_sessions_of(int gpu);
 
 /// Resolves the option --hwaccel: "none", "cuda", or "auto", which is cuda if it works on all
-/// `gpus`. Null: software. Logs the choice with log_info. Throws Error{usage} for another name,
-/// and, saying why, for "cuda" where it does not work. Thread-safe.
+/// `gpus`. Null: software. Logs the choice with log_info. Throws Error{usage} for another name, and
+/// for "cuda" if it does not work (the message says why). Thread-safe.
 ///
-/// Without `sessions`, which must outlive it, the first of the GPUs decodes. With sessions, a
-/// decoder takes some from its first picture until it is destroyed or changes to software, and
-/// decodes on their GPU; without any it decodes in software. If it waits for sessions, it does so
-/// in the calling thread.
+/// If `sessions` is null, the first GPU decodes. Else a decoder takes sessions at its first
+/// picture, decodes on their GPU, and gives them back when it is destroyed or changes to software.
+/// If it gets none, it decodes in software. If it waits for sessions, it does so in the calling
+/// thread. `sessions` must outlive the result.
 std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
                                                        const std::vector<int>& gpus = {0},
                                                        share::EngineSessions* sessions = nullptr);

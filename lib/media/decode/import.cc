@@ -1,4 +1,4 @@
-// AVFrame to Frame: what decoders give.
+// Converts decoders' AVFrames to Frames.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdlib>

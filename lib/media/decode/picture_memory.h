@@ -1,7 +1,5 @@
-// Inside lib/media only: memory for a codec's pictures.
-//
-// By default FFmpeg allocates it. A child of isolated.h uses memory that it shares with its parent,
-// so that no copy is needed.
+// Inside lib/media only: given memory into which a codec decodes, instead of FFmpeg's own. A child
+// of isolated.h shares it with its parent, so that no copy is needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +14,8 @@
 
 namespace vfm::media {
 
-/// Borrowed memory, given out in pieces. It must outlive its users: codecs, frames and the results
-/// of take(). Thread-safe.
+/// Allocates from borrowed memory. Must outlive its users: codecs, frames and results of take().
+/// Thread-safe.
 class PictureMemory {
  public:
   /// `memory` is aligned to kAlign bytes.
@@ -25,10 +23,10 @@ class PictureMemory {
   PictureMemory(const PictureMemory&) = delete;
   PictureMemory& operator=(const PictureMemory&) = delete;
 
-  /// A piece, freed with its last reference; null if no piece so large is free.
+  /// A piece, freed with its last reference; null if there is no room.
   std::shared_ptr<std::uint8_t> take(std::size_t size);
-  /// Gives a picture planes that a Frame can use in place, sized and aligned like FFmpeg's own.
-  /// False, without changes, if its layout does not fit, or there is no room.
+  /// Gives a picture planes that a Frame can use without a copy, sized and aligned like FFmpeg's
+  /// own. False, without changes, if the pixel format is not a Frame's, or there is no room.
   bool give(AVCodecContext& codec, AVFrame& picture);
 
   static constexpr std::size_t kAlign = 64;
@@ -40,11 +38,10 @@ class PictureMemory {
 
   std::uint8_t* memory_;
   std::mutex mutex_;
-  std::map<std::size_t, std::size_t> free_, taken_;  // sizes by places
+  std::map<std::size_t, std::size_t> free_, taken_;  // offset to size
 };
 
-/// From now on this codec puts its pictures into its watch's memory. Call it before the codec is
-/// opened.
+/// Makes this codec decode into CodecWatch::memory. Call it before the codec is opened.
 void place_pictures(AVCodecContext* codec);
 
 }  // namespace vfm::media

@@ -1,5 +1,4 @@
-// Inside lib/media only: counts packets with pictures to be shown, to find pictures that a decoder
-// drops silently.
+// Inside lib/media only: finds how many pictures a decoder drops silently.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,18 +8,18 @@
 
 namespace vfm::media {
 
-/// Compares packets with pictures, from a stream's beginning to its end. Only codecs that may drop
-/// pictures silently and have one picture in a packet are counted: H.264 (not coded in fields),
-/// HEVC, MPEG-1, 2 and 4, H.263 and its relatives, WMV, VP3 to VP9, Theora, AV1.
+/// Compares the numbers of packets and pictures, from a stream's beginning to its end. Counts only
+/// for codecs that may drop pictures silently and have one picture in a packet: H.264 (not coded in
+/// fields), HEVC, MPEG-1, 2 and 4, H.263 and its relatives, WMV, VP3 to VP9, Theora, AV1.
 class PictureCount {
  public:
   PictureCount() = default;
   explicit PictureCount(const AVCodecParameters& parameters);
-  /// Notes a packet that the decoder took, or (`failed`) one already counted as corrupt.
+  /// Counts a packet that the decoder took, or (`failed`) that is already counted as corrupt.
   void packet(const AVPacket& packet, bool failed);
   void failure() { ++failed_; }  ///< a picture was lost with an error
   void picture(const AVFrame& frame);
-  /// Pictures that were in the packets, did not come out, and were not reported.
+  /// Number of pictures that were in packets, did not come out, and were not reported.
   std::int64_t lost() const;
 
  private:

@@ -1,7 +1,6 @@
-// Writing video: frames in, one mp4 in memory out. The bytes depend only on the frames and the
-// options (fixed thread count, no clock, no build strings, the same code path on every processor
-// where the encoder offers that). Thread-safety: one thread at a time; different encoders are
-// independent.
+// Encodes frames as one mp4 in memory. The bytes depend only on the frames and the options: fixed
+// thread count, no clock, no build strings, and, if the encoder offers that, the same code path on
+// every processor. Thread-safety: one thread at a time; different encoders are independent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,70 +19,68 @@
 
 namespace vfm::media {
 
-/// Quality is x264's CRF scale, 0 best to 51 worst, 18 hardly visible. For each encoder it becomes:
+/// Quality is on x264's CRF scale: 0 best, 51 worst, 18 loss hardly visible. Each encoder gets:
 ///   libx264 crf; h264_nvenc vbr with cq; libopenh264 quality mode, qmin = qmax; libx265 crf *
 ///   28/23; libsvtav1 crf * 35/23; libvpx-vp9 crf * 31/23 (both at most 63); mpeg4 qscale
 ///   2^(1+(q-18)/6) in 1..31; ffv1 lossless (in a mov: mp4 has no name for it), ignored.
 struct EncodeOptions {
   std::string encoder;  ///< FFmpeg's name; empty: default_encoder()
   int quality = 18;     ///< 0..51, see above
-  int bit_depth = 8;    ///< or 10: frames are yuv420p10 (HDR), in ten_bit_encoders() only
+  int bit_depth = 8;    ///< 8, or 10 for yuv420p10 frames (HDR) with ten_bit_encoders()
   std::string preset;   ///< encoder's own; empty: veryfast (x264, x265), p5 (nvenc), 8 (svtav1)
   int gop = 0;          ///< frames between key frames at most; 0: two seconds; GOPs are closed
-  int threads = 1;      ///< part of the bytes: keep fixed
+  int threads = 1;      ///< keep fixed: the bytes depend on it
   int width = 0, height = 0;  ///< of the clip; frames of another size are scaled to it
   Rational time_base;         ///< of the frames' pts
-  Rational frame_rate;        ///< nominal; 0/1 if unknown. Does not change times
+  Rational frame_rate;        ///< nominal; does not change times; 0/1 if unknown
   Rational sample_aspect{1, 1};
-  int rotation = 0;  ///< clockwise, stored as display matrix. Better: rotate_frame first
-  /// The pictures will be joined with a source's (media/container/splice.h), and get the same
-  /// properties: the encoder is splice_encoder().
+  int rotation = 0;  ///< clockwise degrees, stored as display matrix; better rotate_frame()
+  /// If set, pictures get these properties, to be joined with a source's
+  /// (media/container/splice.h); `encoder` is splice_encoder().
   std::optional<SpliceKind> splice;
 };
 
 /// The known encoders that this FFmpeg has, in the order of default_encoder().
 std::vector<std::string> available_encoders();
 
-/// The first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4 that can be
-/// opened here. Software first: a GPU's bytes depend on the model and its driver. Throws
-/// Error{usage} if there is none.
+/// The first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4 that opens
+/// here. Software H.264 comes first, since a GPU's bytes depend on its model and driver. Throws
+/// Error{usage} if none opens.
 std::string default_encoder();
 
-/// The encoders of available_encoders() that take 10 bits, in the order of
-/// default_ten_bit_encoder().
+/// The available_encoders() that take 10 bits, in the order of default_ten_bit_encoder().
 std::vector<std::string> ten_bit_encoders();
-/// The first of libx265, libx264, libsvtav1, libvpx-vp9 that can be opened here with 10 bits: HDR10
-/// is HEVC to most players. Throws Error{usage} if there is none.
+/// The first of libx265, libx264, libsvtav1, libvpx-vp9 that opens here with 10 bits. HEVC is
+/// first, since most players expect it for HDR10. Throws Error{usage} if none opens.
 std::string default_ten_bit_encoder();
 
-// An Encoder writes 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's matrix
-// and range, tagged so; or 10-bit 4:2:0 with the first frame's HDR metadata, in the container and,
-// where the encoder can (libx265, libx264, libsvtav1), in the stream. H.264 and HEVC cannot code an
-// odd width or height in 4:2:0, nor crop to one: the last column or row is repeated once, and
-// coded_width() says so. There are no B-frames: decoding order is display order, so that any reader
-// finds any frame, and the mp4 needs no edit list for video.
-/// The future Encoder::coded_width() and coded_height(). Throws Error for an unknown encoder.
+// An Encoder writes 8-bit 4:2:0 (ffv1: the layout of the first frame) in the first frame's matrix
+// and range, and tags it so. Or it writes 10-bit 4:2:0 with the first frame's HDR metadata in the
+// container and, with libx265, libx264 and libsvtav1, in the stream. H.264 and HEVC cannot have an
+// odd width or height in 4:2:0, so the last column or row is repeated once; coded_width() includes
+// it. There are no B-frames: decoding order is display order, so any reader finds any frame, and
+// the mp4 needs no edit list for video.
+/// What Encoder::coded_width() and coded_height() will return. Throws Error for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
 class Encoder {
  public:
-  /// Throws Error{usage} if the encoder does not exist here or does not open (no driver, wrong
-  /// preset), naming those that exist, and for options out of range.
+  /// Throws Error{usage} for options out of range, or if the encoder does not exist here or does
+  /// not open (no driver, wrong preset); the message names the encoders that exist.
   explicit Encoder(const EncodeOptions& options);
   ~Encoder();
   Encoder(Encoder&&) noexcept;
 
-  /// Frames in order of pts. The first pts becomes time zero; the gaps are kept exactly, and so is
-  /// the duration of the last frame. Throws Error if a pts does not rise, or if HDR and SDR are
-  /// mixed.
+  /// Adds a frame; pts must rise. The first pts becomes time zero; gaps and the duration of the
+  /// last frame are kept exactly. Throws Error if a pts does not rise, or if HDR and SDR are mixed.
   void add(const Frame& frame);
-  /// RGB convenience: one frame at `pts`.
+  /// Adds an RGB image as a frame at `pts`.
   void add(const RgbImage& image, std::int64_t pts);
-  /// Sound for the clip, any time before finish(). An empty track adds nothing.
+  /// Adds sound, any time before finish(). An empty track adds nothing.
   void add_audio(const AudioTrack& track);
   /// Flushes and returns the whole mp4 (moov first). Throws Error if no frame was added.
   std::string finish();
-  /// Instead of finish(), with EncodeOptions::splice: the pictures alone, with the frames' own pts.
+  /// Instead of finish(), with EncodeOptions::splice: only the pictures, with the frames' own pts.
   CodedVideo finish_piece();
 
   const std::string& encoder_name() const;  ///< "libx264"

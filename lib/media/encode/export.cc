@@ -1,4 +1,4 @@
-// Frame to AVFrame: what encoders take.
+// Converts Frames to AVFrames for encoders.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Inside lib/media only: confines a process to what decoding needs.
+// Inside lib/media only: restricts a process to what decoding needs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,10 +10,10 @@ namespace vfm::media {
 bool can_confine();
 
 /// From now on this process, which must have one thread, can only use its open and mapped files,
-/// take memory, compute in threads, and end. It cannot open or make a file, socket or process, send
-/// a signal, or run other code: such calls fail. `bytes`: further memory that it may take; 0: any.
-/// The kernel enforces the rules for good (seccomp(2)). Returns false, without a relevant change,
-/// if the system refuses.
+/// take memory, compute in threads, and end. Calls to open or create a file, socket or process,
+/// send a signal, or run other code fail. `bytes`: further memory that it may take; 0: any. The
+/// kernel enforces this permanently (seccomp(2)). Returns false, without a relevant change, if the
+/// system refuses.
 bool confine(std::uint64_t bytes);
 
 }  // namespace vfm::media

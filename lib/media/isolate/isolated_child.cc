@@ -1,4 +1,4 @@
-// The helper, and the children that it forks: everything that runs on the other side.
+// What runs in the helper process of isolated.h, and in the children that it forks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <malloc.h>

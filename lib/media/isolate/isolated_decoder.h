@@ -1,7 +1,8 @@
-// Inside lib/media only: a Decoder whose work is done by a child (isolated.h).
+// Inside lib/media only: a Decoder that decodes in a child process (isolated.h).
 //
-// For sequential reads a child is asked for several pictures at once: it decodes them and waits, so
-// both never work at the same time. For reads with seeks it decodes single pictures.
+// For sequential reads the parent asks for several pictures at once. The child decodes them and
+// waits, so the two never work at the same time. For reads with seeks the child decodes single
+// pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +23,7 @@ namespace vfm::media {
 class PicturePool;
 
 struct Decoder::Apart : Decoder::Body {
-  /// `bytes` null: opens the path `name`.
+  /// Opens `bytes`, or the path `name` if bytes.data() is null.
   Apart(const std::string& name, std::string_view bytes, const DecodeOptions& options);
   ~Apart() override;
   const StreamInfo& info() const override { return info_; }
@@ -46,15 +47,15 @@ struct Decoder::Apart : Decoder::Body {
   bool keep_hdr_, in_place_;
   std::shared_ptr<PicturePool> pool_;
   std::shared_ptr<Loans> loans_;
-  std::deque<Given> ahead_;      // that the child has given, and nobody has asked for yet
-  std::exception_ptr failure_;   // what comes after them
-  std::optional<Reply> end_;     // or the end
-  std::uint64_t taken_ = 0;      // since the child began
-  std::uint64_t done_ = 0;       // places that are told with the next request
-  std::uint64_t lent_ = 0;       // places of frames that lie there
-  std::int64_t read_ = 0;        // frames since it was opened, or went elsewhere
-  double pixels_ = 0;            // of these
-  std::size_t frame_bytes_ = 0;  // of the last one
+  std::deque<Given> ahead_;      // pictures from the child that next() has not yet returned
+  std::exception_ptr failure_;   // the error after them
+  std::optional<Reply> end_;     // or the end after them
+  std::uint64_t taken_ = 0;      // pictures since the child began
+  std::uint64_t done_ = 0;       // places to free with the next request
+  std::uint64_t lent_ = 0;       // places of pictures that callers use without a copy
+  std::int64_t read_ = 0;        // frames since opening or seeking
+  double pixels_ = 0;            // of these frames
+  std::size_t frame_bytes_ = 0;  // of the last frame
   std::optional<std::int64_t> last_pts_;
   std::int64_t corrupt_ = 0;
   bool seeks_ = false;

@@ -1,4 +1,4 @@
-// Inside lib/media only: the parent's view of the helper of isolated.h and its children.
+// Inside lib/media only: how the parent uses the helper of isolated.h and its children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,28 +15,28 @@
 
 namespace vfm::media {
 
-/// try_out: tests whether this system confines processes.
+/// try_out: test whether this system confines processes.
 enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
-  pid_t pid = 0;             ///< of end
-  std::uint64_t memory = 0;  ///< of try_out: as confine() has it
+  pid_t pid = 0;             ///< for `end`: the child
+  std::uint64_t memory = 0;  ///< for `try_out`: bytes for confine()
 };
 struct HelperReply {
   pid_t pid = -1;  ///< of the new child
-  int status = 0;  ///< as waitpid() has it; of try_out: 0 if it does
+  int status = 0;  ///< as from waitpid(); for `try_out`: 0 if the system confines
 };
 
-/// Whether children decode: begin_isolation() has started the helper.
+/// True if children decode, since begin_isolation() has started the helper.
 bool is_isolating() noexcept;
 
-/// A process that the helper forked. It ends with the helper, if not before.
+/// A process that the helper forked. It ends with the helper at the latest.
 struct Forked {
-  pid_t pid = 0;   ///< 0: there is none
-  int helper = 0;  ///< which of those that were started one after the other
+  pid_t pid = 0;   ///< 0: none
+  int helper = 0;  ///< its helper's number: helpers that die are replaced, and counted from 0
 };
 
-/// One child. It ends with this object, whatever it does. Thread-safety: one thread at a time.
+/// One child process, which ends with this object. Thread-safety: one thread at a time.
 class IsolatedChild {
  public:
   struct Told {
@@ -52,17 +52,19 @@ class IsolatedChild {
 
   /// The child's reply to opening its source.
   const Told& opened() const { return opened_; }
-  /// Waits for the answer. Throws the child's Error; Error{timeout} without progress for
-  /// input_limits().timeout, or if progress never ends: after ten times that, plus the time to read
-  /// the file at 64 KiB a second; also beyond the processor time of --max-work since it was opened
-  /// or last asked to seek; {crash} if it died, {memory} if the system killed it, or the helper
-  /// with all its children; Stopped.
+  /// Sends a request and waits for the answer. Throws
+  ///  * the child's Error;
+  ///  * Error{timeout} without progress for input_limits().timeout; or even with progress after ten
+  ///    times that, plus the time to read the file at 64 KiB a second; or beyond the processor time
+  ///    of --max-work since the source was opened or the last seek;
+  ///  * Error{crash} if the child died, Error{memory} if the system killed it, or the helper with
+  ///    all its children;
+  ///  * Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
-  /// Whether it has ended and can take no more requests.
+  /// True if the child has ended.
   bool gone() const { return forked_.pid == 0; }
-  /// The shared memory, and its parts. The child may change it at any time; the parent only reads
-  /// it.
+  /// The shared memory, and its parts. The child may change it at any time; the parent only reads.
   const std::shared_ptr<const Mapping>& memory() const { return shared_; }
   const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
@@ -84,7 +86,7 @@ class IsolatedChild {
   Forked forked_;
   std::shared_ptr<const Mapping> shared_;
   Told opened_;
-  double began_ = 0;  // spent() when it went elsewhere
+  double began_ = 0;  // spent() at the last seek
 };
 
 }  // namespace vfm::media

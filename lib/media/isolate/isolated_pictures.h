@@ -1,6 +1,5 @@
 // Inside lib/media only: the memory that the parent and a child of isolated.h share, and the
-// pictures in it. Only the child writes there, at any time: the parent copies data before it checks
-// them.
+// pictures in it. The child may write at any time, so the parent copies data before it checks them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +12,7 @@
 
 namespace vfm::media {
 
-/// The facts of a picture, without its place.
+/// The properties of a picture, without its place.
 struct PictureFacts {
   std::int32_t layout = 0, width = 0, height = 0;
   std::uint8_t full_range = 0, chroma_location = 0, key = 0, interlaced = 0, top_first = 0;
@@ -22,46 +21,47 @@ struct PictureFacts {
   std::int64_t pts = 0, duration = 0, index = 0;
 };
 
-/// A picture from a child, its place, and the state of its decoder then.
+/// A picture from a child, its place, and the state of the child's decoder after it.
 struct Given {
   PictureFacts facts;
-  std::array<std::uint64_t, 3> plane{};  ///< from the beginning of the room on
+  std::array<std::uint64_t, 3> plane{};  ///< offsets in the room (SharedHead)
   std::array<std::int32_t, 3> stride{};
-  std::uint32_t place = 0;  ///< kNoPlace: it lies at the beginning, until the next request
+  std::uint32_t place = 0;  ///< kNoPlace: at the room's beginning, until the next request
   std::uint8_t seeks = 0;
   std::int64_t corrupt = 0;
 };
-/// Places number the pictures that the parent still uses (Request::done): these stay unchanged.
+/// Places number the pictures in use: they stay unchanged until the parent frees them
+/// (Request::done).
 constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
 /// Most pictures of one request.
 constexpr std::uint32_t kMostAhead = 8;
-/// The beginning of the shared memory. After kSharedHead bytes comes its room: first for one
+/// The beginning of the shared memory. After kSharedHead bytes comes the room: first space for one
 /// picture of any size, or other data; then PictureMemory.
 struct SharedHead {
   std::atomic<std::uint64_t> beats{0};
-  std::atomic<std::uint64_t> given{0};  ///< since the child began; the last ones are in `ring`
+  std::atomic<std::uint64_t> given{0};  ///< pictures since the child began; the last are in `ring`
   std::array<Given, kMostAhead> ring;
 };
 constexpr std::size_t kSharedHead = 4096;
 static_assert(sizeof(SharedHead) <= kSharedHead);
-/// The most bytes of a picture, a multiple of 64; and of the whole shared memory, with the head and
-/// PictureMemory. Untouched parts take no memory.
+/// Most bytes of a picture, a multiple of 64.
 std::size_t picture_bytes(std::uint64_t max_pixels);
+/// Bytes of the whole shared memory. Untouched parts take no memory.
 std::size_t shared_bytes(std::uint64_t max_pixels);
 
-/// A frame of these facts over memory at `data`, which has `room` bytes. Throws Error if it does
-/// not fit or is impossible. `data` null: only computes its size.
+/// A frame with these facts over `room` bytes of memory at `data`. Throws Error if it does not fit
+/// or is impossible. If `data` is null, only computes the size.
 struct Placed {
   Frame frame;
   std::size_t bytes = 0;
 };
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// The frame in a room. Throws Error if it does not lie there, including the bytes readable behind
-/// its planes, or is impossible.
+/// The frame in a room. Throws Error if it is impossible, or if a plane, with the readable bytes
+/// after it, does not lie in the room.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
-/// Copies the planes of a frame to a frame of the same layout and size; `cells`: only the rows of
+/// Copies the planes to a frame of the same layout and size; with `cells` only the rows of
 /// cell_rows().
 void copy_pixels(const Frame& from, const Frame& to, bool cells = false);
 

@@ -1,4 +1,4 @@
-// A track of sound as bytes, and back.
+// Converts a track of sound to bytes, and back.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <limits>

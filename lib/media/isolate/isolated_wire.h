@@ -1,5 +1,5 @@
-// Inside lib/media only: the messages between the parent and a child of isolated.h. Both are one
-// program, so structs travel as they are; the receiver checks their sizes and values.
+// Inside lib/media only: the messages between the parent and a child of isolated.h. Both are the
+// same program, so structs are sent as they are; the receiver checks sizes and values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,40 +14,40 @@
 
 namespace vfm::media {
 
-/// The kind of a child.
+/// What a child decodes for: Decoder, AudioReader, SoundMeter, SoundSamples.
 enum class Want : std::uint32_t { decoder, audio, sound, samples };
 enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {
   Ask ask = Ask::open;
-  // of open, with the name behind it, and two descriptors: the bytes, and what both map
+  // For open, which has the name as text and two descriptors: the source, and the shared memory.
   Want want = Want::decoder;
-  std::uint64_t bytes = 0, shared = 0;  ///< sizes of these
+  std::uint64_t bytes = 0, shared = 0;  ///< sizes of the two
   std::uint64_t max_pixels = 0, memory = 0;
-  std::int32_t stream = -1, threads = 1;  ///< stream: also the `video` of sound
+  std::int32_t stream = -1, threads = 1;  ///< stream: for sound, `video`
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
   FrameUse use = FrameUse::any;
-  // of next and seek
-  std::uint64_t done = 0;  ///< places of pictures (isolated_pictures.h), as bits
-  std::uint32_t most = 1;  ///< of next: pictures at once
+  // For next and seek.
+  std::uint64_t done = 0;  ///< places to free (isolated_pictures.h), as bits
+  std::uint32_t most = 1;  ///< for next: pictures at once
   std::int64_t pts = 0;
-  // of the others
+  // For read, measure and hear.
   std::int64_t begin = 0, end = 0, base_num = 0, base_den = 1;
   AudioMode mode = AudioMode::drop;
 };
 
-/// `ask` is read, measure or hear.
+/// `ask`: read, measure or hear.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
 
 enum class Answer : std::uint32_t { done, end, error };
 
-/// The head of a reply; its text is an error's, or open's facts of a stream (JSON).
+/// The head of a reply. Its text is an error's message or, for open, the facts of a stream (JSON).
 struct Reply {
   Answer answer = Answer::done;
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< of the data in the room that are not a picture
+  std::uint64_t bytes = 0;  ///< of data in the room, other than pictures
   std::int64_t begin = 0;   ///< SoundSamples::Heard::begin
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;

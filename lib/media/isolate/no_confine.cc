@@ -1,4 +1,4 @@
-// Built where libseccomp is not there.
+// For builds without libseccomp.
 // SPDX-License-Identifier: Apache-2.0
 #include "media/isolate/confine.h"
 

@@ -1,4 +1,4 @@
-// The sound of a span of a source, as coded packets for Encoder::add_audio.
+// Reads the sound of a span of a source, as coded packets for Encoder::add_audio().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,22 +14,22 @@ namespace vfm::media {
 enum class AudioMode {
   drop,  ///< no sound
   copy,  ///< the source's packets, untouched; aac if mp4 does not take them, and for Vorbis
-  aac,   ///< decoded, cut to the sample, encoded
+  aac,   ///< decoded, cut to the sample, encoded as AAC
 };
 
-/// "drop", "copy", "aac". Throws Error{usage} for anything else.
+/// Parses "drop", "copy" or "aac". Throws Error{usage} for anything else.
 AudioMode parse_audio_mode(std::string_view name);
 
-/// Coded sound of one clip; time zero is the beginning of the span. Cheap to copy.
+/// The coded sound of a span; time zero is the span's beginning. Cheap to copy.
 class AudioTrack {
  public:
-  /// True without packets: the source is silent there, or has no sound.
+  /// True if there are no packets: the source has no sound, or none there.
   bool empty() const { return !data_; }
-  const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" when empty
-  bool encoded() const { return encoded_; }  ///< not the source's packets but a new encoding
+  const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" if empty
+  bool encoded() const { return encoded_; }            ///< a new encoding, not the source's packets
   std::int64_t corrupt() const { return corrupt_; }  ///< packets that could not be read or decoded
 
-  struct Data;  // the packets: FFmpeg's types, media/container/mux.h
+  struct Data;  // the packets (media/container/mux.h)
   const Data* data() const { return data_.get(); }
 
  private:
@@ -41,29 +41,29 @@ class AudioTrack {
   std::shared_ptr<const Data> data_;
 };
 
-/// Reads sound from the audio stream that a player would choose. What read() returns depends on its
-/// arguments alone; where the container does not seek exactly, spans in order of time are quicker.
+/// Reads sound from the audio stream that a player would choose. The result of read() depends on
+/// its arguments alone. In containers that do not seek exactly, spans in order of time are quicker.
 /// Thread-safety: one thread at a time.
 ///
-/// copy takes all packets that overlap the span, and those of the 80 ms before it, which the
-/// decoder of a player needs to start cleanly; the mp4's edit list hides what lies before the span,
-/// so the sound is in time exactly. It ends with the packet that holds the end of the span.
+/// copy takes all packets that overlap the span, and the packets of 80 ms before, which decoders
+/// need to start cleanly. The mp4's edit list hides sound before the span, so the timing is exact.
+/// The last packet may extend beyond the span.
 ///
 /// aac has exactly the samples of the span: round(seconds * rate). Missing sound (a late start, a
-/// gap of more than 40 ms, an early end) is silence. Rates that AAC does not have become 48 kHz;
-/// more than eight channels become two. 64 kbit/s a channel.
+/// gap of more than 40 ms, an early end) is silence. Rates that AAC lacks become 48 kHz; more than
+/// eight channels become two. 64 kbit/s a channel.
 class AudioReader {
  public:
   /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`:
-  /// the decoder's StreamInfo::stream, whose time the sound follows where the source's time
-  /// restarts; -1: the stream that a player would show.
+  /// the decoder's StreamInfo::stream, or -1 for the stream that a player would show. If the
+  /// source's time restarts, sound follows the time of that stream.
   explicit AudioReader(const std::string& path, int video = -1);
-  /// Reads bytes, which must outlive it and all its work.
+  /// Reads `bytes`, which must outlive the reader and all its work.
   AudioReader(std::string_view bytes, const std::string& name, int video);
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 
-  /// `span` is in the source's time, as Frame::pts; its base need not be the audio's.
+  /// `span` is in the source's time, like Frame::pts, in any time base.
   AudioTrack read(const Span& span, AudioMode mode);
 
  private:

@@ -1,4 +1,4 @@
-// Inside lib/media only: decoded sound laid on the time line of a span, and encoded as AAC.
+// Inside lib/media only: puts decoded sound on the time line of a span, and encodes it as AAC.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,23 +11,23 @@
 
 namespace vfm::media {
 
-/// The samples of one span, silent where nothing is put. Its rate and channels are those of the
-/// first frame as far as AAC has them.
+/// The samples of one span; silence where nothing is put. Rate and channels are the first frame's,
+/// if AAC has them.
 class AudioCanvas {
  public:
-  /// A gap or overlap between frames below `tolerance` seconds is jitter of timestamps: ignored.
+  /// Ignores gaps and overlaps of frames below `tolerance` seconds, as jitter of timestamps.
   AudioCanvas(const AVFrame& like, double seconds, double tolerance);
   ~AudioCanvas();
 
-  /// `at`: seconds after the beginning of the span, may be negative; nothing: right after the frame
-  /// before. A frame of another rate, format or channel layout is converted.
+  /// `at`: as from decode_audio() (audio_decoding.h). A frame of another rate, format or channel
+  /// layout is converted.
   void put(const AVFrame& frame, std::optional<double> at);
-  /// The end of the span has been reached.
+  /// True if the end of the span has been reached.
   bool full() const { return position_ && *position_ >= length_; }
-  /// At least one sample lies in the span.
+  /// True if at least one sample lies in the span.
   bool heard() const { return heard_; }
 
-  /// Once, at the end.
+  /// Call once, at the end.
   std::shared_ptr<AudioTrack::Data> encode();
 
  private:

@@ -1,9 +1,9 @@
-// Inside lib/media only: the packets of a source's sound, from any time on.
+// Inside lib/media only: reads the packets of a source's sound, from any time on.
 //
-// If the container seeks exactly (mp4, Matroska) each start() seeks. In other containers time after
-// a seek is a guess, or restarts: there the file is read once from its beginning, and the packets
-// of the current span are kept, with times that a Timeline aligns with the video's. Going back in
-// time reads from the beginning again.
+// If the container seeks exactly (mp4, Matroska), each start() seeks. In other containers time
+// after a seek is a guess, or restarts. So the file is read once from its beginning, and packets of
+// the current span are kept; a Timeline aligns their times with the video's. Going back in time
+// reads from the beginning again.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,23 +22,24 @@ namespace vfm::media {
 
 class AudioPackets {
  public:
-  /// Opens the source. `video`: index of the stream that leads in time; -1: the one a player shows.
+  /// Opens the source. `video`: index of the video stream, whose time sound follows; -1: the stream
+  /// that a player shows.
   AudioPackets(Source source, int video);
 
   const std::string& name() const { return source_.name; }
-  /// The stream a player would choose; null if there is none.
+  /// The audio stream that a player would choose; null if there is none.
   const AVStream* stream() const { return stream_; }
-  /// The unit of packet times: the stream's time base, or samples if its times are wrong.
+  /// The unit of packet times: the stream's time base, or samples if the file's times are wrong.
   AVRational base() const;
   /// The end of a packet's sound; AV_NOPTS_VALUE if unknown.
   std::int64_t end_of(const AVPacket& packet) const;
-  /// How many streams of sound the source has.
+  /// Number of audio streams.
   int streams() const { return streams_; }
-  /// Whether there is sound of an unnamed codec: then stream() is null. Reads up to its first
+  /// True if there is sound of an unknown codec; then stream() is null. Reads up to its first
   /// packet, since some containers announce sound that never comes.
   bool is_unknown();
 
-  /// Makes next() begin with the packet heard at `time`, in base(), or an earlier one. Adds
+  /// Makes next() begin with the packet heard at `time`, in base(), or an earlier packet. Adds
   /// unreadable packets to `corrupt`. Throws Error.
   void start(std::int64_t time, std::int64_t& corrupt);
   /// The next packet; false at the end.
@@ -59,21 +60,21 @@ class AudioPackets {
   std::unique_ptr<Input> input_;
   AVStream* stream_ = nullptr;
   int streams_ = 0;
-  std::optional<bool> unknown_;  // is_unknown(), where it has been asked
+  std::optional<bool> unknown_;  // is_unknown(), once it is known
   bool seeks_ = true;
-  PacketPtr first_;  // read to see where a seek has led
+  PacketPtr first_;  // the packet after a seek
 
   Timeline timeline_;
-  std::deque<PacketPtr> kept_, waiting_;  // waiting_: their time follows from the video's
+  std::deque<PacketPtr> kept_, waiting_;  // waiting_: for video packets that give their time
   std::size_t place_ = 0;                 // in kept_
-  std::int64_t floor_ = INT64_MIN;        // what was heard before is gone
-  bool counted_ = false;                  // time is counted: the file's is wrong
+  std::int64_t floor_ = INT64_MIN;        // packets before this time are gone
+  bool counted_ = false;                  // time is counted in samples: the file's is wrong
   std::int64_t each_ = 0;                 // samples of each packet; 0: the packets say it
   std::int64_t counted_end_ = 0;
-  std::int64_t damage_ = 0;  // found when the source was opened, to be reported
+  std::int64_t damage_ = 0;  // found on opening, to be reported
 };
 
-/// The begin of the packet's sound; AV_NOPTS_VALUE if unknown.
+/// When the packet's sound begins; AV_NOPTS_VALUE if unknown.
 std::int64_t time_of(const AVPacket& packet);
 
 }  // namespace vfm::media

@@ -1,5 +1,5 @@
-// Inside lib/media only: reads sound in this process, by a State in bounded work (bounded.h), or in
-// a separate process (isolated.h).
+// Inside lib/media only: reads sound in this process, with a time limit (bounded.h), or in a child
+// process (isolated.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace vfm::media {
 
-/// One of the two ways. State is made from a Source and the index of the video stream beside the
-/// sound. Thread-safety: one thread at a time.
+/// Either `here` or `child` is set. State is made from a Source and the index of the video stream.
+/// Thread-safety: one thread at a time.
 template <class State>
 struct HereOrApart {
-  /// `want`: the child's kind for State. Throws Error as State's constructor does.
+  /// `want`: what a child does in place of State. Throws Error as State's constructor does.
   HereOrApart(const Source& source, int video, Want want) {
     if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });

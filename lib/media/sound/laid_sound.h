@@ -1,6 +1,7 @@
-// Inside lib/media only: decoded sound, frame by frame, in one rate and layout, with its place in a
-// span. Frames may change their rate, format and channels from one to the next: a converter that
-// changes the rate still holds samples of the frames before, which come out first and lie before.
+// Inside lib/media only: converts decoded sound, frame by frame, to one rate and layout, and finds
+// its place in a span. Rate, format and channels may change from frame to frame. A converter that
+// changes the rate keeps some samples of earlier frames; they come out first, with an earlier
+// place.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,24 +17,23 @@ namespace vfm::media {
 /// Holds one frame. Thread-safety: one thread at a time.
 class LaidSound {
  public:
-  /// Samples become float, interleaved in the layout's channels, at `rate` a second. The span has
-  /// `length` of these. Takes `layout` over, which has positions (audio_decoding.h).
+  /// Samples become interleaved floats, at `rate` a second; the span has `length` for each channel.
+  /// Takes over `layout`, which has positions (audio_decoding.h).
   LaidSound(AVChannelLayout layout, int rate, std::int64_t length)
       : layout_(layout), rate_(rate), length_(length) {}
   ~LaidSound() { av_channel_layout_uninit(&layout_); }
   LaidSound(const LaidSound&) = delete;
   LaidSound& operator=(const LaidSound&) = delete;
 
-  /// The part of the span from a frame, valid until the next call.
+  /// The samples of a frame in the span, valid until the next call.
   struct Part {
-    std::int64_t begin = 0;  ///< in the span, where there is any
+    std::int64_t begin = 0;  ///< in the span, if not empty
     const float* samples = nullptr;
-    std::size_t times = 0;  ///< samples a channel
+    std::size_t times = 0;  ///< samples for each channel
   };
-  /// `at`: from decode_audio() (audio_decoding.h). Throws Error if positioned() does, or if it
-  /// cannot be converted.
+  /// `at`: from decode_audio() (audio_decoding.h). Throws Error as open_converter() does.
   Part lay(const AVFrame& frame, std::optional<double> at);
-  /// Whether the end of the span has been reached.
+  /// True if the end of the span has been reached.
   bool ended() const { return position_ >= length_; }
   const AVChannelLayout& layout() const { return layout_; }
   std::int64_t length() const { return length_; }

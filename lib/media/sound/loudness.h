@@ -1,4 +1,4 @@
-// Loudness of sound as ITU-R BS.1770-4 and EBU R128 define it, by libebur128.
+// Measures loudness as ITU-R BS.1770-4 and EBU R128 define it, with libebur128.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,23 +10,23 @@
 
 namespace vfm::media {
 
-/// "libebur128 1.2.6"; empty: this build lacks it, and measures no loudness.
+/// "libebur128 1.2.6"; empty if this build lacks it, and measures no loudness.
 std::string loudness_version();
 
-/// The weight class of a channel.
+/// How a channel counts.
 enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {
  public:
-  /// One weight a channel. Up to 64 channels, 16 to 1,000,000 samples a second.
+  /// One weight for each of up to 64 channels; 16 to 1,000,000 samples a second.
   LoudnessMeter(const std::vector<LoudnessWeight>& channels, int rate);
   ~LoudnessMeter();
   LoudnessMeter(LoudnessMeter&&) noexcept;
 
-  /// Samples of -1 to 1, those of all channels of one time together.
+  /// Adds samples of -1 to 1, interleaved: `times` for each channel.
   void add(const float* samples, std::size_t times);
-  /// Integrated and gated, in LUFS. Nothing below the gate of -70 LUFS, for less than 0.4 seconds,
-  /// and without libebur128.
+  /// Integrated and gated loudness in LUFS. Nothing if below the gate of -70 LUFS, for less than
+  /// 0.4 seconds, or without libebur128.
   std::optional<double> integrated() const;
 
  private:

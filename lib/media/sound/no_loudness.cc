@@ -1,4 +1,4 @@
-// A build without libebur128: no sound has a loudness.
+// For builds without libebur128: no loudness.
 // SPDX-License-Identifier: Apache-2.0
 #include "media/sound/loudness.h"
 

@@ -1,5 +1,5 @@
-// Measures of the sound of a span of a source. The sound is read beside the pictures, decoded once
-// for each span, and never held.
+// Measures the sound of a span of a source. Sound is read separately from pictures, decoded once
+// for each span, and not kept in memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,8 +14,8 @@ namespace vfm::media {
 
 struct SoundMeasures {
   std::optional<double> loudness;  ///< LUFS (media/sound/loudness.h)
-  /// Share of the span's 50 ms pieces with a root mean square below -60 dB of full scale in all
-  /// channels, or without sound.
+  /// Share of the span's 50 ms pieces without sound, or with a root mean square below -60 dB of
+  /// full scale in all channels.
   double silence = 1;
   std::optional<double> speech;  ///< media/sound/speech_likeness.h
 };
@@ -29,8 +29,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Nothing if the source has no sound, or none that decodes. Throws Stopped, and Error of a cause
-  /// that may pass.
+  /// Nothing if the source has no sound, or none that decodes. Throws Stopped, and Errors whose
+  /// cause may_pass() (base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

@@ -1,4 +1,4 @@
-// The sound of a short span of a source as samples, at one fixed rate, in two channels, for
+// Reads the sound of a short span of a source as samples, at a fixed rate, in two channels, for
 // analysis at changes of shot.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace vfm::media {
 
-/// Thread-safety: one thread at a time. What read() returns depends on its arguments alone; spans
-/// in order of time are quicker (media/sound/audio.h).
+/// Thread-safety: one thread at a time. The result of read() depends on its arguments alone; spans
+/// in order of time may be quicker (media/sound/audio.h).
 class SoundSamples {
  public:
   static constexpr int kRate = 16000, kChannels = 2;
@@ -29,14 +29,15 @@ class SoundSamples {
 
   struct Heard {
     std::int64_t begin = 0;      ///< of the first sample, in samples after the span's beginning
-    std::vector<float> samples;  ///< left and right in turn, from -8 to 8; none: nothing is heard
+    std::vector<float> samples;  ///< interleaved left and right, -8 to 8; empty if nothing is heard
   };
-  /// Reads from the source's first sample in the span to the last; gaps between them are silence.
-  /// One channel becomes both, and more than two as FFmpeg mixes them, without the effects'
-  /// channel. The span is cut off after kMostSeconds.
+  /// Reads from the source's first sample in the span to the last; gaps between are silence. One
+  /// channel becomes both; FFmpeg mixes more than two, without the low-frequency effects channel.
+  /// The span is cut off after kMostSeconds.
   ///
-  /// Nothing without exactly one stream, below 8000 samples a second, or if it does not decode.
-  /// Throws Stopped, and Error of a cause that may pass.
+  /// Nothing if the source does not have exactly one audio stream, or it has less than 8000 samples
+  /// a second, or does not decode. Throws Stopped, and Errors whose cause may_pass()
+  /// (base/error.h).
   std::optional<Heard> read(const Span& span);
 
  private:

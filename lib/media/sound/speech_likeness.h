@@ -1,9 +1,9 @@
-// Measures how far sound is modulated like speech, with two to eight syllables a second.
+// Measures how far sound is modulated like speech, which has two to eight syllables a second.
 //
-// The envelope (root mean square of 10 ms, of the telephone's band, 300 to 3400 Hz) of each two
-// seconds is split by frequency, as in the modulation spectrum of Houtgast and Steeneken (1985).
-// Speech peaks at 4 Hz, by which Scheirer and Slaney (1997) distinguish it from music. Nothing is
-// recognised: drums and applause with this rhythm look the same.
+// The envelope is the root mean square of 10 ms in the telephone band, 300 to 3400 Hz. Two seconds
+// of it at a time are split by frequency, as in the modulation spectrum of Houtgast and Steeneken
+// (1985). Speech peaks at 4 Hz, by which Scheirer and Slaney (1997) distinguish it from music.
+// Drums and applause with this rhythm give the same result.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,16 +16,16 @@ namespace vfm::media {
 
 class SpeechLikeness {
  public:
-  /// `rate`: samples a second, at least 8000, or nothing is ever known.
+  /// `rate`: samples a second; below 8000 there is never a result.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
-  /// 0 to 1: the share of the envelope's modulations from 0.5 to 25 Hz that lies in 2 to 8 Hz,
-  /// times their depth if below 1 (root of twice their power over the mean envelope). 0 for
-  /// silence. Nothing for less than a second.
+  /// 0 to 1: of the envelope's modulations from 0.5 to 25 Hz, the share in 2 to 8 Hz, times the
+  /// depth of the latter if below 1 (root of twice their power, divided by the mean envelope). 0
+  /// for silence. Nothing for less than a second.
   std::optional<double> result();
 
  private:
-  /// A second-order section, as in the cookbook of Bristow-Johnson.
+  /// A second-order filter section, as in Bristow-Johnson's cookbook.
   struct Section {
     double b0 = 1, b1 = 0, b2 = 0, a1 = 0, a2 = 0, s1 = 0, s2 = 0;
     double next(double x) {
@@ -41,9 +41,9 @@ class SpeechLikeness {
   double samples_per_value_;
   bool usable_;
   std::array<Section, 2> band_;
-  double power_ = 0, phase_ = 0;  // of the value that is open
+  double power_ = 0, phase_ = 0;  // of the unfinished value
   std::size_t in_value_ = 0;
-  std::vector<double> envelope_;  // of the piece that is open
+  std::vector<double> envelope_;  // of the unfinished piece
   double syllables_ = 0, all_ = 0, mean_squared_ = 0;
   bool known_ = false;
 };
