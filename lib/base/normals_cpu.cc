@@ -1,5 +1,5 @@
-// Compiled once per instruction set (lib/base/meson.build), into a namespace of that name: so it
-// includes nothing with inline functions of external linkage.
+// Compiled once per instruction set (lib/base/meson.build), into a namespace of that name. So it
+// must not include inline functions of external linkage.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/float_bits.h"
 #include "base/normals.h"

@@ -1,4 +1,4 @@
-// Shell completion, made from the declared options so that it cannot drift from them.
+// Makes shell completion from the declared options.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,13 +7,14 @@
 
 namespace vfm::cli {
 
-/// What completion knows of a verb.
+/// A verb and its words for completion.
 struct VerbWords {
-  std::string verb;                  ///< "": the everyday work
+  std::string verb;                  ///< "": the program without a verb
   std::vector<std::string> options;  ///< "--top", "-j"
 };
 
-/// A bash completion script: verbs as the first word, the options of the verb, else file names.
+/// A bash completion script, which completes the verb as the first word, the verb's options, and
+/// file names.
 std::string bash_completion(const std::vector<VerbWords>& verbs, const std::string& program);
 
 }  // namespace vfm::cli

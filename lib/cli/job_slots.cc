@@ -1,4 +1,4 @@
-// What decides about slots: -j, make's jobserver, VFM_SLOTS and VFM_SHARE.
+// Context::slots(): makes slots from -j, make's jobserver, VFM_SLOTS and VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
-// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". Among programs
-// that share slots (VFM_SHARE) the last one that draws shows a line for each, and the others show
-// none (share/pipe_look.h).
+// Progress on stderr: "vfm-clip 120/1000 clips 14.2/s ETA 1m02s note place". If several programs
+// share slots (VFM_SHARE), the last one that draws shows a line for each, and the others show none
+// (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,11 +18,11 @@
 
 namespace vfm::cli {
 
-/// line: one line, rewritten in place (on a terminal; else a line each time). log: a full line a
-/// minute. none: nothing; only what a board shows is counted.
+/// line: one line, rewritten in place on a terminal, else a line each time. log: a full line each
+/// minute. none: draws nothing, and only counts for the board (share/pipe_board.h).
 enum class MeterStyle { none, line, log };
 
-/// Silent for the first second, then at most ten times a second. Thread-safe.
+/// Draws nothing in the first second, then at most ten times a second. Thread-safe.
 class Meter : public Progress {
  public:
   Meter(std::string program, MeterStyle style, bool terminal);
@@ -34,16 +34,17 @@ class Meter : public Progress {
   void place(std::string_view text) override;
   void part(const void* item, double done) override;
 
-  /// From now on also counts on the board, and with style line draws all its programs. `share`: the
-  /// board's file. `page`: a page to write about them, or "". Call it once, before start().
+  /// From now on also counts on the board, and with MeterStyle::line draws all its programs.
+  /// `share`: the board's file. `page`: an HTML page to write about the programs, or "". Call it
+  /// once, before start().
   void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
              const std::string& page);
   /// Ends watching, and writes the page. Throws Error.
   void end_watch();
 
-  /// Erases the drawn lines, so that a message can be printed; the next update draws it again.
+  /// Erases the drawn lines, so that a message can be printed; the next update draws them again.
   void clear();
-  /// Draws the last state and ends the line. Watching ends; the page is as it was last written.
+  /// Draws the last state and ends the line. Ends watching without another write of the page.
   void finish();
 
  private:
@@ -59,7 +60,7 @@ class Meter : public Progress {
   std::string program_, unit_, note_, place_;
   MeterStyle style_;
   bool terminal_, ever_ = false;
-  int drawn_ = 0;  // lines, that can be erased
+  int drawn_ = 0;  // lines that can be erased
   std::uint64_t done_ = 0, total_ = 0;
   std::map<const void*, double> parts_;  // of items that are not done
   Clock::time_point begin_, last_;

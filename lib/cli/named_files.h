@@ -1,5 +1,5 @@
-// Checks the names in options and arguments: folders and files of this machine, and where allowed
-// videos with an address.
+// Checks the names in options and arguments. They must be folders and files of this machine; videos
+// may have an address.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,13 +9,13 @@ class App;
 
 namespace vfm::cli {
 
-/// Throws Error{usage} for a folder or file whose name is not UTF-8, since records name it, and for
-/// an address (base/address.h) wherever a value is not text, as by default. Call it when the
-/// command line is parsed. Opens nothing.
+/// Throws Error{usage} for a file name that is not UTF-8, since records need UTF-8, and for an
+/// address (base/address.h) where only files are allowed. Call it after the command line is parsed.
+/// Opens nothing.
 ///
-/// The kind of a value follows from the word that help shows for it, or from an argument's name:
-/// TEXT, PROMPT, EXPRESSION, NAME and URL name no file; with TEXT|@FILE only the part after @ does;
-/// VIDEO may be the address of one.
+/// The word that help shows for a value, or an argument's name, tells the value's kind. TEXT,
+/// PROMPT, EXPRESSION, NAME and URL name no file; of TEXT|@FILE only the part after @ does; VIDEO
+/// may be an address; all others are files.
 void check_named_files(const CLI::App& app);
 
 }  // namespace vfm::cli

@@ -1,7 +1,6 @@
-// The table of a verb's options: one row an option, with its names, its value, its default, its
-// group, a line for
-// --help and a paragraph for the manual. Parsing, --help, --help-all, the OPTIONS part of the
-// manual page and completion are made from it.
+// The table of a verb's options. Each row has an option's names, value, default and group, a line
+// for --help and a paragraph for the manual. Parsing, --help, --help-all, the OPTIONS part of the
+// manual page and completion all use this table.
 //
 //   options.group("Search");
 //   options.add("--top", top_, "N", "print this many samples")
@@ -37,21 +36,21 @@ class OptionRow {
   OptionRow& in(double least, double most);
   OptionRow& one_of(std::initializer_list<const char*> values);
   OptionRow& check(const ValueCheck& fault_of);
-  /// What help and the manual say of the default, in place of the variable's value; "": nothing.
+  /// The default that help and the manual show, in place of the variable's value; "": none.
   OptionRow& shown(std::string text);
-  /// --help lists the row; else only --help-all and the manual do.
+  /// --help lists the row. Without this, only --help-all and the manual do.
   OptionRow& everyday();
   /// A paragraph in scdoc's markup, for the manual.
   OptionRow& manual(std::string paragraph);
-  /// In place of a paragraph: the page that explains the option for all programs, as "vfm(7)".
+  /// In place of a paragraph: the page that explains the option for all programs, such as "vfm(7)".
   OptionRow& explained_in(std::string page);
   OptionRow& required();
-  /// A list whose items are separated by this, in one argument. Given more than once, the lists are
-  /// joined.
+  /// The value is a list in one argument, with this delimiter. If the option is given again, the
+  /// lists are joined.
   OptionRow& separated_by(char delimiter);
-  /// Each time it is given it takes one value.
+  /// The option may be given several times, with one value each time.
   OptionRow& repeated();
-  /// It is refused without the other one, or with it.
+  /// The option is refused without `other`, or together with `other`.
   OptionRow& needs(const OptionRow& other);
   OptionRow& excludes(const OptionRow& other);
 
@@ -65,7 +64,7 @@ class OptionRow {
   bool everyday_ = false;
 };
 
-/// Lines of help, at most 80 columns wide: the title, and the words beside it from a fixed column
+/// Lines of help, at most 80 columns wide: the title, and beside it the words, from a fixed column
 /// on.
 std::string help_lines(const std::string& title, const std::string& words);
 
@@ -74,20 +73,21 @@ inline constexpr const char* kFirstGroup = "Options";
 
 class Options {
  public:
-  /// `app` parses; it must outlive this.
+  /// `app` parses the command line, and must outlive this.
   explicit Options(CLI::App& app) : app_(app) {}
 
   /// The group of the rows that follow.
   void group(std::string name) { group_ = std::move(name); }
 
-  /// Rows. `names` is as "-o,--output"; without a dash it is a positional argument. `value` is the
-  /// word for the value ("N", "DIR", "auto|cpu"); check_named_files() (named_files.h) reads it.
+  /// Adds a row. `names` is like "-o,--output"; a name without a dash is a positional argument.
+  /// `value` is the word for the value ("N", "DIR", "auto|cpu"), which check_named_files()
+  /// (named_files.h) uses.
   OptionRow& flag(const char* names, bool& variable, std::string help);
-  /// A flag that may have a value, as in --isolate or --isolate=SIZE. `value` is "[=SIZE]". `parse`
-  /// takes "" where there is none, and throws Error if the value is wrong.
+  /// A flag with an optional value: --isolate or --isolate=SIZE. `value` is "[=SIZE]". `parse` gets
+  /// "" if there is no value, and throws Error if the value is wrong.
   OptionRow& flag(const char* names, std::function<void(const std::string&)> parse,
                   std::string value, std::string help);
-  /// Counts how often it is given.
+  /// Counts how often the flag is given.
   OptionRow& count(const char* names, int& variable, std::string help);
   OptionRow& add(const char* names, int& variable, std::string value, std::string help);
   OptionRow& add(const char* names, std::uint64_t& variable, std::string value, std::string help);
@@ -111,7 +111,7 @@ class Options {
   /// Whether there is such a row.
   bool has(std::string_view name) const;
 
-  /// Rows whose flag ends parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.
+  /// Flags that end parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.
   OptionRow& help_flag(const char* names, std::string help);
   OptionRow& help_all_flag(const char* names, std::string help);
 

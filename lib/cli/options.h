@@ -14,46 +14,46 @@
 namespace vfm::cli {
 
 /// Positional inputs: paths, URLs, manifest files, or "-" (the default) for lines on standard
-/// input; with -0 for what `find -print0` writes.
+/// input, with -0 as `find -print0` writes them.
 struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
-  /// Inputs that are shards.
+  /// As add(), for inputs that are shards.
   void add_shards(Options& options);
-  /// The inputs, "-" if none; each "-" is io::kNames with -0. Throws Error{usage} with a hint when
-  /// standard input is a terminal, or with -0 not read.
+  /// The inputs, or "-" if there are none. With -0 each "-" becomes io::kNames. Throws Error{usage}
+  /// with a hint if standard input is a terminal, or if -0 is given without "-".
   std::vector<std::string> resolved() const;
 };
 
 /// A check that refuses NaN, which passes every CLI::Range.
 std::string not_nan(const std::string& text);
 
-/// Checks of finite numbers. Its own tell a bound of 309 digits.
+/// Checks of finite numbers, with short messages (CLI11's show a bound of 309 digits).
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// A check that refuses a value without a word where it would count as the default: mostly an
-/// unset shell variable.
+/// A check that refuses a blank value, mostly an unset shell variable, which would count as the
+/// default.
 std::string not_blank(const std::string& text);
-/// A check that refuses an empty name of a file or folder: mostly an unset shell variable.
+/// A check that refuses an empty name of a file or folder, mostly an unset shell variable.
 std::string not_empty(const std::string& name);
-/// A check of a folder to write to, which may not be there yet, but is no file.
+/// A check of a folder to write to, which may be missing, but must not be a file.
 std::string not_file(const std::string& name);
 
-/// -o/--output DIR and --force (rewrite what is already there).
+/// -o/--output DIR and --force (rewrite existing outputs).
 struct OutputOptions {
   std::string directory;
   bool force = false;
   void add(Options& options, bool required, const std::string& help);
 };
 
-/// -j/--jobs N, and what the environment says of slots. Context::slots() makes slots of them.
+/// -j/--jobs N and the environment variables about slots, for Context::slots().
 struct JobOptions {
   int jobs = 0;              ///< 0: not given
-  std::string share;         ///< VFM_SHARE, the file of the programs that share; "": none
-  std::string share_report;  ///< VFM_SHARE_REPORT, the page of them; "": none
-  /// Reads the environment, too.
+  std::string share;         ///< VFM_SHARE, the file by which programs share; "": none
+  std::string share_report;  ///< VFM_SHARE_REPORT, a page about them; "": none
+  /// Adds the option, and reads the environment.
   void add(Options& options);
   /// Throws Error{usage} if VFM_SLOTS, VFM_SHARE or VFM_SHARE_REPORT cannot be used.
   static void check_environment();
@@ -65,8 +65,8 @@ struct SeedOptions {
   void add(Options& options);
 };
 
-/// --device auto|cpu|cuda: where to compute, for choose_device (tensor/device.h) at the start of
-/// run(). Any other value asks for workers (tools/device_workers.h).
+/// --device auto|cpu|cuda: where to compute. Pass it to choose_device (tensor/device.h) at the
+/// start of run(). Any other value asks for workers (tools/device_workers.h).
 struct DeviceOptions {
   std::string device = "auto";
   OptionRow& add(Options& options);
@@ -81,24 +81,24 @@ struct ComputeOptions {
   void add(Options& options);
 };
 
-/// --hwaccel none|auto|cuda: what decodes video. Pass it to media::choose_hardware
+/// --hwaccel none|auto|cuda: which device decodes video. Pass it to media::choose_hardware
 /// (media/decode/hardware.h) at the start of run().
 struct HwaccelOptions {
   std::string hwaccel = "none";
   void add(Options& options);
 };
 
-/// --max-pixels, --timeout, --max-work, --protocols: what videos and pictures may ask of this
-/// machine.
+/// --max-pixels, --timeout, --max-work, --protocols: limits on videos and pictures.
 struct InputLimitOptions {
   InputLimits limits;
   DecodingWork work = kUsualWork;
   void add(Options& options);
-  /// --isolate: of tools whose Tool::serve_isolated() decodes, which then call
-  /// check_isolation() in check(), and media::begin_isolation() after apply().
+  /// --isolate, for tools whose Tool::serve_isolated() decodes. Such a tool calls check_isolation()
+  /// in check(), and media::begin_isolation() after apply().
   void add_isolation(Options& options);
   void check_isolation(const HwaccelOptions& hardware) const;
-  /// For the whole program (base/input_limits.h, base/work_limit.h), at the start of run().
+  /// Sets the limits of the whole program (base/input_limits.h, base/work_limit.h). Call it at the
+  /// start of run().
   void apply() const {
     set_input_limits(limits);
     set_work_limit(work);
@@ -111,7 +111,7 @@ struct MemberOptions {
   void add(Options& options);
 };
 
-/// What tools have that add columns to shards: the shards, -o, -j, --max-member, --hwaccel and the
+/// Options of tools that add columns to shards: the shards, -o, -j, --max-member, --hwaccel and the
 /// limits of inputs.
 struct ColumnOptions {
   InputOptions input;
@@ -129,14 +129,14 @@ struct ReportOptions {
   void add(Options& options, const std::string& help, const char* name = "--report");
 };
 
-/// A text that may be long, such as a prompt: TEXT, or @FILE for what is in a file
-/// (io/text_or_file.h). It is read as options are parsed; what is wrong with it is exit 2.
+/// A text that may be long, such as a prompt: TEXT or @FILE (io/text_or_file.h). It is read while
+/// options are parsed; an error gives exit status 2.
 OptionRow& add_text_option(Options& options, const char* names, std::string& text,
                            std::string help);
 OptionRow& add_text_option(Options& options, const char* names, std::optional<std::string>& text,
                            std::string help);
 
-/// A check of the name of a page to write: that it can be written, and replaces a page at most.
+/// Checks that a page can be written to `file`, and would replace nothing but a page.
 std::string page_fault(const std::string& file);
 
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.

@@ -1,8 +1,8 @@
-// Looks at the programs that share slots while this one runs, and keeps the looks for the block
-// that --progress draws, and for the page of VFM_SHARE_REPORT.
+// Looks regularly at the programs that share slots (share/pipe_look.h). It keeps the looks for the
+// lines that --progress draws, and for the page of VFM_SHARE_REPORT.
 //
-// It has its own thread, since the others go on while this program waits. Memory is bounded: a long
-// run keeps fewer looks, evenly spaced.
+// It has its own thread, since other programs work while this one waits. Memory is bounded: a long
+// run keeps fewer looks for its time, evenly spaced.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,7 +32,7 @@ namespace vfm::cli {
 class PipeView {
  public:
   /// `share`: the board's file. `show`: called with each look, in the view's thread; may be empty.
-  /// `page`: a file to write, every few seconds and at the end; "": none.
+  /// `page`: an HTML file to write every few seconds and at the end; "": none.
   PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
            std::function<void(const share::PipeLook&)> show, std::string page);
   /// Ends the thread.
@@ -40,8 +40,8 @@ class PipeView {
   PipeView(const PipeView&) = delete;
   PipeView& operator=(const PipeView&) = delete;
 
-  /// Ends the thread, shows a look over the whole run and writes the page, in which this program
-  /// has ended. Throws Error where it cannot be written.
+  /// Ends the thread, shows a look over the whole run and writes the page, which says that this
+  /// program has ended. Throws Error if the page cannot be written.
   void finish();
 
  private:
@@ -74,8 +74,8 @@ class PipeView {
   share::CardWatch watch_;
   share::CardStates first_cards_, cards_;  // as first_ and before_
   std::vector<Kept> kept_;
-  std::size_t every_ = 1, looks_ = 0;  // of so many looks one is kept
-  /// By process: as whom it was known, and how long it was the bottleneck. 0: nobody was.
+  std::size_t every_ = 1, looks_ = 0;  // one of so many looks is kept
+  /// By process number: its name, and how long it was the bottleneck; 0: time without a bottleneck.
   std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Measures the time of work on a sample, and how much was done, for --dry-run to scale.
+// Measures time and amount of work on a sample, to scale it for --dry-run (cli/estimate.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace vfm::cli {
 
-/// Thrown by add() to end work whose time is over.
+/// Thrown by add() when the time is over, to end the work.
 struct Enough {};
 
 /// Thread-safety: any thread, as Progress.
@@ -23,19 +23,19 @@ class SampleProgress : public Progress {
   /// After `most_seconds` from the first start(), add() throws Enough. 0: never.
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
-  /// Work may have several phases, each with a start(). The clock runs on; only what the first one
-  /// adds is counted.
+  /// Work may have several phases, each with a start(). All take time, but add() counts only in the
+  /// first phase.
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;
-  /// Says that the work has ended, including its part after the last add().
+  /// Says that the work has ended. Its time after the last add() counts, too.
   void end();
 
-  /// Predicted seconds for `count` items at the measured time for each, and at least the time so
-  /// far. 0: nothing was done.
+  /// Predicted seconds for `count` items, from the measured time for each; at least the time so
+  /// far. 0: no item was done.
   double seconds_for(double count) const;
   /// Predicted seconds for `count` videos, from the videos that reported their progress by part(),
-  /// with times scaled to their whole lengths. Without any, the same as seconds_for().
+  /// with times scaled to their whole lengths. Without such videos, the same as seconds_for().
   double seconds_for_videos(double count) const;
   /// The number of videos that reported their progress.
   std::size_t timed() const;
@@ -55,7 +55,7 @@ class SampleProgress : public Progress {
   std::map<const void*, Open> open_;  // videos that are worked on
   Clock::time_point last_;
   double busy_ = 0;             // time with a video at work
-  double sum_ = 0, whole_ = 0;  // time of videos: of their parts; of all of them, scaled
+  double sum_ = 0, whole_ = 0;  // seconds for the parts done; scaled to whole videos
   std::size_t timed_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Reads a secret from the environment, not from an argument, which every process can see.
+// Reads a secret from the environment, since every process can see arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,8 @@
 namespace vfm::cli {
 
 /// The value of the environment variable, or "" if it is not set and not `needed`. Throws
-/// Error{usage}, without the value, if it is needed and not set, or has characters that keys cannot
-/// have.
+/// Error{usage}, which does not show the value, if it is needed and not set, or has characters that
+/// keys cannot have.
 std::string secret_from_environment(const std::string& variable, bool needed);
 
 }  // namespace vfm::cli

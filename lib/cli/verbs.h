@@ -1,4 +1,5 @@
-// The verbs of a program: which one a command line names, their help, manual pages and completion.
+// The verbs of a program: finds the verb of a command line; makes help, manual pages and
+// completion.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,25 +25,24 @@ struct CommonOptions {
 
 /// Null if the word is no verb.
 const Verb* find_verb(std::span<const Verb> verbs, const std::string& word);
-/// Throws Error{usage} where a file of the verb's name is here too.
+/// Throws Error{usage} if the working directory has a file of the verb's name.
 void refuse_file_of_verb(const std::string& verb);
-/// The arguments that `PROGRAM help [VERB]` stands for. Throws Error{usage} for other words behind
-/// help.
+/// The arguments for which `PROGRAM help [VERB]` stands. Throws Error{usage} for other words after
+/// "help".
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs);
-/// Throws Error{usage} for a verb behind other arguments of the everyday work. Behind "--" it is an
-/// argument.
+/// Throws Error{usage} for a verb after other arguments of the everyday work. After "--" it is an
+/// ordinary argument.
 void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
                  std::span<const Verb> verbs);
 
-/// --help, or --help-all if `all`. `command`: "vfm-embed search".
+/// The text of --help, or of --help-all if `all`. `command`: "vfm-embed search".
 std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
                       Options& options, bool all);
 /// The source of a manual page in `file`, with the options in place of the line "@OPTIONS@", and
-/// the tool's own parts in place of others (Tool::manual_part). Throws Error{usage} if it cannot be
-/// read.
+/// Tool::manual_part() in place of other such lines. Throws Error{usage} if it cannot be read.
 std::string manual_page(const std::string& file, const Tool& tool, Options& options);
-/// A bash completion script: verbs as the first word, the options of the verb, else file names.
+/// As bash_completion() (completion.h), for `verbs`.
 std::string completion_of(std::span<const Verb> verbs);
 
 }  // namespace vfm::cli

@@ -1,20 +1,20 @@
-// How OpenMP threads wait for work when other programs need the processors too.
+// Shortens the waits of idle OpenMP threads when other programs need the processors.
 //
-// Between two parallel regions a thread of libgomp looks for work for milliseconds before it
-// sleeps. If every thread has a processor, that is fastest. If threads share one, a waiting thread
-// takes time from a working one: beside one busy program two threads were 5 to 15 times slower than
-// one. So a thread here asks the kernel how long this process's threads were ready without a
-// processor; while they are, all wait only some microseconds before they sleep.
+// Between two parallel regions a thread of libgomp spins for milliseconds before it sleeps. If
+// every thread has a processor, that is fastest. If threads share a processor, a spinning thread
+// takes time from a working thread: next to one busy program, two threads were 5 to 15 times slower
+// than one. So a thread here asks the kernel how long this process's threads were ready to run
+// without a processor. While that happens, they spin only some microseconds.
 //
-// This needs libgomp linked into the program, where one of its variables can be set at run time
-// (lib/cli/meson.build). Without that, or if the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT,
-// waiting is unchanged.
+// It needs a program into which libgomp is linked, so that one of its variables can be set at run
+// time (lib/cli/meson.build). Otherwise, or if the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT,
+// waits are unchanged.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::cli {
 
-/// Call once, after take_signals(), whose mask the thread inherits.
+/// Starts the thread. Call once, after take_signals(), whose signal mask the thread inherits.
 void wait_politely();
 
 }  // namespace vfm::cli

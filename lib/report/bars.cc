@@ -1,4 +1,4 @@
-// Horizontal bars of parts as inline SVG.
+// Stacked horizontal bars as inline SVG.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

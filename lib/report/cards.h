@@ -1,6 +1,7 @@
-// Cards with a picture, text and numbers, and thumbnails of near items, for a Page.
+// HTML cards for a Page (report/html.h): each has a picture, text, numbers, and thumbnails of
+// similar items.
 //
-// Each picture is in the page once, as a rule for a class, however often it is shown.
+// Each picture is in the page once, as a CSS rule, however often it is shown.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,12 +14,12 @@
 
 namespace vfm::report {
 
-/// A small picture with a line under it.
+/// A small picture with a caption.
 struct Thumbnail {
   std::optional<std::size_t> picture;  ///< index in picture_rules(); nothing: no picture
   std::string name;                    ///< alternative text
   std::string caption;
-  std::optional<std::size_t> card;  ///< leads to the card of this number
+  std::optional<std::size_t> card;  ///< links to the card of this number
 };
 
 struct Card {
@@ -30,10 +31,10 @@ struct Card {
   std::vector<Thumbnail> near;
 };
 
-/// For Page::style(): the style of cards, and the pictures, each from data_url().
+/// For Page::style(): CSS of cards and of the pictures, each from data_url().
 std::string picture_rules(const std::vector<std::string>& pictures);
-/// For Page::markup(): thumbnails side by side under each label, with strips beside each other if
-/// there is room.
+/// For Page::markup(): for each label a strip of thumbnails. Strips are side by side if there is
+/// room.
 std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnail>>>& strips);
 std::string cards(const std::vector<Card>& cards);
 

@@ -1,7 +1,7 @@
-// Self-contained HTML reports: no script from elsewhere, no file beside the page.
+// Writes self-contained HTML reports, without external scripts or files.
 //
 // A Page collects sections and writes one file; pictures are embedded as data URLs, charts are
-// inline SVG. Text is escaped here and nowhere else. Thread-safety: one thread at a time.
+// inline SVG. Only this code escapes text. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,19 +22,19 @@ struct Series {
   bool dots = false;  ///< draws a dot for each point, and no line
 };
 
-/// A picture with a line under it. `data_url` from data_url().
+/// A picture with a caption. `data_url` from data_url().
 struct Figure {
   std::string data_url;
   std::string caption;
   bool video = false;  ///< a <video> that loops, instead of an <img>
 };
 
-/// Escapes all text that goes into markup: markup characters become references, also for
-/// attributes; control characters except tab and newline are removed; invalid bytes become U+FFFD.
-/// Marks that turn the direction of writing (base/utf8.h) are shown as "[U+202E]", without effect.
+/// Escapes text for markup: markup characters become references, also for attributes; control
+/// characters except tab and newline are removed; invalid bytes become U+FFFD. Marks that turn the
+/// direction of writing (base/utf8.h) become visible text: "[U+202E]".
 std::string escape_html(std::string_view text);
-/// Isolates foreign `text` in our line, before escape_html(): its writing direction ends with it
-/// (UAX #9: first strong isolate).
+/// Isolates foreign `text` in our line, so that its writing direction ends with it (UAX #9: first
+/// strong isolate). Call it before escape_html().
 std::string set_apart(std::string_view text);
 /// "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);
@@ -43,21 +43,21 @@ std::string line_chart(const std::vector<Series>& series, const std::string& x_l
                        const std::string& y_label, bool log_y = false);
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
 
-/// The least and the most of finite values.
+/// The least and the largest finite value.
 struct Range {
   double low = 0, high = 0;
-  bool any = false;  ///< any value, finite or not
+  bool any = false;  ///< a value was added, finite or not
   bool finite = false;
   void add(double value);
 };
-/// A histogram of values that are not kept: needs their range first, then each value.
+/// A histogram of values that are not stored. It needs their range first, then each value.
 class Histogram {
  public:
   Histogram(const Range& range, int bins);
   void add(double value, std::int64_t count = 1);
   /// The same as histogram() of all values.
   std::string svg(const std::string& x_label) const;
-  /// Half as wide, for many side by side: bars, the axis label, and the highest count.
+  /// Half as wide, for several charts side by side: bars, the axis label, and the highest count.
   std::string small_svg(const std::string& label) const;
 
  private:
@@ -75,39 +75,38 @@ struct Bars {
   std::vector<std::string> names;
   std::vector<Part> parts;
 };
-/// Inline SVG: a bar for each name, of its parts in order, with the sum.
+/// Inline SVG: for each name a bar of its parts in order, with their sum.
 std::string stacked_bars(const Bars& bars, const std::string& unit);
 
 class Page {
  public:
-  /// The page begins with its title, its subject `of`, such as a dataset or a run, and the day
-  /// (UTC).
+  /// The page begins with `title`, its subject `of`, such as a dataset or a run, and the day (UTC).
   explicit Page(std::string title, const std::string& of = "");
   void heading(const std::string& text);
   void paragraph(const std::string& text);
   void table(const std::vector<std::string>& header,
              const std::vector<std::vector<std::string>>& rows);
-  /// A grid of figures: the contact sheet.
+  /// Adds a grid of figures.
   void gallery(const std::vector<Figure>& figures, int pixel_width = 160);
-  /// Ready-made markup, from line_chart or histogram.
+  /// Adds the markup of line_chart() or histogram().
   void svg(const std::string& markup, const std::string& caption);
-  /// Several of them side by side, as many as the window is wide: markup and caption.
+  /// Adds several charts, each with markup and caption, side by side if the window is wide enough.
   void charts(const std::vector<std::pair<std::string, std::string>>& charts);
   /// Add the results of report/cards.h: rules for the page's head, and markup.
   void style(const std::string& css) { style_ += css; }
   void markup(const std::string& html) { body_ += html; }
-  /// Says that the page shows a part only, and why; nothing for an empty `why`.
+  /// Adds a note that the page is incomplete, and why. Does nothing for an empty `why`.
   void not_complete(const std::string& why);
   /// The whole document.
   std::string html() const;
-  /// Writes it atomically.
+  /// Writes the document atomically.
   void write(const std::string& path) const;
 
  private:
   std::string title_, about_, style_, body_;
 };
 
-/// Makes the folder for a page at `path`, and logs it, if missing; write() does it, too.
+/// Makes the folder of a page at `path` if it is missing, and logs that. write() does so, too.
 void make_page_folder(const std::string& path);
 /// Writes a page that only says why it is empty. Does nothing for an empty path.
 void write_not_complete(const std::string& path, const std::string& title, const std::string& of,

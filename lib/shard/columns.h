@@ -1,10 +1,9 @@
-// Columns of a shard: more members for its samples, kept in tars of their own beside it.
+// Columns of a shard: tars beside it that add members to its samples.
 //
-// X.caption.tar, X.embed.tar and X.score.tar hold the additions of vfm-caption, vfm-embed and
-// vfm-caption score to the samples of X.tar, in the same order of keys, so video is never copied.
-// A shard record's "columns" names the tars.
-// Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash, and in the JSON
-// of their sample as "original_key".
+// X.caption.tar, X.embed.tar and X.score.tar have what vfm-caption, vfm-embed and vfm-caption score
+// add to the samples of X.tar, in the same order of keys. So video is never copied. A shard
+// record's "columns" names the tars. A key of a foreign shard that a Writer refuses ("train/0001")
+// is replaced in columns by its hash; the JSON of the sample has the key as "original_key".
 // Thread-safety: functions any thread; JoinedReader one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,53 +21,54 @@
 namespace vfm::shard {
 
 /// "a/X.tar", "caption" -> "a/X.caption.tar", or "DIR/X.caption.tar" if a directory is given.
-/// Endings of compressed tars (.tar.gz, .tgz, .tar.zst) are taken off too.
+/// Endings of compressed tars (.tar.gz, .tgz, .tar.zst) are removed, too.
 std::string column_tar_path(const std::string& shard, const std::string& column,
                             const std::string& directory = {});
 
-/// Whether `path` is a column of a shard that exists beside it: "a/X.embed.tar" where "a/X.tar" is.
-/// So `vfm-embed a/*.tar` can pass over them.
+/// Whether `path` is a column of a shard that exists beside it: "a/X.embed.tar" next to "a/X.tar".
+/// So `vfm-embed a/*.tar` can skip columns.
 bool is_column_tar(const std::string& path);
 
-/// The files of vfm-caption and vfm-embed for the columns beside a shard, existing or not; for each
-/// column the receipt first, as in shard_files() (shard/receipt.h).
+/// The files of the columns of vfm-caption and vfm-embed beside a shard, existing or not. Each
+/// column's receipt comes first, as in shard_files() (shard/receipt.h).
 std::vector<std::string> column_files(const std::string& shard);
 
-/// Gives a shard record that has none its "columns": the tar itself as "clip" and the known columns
+/// If a shard record has no "columns", adds them: the tar itself as "clip", and the known columns
 /// that exist beside it.
 void complete_shard(io::Record& record);
 
-/// Compares the bytes of a record's tars with the known hashes: the record's "xxh3" and "bytes" for
-/// its "path"; for columns, and a path whose record has none, those in the JSON file that was
-/// written beside the tar. Tars without a hash are not read. Throws Error naming a changed tar.
+/// Compares a record's tars with their known hashes and sizes. For "path" these are the record's
+/// "xxh3" and "bytes". For columns, and without those fields, they are in the JSON file that was
+/// written beside the tar. Tars without a hash are not read. Throws Error, which names a changed
+/// tar.
 void check_shard_bytes(const io::Record& record);
 
-/// The key of a sample in a column, and in what vfm writes: itself, or its hash if it is not a
+/// The key of a sample in a column and in all that vfm writes: `key`, or its hash if it is not a
 /// valid_key().
 std::string column_key(const std::string& key);
 
 /// Logs, once in a run, that the member `extension` of `tar` is a video or picture whose name has
-/// several dots: "clip0.v1.mp4" is "v1.mp4" of sample "clip0" for every reader.
+/// several dots. Every reader takes "clip0.v1.mp4" as "v1.mp4" of sample "clip0".
 void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension);
 
-/// Reads the samples of several tars as one: members of all, the first tar's first. A member
-/// replaces an earlier tar's with the same extension. Only the first of samples with one key is
-/// given.
+/// Reads the samples of several tars as one: a sample has the members of all tars, in the order of
+/// the tars. A member replaces a member of an earlier tar with the same extension. If samples have
+/// the same key, only the first is returned.
 class JoinedReader {
  public:
   /// Throws Error if a tar cannot be opened.
   explicit JoinedReader(const std::vector<std::string>& tars, const ReadLimits& limits = {});
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
-  /// The next sample, its key a column_key(). "json" members are merged, later ones winning, unless
-  /// the first is not an object. If the key is a hash, they have the foreign key as "original_key".
-  /// False at the end, and where a tar is damaged: the samples before that are whole. Throws Error
-  /// when the tars do not have the same keys in one order.
+  /// The next sample; its key is a column_key(). "json" members are merged, later tars winning,
+  /// unless the first is not an object. If the key is a hash, the JSON has the foreign key as
+  /// "original_key". False at the end, and at damage; earlier samples are whole. Throws Error if
+  /// the tars do not have the same keys in the same order.
   bool next(Sample& sample);
-  /// The parts skipped so far, by tar: samples that are too large or damaged, or repeat a key, and
-  /// all that follows damage.
+  /// What was skipped so far, by tar: samples that are too large or damaged, or repeat a key, and
+  /// everything after damage.
   const std::vector<io::Fault>& faults() const;
-  /// Whether a sample was skipped, perhaps for its size: another limit may include it.
+  /// Whether a sample was skipped. If so, another limit may include it.
   bool any_refused() const;
 
  private:

@@ -1,9 +1,8 @@
 // Finds the fields that an SQL expression compares with constants, and the constants' types.
 //
-// For SQLite every number is less than every text, so "motion > '0.5'" is quietly false for each
-// sample. It finds only plain comparisons: a field, an operator (=, <, BETWEEN, IN, ...) and
-// constants, in either order. Comparisons of computed values are ignored. Thread-safety: pure
-// function.
+// In SQLite every number is less than every text, so "motion > '0.5'" is false for each sample,
+// without an error. Only plain comparisons are found: a field, an operator (=, <, BETWEEN, IN, ...)
+// and constants, in either order. Thread-safety: pure function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,9 +15,9 @@ namespace vfm::shard {
 
 struct Comparison {
   std::string field;
-  std::string constant;  ///< as it is written, the first of several: "'0.5'"
-  bool text = false;     ///< a text, else a number
-  /// Samples in which the field is of this type, and of the other one.
+  std::string constant;  ///< the first one, as written: "'0.5'"
+  bool text = false;     ///< whether it is a text, not a number
+  /// Counts of samples whose field has the constant's type, and another type.
   std::uint64_t fits = 0, differs = 0;
 };
 

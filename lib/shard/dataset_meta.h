@@ -1,8 +1,8 @@
-// The files that make a folder of shards a dataset for other loaders: Energon's .nv-meta and
-// webdataset's wids.json. Made from the shards' indexes; no tar is read.
+// Writes the files that make a folder of shards a dataset for other loaders: Energon's .nv-meta and
+// webdataset's wids.json. They are made from the shards' indexes; no tar is read.
 //
 // .nv-meta/.info.json, split.yaml, dataset.yaml, index.sqlite, index.uuid: Megatron-Energon's
-// format, with index.uuid drawn from the contents, so that equal datasets have equal files.
+// format. index.uuid is computed from the contents, so that equal datasets have equal files.
 // Thread-safety: one thread at a time on one folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,8 +26,8 @@ struct DatasetShard {
   std::string xxh3;  ///< of the whole tar
 };
 
-/// The shards of a dataset by number: a list, which must live as long, or a function that makes
-/// each on demand, so that many need not be in memory.
+/// The shards of a dataset by number: a list, which must outlive this, or a function that makes
+/// each shard on demand, so that many need not be in memory.
 class DatasetShards {
  public:
   using At = std::function<DatasetShard(std::size_t number)>;
@@ -48,23 +48,23 @@ class DatasetShards {
   At at_;
 };
 
-/// Energon's media metadata of one member: `type` is "av" or "image"; empty if it is not media.
+/// Energon's media metadata of one member. `type` is "av", "image", or empty for other members.
 struct MediaMetadata {
   std::string type;
   HeldJson json;
 };
-/// Asked for every member of every sample, in order.
+/// Called for every member of every sample, in order.
 using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,
                                             std::string_view key, std::string_view extension)>;
 
-/// Writes DIR/.nv-meta. Does nothing if it already describes these shards. Keys must be unique over
-/// all shards. Throws Error.
+/// Writes DIR/.nv-meta. Does nothing if that already describes these shards. Keys must be unique
+/// over all shards. Throws Error.
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media);
 
-/// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. Without the
-/// optional MD5 sums: nothing checks them by default, and MD5 is slower than all the rest of
-/// writing a shard.
+/// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. They lack the
+/// optional MD5 sums: nothing checks these by default, and MD5 is slower than the rest of writing a
+/// shard.
 void write_wids(const std::string& directory, const std::string& name,
                 const std::vector<DatasetShard>& shards);
 

@@ -1,8 +1,8 @@
-// Samples that lie as plain files in a folder, KEY.mp4 beside KEY.json, read like a tar.
+// Reads samples that are plain files in a folder, KEY.mp4 beside KEY.json, as a tar.
 //
 // The list, NAME.files, is a JSON object whose "samples" is an array of {"key":K, "files":
-// [{"extension":E, "bytes":N, "xxh3":H}, ...]}; the files are K.E in the list's folder, so a list
-// can name nothing outside of it. The list is written when all files are there.
+// [{"extension":E, "bytes":N, "xxh3":H}, ...]}; The files are K.E in the list's folder, so a list
+// can name no file outside it. The list is written after all its files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace vfm::shard {
 
-/// Whether a path is that of a list, by its extension.
+/// Whether a path has a list's extension.
 bool is_file_list(std::string_view path);
 
-/// The bytes of the tar that these files would make (vfm-shard(5)), read from the files piece by
-/// piece: a file may be of any size.
+/// The bytes of a tar of these files (vfm-shard(5)), read from the files piece by piece. A file may
+/// have any size.
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:
   /// Throws Error if the list cannot be read or is invalid.
   explicit FileListTar(const std::string& path);
-  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file has changed since it was
-  /// written: by size before it is read, by hash before its last bytes are returned.
+  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file's size (before it is read)
+  /// or hash (before its last bytes are returned) differs from the list.
   std::size_t read(char* out, std::size_t size);
 
  private:

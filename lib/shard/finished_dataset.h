@@ -1,4 +1,5 @@
-// The shards of a dataset that vfm-shard finished, from the files of its folder. No tar is read.
+// Lists the shards of a finished dataset of vfm-shard, from the files of its folder. No tar is
+// read.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,24 +15,24 @@
 namespace vfm::shard {
 
 struct PlannedShard {
-  std::string name;  ///< its path as the plan has it: the same wherever the dataset lies
+  std::string name;  ///< its path in the plan: the same wherever the dataset is
   io::Record record;
 };
 
-/// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} if it
-/// is not such a folder, or not finished.
+/// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} for
+/// another folder, and for an unfinished dataset.
 std::vector<PlannedShard> planned_shards(const std::string& directory);
 
-/// The same as manifest records.
+/// The records of planned_shards().
 std::vector<io::Record> dataset_records(const std::string& directory);
 
-/// The same, one at a time, since the records of many shards may exceed a shard's samples. Thread-
-/// safety: one thread at a time.
+/// The same records, one at a time, since those of many shards may take much memory. Thread-safety:
+/// one thread at a time.
 class DatasetRecords {
  public:
-  /// Looks at all of them. Throws Error{usage} as planned_shards() does.
+  /// Checks all shards. Throws Error{usage} as planned_shards() does.
   explicit DatasetRecords(const std::string& directory);
-  /// Nothing at the end. Throws Error{usage} for one that is gone since.
+  /// The next record; nothing at the end. Throws Error{usage} if its shard is gone.
   std::optional<io::Record> next();
 
  private:

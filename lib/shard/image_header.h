@@ -1,4 +1,5 @@
-// Reads a picture's facts from the first bytes of a JPEG, PNG or WebP file. Decodes nothing.
+// Reads size and mode of a picture from the first bytes of a JPEG, PNG or WebP file, without
+// decoding.
 // Sources: ITU-T T.81 B.2.2, W3C PNG 11.2.2, RFC 9649 (WebP container).
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,7 +17,7 @@ struct ImageHeader {
   std::string mode;           ///< "RGB", "L", "RGBA", "P", "LA", "CMYK", "1", "I;16": Pillow's
 };
 
-/// Nothing, if it is none of the three or the header is damaged.
+/// Nothing if the file has another format or a damaged header.
 std::optional<ImageHeader> read_image_header(std::string_view bytes);
 
 }  // namespace vfm::shard

@@ -1,4 +1,4 @@
-// The amount of work, if known beforehand, for progress.
+// Counts the work in a tool's input before it starts, for progress.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,18 +11,18 @@
 namespace vfm::shard {
 
 /// The number of records of kind "video" that these arguments of io::ManifestReader name; 0 if
-/// unknown, because they are on standard input. Bad lines count nothing.
+/// unknown, as on standard input. Bad lines do not count.
 std::uint64_t count_videos(const std::vector<std::string>& inputs);
-/// The number of samples of the shards that they name, from records or indexes; 0 if one is
-/// unknown.
+/// The number of samples of the input's shards, from records or indexes; 0 if it is unknown for one
+/// of them.
 std::uint64_t count_samples(const std::vector<std::string>& inputs);
-/// The number of the shards; 0 if it is not known.
+/// The number of the input's shards; 0 if unknown.
 std::uint64_t count_shards(const std::vector<std::string>& inputs);
 
-/// Samples of one shard's record, from it or its index, or counted. Throws Error if it cannot be
+/// Samples of one shard, from its record or index, or counted. Throws Error if the shard cannot be
 /// read.
 double sample_count(const io::Record& record);
-/// Seconds of video in its samples, from the JSON of the first 64, scaled.
+/// Seconds of video in a shard, estimated from the JSON of its first 64 samples.
 double video_seconds(const io::Record& record);
 
 }  // namespace vfm::shard

@@ -1,5 +1,6 @@
-// Reads facts of videos and pictures from the index of a dataset (.nv-meta/index.sqlite,
-// vfm-shard(5)). Read only; its schema is not trusted. Thread-safety: one thread at a time.
+// Reads metadata of videos and pictures from the index of a dataset (.nv-meta/index.sqlite,
+// vfm-shard(5)). It opens the index read only, and does not trust its schema. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +19,8 @@ class MediaIndex {
   ~MediaIndex();
   MediaIndex(MediaIndex&&) noexcept;
 
-  /// The metadata of the member KEY.EXTENSION: for a video video_num_frames, video_width, ...; for
-  /// a picture width, height. Null: the index has none. Throws Error if it is damaged.
+  /// The metadata of the member KEY.EXTENSION: video_num_frames, video_width, ... of a video;
+  /// width, height of a picture. Null if the index has none. Throws Error if it is damaged.
   Json find(std::string_view key, std::string_view extension);
 
  private:

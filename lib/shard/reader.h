@@ -1,12 +1,11 @@
-// Reading shards: our own by index (one positioned read a sample), anyone's by scanning.
+// Reads shards: tars of vfm by index (one positioned read for each sample), other tars by scanning.
 //
-// StreamReader: any tar that libarchive reads (PAX, GNU names, zstd, gzip; NeMo's "KEY..ext"
-// names), one pass. IndexedReader: an uncompressed tar with X.tar.idx beside it, random access.
-// Members that belong to no sample (directories, links, "__meta__" names, names without a dot) are
-// ignored, as in every WebDataset reader.
-// Damage: the whole samples before it are given. Memory: a sample; larger ones than ReadLimits
-// allow are refused before they are read into memory. Thread-safety: StreamReader one thread;
-// IndexedReader::read and view from any thread.
+// StreamReader reads any tar that libarchive reads (PAX, GNU names, zstd, gzip; NeMo's "KEY..ext"
+// names), in one pass. IndexedReader has random access to an uncompressed tar with X.tar.idx beside
+// it. Members that belong to no sample (directories, links, "__meta__" names, names without a dot)
+// are ignored, as in every WebDataset reader. Samples before damage are returned. One sample is in
+// memory at a time; samples beyond ReadLimits are refused before they are in memory. Thread-safety:
+// StreamReader one thread; IndexedReader::read and view from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,41 +23,41 @@
 
 namespace vfm::shard {
 
-/// Opens a tar: a regular file. Throws Error for a URL, a pipe, a device, a folder.
+/// Opens a tar. Throws Error for a URL, a pipe, a device, a folder.
 io::File open_tar(const std::string& path);
 
 /// Limits on a reader's memory.
 struct ReadLimits {
-  std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
+  std::uint64_t member = kMaxMember - 1;  ///< most bytes of a sample's members together
   static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
   std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of a compressed tar, unpacked,
-  static constexpr std::uint64_t kRatio = 200;  ///< beside this many times its size (text: 20-50)
+  static constexpr std::uint64_t kRatio = 200;  ///< or this many times its size (text: 20-50)
 };
 
 /// A sample that was skipped.
 struct Refused {
-  std::string key;  ///< empty, if it is not known
-  std::string why;  ///< naming member and tar
+  std::string key;  ///< empty: unknown
+  std::string why;  ///< names member and tar
   Cause cause = Cause::format;
 };
 
 class StreamReader {
  public:
   explicit StreamReader(const std::string& path, const ReadLimits& limits = {});
-  /// Reads an archive in memory, which must live as long as the reader; `name` stands in messages.
+  /// Reads an archive in memory, which must outlive the reader; `name` is for messages.
   StreamReader(std::string_view archive, const std::string& name, const ReadLimits& limits = {});
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
-  /// The next sample: consecutive members with one key, lower-cased extensions, split at the first
-  /// dot of the base name; a second member of one extension begins the next sample. False at the
-  /// end. Throws Error on an archive that is damaged, truncated, or unpacks to too much, naming the
-  /// path: earlier samples are whole. Samples that are too large, by headers or while unpacked, or
-  /// have too many or sparse members, are skipped: refused().
+  /// The next sample: consecutive members with one key. A member's name is split at the first dot
+  /// of its base name, and the extension is lower-cased. A second member of one extension begins
+  /// the next sample. False at the end. Throws Error, which names the path, if the archive is
+  /// damaged, truncated, or unpacks to too much; earlier samples are whole. Samples that are too
+  /// large, or have too many or sparse members, are skipped; refused() lists them.
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
   /// Whether its samples can only be read in order: a compressed tar, or a list of files.
   bool compressed() const;
-  /// The begins of the data of the last sample's members, in the unpacked tar.
+  /// Offsets, in the unpacked tar, of the data of the last sample's members.
   const std::vector<std::uint64_t>& begins() const;
 
  private:
@@ -67,8 +66,8 @@ class StreamReader {
   std::unique_ptr<State> state_;
 };
 
-/// The memory of a sample for IndexedReader::view. Reuse it for the next sample, to save
-/// allocations. One for each thread.
+/// The memory of one sample for IndexedReader::view. Reuse it for the next sample, to save
+/// allocations. Each thread needs its own.
 class ReadBuffer {
  public:
   const SampleView& sample() const { return view_; }
@@ -77,17 +76,17 @@ class ReadBuffer {
   friend class IndexedReader;
   std::unique_ptr<char[]> bytes_;
   std::size_t capacity_ = 0;
-  Sample owned_;  // where the slow way, through libarchive, leaves a sample
+  Sample owned_;  // for samples that libarchive has to read
   SampleView view_;
 };
 
-/// The places of the samples of an uncompressed tar.
+/// The offsets of the samples of an uncompressed tar.
 struct TarOffsets {
   std::vector<std::uint64_t> at;  ///< of each sample, and of the end of the last whole one
   std::string damage;             ///< why the tar ends there; empty: it is whole
 
-  /// Walks over the headers of a tar; `name` stands in messages. Throws Error if no sample is
-  /// whole, and for a compressed tar, whose samples can only be read in order.
+  /// Reads the headers of a tar; `name` is for messages. Throws Error if no sample is whole, and
+  /// for a compressed tar, whose samples can only be read in order.
   static TarOffsets scan(const std::string& path, const std::string& name);
 };
 
@@ -95,7 +94,7 @@ class IndexedReader {
  public:
   /// Throws Error without an index, or if it does not fit the tar.
   explicit IndexedReader(const std::string& path, const ReadLimits& limits = {});
-  /// With an index that the caller has.
+  /// Uses the caller's index.
   IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits = {});
   /// For view_at() only.
   static IndexedReader without_index(const std::string& path, const ReadLimits& limits = {});
@@ -104,21 +103,22 @@ class IndexedReader {
 
   const std::string& path() const;
   std::int64_t samples() const;
-  /// Sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes there are
-  /// not exactly one sample (a damaged tar, a damaged or foreign index), or too many.
+  /// Sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes are not
+  /// exactly one sample (a damaged tar, a damaged or foreign index), or exceed ReadLimits.
   Sample read(std::int64_t i) const;
-  /// The same without copies: the view is into `buffer`, and valid until its next use.
+  /// As read(), without copies: a view into `buffer`, valid until the buffer's next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// The same if the caller knows that it begins at `offset` and has `size` bytes.
+  /// As view(), for a sample at a known `offset` with `size` bytes.
   const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                             ReadBuffer& buffer) const;
-  /// Read a sample in pieces, which several threads may read: bytes [begin, end) of the size()
-  /// bytes of sample `i`; and the sample from all pieces together. Throw the Errors of read().
+  /// Read a sample in pieces, which several threads may do. read_piece() returns bytes [begin, end)
+  /// of the size(i) bytes of sample `i`. put_together() makes the sample from all pieces, joined.
+  /// Throw the Errors of read().
   std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
   Sample put_together(std::int64_t i, std::string_view range) const;
-  /// The key of sample `i`, from its first header only; empty if that has none.
+  /// The key of sample `i`, from its first header only; empty if this has none.
   std::string key(std::int64_t i) const;
-  /// The begin of sample `i` in the tar, and its bytes with headers and padding.
+  /// The offset of sample `i` in the tar, and its size in bytes, with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
   std::uint64_t size(std::int64_t i) const;
   const TarOffsets& index() const;
@@ -134,17 +134,17 @@ class IndexedReader {
 
 /// The result of unpack().
 struct Unpacked {
-  bool compressed = false;       ///< else nothing was written
-  std::string damage;            ///< why not all of it could be unpacked
+  bool compressed = false;       ///< false: nothing was written
+  std::string damage;            ///< why unpacking ended early; empty: it did not
   Cause cause = Cause::format;   ///< of damage
   std::vector<Refused> refused;  ///< samples that are too large
 };
 /// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws
-/// Error where there is none.
+/// Error if there is none.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
-/// Calls `use` with every sample of the tar at `path`, by a fitting index beside it, else by
-/// scanning. Throws the readers' Errors, and what `use` throws.
+/// Calls `use` with every sample of the tar at `path`. Reads by an index beside it that fits, else
+/// by scanning. Throws the readers' Errors, and what `use` throws.
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use);
 
 }  // namespace vfm::shard

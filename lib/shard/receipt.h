@@ -1,9 +1,9 @@
-// The receipt of an output: a JSON file, written last, which proves that the output is complete and
+// The receipt of an output: a JSON file, written last, which shows that the output is complete and
 // made from this input with these settings.
 //
-// One protocol for all tools that resume: look for a valid receipt; if there is none, lock it, so
-// that other programs wait; look again; make the output; write the receipt. Each tool adds its own
-// contents.
+// All tools that resume follow one protocol: look for a valid receipt; if there is none, lock it,
+// so that other programs wait; look again; make the output; write the receipt. Each tool adds its
+// own fields.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,21 +28,21 @@ class Receipt {
   /// Throws Error if the output is not as its receipt says.
   using Check = std::function<void(const Json& receipt)>;
 
-  /// The receipt at `path`. Its `member` names the inputs and settings of the output; it is valid
-  /// if that equals `made_from`.
+  /// The receipt at `path`. Its JSON member `member` names the inputs and settings of the output.
+  /// The receipt is valid if this member equals `made_from`.
   Receipt(std::string path, std::string member, Json made_from);
 
   const std::string& path() const { return path_; }
-  /// The receipt, if valid by `made_from` and `check`; else null, also if it is damaged or foreign.
+  /// The receipt if it is valid and passes `check`; else null, also if it is damaged or foreign.
   Json find(const Check& check) const;
   /// Calls find(). Without a valid receipt, or with `redo`, locks the output until write() or the
-  /// end of this object. Waits for another program that makes it, and takes its result, unless
-  /// `redo`. Makes the folder. Throws Error; Stopped.
+  /// end of this object. If another program makes the output, waits for it, and returns its
+  /// receipt, unless `redo`. Makes the folder. Throws Error; Stopped.
   Json find_or_hold(const Check& check, bool redo);
-  /// The same as find_or_hold() with `redo`, but returns the receipt that exists then: another
-  /// program may have written it meanwhile.
+  /// As find_or_hold() with `redo`, but returns the receipt that exists after the wait: another
+  /// program may have written it.
   Json hold_and_find(const Check& check);
-  /// Writes the receipt, durably, and unlocks. The output must be durable. Throws Error.
+  /// Writes the receipt, durably, and unlocks. The output must already be durable. Throws Error.
   void write(std::string_view json);
 
  private:
@@ -54,22 +54,22 @@ class Receipt {
 /// "a/X.tar" -> "a/X.json".
 std::string receipt_path(const std::string& tar);
 
-/// All files of a shard that has a receipt. The receipt is the first: without it the others count
-/// as unfinished, so it is to be removed first.
+/// All files of a shard that has a receipt. The receipt comes first, so that it is removed first:
+/// without it the others count as unfinished.
 std::vector<std::string> shard_files(const std::string& tar);
 
-/// For Receipt::Check: throws Error unless `tar` has the size that its `record`, {"bytes":…,
-/// "samples":…}, says, and has its indexes, of the right length for its samples. Reads no contents.
+/// For Receipt::Check: throws Error unless `tar` has the size in its `record`, {"bytes":…,
+/// "samples":…}, and indexes of the right length for its samples. Reads no contents.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
-/// For Receipt::Check: throws Error if samples were refused under another limit: "max_member" of
-/// the receipt, null or absent if none was.
+/// For Receipt::Check: throws Error if samples were refused under another limit. This limit is
+/// "max_member" of the receipt, null or absent if no sample was refused.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
-/// A receipt's "error_limits": if some errors may pass (base/error.h), the options of
-/// base/input_limits.h under which they occurred. Null: no such error.
+/// A receipt's "error_limits": the limits of base/input_limits.h under which errors occurred that
+/// another run may not have (may_pass(), base/error.h). Null: no such error.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
-/// For Receipt::Check: throws Error if errors came under other limits than those of this run.
+/// For Receipt::Check: throws Error if "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);
 
 }  // namespace vfm::shard

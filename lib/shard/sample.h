@@ -1,7 +1,7 @@
 // A sample of a WebDataset shard: a key and its members, in order.
 //
-// Elsewhere: the meaning of members (columns/, pack/), their form in a tar (shard/writer.h,
-// shard/reader.h).
+// columns/ and pack/ define the meaning of members, shard/writer.h and shard/reader.h their form in
+// a tar.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ struct Member {
   std::string data;
 };
 
-/// Members are named KEY.EXTENSION in the tar. The key of a sample that vfm writes passes
-/// valid_key(); that of a foreign shard is all before the first dot, with its directories.
+/// Members are named KEY.EXTENSION in the tar. If vfm wrote the sample, its key passes valid_key().
+/// In a foreign shard, the key is all before the first dot of the base name, with directories.
 struct Sample {
   std::string key;
   std::vector<Member> members;
@@ -29,11 +29,11 @@ struct Sample {
   std::int64_t bytes() const;  ///< of all members' data
 };
 
-/// The same without owning bytes: valid as long as its source.
+/// As Member, without owning bytes: valid as long as its source.
 struct MemberView {
   std::string_view extension;
   std::string_view data;
-  std::uint64_t offset = 0;  ///< of the data in the tar, where an IndexedReader made it
+  std::uint64_t offset = 0;  ///< of the data in the tar, if from an IndexedReader
 };
 struct SampleView {
   std::string_view key;
@@ -43,21 +43,20 @@ struct SampleView {
   std::string_view find(std::string_view extension) const;
 };
 
-/// "KEY of 'X.tar'": a sample in errors.
+/// "KEY of 'X.tar'": names a sample in errors.
 std::string sample_name(std::string_view key, std::string_view tar);
-/// XXH3-64 of the members, 16 hex digits: of each "EXTENSION SIZE\n" and its bytes, in their order.
+/// XXH3-64 of "EXTENSION SIZE\n" and the bytes of each member, in order; 16 hex digits.
 std::string hash_sample(const Sample& sample);
 
-/// ASCII letters, digits, '_' and '-', at least one, not beginning with "__" (readers take those
-/// names for metadata). The Writer demands this of a key.
+/// True for a key that the Writer accepts: ASCII letters, digits, '_' and '-', at least one, not
+/// beginning with "__" (readers take such names for metadata).
 bool valid_key(std::string_view key);
-/// Lower-case ASCII letters, digits, '_', '-', and dots between them: "mp4", "text.npy".
+/// True for lower-case ASCII letters, digits, '_', '-', and dots between them: "mp4", "text.npy".
 bool valid_extension(std::string_view extension);
-/// Splits a member's name as every WebDataset reader does: at the first dot after the last slash,
-/// the directories belonging to the key. The extension is lower-cased and loses further leading
-/// dots
-/// ("KEY..mp4", as NeMo writes, is "mp4"). False for names outside samples: no dot, nothing before
-/// or after it, or a first component like "__this__".
+/// Splits a member's name as every WebDataset reader does, at the first dot after the last slash;
+/// directories belong to the key. The extension is lower-cased and loses further leading dots
+/// ("KEY..mp4", as NeMo writes, gives "mp4"). False for names that belong to no sample: no dot,
+/// nothing before or after it, or a first component like "__this__".
 bool split_member_name(std::string_view name, std::string& key, std::string& extension);
 
 }  // namespace vfm::shard

@@ -1,5 +1,5 @@
-// The shards in a tool's input: manifests, bare paths, and folders of vfm-shard. Thread-safety: one
-// thread at a time.
+// Reads the shards of a tool's input: manifests, bare paths, and folders of vfm-shard.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,14 +15,14 @@ namespace vfm::shard {
 
 class ShardInput {
  public:
-  /// `arguments` are those of io::ManifestReader; a folder means the shards of its dataset, which
+  /// `arguments` as for io::ManifestReader. A folder stands for the shards of its dataset, which
   /// come first. Throws Error{usage} for a folder without a finished dataset.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
-  /// The next record of any kind, or nothing at the end. Shards that are columns of others, as
-  /// `tool clips/*.tar` names them, are passed over.
+  /// The next record of any kind, or nothing at the end. Skips tars that are columns of other
+  /// shards, as `tool clips/*.tar` names them.
   std::optional<io::Record> next();
-  /// The streams that began and ended in the manifests.
+  /// Tells whether the manifests were complete.
   const io::InputStreams& streams() const { return lines_.streams(); }
 
  private:

@@ -1,10 +1,10 @@
-// Inside lib/shard only: SQLite's functions that may last, bounded.
+// Inside lib/shard only: bounds the time of SQLite's functions, against hostile expressions.
 //
 // SQLite checks for interrupts only between the steps of its virtual machine, not within a
-// function. Most functions take time in proportion to their arguments' bytes. Not these: format()
-// can repeat a character any number of times, a search may compare each byte of one text with each
-// byte of another, and json_patch() each name with all others. json_set() and json_insert() use
-// stack for each level of a path.
+// function. Most functions take time in proportion to their arguments' bytes. Some take more:
+// format() can repeat a character any number of times, a search may compare each byte of one text
+// with each byte of another, and json_patch() each name with all others. json_set() and
+// json_insert() use stack for each level of a path.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@ struct sqlite3;
 
 namespace vfm::shard {
 
-/// From now on such a function of `db`, whose limits must be set already, fails if it might take
-/// more than a few seconds, or all of the stack; else its results are SQLite's own. Throws Error
-/// when SQLite cannot be started.
+/// From now on such a function of `db` fails if it might take more than a few seconds, or all of
+/// the stack; else its results are SQLite's own. The limits of `db` must be set before. Throws
+/// Error if SQLite cannot be started.
 void bound_costs(sqlite3* db);
 
 }  // namespace vfm::shard

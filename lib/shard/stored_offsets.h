@@ -1,4 +1,4 @@
-// The index of a tar (X.tar.idx), of which single numbers are read.
+// Reads single numbers of a tar's index (X.tar.idx).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@ class StoredOffsets {
  public:
   /// Opens the index of the tar `path`. Throws Error.
   explicit StoredOffsets(const std::string& path);
-  /// Where sample `i` begins, as the index says. Throws Error if it has no such sample.
+  /// The offset of sample `i`. Throws Error if the index has no such sample.
   std::uint64_t at(std::int64_t i) const;
 
  private:

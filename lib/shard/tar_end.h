@@ -1,4 +1,4 @@
-// Inside lib/shard only: checks what follows the end of a tar.
+// Inside lib/shard only: finds out whether a tar is cut off, or has data after its end.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace vfm::shard {
 
-/// Why `tar` does not really end at `end`, where its end blocks begin; empty if it does. Any number
-/// of zeros is allowed, since programs pad; the first 16 MiB are checked.
+/// A message if `tar` has data after its end, `end`; empty if only zeros follow, with which
+/// programs pad. The first 16 MiB are checked.
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name);
 
-/// The end of a tar according to its index. Some programs write no end blocks: then the tar itself
-/// does not show a cut between two members.
+/// The end of a tar according to its index. Some programs write no end blocks; then the tar itself
+/// does not show that it was cut off between two members.
 enum class TarEnding {
-  whole,          ///< or there are end blocks, or no index
-  behind_sample,  ///< it was cut there
+  whole,          ///< also if there are end blocks, or no index
+  behind_sample,  ///< it was cut off after a sample
   within_sample   ///< the last sample lacks members
 };
 /// Checks a `tar` whose readable part ends at `end`.

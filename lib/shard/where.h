@@ -1,10 +1,10 @@
 // Filters: an SQL expression over the JSON of a sample, evaluated by SQLite.
 //
-// "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON; a field that a sample
-// does not have is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
-// -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Its functions work
-// if they are on an allow list of those that are deterministic and reach only their arguments. An
-// evaluation ends after about a second, or at a signal. Thread-safety: one Where a thread.
+// "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON. A missing field is
+// NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators -> and ->>.
+// SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Only functions that are
+// deterministic and use nothing but their arguments are allowed. An evaluation ends after about a
+// second, or at a signal. Thread-safety: one Where a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,12 +24,12 @@ class Where {
   ~Where();
   Where(Where&&) noexcept;
 
-  /// Fields that the expression names, in the order in which SQLite met them.
+  /// Fields that the expression names, in the order in which SQLite finds them.
   const std::vector<std::string>& fields() const;
-  /// Its comparisons with constants, with counts by keep() of their fields' types.
+  /// The comparisons with constants; keep() counts the types of their fields.
   const std::vector<Comparison>& comparisons() const;
-  /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if it cannot
-  /// be evaluated on the values, or takes too long; Stopped.
+  /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if the
+  /// evaluation fails or takes too long; Stopped.
   bool keep(const Json& meta);
 
  private:
@@ -37,14 +37,14 @@ class Where {
   std::unique_ptr<State> state_;
 };
 
-/// "SQLite 3.40.1", which evaluates the expressions.
+/// "SQLite 3.40.1".
 std::string sql_version();
 
-/// The names that `word` may mean, most similar first, at most three.
+/// At most three of `names` that `word` may mean, most similar first.
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);
 
-/// The names of `names` that are one or two letters from a long `word`, most similar first.
+/// Those of `names` that differ by one or two letters from a long `word`, most similar first.
 std::vector<std::string> slips_of(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace vfm::shard

@@ -1,9 +1,9 @@
-// Writing one shard: a POSIX ustar tar that webdataset, wids, Energon, DALI, Hugging Face datasets
-// and Python's tarfile all read, with its indexes, in one pass (vfm-shard(5)).
+// Writes one shard and its indexes in one pass (vfm-shard(5)): a POSIX ustar tar that webdataset,
+// wids, Energon, DALI, Hugging Face datasets and Python's tarfile all read.
 //
-// Elsewhere: the choice of samples (tools, curate/), dataset-level files (shard/dataset_meta.h).
-// Life: add... then finish() or abandon(); the destructor abandons.
-// Memory: 1 MiB, and about 100 bytes a sample for the indexes.
+// Call add() for each sample, then finish() or abandon(); the destructor abandons.
+// shard/dataset_meta.h writes the files of a whole dataset. Memory: 1 MiB, and about 100 bytes a
+// sample for the indexes.
 // Thread-safety: one thread at a time; several Writers may work on several threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,22 +26,22 @@ struct WriterOptions {
   bool dali_index = true;     ///< X.idx
 };
 
-/// Longest name of a member, KEY.EXTENSION, and one more than the largest member: DALI reads with
-/// libtar, which keeps sizes in an int.
+/// Bytes of the longest name of a member, KEY.EXTENSION, and one more than the bytes of the largest
+/// member: DALI's libtar stores sizes in an int.
 constexpr std::size_t kMaxName = 100;
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 31;
 
 class Writer {
  public:
-  /// `path` ends in ".tar"; its directory exists. Nothing appears under it before finish(). Throws
-  /// Error.
+  /// `path` must end in ".tar", and its directory must exist. No file `path` appears before
+  /// finish(). Throws Error.
   explicit Writer(const std::string& path, const WriterOptions& options = {});
   ~Writer();
   Writer(Writer&&) noexcept;
 
-  /// Throws Error, and adds nothing, if the key is malformed, repeated in this shard, a member is 2
-  /// GiB or more, or the members' extensions differ from the first sample's. An Error of the disk
-  /// is final: abandon the shard.
+  /// Throws Error, and adds nothing, if the key is malformed or repeated in this shard, a member is
+  /// 2 GiB or more, or the members' extensions differ from the first sample's. After an Error of
+  /// the disk, abandon the shard.
   void add(const Sample& sample);
   void add(const SampleView& sample);
 
@@ -50,7 +50,7 @@ class Writer {
   std::uint64_t bytes() const;  ///< so far, without the end blocks
   /// Commits the indexes, then the tar; returns its manifest record {"kind":"shard","path":…,
   /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). An earlier
-  /// tar is removed first, so that no tar is ever beside another's index. Throws Error without
+  /// tar is removed first, so that no index is ever beside another tar. Throws Error without
   /// samples.
   Json finish();
   void abandon() noexcept;
@@ -60,10 +60,9 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
-/// Throws Error if no shard can hold the sample, by the Writer's rules for key, extensions, names
-/// and sizes.
+/// Throws Error if the Writer's rules for key, extensions, names and sizes forbid the sample.
 void check_sample(const SampleView& sample);
-/// Bytes that a sample takes in a tar: headers and padding included.
+/// Bytes that a sample takes in a tar, with headers and padding.
 std::uint64_t sample_bytes(const SampleView& sample);
 /// "a/b.tar" -> "a/b.tar.idx" (Energon) and "a/b.idx" (DALI; the name is cut at its first dot).
 std::string energon_index_path(const std::string& tar);

@@ -1,4 +1,4 @@
-// How an item gets a card, or sessions of one.
+// The part of CardBoard by which an item takes a card, or sessions of a card.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,6 @@
-// Inside lib/workers only: answers of captioning models (models/vlm/caption_model.h) as parcels.
-// Texts are bytes, since they may not be UTF-8; numbers keep all their bits.
+// Inside lib/workers only: puts answers of captioning models (models/vlm/caption_model.h) into
+// parcels (workers/parcel.h), and reads them. Texts are bytes, since they may not be UTF-8; numbers
+// keep all their bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +20,13 @@ Json to_json(const models::AnswerRule& rule);
 /// Throws Error for other JSON.
 models::AnswerRule rule_of(const Json& json);
 
-/// Adds an answer: words to the list, and three tensors. Throws the answer's error if the GPU is at
-/// fault.
+/// Adds an answer to a parcel: words, and three tensors. If the answer is an error of the GPU,
+/// throws it.
 void put_answer(Parcel& to, const models::Answer& answer);
 /// The `i`-th answer added. Throws Error if there is none.
 models::Answer answer_at(const Parcel& from, std::size_t i);
 
-/// Numbers as bytes, and back. Throws Error for a wrong number of bytes.
+/// Converts numbers to bytes, and back. Throws Error for a wrong number of bytes.
 template <class T>
 Tensor number_bytes(std::span<const T> numbers) {
   return bytes_tensor({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});

@@ -1,10 +1,10 @@
 // Inside lib/workers only: gathers requests of several threads for one worker.
 //
-// It has no thread of its own. As many asking threads as there are cards each wait for a worker; a
-// thread that gets one takes the calls waiting by then, in order of arrival, and asks for all. The
-// others wait until theirs are done. Calls that killed workers (Error{crash}) are asked once more,
-// each alone, so that only the one at fault fails. No thread has a slot of the processor meanwhile
-// (Slots::Away). Thread-safety: any thread.
+// It has no thread of its own. As many asking threads as there are cards ("leaders") each wait for
+// a worker. A leader that gets a worker takes the calls that wait then, in order of arrival, and
+// sends them together. The other threads wait until their calls are done. If calls killed workers
+// (Error{crash}), each is sent once more, alone, so that only the call at fault fails. No thread
+// has a slot of the processor meanwhile (Slots::Away). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,12 +25,12 @@ namespace vfm::workers {
 template <class Call>
 class Gathered {
  public:
-  /// `leaders` threads wait for workers at most; calls are taken together up to a weight of `most`.
+  /// At most `leaders` threads wait for workers. Calls are taken together up to a weight of `most`.
   Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
 
-  /// Waits until `call` is done. `lead` gets a function that takes calls, calls it when it has a
-  /// worker, and does these calls; it throws, or all calls taken are done. Throws what `lead`
-  /// throws.
+  /// Waits until `call` is done. `lead` gets a function that takes calls. When it has a worker, it
+  /// calls this function, and does the calls taken; it returns only when all are done. Throws what
+  /// `lead` throws.
   using Take = std::function<std::vector<Call*>()>;
   void run(Call& call, std::size_t weight, const std::function<void(const Take&)>& lead) {
     Entry own{&call, weight};
@@ -95,7 +95,8 @@ class Gathered {
     return calls;
   }
 
-  /// Puts them first in the queue again, each so heavy that it goes alone. Needs the lock.
+  /// Returns the calls to the front of the queue, each so heavy that it is sent alone. Needs the
+  /// lock.
   void return_apart(std::vector<Entry*>& took) {
     for (; !took.empty(); took.pop_back()) {
       took.back()->taken = false;

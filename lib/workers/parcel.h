@@ -1,11 +1,11 @@
-// The parcel that a program and its worker (workers/worker.h) exchange: a name, a few words, and
-// tensors; and its layout in the memory that both map.
+// A parcel is what a program and its worker (workers/worker.h) exchange: a name, "words" (numbers
+// and texts), and tensors. It has this layout in the memory that both map:
 //
 //   bytes 0..7   kParcelMark          8..15  bytes of the words
 //   words        JSON: {"name": "encode", "words": {...}, "tensors": [["F32", [2, 768]], ...]}
 //   tensors      each on the next multiple of 64 bytes, in their order
 //
-// Both ends are one program on one machine, so numbers have their memory format. The reader checks
+// Both ends are one program on one machine, so numbers have the machine's format. The reader checks
 // each size before it uses it. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,7 +23,7 @@
 namespace vfm::workers {
 
 inline constexpr std::uint64_t kParcelMark = 0x314c45435241505d;
-/// Limits of one parcel: bytes of words, and tensors.
+/// Limits of one parcel: bytes of words, and number of tensors.
 inline constexpr std::uint64_t kMostWords = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostTensors = 1 << 16;
 
@@ -33,12 +33,13 @@ struct Parcel {
   std::vector<Tensor> tensors;          ///< on the CPU
 };
 
-/// For texts of any bytes, and files: a copy of bytes as a tensor [N] of u8, and a view of such a
-/// tensor, which must outlive the view. text_of() throws Error for another tensor.
+/// For files, and texts of any bytes. bytes_tensor() copies bytes into a tensor [N] of u8.
+/// text_of() is a view of such a tensor, which must outlive the view; it throws Error for another
+/// tensor.
 Tensor bytes_tensor(std::string_view bytes);
 std::string_view text_of(const Tensor& bytes);
 
-/// A parcel ready to be written. The Parcel must outlive this.
+/// A parcel in its layout, ready to be written. The Parcel must outlive this.
 class PackedParcel {
  public:
   /// Throws Error for words that are not UTF-8, or tensors that are not on the CPU.
@@ -54,8 +55,9 @@ class PackedParcel {
   std::uint64_t bytes_ = 0;
 };
 
-/// Reads a copy of the parcel in `bytes`, which others may change meanwhile. If `owner` is given,
-/// tensors are views of `bytes` that keep it. Throws Error if it is not a parcel.
+/// Reads the parcel in `bytes`, which others may change meanwhile. Without `owner`, tensors are
+/// copies. With it, they are views of `bytes` that keep `owner` alive. Throws Error if `bytes` are
+/// no parcel.
 Parcel read_parcel(std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace vfm::workers

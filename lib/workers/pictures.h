@@ -1,5 +1,5 @@
-// A picture encoder that computes its packs in workers. It has the interface of an encoder in this
-// process, and gives the same vectors as on one such device.
+// A picture encoder that computes in workers (workers/worker.h). It has the interface of an encoder
+// in this process, and gives the same vectors as one encoder on such a device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace vfm::workers {
 
-/// Pictures are prepared here; nothing else of the model is. `models` must outlive it. Throws what
+/// This process only prepares pictures. `models` must outlive the result. Throws what
 /// models::make_picture_encoder() throws.
 std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,

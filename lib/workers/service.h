@@ -1,4 +1,4 @@
-// The other end of workers/worker.h: the work of a worker process.
+// The work of a worker process, the other end of workers/worker.h.
 //
 // A program that has workers names its services in Tool::serve_card() (cli/runner.h):
 //
@@ -6,7 +6,7 @@
 //     return vfm::workers::serve_card(channel, {{"pictures", vfm::workers::open_pictures}});
 //   }
 //
-// Thread-safety: a service is made and asked by one thread.
+// Thread-safety: one thread makes and calls a service.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,23 +22,23 @@ namespace vfm::workers {
 class Service {
  public:
   virtual ~Service() = default;
-  /// Answers a request. The request's tensors are views, valid until it returns; the answer's may
-  /// be views of those. An Error goes to the asking thread, and the next request may come; an Error
-  /// of kind device (GpuError) ends the use of this worker. Stopped, after end_run()
-  /// (base/run_end.h), ends the program's run for the same reason.
+  /// Answers a request. The request's tensors are views, valid until the next request; the answer's
+  /// may be views of them. An Error goes to the asking thread, and the worker goes on; an Error of
+  /// kind device (GpuError) ends the use of this worker. Stopped, after end_run() (base/run_end.h),
+  /// ends the program's run for the same reason.
   virtual Parcel answer(const Parcel& request) = 0;
 };
 
-/// Opens it, as WorkerPlan::open says, on this process's card: `device` is cuda, or cpu. Throws
+/// Makes the service from WorkerPlan::open, on this process's card: `device` is cuda or cpu. Throws
 /// Error.
 using OpenService = std::function<std::unique_ptr<Service>(const Parcel& open, Device device)>;
 using Services = std::map<std::string, OpenService>;
 
-/// The argument by which a program is a worker: argv[1], followed by the number of a descriptor.
+/// argv[1] of a program that is a worker; argv[2] is the number of a descriptor.
 constexpr const char* kServeCard = "--serve-card";
 
-/// Opens the requested service and serves until the other end of `channel` closes: then the process
-/// ends at once, even while it computes. Returns an exit status.
+/// Opens the requested service and answers requests. When the other end of `channel` closes, the
+/// process ends at once, even while it computes. Returns an exit status.
 int serve_card(int channel, const Services& services);
 
 }  // namespace vfm::workers

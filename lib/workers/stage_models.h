@@ -1,10 +1,10 @@
-// The models of one program that compute in workers: each of its cards has one worker with all of
-// them.
+// All models of one program that compute in workers. Each card has one worker (workers/worker.h)
+// with all these models.
 //
-// A model is added here, before the first request to any, and asked by the number that add()
-// returns. workers/pictures.h, workers/texts.h and workers/captions.h do so behind the interfaces
-// of models in this process. Workers start with the first request. Thread-safety: add() by one
-// thread; ask() from any thread, after it.
+// add() adds a model, before the first request to any model, and returns its number for ask().
+// workers/pictures.h, workers/texts.h and workers/captions.h do so, with the interfaces of models
+// in this process. Workers start with the first request. Thread-safety: add() by one thread; then
+// ask() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,29 +39,30 @@ class StageModels {
 
   /// The kind of device of the workers.
   Device device() const;
-  /// Requests that are answered at once, at most.
+  /// The most requests that are answered at the same time.
   std::size_t together() const;
-  /// For the program's slots (share/slots.h): counts its results, for those who share the cards.
+  /// Counts the program's results for programs that share the cards. Pass it to Slots::set_flow()
+  /// (share/slots.h).
   std::shared_ptr<share::OrderedFlow> flow() const;
-  /// Adds a service that each worker opens: its name, and the parcel to open it with. `memory`: the
+  /// Adds a service that each worker opens, by its name and the parcel to open it with. `memory`:
   /// predicted bytes of its model and work on a card. Returns its number.
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
-  /// Lets the services decode, or encode, on their worker's card, with its own kOwnSessions
-  /// (share/engine_sessions.h): adds their memory, and while the card has an item others have one
-  /// session fewer there. Must precede the first request.
+  /// Lets the services decode or encode on their worker's card, with kOwnSessions of their own
+  /// (share/engine_sessions.h). Adds the memory of these. While the card has an item, other
+  /// programs have one session fewer there. Must precede the first request.
   void add_sessions(share::CardKind kind);
-  /// Says that all services are added, and so checks the cards before the first request. Throws
-  /// what CardBoard's constructor throws.
+  /// Call it after the last add(), to check the cards before the first request. Throws what
+  /// CardBoard's constructor throws.
   void start();
-  /// Calls start(), and waits until a worker has opened the services, so that faults show before
-  /// any work. Throws what WorkerPool::open() throws, too.
+  /// Calls start(), and waits until a worker has opened the services, so that errors come before
+  /// any work. Also throws what WorkerPool::open() throws.
   void open();
-  /// Asks the service of that number; returns and throws as WorkerPool::ask().
+  /// Asks the service `number`; returns and throws as WorkerPool::ask().
   Parcel ask(std::size_t number, Parcel request);
-  /// The same as WorkerPool::ask_late().
+  /// As WorkerPool::ask_late().
   std::optional<Parcel> ask_late(std::size_t number,
                                  const std::function<std::optional<Parcel>()>& make);
-  /// Says that no more requests come, so other programs may have the cards.
+  /// Says that no more requests come, so other programs may use the cards.
   void finished() noexcept;
 
  private:

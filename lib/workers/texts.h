@@ -1,5 +1,5 @@
-// A text encoder that computes in workers. It has the interface of an encoder in this process, and
-// gives the same embeddings as on one such device.
+// A text encoder that computes in workers (workers/worker.h). It has the interface of an encoder in
+// this process, and gives the same embeddings as one encoder on such a device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace vfm::workers {
 
-/// The encoder of the configuration, as by models::make_text_encoder(), which says what it throws;
-/// an encoder without weights computes here. `models` must outlive it.
+/// The encoder of the configuration. An encoder without weights computes in this process. `models`
+/// must outlive the result. Throws what models::make_text_encoder() throws.
 std::unique_ptr<text::Encoder> texts_in_workers(StageModels& models,
                                                 const text::EncoderConfig& config);
 

@@ -1,5 +1,6 @@
-// A video tokenizer that computes in workers, several clips at a time, one on each card. It has the
-// interface of a tokenizer in this process, and gives the results of one such device.
+// A video tokenizer that computes in workers (workers/worker.h), one clip on each card at a time.
+// It has the interface of a tokenizer in this process, and gives the same results as on one such
+// device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,27 +14,27 @@
 
 namespace vfm::workers {
 
-/// Which tokenizer, as models::make_tokenizer() takes it.
+/// The arguments of models::make_tokenizer(), and sizes.
 struct TokenizerPlan {
   models::TokenizerConfig config = {};
   std::uint64_t memory = 0;
-  /// The largest latents to be made; they decide the predicted memory of its work.
+  /// The size of the largest latents, from which the memory is predicted.
   int frames = 1, height = 1, width = 1;
 };
 
-/// The parcel and memory for StageModels::add(); another service may add words of its own
-/// (TokenizerService). Throws Error{usage} if its folder cannot be used.
+/// The parcel and memory for StageModels::add(). A class derived from TokenizerService may add
+/// words of its own. Throws Error{usage} if the tokenizer's folder cannot be used.
 Parcel tokenizer_parcel(const TokenizerPlan& plan);
 std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device);
 
-/// The tokenizer behind service `number`, a TokenizerService. It must be the last service added,
-/// since a worker is started and asked for its properties. No weights are read here. `models` must
-/// outlive it. Throws what StageModels::open() and ask() throw.
+/// The tokenizer of service `number`, a TokenizerService. Starts a worker and asks for its
+/// properties, so this service must be the last one added. This process reads no weights. `models`
+/// must outlive the result. Throws what StageModels::open() and ask() throw.
 std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models,
                                                              std::size_t number);
 
-/// The worker's side: each request computes on one thread of the processor, as each clip does in
-/// this process.
+/// The service in the worker. Each request computes on one thread of the processor, as each clip
+/// does without workers.
 class TokenizerService : public Service {
  public:
   /// Opens what tokenizer_parcel() describes.

@@ -1,6 +1,5 @@
 // Inside lib/workers only: the messages between a program and its worker, and the memory that they
-// share. A message describes the content of that memory; parcels (workers/parcel.h) are never in
-// messages.
+// share. Parcels (workers/parcel.h) are in this memory; a message only announces them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,41 +16,42 @@
 
 namespace vfm::workers {
 
-/// The program sends open and ask, the worker the others; it may send log at any time. end asks to
-/// end the whole run (base/run_end.h).
+/// The kind of a message. The program sends open and ask, the worker the others; it may send log at
+/// any time. end asks to end the whole run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
-/// The head of a message. Its text is that of an error or log line, or the reason to end the run.
-/// With open it carries two descriptors, of the memory of requests and of answers.
+/// The head of a message. The message's text is an error, a log line, or the reason to end the run.
+/// With open, the message carries two descriptors: the memory of requests and the memory of
+/// answers.
 struct Word {
   Say say = Say::log;
-  ErrorKind kind = ErrorKind::runtime;  ///< of error
+  ErrorKind kind = ErrorKind::runtime;  ///< of an error
   Cause cause = Cause::other;
-  LogLevel level = LogLevel::warning;  ///< of log
+  LogLevel level = LogLevel::warning;  ///< of a log line
   std::uint64_t bytes = 0;             ///< of the parcel, with open, ask and answer
   std::uint64_t most = 0;              ///< with open: most bytes of either memory
 };
 
-/// Whether a worker may send that.
+/// Whether a worker may send this message.
 bool is_sound(const Word& word);
-/// The Error that it describes, with the worker's kind and cause if they are valid.
+/// The Error that a message describes, with the worker's kind and cause if they are valid.
 Error told_error(const Word& word, const std::string& text);
 
-/// Memory for one direction. The writer grows it to a parcel's size, up to a limit; it never
-/// shrinks, so readers stay valid. Thread-safety: one thread at a time.
+/// Shared memory for parcels in one direction. The writer grows it to a parcel's size, up to a
+/// limit. It never shrinks, so other maps of it stay valid. Thread-safety: one thread at a time.
 class Room {
  public:
   /// Makes new memory. Throws Error.
   explicit Room(std::uint64_t most);
-  /// Maps the memory that another process made.
+  /// Uses the memory that another process made.
   Room(Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
 
   int descriptor() const { return memory_.get(); }
-  /// Writes a parcel; returns its bytes. Throws Error{limit} beyond the limit, {memory} if memory
-  /// lacks.
+  /// Writes a parcel; returns its size in bytes. Throws Error{limit} beyond the limit, {memory} if
+  /// there is not enough memory.
   std::uint64_t put(const Parcel& parcel);
-  /// Reads the other side's parcel. `views`: the tensors lie in the room, valid until the next
-  /// parcel. Throws Error for invalid contents.
+  /// Reads the other side's parcel. `views`: the tensors are views of this memory, valid until the
+  /// next parcel. Throws Error for invalid contents.
   Parcel take(std::uint64_t bytes, bool views);
 
  private:

@@ -1,16 +1,16 @@
-// A worker: this same program, started again, on one card. It alone has the card's CUDA context and
-// a model on it; the program that started it sends requests, and never touches the card. So one
-// program works with several GPUs, though a process drives only one (tensor/device.h), and a
-// failing GPU costs a worker, not the run.
+// A worker is this same program, started again as a process for one card (a GPU, or the processor).
+// It alone has the card's CUDA context and a model there. The program that started it sends
+// requests, and never touches the card. So one program works with several GPUs, though a process
+// drives only one (tensor/device.h), and a failing GPU costs a worker, not the run.
 //
-// It runs one service (workers/service.h), which opens when the worker starts and then answers one
-// request after the other. Its GPU is the only one that it sees (CUDA_VISIBLE_DEVICES), on "cpu" it
-// sees none. It ends when the program ends, however that does; signals of the terminal are the
-// program's alone. Its log lines, and all lines that its libraries write to standard error, go
-// through the program's log, with the card's name.
+// A worker runs one service (workers/service.h), which opens when the worker starts and then
+// answers one request after the other. It sees only its GPU (CUDA_VISIBLE_DEVICES), on "cpu" none.
+// It ends when the program ends, for whatever reason, and ignores signals of the terminal. Its log
+// lines, and all lines that its libraries write to standard error, go to the program's log, with
+// the card's name.
 //
-// Words and tensors travel as workers/parcel.h has them, in memory that both map; the answer is
-// checked and copied before it is used. Thread-safety: any thread; requests wait for each other.
+// Requests and answers are parcels (workers/parcel.h) in memory that both map. An answer is checked
+// and copied before it is used. Thread-safety: any thread; requests wait for each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,14 +24,14 @@
 
 namespace vfm::workers {
 
-/// How a worker is started.
+/// What a worker is started with.
 struct WorkerPlan {
   std::string service;  ///< name of its service
   Parcel open = {};     ///< what opens the service
   /// Most bytes of a request or an answer; more is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
   bool sees_all = false;  ///< all GPUs that this program sees, instead of its card's
-  int life = -1;  ///< a descriptor that it holds until it has ended (CardBoard::life()); -1: none
+  int life = -1;  ///< a descriptor that it keeps until it ends (CardBoard::life()); -1: none
 };
 
 /// The worker has ended, or sent an invalid message; its request may go to another worker.
@@ -42,16 +42,17 @@ class WorkerLost : public Error {
 
 class Worker {
  public:
-  /// Starts it and waits until its service is open. Throws the Error of opening, WorkerLost and
-  /// Stopped; the worker has then ended.
+  /// Starts a worker and waits until its service is open. Throws the Error of opening, WorkerLost
+  /// and Stopped; then the worker has ended.
   Worker(const share::Card& card, const WorkerPlan& plan);
-  /// Ends it, whatever it does, and waits for its end: then the card's memory is free.
+  /// Ends the worker, even while it computes, and waits until it has ended. Then the card's memory
+  /// is free.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Throws the service's Error with the same kind (GpuError is one of kind device), cause and
-  /// text; WorkerLost; Stopped, after which it is lost, too.
+  /// Returns the answer. Throws the service's Error with the same kind (for GpuError: device),
+  /// cause and text; WorkerLost; Stopped, after which the worker is lost, too.
   Parcel ask(const Parcel& request);
   /// For messages.
   const std::string& name() const { return name_; }
