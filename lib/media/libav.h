@@ -51,7 +51,7 @@ void init_libav();
 /// FFmpeg's text for a negative return value, with the last error it logged on this thread since
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
-/// True if it means out of memory; FFmpeg also returns that for sizes that it does not allow.
+/// True if `error` means out of memory; FFmpeg also returns it for sizes that it does not allow.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();

@@ -42,7 +42,7 @@ struct MatchRules {
   /// With less change_detail(), whole slopes rise and fall, which easily agree by chance.
   double least_detail = 0.06;
   /// The least mean correlation of changes. It falls with length, since chance agreement is brief.
-  /// Moments without change count up to 1.5 times `evidence`; without detail time counts a third.
+  /// Moments without change add at most 1.5 times `evidence`; without detail time counts a third.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)

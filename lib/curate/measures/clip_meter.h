@@ -68,7 +68,7 @@ class ClipMeter {
   ClipMeasures result(double seconds) const;
 
  private:
-  static constexpr int kSparse = 8;  // colours and sharpness change slowly: every eighth frame
+  static constexpr int kSparse = 8;          // frames for each look at colours and sharpness
   static constexpr int kBins = 4 * 16 * 16;  // luma, u, v
   struct Bin {
     std::uint64_t count = 0, y = 0, u = 0, v = 0;

@@ -6,8 +6,8 @@
 // (Wu, Manmatha and Riseman, "TextFinder", 1999); their vertical extent by projection (Lienhart and
 // Effelsberg 2000); and, along rows only, pairs of edges with opposite sign (Epshtein, Ofek and
 // Wexler, "Detecting text in natural scenes with stroke width transform", 2010). Leaves and gravel
-// are rejected: no quiet rows, all lightnesses. So are bricks: few strokes. Windows in a row,
-// keyboards and fences may pass. Pure.
+// are rejected: they have no quiet rows, and all lightnesses. So are bricks: they have few strokes.
+// Windows in a row, keyboards and fences may pass. Pure.
 // Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -27,7 +27,7 @@ PictureLines rows_of(const SmallPicture& picture);
 enum class Move { push, cover, reveal, squeeze };
 inline constexpr int kMoves = 4;
 
-/// The fit of the lines of `now` to those before and after.
+/// How well lines of `now` match lines of `before` and `after`.
 struct MovedFit {
   int way = 0;       ///< 1: to higher lines (right, down); -1: to lower lines; 0: squeeze
   float share = 0;   ///< progress, 0 to 1

@@ -41,7 +41,8 @@ struct CellSearch {
   double threshold = 1;  ///< as in find_near_duplicates()
   /// The places of the vectors, the better sample first: a permutation of 0 to n - 1, n < 2^32.
   std::vector<std::uint32_t> places;
-  /// Reads the `dim` numbers of the vector at a place. Called from any thread.
+  /// Reads the `dim` numbers of the vector at a place. Called from any thread; should be quick for
+  /// consecutive places.
   std::function<void(std::size_t place, float* out)> read;
   std::size_t width = 0;          ///< of sketches: cell_sketch_width()
   double margin = 1;              ///< SketchCells::Reach::margin

@@ -28,7 +28,7 @@ inline constexpr int kSketchScale = 32000;
 /// cosine: 4e-4 for half a unit in each of 128 numbers of both, and the error of float sums.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// Only so many first numbers of longer vectors are used: training would need a gigabyte.
+/// Of longer vectors only this many numbers are used, since training would need a gigabyte.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {

@@ -48,7 +48,8 @@ std::string join_units(const Units& units);
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
 /// The number for parameter sets of our encoder, so that one header can have them beside the
-/// source's. Sets with equal numbers would replace each other, and readers differ in when.
+/// source's. Sets with equal numbers would replace each other, at times that differ between
+/// readers.
 constexpr int kSpliceId = 15;
 /// Whether a parameter set has this number.
 bool has_splice_id(AVCodecID codec, Unit set);

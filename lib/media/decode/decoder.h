@@ -104,8 +104,8 @@ class Decoder {
   /// connection).
   bool next(Frame& frame);
   /// Makes next() return the first frame with pts >= `pts`, exactly as decoding from the start
-  /// gives it, with index 0. Decoding begins at a key frame before, or at the beginning if that is
-  /// not safe.
+  /// gives it, with index 0. Decoding begins at an earlier key frame, or at the beginning if that
+  /// is not safe.
   void seek(std::int64_t pts);
   /// True if seek() begins at a key frame, as far as known, and not at the beginning.
   bool seeks() const;

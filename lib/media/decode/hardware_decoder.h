@@ -41,11 +41,12 @@ bool nvdec_decodes_exactly(const AVCodecContext& codec);
 /// Most bytes of GPU memory that NVDEC needs for such a stream, if it obeys a level of its
 /// standard:
 ///   pictures * (width * height * 3/2 * bytes of a sample, both sides rounded up to 64) + 16 MiB.
-/// The last term is for the driver. Pictures are the reference pictures for the stream's size at
-/// the highest level, 2 for FFmpeg, and 3 kept here. Reference pictures are, for H.264 (table A-1),
-/// 696320 macroblocks, at most 16 pictures, and as many again that wait to be shown, which FFmpeg
-/// counts separately; for HEVC (A.4.2), 6 of 35651584 samples, up to 16 for a quarter of that or
-/// less, and the next picture; for VP9, 8.
+/// The last term is for the driver. Pictures are 2 for FFmpeg, 3 kept here, and the most reference
+/// pictures for the stream's size at the highest level:
+///   H.264  table A-1: 696320 macroblocks, at most 16 pictures; as many again that wait to be shown
+///          (FFmpeg counts them separately)
+///   HEVC   A.4.2: 6 of 35651584 samples, up to 16 of a quarter of that or less; the next picture
+///   VP9    8
 std::int64_t nvdec_session_bytes(const AVCodecContext& codec);
 
 /// Converts a picture in system memory from NV12 or P010 to yuv420p or yuv420p10. Also crops left
