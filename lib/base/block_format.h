@@ -4,9 +4,11 @@
 //   Q8_0   32 numbers, 34 bytes: f16 d; 32 signed q
 //          x = d q
 //   Q4_K   256 numbers, 144 bytes: f16 d, f16 m; 12 bytes with 8 scales s and 8 offsets o of 6 bits
-//          each; 128 bytes of two 4-bit q. Of each 32 numbers, x = d s q - m o
-//   Q6_K   256 numbers, 210 bytes: 128 bytes of the lower 4 bits of two q; 64 bytes of the upper 2
-//          bits of four; 16 signed scales s; f16 d. Of each 16 numbers, x = d s (q - 32)
+//          each; 128 bytes, each with two 4-bit q
+//          x = d s q - m o, with one s and o for 32 numbers
+//   Q6_K   256 numbers, 210 bytes: 128 bytes, each with the lower 4 bits of two q; 64 bytes, each
+//          with the upper 2 bits of four; 16 signed scales s; f16 d
+//          x = d s (q - 32), with one s for 16 numbers
 //
 // All products are exact in f32, and only the difference of Q4_K is rounded. So each number of a
 // block has one f32 value, however it is computed.

@@ -20,7 +20,7 @@ inline constexpr int kNormalBlocks = 32;
 using NormalBlocks = void(std::uint64_t first, const std::uint32_t key[2],
                           const std::uint32_t stream[2], float* out);
 
-/// normals_cpu.cc, compiled once for each of these instruction sets; x86-64-v2, v3, v4.
+/// The function of normals_cpu.cc for each instruction set: x86-64-v2, v3, v4.
 namespace base {
 NormalBlocks normal_blocks;
 }

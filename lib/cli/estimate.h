@@ -5,7 +5,7 @@
 // fixed seed. They are processed as usual, into a temporary folder that is removed. Of each video,
 // ten seconds from its middle are processed; of shards, as much as is possible in ten seconds, or a
 // gigabyte if a tool reads them twice. Their time is scaled to all records, by lengths of videos
-// and counts of samples. So are the seconds of video.
+// and counts of samples. Seconds of video are scaled likewise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,7 +39,7 @@ struct EstimateInput {
 /// Logs the fault as a warning.
 void tell_fault(const io::Fault& fault);
 
-/// `Reader`: io::ManifestReader, or shard::ShardInput. Throws what its constructor throws.
+/// `Reader`: io::ManifestReader, or shard::ShardInput. Throws what the Reader's constructor throws.
 template <typename Reader>
 EstimateInput estimate_input(const std::vector<std::string>& arguments) {
   const auto reader = std::make_shared<Reader>(arguments, tell_fault);
@@ -54,8 +54,8 @@ struct Estimate {
   std::string kind;  ///< kind of the records to process: "video" (also "image"), "shard"
   int jobs = 1;
   /// Does the tool's own work with `inputs` and `folder`, which are set to the sample and a
-  /// temporary folder. Its Progress, which counts parts of videos or samples of shards, may stop it
-  /// by an exception. Returns the number of unusable records.
+  /// temporary folder. Its Progress, which counts parts of videos or samples of shards, may end the
+  /// work by an exception. Returns the number of unusable records.
   std::function<long(Progress&, io::ManifestWriter&)> work;
   /// Whether the work has several phases, which need the whole sample. If so, it is not stopped.
   bool phases = false;

@@ -74,7 +74,7 @@ class PipeView {
   share::CardWatch watch_;
   share::CardStates first_cards_, cards_;  // as first_ and before_
   std::vector<Kept> kept_;
-  std::size_t every_ = 1, looks_ = 0;  // one of so many looks is kept
+  std::size_t every_ = 1, looks_ = 0;  // every_: one look of so many is kept
   /// By process number: its name, and how long it was the bottleneck; 0: time without a bottleneck.
   std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;

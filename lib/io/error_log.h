@@ -41,9 +41,9 @@ std::vector<Fault> parse_faults(const Json& list);
 
 /// Writes errors.jsonl: one record for each skipped item, with the reason. finish() writes it if
 /// there was an error; an earlier run's file is replaced, or removed if there was no error. Lines
-/// that another program adds meanwhile stay. Equal lines appear once. Memory does not grow with the
-/// number of errors, which wait in a temporary file. Inputs and messages are cut at 256 KiB. Each
-/// fault is also logged as a warning at once. Thread-safety: any thread; call add() from the
+/// that another program adds meanwhile are kept. Equal lines appear once. Memory does not grow with
+/// the number of errors, which wait in a temporary file. Inputs and messages are cut at 256 KiB.
+/// Each fault is also logged as a warning at once. Thread-safety: any thread; call add() from the
 /// ordered side of for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
  public:

@@ -35,9 +35,9 @@ struct GgufContents {
 };
 
 /// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for invalid
-/// contents: a text or integer that is set twice, a shape that is not whole blocks, data beyond the
-/// end or that overlap, more than 65,536 settings or tensors. Hostile input gives an Error, never a
-/// crash, and takes memory only in proportion to its size. Pure; fuzzed.
+/// contents: a text or integer that is set twice, a shape that is not whole blocks, data that
+/// overlap or exceed the file, more than 65,536 settings or tensors. Hostile input gives an Error,
+/// never a crash, and takes memory only in proportion to its size. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
 /// One GGUF file, mapped.

@@ -87,8 +87,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// Text as bytes that sort as std::string does, whatever follows. They end with two zeros; a zero
-/// within the text is followed by 0xff.
+/// Text as bytes that sort as std::string does, whatever bytes follow. They end with two zeros; a
+/// zero within the text is followed by 0xff.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;

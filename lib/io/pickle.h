@@ -28,7 +28,7 @@ struct PickledTensor {
 /// All tensors, in the pickle's order. If a dictionary has a member "state_dict", "model",
 /// "model_state_dict" or "module" that is a dictionary, only this member is used, which is logged:
 /// other data of a training script, such as averages, are left out. Throws Error, which names
-/// `what`: another protocol, an instruction, class or function that is not allowed, damage, too
+/// `what`, for another protocol, an instruction, class or function that is not allowed, damage, too
 /// deep a nesting, or no tensor at all. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);
 

@@ -66,8 +66,8 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
 /// "max_member" of the receipt, null or absent if no sample was refused.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
-/// A receipt's "error_limits": the limits of base/input_limits.h under which errors occurred that
-/// another run may not have (may_pass(), base/error.h). Null: no such error.
+/// A receipt's "error_limits": this run's limits (base/input_limits.h) if an error might not occur
+/// in another run (may_pass(), base/error.h), else null.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
 /// For Receipt::Check: throws Error if "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);

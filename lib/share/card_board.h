@@ -57,7 +57,7 @@ struct Card {
   std::int64_t kept = 0;
 };
 
-/// The needs of a stage.
+/// The needs of a stage: one program of the pipe and what it uses cards for.
 struct CardNeed {
   std::string stage;  ///< "vfm-embed"
   CardKind kind = CardKind::compute;

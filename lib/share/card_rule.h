@@ -47,7 +47,7 @@ struct CardStage {
   double work = 0;          ///< cards of speed 1 that it kept busy lately, on average
   double error = 0;         ///< share of `work` that may be chance, 0 to 1
   double short_of = 0;      ///< share of the time in which an item waited for a card, 0 to 1
-  bool known = false;       ///< whether it had a card in this time
+  bool known = false;       ///< whether it had a card lately
   double idle = 0;          ///< seconds since it had an item, or since it joined
   double load_seconds = 0;  ///< seconds that a load takes
   CardSet may = 0;          ///< cards that it can use
@@ -71,7 +71,7 @@ std::vector<CardSet> plan_cards(std::span<const std::vector<CardStage>> spans,
 /// The input of card_for_item() for one stage.
 struct CardClaim {
   int place = 0;      ///< as CardStage::place
-  int waiting = 0;    ///< items
+  int waiting = 0;    ///< items that wait for a card
   CardSet ready = 0;  ///< cards where its model is loaded and stays
 };
 

@@ -21,9 +21,9 @@ struct PipeEnds {
   std::uint64_t input = 0, output = 0;  ///< pipe names
 };
 
-/// The place of each used program, from 0. Programs of one pipe are in its order. Several pipes, or
-/// parts of a pipe with a foreign program between them, are in the order in which a shell starts
-/// them.
+/// The place of each used program, from 0. Programs of one pipe are in the pipe's order. Several
+/// pipes, or parts of a pipe with a foreign program between them, are in the order in which a shell
+/// starts them.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
 /// Sets `place` of all used records of a board, from their fields that PipeEnds has.

@@ -104,8 +104,8 @@ class Slots {
   struct Back : Change {
     Back() : Change(true) {}
   };
-  /// Says for a scope that this program waits for input, or for its reader. One thread at a time
-  /// for each.
+  /// Says for a scope that this program waits for input, or for its reader. For each Wait, one
+  /// thread at a time.
   class Waiting {
    public:
     Waiting(Slots& slots, PipeBoard::Wait wait);

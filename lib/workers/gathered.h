@@ -95,8 +95,8 @@ class Gathered {
     return calls;
   }
 
-  /// Returns the calls to the front of the queue, each so heavy that it is sent alone. Needs the
-  /// lock.
+  /// Returns the calls to the front of the queue, each with a weight that lets it go alone. Needs
+  /// the lock.
   void return_apart(std::vector<Entry*>& took) {
     for (; !took.empty(); took.pop_back()) {
       took.back()->taken = false;

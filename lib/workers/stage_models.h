@@ -47,9 +47,9 @@ class StageModels {
   /// Adds a service that each worker opens, by its name and the parcel to open it with. `memory`:
   /// predicted bytes of its model and work on a card. Returns its number.
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
-  /// Lets the services decode or encode on their worker's card, with kOwnSessions of their own
-  /// (share/engine_sessions.h). Adds the memory of these. While the card has an item, other
-  /// programs have one session fewer there. Must precede the first request.
+  /// Lets the services decode or encode on their worker's card, with kOwnSessions sessions
+  /// (share/engine_sessions.h), whose memory it adds. While the card has an item, other programs
+  /// have one session fewer there. Must precede the first request.
   void add_sessions(share::CardKind kind);
   /// Call it after the last add(), to check the cards before the first request. Throws what
   /// CardBoard's constructor throws.
