@@ -1,6 +1,6 @@
-// Progress on stderr: "vfm-clip 120/1000 clips 14.2/s ETA 1m02s note place". If several programs
-// share slots (VFM_SHARE), the last one that draws shows a line for each, and the others show none
-// (share/pipe_look.h).
+// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". If several
+// programs share slots (VFM_SHARE), the last one that draws shows a line for each, and the others
+// show none (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

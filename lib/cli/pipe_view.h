@@ -1,8 +1,8 @@
 // Looks regularly at the programs that share slots (share/pipe_look.h). It keeps the looks for the
 // lines that --progress draws, and for the page of VFM_SHARE_REPORT.
 //
-// It has its own thread, since other programs work while this one waits. Memory is bounded: a long
-// run keeps fewer looks for its time, evenly spaced.
+// It has its own thread, since other programs work while this one waits. Memory is bounded: the
+// longer the run, the longer the even intervals of kept looks.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -22,8 +22,8 @@ class FirstNames {
  public:
   static constexpr std::size_t kInMemory = 4096;
 
-  /// `folder`: for the temporary files, which are unlinked at once. `in_memory`: most keys without
-  /// files, at least 1.
+  /// `folder`: for the temporary files, which are unlinked at once. `in_memory`: most keys that
+  /// stay in memory, at least 1.
   explicit FirstNames(std::string folder, std::size_t in_memory = kInMemory);
   ~FirstNames();
   FirstNames(FirstNames&&) noexcept;

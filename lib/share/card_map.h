@@ -43,13 +43,13 @@ class CardMap {
   CardRecord& own() const { return file().records[own_index_]; }
   std::size_t own_index() const { return own_index_; }
   std::size_t cards() const;
-  /// The number in the file of each card that this program gave.
+  /// For each card of this program, its number in the file.
   const std::vector<int>& places() const { return places_; }
 
   /// Marks the records of programs that ended.
   void end_dead();
-  /// Whether the record's program has joined, is not known to have ended, and has shown within the
-  /// last second that it runs, as it does every 50 ms.
+  /// Whether the record's program has joined, is not known to have ended, and was running within
+  /// the last second (it marks its record every 50 ms).
   bool answers(const CardRecord& record) const;
 
   /// The cards without an item of a model.

@@ -32,8 +32,8 @@ struct CardStageState {
   std::vector<std::string> loading;   ///< names of cards that load or unload its model
   std::vector<std::string> left_out;  ///< names of cards that failed
   int cards = 0;                      ///< how many it may use, failed ones included
-  double busy_seconds = 0;            ///< in which cards had an item, summed over cards
-  double short_seconds = 0;           ///< in which an item waited for a card
+  double busy_seconds = 0;            ///< with an item, summed over cards
+  double short_seconds = 0;           ///< with an item that waited for a card
   std::int64_t items = 0;             ///< how many ended
 };
 
