@@ -1,4 +1,4 @@
-// How a captioner is asked and where models compute: options of both works of vfm-caption.
+// Options of vfm-caption and `vfm-caption score`: how a captioner is asked, and where models run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -47,7 +47,7 @@ class CaptionModelOptions {
             "on the CPU, bf16 on a GPU.");
   }
 
-  /// Throws Error{usage} for GPUs that are not there.
+  /// Throws Error{usage} for GPUs that do not exist.
   void check() { device_.cards(); }
   const vfm::media::HardwareDecoder* decoder(const vfm::cli::HwaccelOptions& hwaccel) {
     return engines_.decoder(hwaccel);
@@ -56,7 +56,8 @@ class CaptionModelOptions {
   const std::string& prompt() const { return prompt_; }
   vfm::workers::StageModels* workers() const { return workers_.get(); }
 
-  /// Into `model`, after decoder(). `any`: whether there is a model, which needs a device.
+  /// Puts the options into `model`; call it after decoder(). `any`: there is a model, which needs a
+  /// device.
   void set(vfm::columns::ModelCaptionOptions& model, bool any) {
     if (any) {
       workers_ = workers_of(device_, jobs_, "vfm-caption");
@@ -64,7 +65,7 @@ class CaptionModelOptions {
       model.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     }
     const bool gpu = model.device == vfm::Device::cuda;
-    // A text must not depend on the run: products are not timed, nor is the fastest chosen.
+    // Texts must not depend on the run, so the fastest matrix product is not chosen by timing.
     if (gpu && !workers_) vfm::ops::set_gpu_options(model.device, true, "auto", "");
     const bool low = compute_ == "bf16" || (compute_ == "auto" && gpu);
     model.compute = low ? vfm::DType::bf16 : vfm::DType::f32;
@@ -77,9 +78,9 @@ class CaptionModelOptions {
  private:
   const vfm::cli::JobOptions& jobs_;
   std::string prompt_, compute_ = "auto";
-  double fps_ = 0;  // the model's own
+  double fps_ = 0;  // 0: the model's own
   int window_ = 256, frame_tokens_ = 0;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-caption"};
-  std::unique_ptr<vfm::workers::StageModels> workers_;  // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;  // on the GPUs of device_
 };

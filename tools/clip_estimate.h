@@ -8,15 +8,15 @@
 #include "clip/clip.h"
 #include "media/decode/decoder.h"
 
-/// Tells how long the work would take. It uses `options`, which are changed to a sample of the
-/// input, and writes no page.
+/// Estimates how long the work would take. Changes `options` to a sample of the input, and to write
+/// no page.
 inline long tell_clip_estimate(
     vfm::clip::ClipOptions& options, int jobs,
     std::function<long(vfm::Progress& progress, vfm::io::ManifestWriter& manifest)> work) {
   options.report.clear();
   options.explain.clear();
   options.most_seconds = vfm::cli::kEstimateSeconds;
-  options.shot_format = vfm::clip::ShotFormat::json;  // the others go to standard output
+  options.shot_format = vfm::clip::ShotFormat::json;  // other formats go to standard output
   options.print_table = nullptr;
   return vfm::cli::tell_estimate(
       {.inputs = options.inputs,

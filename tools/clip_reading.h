@@ -1,4 +1,4 @@
-// What `vfm-clip shots` and `vfm-clip unique` have in common: they decode videos and encode none.
+// The base of `vfm-clip shots` and `vfm-clip unique`, which decode videos and encode none.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,13 +24,13 @@ class ClipReadingTool : public vfm::cli::Tool {
     input_limits_.add(options);
     input_limits_.add_isolation(options);
   }
-  /// Call it first in check(): FFmpeg takes the limits when it is first used.
+  /// Call it first in check(): limits must be set before FFmpeg is used.
   void check_work() {
     input_limits_.check_isolation(hwaccel_);
     input_limits_.apply();
     device_.cards();
   }
-  /// Begins the work of run(). Returns what decodes; null: software.
+  /// Call it first in run(). Returns the hardware decoder; null: software.
   const vfm::media::HardwareDecoder* begin_work() {
     vfm::media::begin_isolation();
     return engines_.decoder(hwaccel_);

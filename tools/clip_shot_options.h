@@ -1,4 +1,4 @@
-// How vfm-clip finds shots: options of the everyday work and of `vfm-clip shots`.
+// Options of vfm-clip and `vfm-clip shots` about how shots are found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,7 +44,8 @@ class ClipShotOptions {
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");
   }
 
-  /// A network tells cuts and gradual changes by one score.
+  /// Puts the options into `recipe`. Throws Error{usage} for --no-gradual with --detector-model: a
+  /// network has one score for all changes.
   void check(vfm::clip::ClipRecipe& recipe) const {
     recipe.deinterlace = !no_deinterlace_;
     recipe.shots.gradual = !no_gradual_;
@@ -55,7 +56,7 @@ class ClipShotOptions {
     check_score("--threshold", recipe.shots.threshold);
   }
 
-  /// Throws Error{usage} for a score that is too high for a network.
+  /// Throws Error{usage} for a score too high for a network.
   void check_score(const char* option, double score) const {
     if (by_model() && score >= 1)
       vfm::fail_usage("{} {} is not below 1: --detector-model gives probabilities", option, score);
@@ -63,7 +64,7 @@ class ClipShotOptions {
 
   vfm::cli::OptionRow& threshold() const { return *threshold_; }
 
-  /// Opens the model of --detector-model, for as long as this lives.
+  /// Opens the model of --detector-model, which `options` then use; they must not outlive this.
   void open(vfm::clip::ClipOptions& options) {
     if (!by_model()) return;
     changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);
@@ -79,5 +80,5 @@ class ClipShotOptions {
   vfm::cli::OptionRow* threshold_ = nullptr;
   bool no_gradual_ = false, no_deinterlace_ = false;
   std::string detector_model_;
-  std::unique_ptr<vfm::models::TransNet> changes_;  // in detector_model_
+  std::unique_ptr<vfm::models::TransNet> changes_;  // of detector_model_
 };

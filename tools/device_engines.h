@@ -1,5 +1,5 @@
-// The sessions of video engines that decoders and encoders of a tool take: on the GPUs of --device,
-// or, with VFM_SHARE, on the first one.
+// Decoding and encoding on video engines of GPUs, in a bounded number of sessions: on the GPUs of
+// --device, or on the first GPU, where sessions are counted only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace vfm::cli {
 
-/// Decoders and encoders on GPUs: those of the workers, else the first one. Before workers_of().
+/// Call all functions before workers_of().
 class DeviceEngines {
  public:
   DeviceEngines(WorkerOptions& device, const JobOptions& jobs, std::string program)
@@ -29,8 +29,8 @@ class DeviceEngines {
     if (encode_) media::set_encode_sessions(nullptr);
   }
 
-  /// Of a tool without the model of that option: throws Error{usage} where --device has no work
-  /// but that.
+  /// For a tool run without option `model`: throws Error{usage} if --device is given but nothing
+  /// would use it.
   void check_work(const char* model, const HwaccelOptions& hwaccel,
                   const std::string& encoder) const {
     if (device_.device == "auto") return;
@@ -40,8 +40,8 @@ class DeviceEngines {
                gpus ? ", --hwaccel cuda, or --encoder h264_nvenc" : "");
   }
 
-  /// What media::choose_hardware() returns and throws; it lives as long as this. With sessions for
-  /// which decoders wait if they were asked for (cuda), and not if any will do (auto).
+  /// Returns and throws what media::choose_hardware() does; the result lives as long as this.
+  /// Decoders wait for a free session with --hwaccel cuda, but not with auto.
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
     std::vector<share::Card> cards = gpus();
@@ -66,8 +66,8 @@ class DeviceEngines {
     return hardware_.get();
   }
 
-  /// Whether encoders of this name, the default one if it is empty, take sessions from now on: if
-  /// they work on a GPU.
+  /// If encoders of this name (empty: the default encoder) run on a GPU, lets them take sessions
+  /// from now on. Returns whether they do.
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
@@ -87,8 +87,8 @@ class DeviceEngines {
     std::erase_if(cards, [](const share::Card& card) { return card.index < 0; });
     return cards;
   }
-  /// That which FFmpeg takes. None where it cannot be told from others of the machine, as instances
-  /// of a GPU (MIG), or there is none, which FFmpeg will say.
+  /// The GPU that FFmpeg takes. None if there is no GPU, or FFmpeg's cannot be identified, as with
+  /// instances of a GPU (MIG).
   static std::vector<share::Card> first_gpu() {
     try {
       return workers::find_cards({"0"});

@@ -1,5 +1,5 @@
-// What tools have in common whose --device may ask for workers. What decodes and encodes there:
-// device_engines.h.
+// For tools whose --device may start workers: processes that run models, one on each GPU. See
+// device_engines.h for decoding and encoding on GPUs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace vfm::cli {
 
-/// --device auto|cpu|cuda|all|0,2: where to compute, or the cards on which workers do. "cpu," is a
-/// list, too: a worker on the processor.
+/// --device auto|cpu|cuda|all|0,2: where to compute. "all" or a list asks for workers; "cpu," is a
+/// list, too: one worker on the processor.
 struct WorkerOptions : DeviceOptions {
   OptionRow& add_workers(Options& options) {
     return options
@@ -26,8 +26,8 @@ struct WorkerOptions : DeviceOptions {
         .explained_in("vfm-devices(7)");
   }
   bool workers() const { return asks_workers(device); }
-  /// Found with the first call, none without workers. Throws Error{usage} for cards that are not
-  /// there: so Tool::check() calls it, late, as listing GPUs takes a second.
+  /// The GPUs of workers, listed at the first call; empty without workers. Throws Error{usage} for
+  /// GPUs that do not exist. Tool::check() should call it last, because listing takes a second.
   const std::vector<share::Card>& cards() {
     if (!found_.empty() || !workers()) return found_;
     std::vector<std::string> names;
@@ -36,8 +36,9 @@ struct WorkerOptions : DeviceOptions {
       names.push_back(name);
     return found_ = workers::find_cards(names);
   }
-  /// What sessions of this program have of the cards that are given from now on is not its models'.
-  /// Without VFM_SHARE the models cannot know how much of it is in use: it counts as not there.
+  /// Reserves memory of the GPUs for this program's sessions, so that models do not use it. Without
+  /// VFM_SHARE models cannot know how much of it is in use, so it is subtracted from the GPU's
+  /// memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);
@@ -49,14 +50,14 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// While items wait for cards, as many more are under way: so all cards are busy at any -j.
+/// Lets as many more items be under way as wait for workers, so that all GPUs are busy at any -j.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
   slots.add_away(static_cast<int>(workers->together()));
   slots.set_flow(workers->flow());
 }
 
-/// Null where --device asks for none. Throws what WorkerOptions::cards() throws.
+/// The workers that --device asks for, or null. Throws what WorkerOptions::cards() throws.
 inline std::unique_ptr<vfm::workers::StageModels> workers_of(vfm::cli::WorkerOptions& options,
                                                              const vfm::cli::JobOptions& jobs,
                                                              const std::string& program) {

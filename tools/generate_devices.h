@@ -1,5 +1,5 @@
-// vfm-generate --device all|0,2: prompts dealt to workers, which are this program started once
-// more. A worker's job is the program's own: it reads the same command line again.
+// vfm-generate --device all|0,2: distributes prompts to workers, which are processes of this
+// program, one for each GPU. A worker reads the same command line again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "workers/service.h"
 
-/// Of a --device that asks for workers.
+/// Throws Error{usage} for options that exclude workers: -o - and --parallel.
 inline void refuse_with_workers(bool stream, const vfm::generate::ClipParallel& parallel) {
   if (stream) vfm::fail_usage("workers of --device write clips into a folder: leave out -o -");
   if (!parallel.alone() || parallel.choose != 0)
@@ -39,23 +39,23 @@ inline void refuse_ranks(const vfm::cli::Launch& launch) {
         "without mpirun, or leave out --device");
 }
 
-/// What a worker is opened with.
+/// What a worker gets when it is opened.
 struct DealtJob {
-  std::vector<std::string> arguments;  ///< of the program
+  std::vector<std::string> arguments;  ///< of the command line
   std::string cache, model;
   vfm::Device device = vfm::Device::cpu;
 };
 
-/// Parses the options again, as the program had them. It leaves out those that are not of the tool.
+/// Parses the tool's options again. Ignores options that are not the tool's.
 inline void read_again(CLI::App& app, std::vector<std::string> arguments) {
   app.allow_extras();
-  app.add_flag("-v")->group("");  // as in -vo DIR
+  app.add_flag("-v")->group("");  // needed for -vo DIR
   app.add_flag("-q")->group("");
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  std::reverse(arguments.begin(), arguments.end());  // the order of CLI11
   app.parse(std::move(arguments));
 }
 
-/// Tool::serve_card(): `job_of` says what such a job is.
+/// Implements Tool::serve_card(). `job_of` makes the job from what the worker got.
 inline int serve_clips(int channel,
                        const std::function<vfm::generate::GenerateJob(const DealtJob&)>& job_of) {
   const auto open = [&](const vfm::workers::Parcel& parcel, vfm::Device device) {
@@ -71,11 +71,11 @@ inline int serve_clips(int channel,
                                   vfm::workers::stage_services({{vfm::generate::kClips, open}}));
 }
 
-/// Makes the job's clips by `workers`, as many at once as there are, or as -j allows.
+/// Makes the job's clips in `workers`: as many at once as there are workers, or as -j allows.
 inline long deal_to_cards(vfm::generate::GenerateJob& job, vfm::workers::StageModels& workers,
                           const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
   const std::string newest = vfm::models::checkpoint_at(job.model);
-  if (!newest.empty()) job.model = newest;  // one for all workers
+  if (!newest.empty()) job.model = newest;  // the same for all workers
   const auto cards = static_cast<int>(workers.together());
   const int together = jobs.jobs > 0 ? std::min(jobs.jobs, cards) : cards;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());

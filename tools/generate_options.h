@@ -1,5 +1,4 @@
-// Options that vfm-generate without a verb (vfm-generate.cc), decode (generate-decode.cc) and cost
-// (generate-cost.cc) share.
+// Options that vfm-generate, `vfm-generate decode` and `vfm-generate cost` share.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +11,7 @@
 #include "device_workers.h"
 #include "generate/generate.h"
 
-/// The tokenizer, and how it computes: shared by all three.
+/// The tokenizer, and how it computes: for all three.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
@@ -20,26 +19,26 @@ struct TokenizerOptions {
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);
-  /// --compute; nullopt: auto.
+  /// The value of --compute; nullopt: auto.
   std::optional<vfm::DType> compute() const;
-  /// Where a rank computes. Throws Error{usage}.
+  /// The device of this rank. Throws Error{usage}.
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
-/// The folder for clips, and their encoder: for the two that write clips.
+/// The folder for clips, and their encoder: for vfm-generate and decode.
 struct ClipFileOptions {
   vfm::cli::OutputOptions output;
   std::string encoder;
   std::optional<int> quality;  ///< 0..51
 
-  /// `encoder_shown`, `quality_shown`: the defaults that help shows.
+  /// `encoder_shown`, `quality_shown`: the defaults in the help.
   void add(vfm::cli::Options& options, const char* encoder_shown, const char* quality_shown);
   bool stream() const { return output.directory == "-"; }
-  /// Throws Error{usage} for an encoder that FFmpeg does not have, or a stream to a terminal.
+  /// Throws Error{usage} if FFmpeg lacks the encoder, or a stream would go to a terminal.
   void check(const vfm::cli::Launch& launch) const;
 };
 
-/// The model and what decides a clip's cost: for vfm-generate and its cost.
+/// The model, and what decides a clip's cost: for vfm-generate and cost.
 class GenerateOptions {
  public:
   TokenizerOptions tokenizer;
@@ -52,7 +51,7 @@ class GenerateOptions {
   void add_precision(vfm::cli::Options& options);
   /// Puts the options into the job. Opens no file. Throws Error{usage}.
   void read(vfm::generate::GenerateJob& job) const;
-  /// Whether --condition-frames is given without --condition.
+  /// True if --condition-frames is given without --condition.
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
 
  private:

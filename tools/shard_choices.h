@@ -1,5 +1,4 @@
-// The options of vfm-shard and `vfm-shard report` that choose samples, and give each a split and a
-// bin.
+// Options of vfm-shard and `vfm-shard report` that choose samples and their splits and bins.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +13,7 @@
 
 class ShardChoices {
  public:
-  /// `options` are filled by check(), and must outlive this.
+  /// check() fills `options`, which must outlive this.
   explicit ShardChoices(vfm::dataset::ShardOptions& options) : options_(options) {}
 
   void add(vfm::cli::Options& options) {
@@ -23,7 +22,7 @@ class ShardChoices {
     add_places(options);
   }
 
-  /// As Tool::check().
+  /// Call it in Tool::check().
   void check() {
     if (!options_.where.empty()) vfm::shard::Where{options_.where};
     if (balance_->given()) options_.balance.rules = vfm::dataset::parse_balance(balance_text_);

@@ -1,4 +1,4 @@
-// The options of vfm-shard and `vfm-shard report` about duplicates.
+// Options of vfm-shard and `vfm-shard report` about duplicates.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 class DuplicateChoices {
  public:
-  /// As ShardChoices.
+  /// The same as in ShardChoices.
   explicit DuplicateChoices(vfm::dataset::ShardOptions& options) : options_(options) {}
 
   void add(vfm::cli::Options& options) {

@@ -1,4 +1,4 @@
-// --dry-run of the tools whose input is shards.
+// --dry-run of tools whose input is shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@
 #include "shard/input_totals.h"
 #include "shard/shard_input.h"
 
-/// As cli::tell_estimate(): of the tool's inputs, its folder for outputs, its work, which may have
-/// several phases, what this counted, and of its model.
+/// Calls cli::tell_estimate() for a tool's `inputs` and its output `folder`. `phases`: `work` has
+/// several phases. `counts`, `model`: what `work` counted, and facts about its model; may be empty.
 inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
                                 std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
                                 bool phases = false, std::function<vfm::Json()> counts = nullptr,

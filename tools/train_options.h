@@ -1,5 +1,5 @@
-// Options that several verbs of vfm-train share: recipe, data, the model to begin from, and how
-// ranks compute.
+// Options that verbs of vfm-train share: recipe, data, the model to begin from, and how ranks
+// compute.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "train/recipe_file.h"
 #include "train/run.h"
 
-/// RECIPE, settings, --data, --init, --continue and the options that belong to them. All are stored
-/// in `run`.
+/// RECIPE, settings, --data, --init, --continue and options that belong to them. The values are
+/// stored in `run`.
 class TrainingOptions {
  public:
-  /// `full`: the manual explains each option. Otherwise it refers to vfm-train(1).
+  /// `full`: the manual explains each option; otherwise it refers to vfm-train(1).
   explicit TrainingOptions(bool full = false) : full_(full) {}
 
   vfm::train::RunOptions run;
@@ -24,17 +24,18 @@ class TrainingOptions {
   std::vector<std::string> settings;
 
   void add_recipe(vfm::cli::Options& options);
-  /// --data, --synthetic and the encoders of clips.
+  /// Adds --data, --synthetic and the encoders of clips.
   void add_data(vfm::cli::Options& options);
-  /// --init, --init-lora, --base; with `stages` --continue.
+  /// Adds --init, --init-lora, --base; with `stages` also --continue.
   void add_beginning(vfm::cli::Options& options, bool stages);
   /// Checks what needs no file.
   void check();
   /// Throws Error{usage} unless RECIPE or --continue is given.
   void need_recipe() const;
-  /// Reads the recipe and checks that the options fit it. Returns the settings of the recipe.
+  /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
   std::vector<vfm::train::Setting> read();
-  /// Arguments for a run with the same options: RECIPE and settings; the options of data and model.
+  /// Arguments for a run with the same options: arguments() has RECIPE and settings,
+  /// data_arguments() the options of data and model.
   std::vector<std::string> arguments() const;
   std::vector<std::string> data_arguments() const;
   /// Throws Error{usage} if there is nothing to train on.
@@ -59,22 +60,22 @@ class RankOptions {
   int jobs = 0;
 
   void add(vfm::cli::Options& options);
-  /// --no-cuda-graph, for verbs that compute steps.
+  /// Adds --no-cuda-graph, for verbs that compute steps.
   void add_graphs(vfm::cli::Options& options);
-  /// Chooses the device (that of run.gpu, if set), and sets how this process computes.
+  /// Chooses the device (run.gpu's, if set), and sets how this process computes.
   void apply(vfm::train::RunOptions& run, const vfm::cli::Context& context) const;
 
  private:
   bool full_, no_graphs_ = false;
 };
 
-/// What both a run and a check of its layout (vfm-train check) do before the first step. An error
-/// of all ranks is reported once.
+/// What a run and `vfm-train check` do before the first step. An error of all ranks is reported
+/// once.
 void prepare(TrainingOptions& training, const RankOptions& ranks, const vfm::cli::Context& context,
              vfm::dist::World& world);
 
-/// --gpu NAME or FILE: the GPU for which steps are predicted.
+/// Adds --gpu NAME or FILE: the GPU for which steps are predicted.
 vfm::cli::OptionRow& add_gpu(vfm::cli::Options& options, std::optional<std::string>& gpu);
 
-/// Writes a result to standard output, and its words for people to standard error.
+/// Writes a result to standard output, and `words` for people to standard error.
 void tell(const vfm::Json& result, const std::string& words);

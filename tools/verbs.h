@@ -1,5 +1,4 @@
-// The works of the programs that a verb calls, one source file each: embed-search.cc has
-// `vfm-embed search`.
+// Makes the tools behind verbs. Each has a source file: `vfm-embed search` is in embed-search.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

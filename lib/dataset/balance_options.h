@@ -19,16 +19,16 @@ struct BalanceRule {
 
 struct BalanceOptions {
   std::vector<BalanceRule> rules;  ///< none: nothing is left out
-  /// Clusters of vectors; 0: the square root of the number of samples with one, at most 1,024.
+  /// Number of clusters of vectors; 0: the square root of the number of vectors, at most 1,024.
   std::size_t clusters = 0;
 
-  /// {"camera": 1}: the parameters that decide, beside the samples.
+  /// {"camera": 1}: what decides the result, apart from the samples.
   Json json() const;
 };
 
 inline constexpr std::size_t kMostClusters = 1 << 12;
 
-/// Parses "camera=1,caption_topic": names, each with a strength, 1 by default. Throws Error{usage}.
+/// Parses "camera=1,caption_topic": names with strengths (default 1). Throws Error{usage}.
 std::vector<BalanceRule> parse_balance(std::string_view text);
 
 }  // namespace vfm::dataset

@@ -1,5 +1,4 @@
-// The bins of samples: by size and duration, and by their members.
-// Pure; thread-safety: any thread.
+// Assigns samples to bins by size, duration and members. Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,15 +10,14 @@
 
 namespace vfm::dataset {
 
-/// Extensions as a part of a folder's name: the extensions themselves if short and unambiguous,
-/// with '-' for dots; else a hash.
+/// Extensions as part of a folder's name, with '-' for dots; a hash if that is long or ambiguous.
 std::string name_part(const std::vector<std::string>& extensions);
 
-/// By size and duration only: Shape::bin.
+/// The bin by size and duration only (Shape::bin).
 std::string bin_of(const Item& item, const curate::BinEdges& edges);
 
-/// The bin of each shape; empty for those that are not `used`. Samples of a shard have the same
-/// members: if used shapes differ in them, shapes that lack some are in separate bins:
+/// The bin of each shape; empty for shapes not `used`. All samples of a shard have the same
+/// members. So if used shapes differ in members, shapes that lack some get separate bins:
 /// "..._without_txt".
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used);
 

@@ -1,4 +1,4 @@
-// One frame of a clip, small, for a page. Thread-safety: any thread.
+// A small picture of a clip, for a page. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace vfm::dataset {
 
-/// A JPEG file, 192 pixels wide at most and 144 high, of the middle frame; of the 48th in long
-/// clips. Empty if built without FFmpeg. The same bytes for the same clip. Throws Error, naming
-/// `name` (its extension is the container's), if nothing can be decoded.
+/// A JPEG file, at most 192 x 144 pixels, of the middle frame, or the 48th in long clips. The same
+/// clip gives the same bytes. Empty in a build without FFmpeg. `name`: with the container's
+/// extension. Throws Error, which names `name`, if nothing decodes.
 std::string clip_picture(std::string_view bytes, const std::string& name);
 
 }  // namespace vfm::dataset

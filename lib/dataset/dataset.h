@@ -1,16 +1,15 @@
-// vfm-shard without argv: joins columns, filters, drops duplicates, bins, splits, shuffles, writes
-// a dataset.
+// The library behind vfm-shard: joins columns, filters, drops duplicates, bins, splits and shuffles
+// samples, and writes a dataset.
 //
-// Two passes. The first reads every sample once (dataset/scan.h); then everything is decided
-// (dataset/plan.h); the second re-reads them, in shuffled order, and writes the shards
-// (dataset/write.h). Between them, temporary files in the dataset's folder hold the samples' facts,
-// sorted as needed (dataset/item_store.h); memory grows only by some bits and bytes a sample.
-// Compared embeddings are in memory; too many are refused.
+// The first pass reads every sample once (dataset/scan.h). Then all is decided (dataset/plan.h).
+// The second pass reads samples again in shuffled order, and writes the shards (dataset/write.h).
+// Between the passes, samples' facts are in temporary files in the dataset's folder
+// (dataset/item_store.h); memory grows by a few bytes a sample. Compared embeddings are in memory;
+// too many are an error.
 //
-// Resume: DIR/plan.json names the plan, a hash of all that decides the shards. Beside each shard is
-// X.json with its record, written last. A second run plans again: shards with the planned record
-// are kept, the others are removed
-// (dataset/folder.h).
+// Resume: DIR/plan.json has the plan, a hash of all that decides the shards. X.json beside each
+// shard has its record, and is written last. A second run plans again, keeps shards with the
+// planned record, and removes others (dataset/folder.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,51 +29,51 @@
 
 namespace vfm::dataset {
 
-/// How near duplicates are searched: all pairs (curate/vectors/dedup.h), or within clusters and
-/// around them (curate/vectors/cell_search.h); automatic: all pairs of up to kMostExact samples, as
-/// far as ShardOptions::near_bytes allows.
+/// How near duplicates are searched. exact: all pairs (curate/vectors/dedup.h); clusters: pairs in
+/// and around clusters (curate/vectors/cell_search.h); automatic: exact for up to kMostExact
+/// samples, if ShardOptions::near_bytes suffices.
 enum class DuplicateMethod { automatic, exact, clusters };
 inline constexpr std::uint64_t kMostExact = 1'000'000;
 
 struct ShardOptions {
-  std::vector<std::string> inputs;  ///< as shard/shard_input.h takes them
-  std::string output;               ///< folder of the dataset; empty: only the report is written
+  std::vector<std::string> inputs;  ///< forms: shard/shard_input.h
+  std::string output;               ///< the dataset's folder; empty: write only the report
   bool force = false;
   shard::ReadLimits limits;
-  std::string where;    ///< shard/where.h; empty: keep all
+  std::string where;    ///< a filter (shard/where.h); empty: keep all
   std::string without;  ///< a file (dataset/without.h); empty: none
   BalanceOptions balance;
-  bool keep_duplicates = false;  ///< drop none
-  /// Near duplicates have at least this cosine; nothing: only exact duplicates are dropped.
+  bool keep_duplicates = false;  ///< drop no duplicates
+  /// Least cosine of near duplicates; none: drop only exact duplicates.
   std::optional<double> duplicate_threshold = 0.99;
-  /// The member with the compared vectors; empty: kDefaultVector, which may then be missing.
+  /// The member with the compared vectors; empty: kDefaultVector, which samples may lack.
   std::string near_member;
   std::string compared_member() const { return near_member.empty() ? kDefaultVector : near_member; }
   DuplicateMethod duplicate_method = DuplicateMethod::automatic;
-  /// Memory for comparing embeddings, by near_bytes() of dataset/item_store.h; all else takes less
-  /// than a quarter of 2 GiB. The default is enough for all pairs of 1,000,000 samples of 768
-  /// numbers, or 30 million in clusters.
+  /// Memory for comparing embeddings (near_bytes() in dataset/item_store.h). All else takes less
+  /// than 512 MiB. The default suffices for all pairs of 1,000,000 samples of 768 numbers, or for
+  /// 30 million samples in clusters.
   std::uint64_t near_bytes = std::uint64_t{7} << 29;
-  bool rekey = false;  ///< new keys from contents, for foreign shards whose keys repeat
+  bool rekey = false;  ///< make keys from contents, for foreign shards with repeated keys
   curate::BinEdges edges;
   std::vector<curate::SplitPart> split{{"train", 1}};
   std::uint64_t shard_bytes = 500'000'000;
   std::uint64_t seed = 0;
   std::string report;  ///< HTML file; empty: none
-  /// The fields for which the page shows the least and the most; empty: numbers that may be scores.
+  /// Fields whose lowest and highest samples the page shows; empty: all numbers that may be scores.
   std::vector<std::string> report_scores;
 };
 
-/// The number of samples at each step.
+/// How many samples were read, were removed by each step, and stay.
 struct SampleCounts {
   std::uint64_t read = 0, filtered = 0, without = 0, duplicates = 0, balanced = 0, stay = 0;
 };
 
-/// Writes the dataset, and the report where one is asked for; and a record for each shard to
-/// standard output, in order, when it is durable. Returns the number of recorded errors. Throws
-/// Error when no sample is left; Error{usage} for a bad filter, a field or vector that no sample
-/// has, and for a folder with a dataset of other options or sources; Stopped. `counts`: filled if
-/// the input is only a part, so that lines of --without may name nothing; else null.
+/// Writes the dataset and, on request, the report; and to standard output a record for each shard,
+/// in order, when it is on disk. `counts`: given for a dry run, whose input is only a part; it is
+/// filled, and lines of --without may name nothing. Returns the number of recorded errors. Throws
+/// Error if no sample is left; Error{usage} for a bad filter, a field or vector that no sample has,
+/// or a folder with a dataset of other options or sources; Stopped.
 long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 

@@ -1,4 +1,4 @@
-// The samples that vfm-shard drops because it keeps a better one.
+// Finds samples that vfm-shard drops as duplicates of a better sample.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,20 +19,20 @@
 
 namespace vfm::dataset {
 
-/// "repeated": the same key and media a second time.
+/// "repeated": the same key and media again.
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 
-/// A sample that is dropped because a better one is kept.
+/// A sample dropped in favour of `keeper`, a better one.
 struct Duplicate {
   std::string key, keeper;
   DuplicateKind kind = DuplicateKind::exact;
   double cosine = 1;
-  std::string reason;     ///< why the keeper is the better one
-  std::uint32_t set = 0;  ///< for near: the ComparedSet in which it was found
+  std::string reason;     ///< why the keeper is better
+  std::uint32_t set = 0;  ///< for near: number of the ComparedSet
 };
 
-/// All duplicates, on a temporary file. Thread-safety: one thread at a time.
+/// All duplicates, in a temporary file. Thread-safety: one thread at a time.
 class DuplicateList {
  public:
   explicit DuplicateList(const std::string& folder) : sorter_(folder) {}
@@ -41,18 +41,18 @@ class DuplicateList {
   std::uint64_t count() const { return sorter_.records(); }
   std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::vector<double>& near_cosines() const { return cosines_; }
-  /// Says that no more come and none is needed soon.
+  /// Frees memory; call it when no more are added and for_each() is not due soon.
   void park() { sorter_.park(); }
-  /// Calls `use` with all, by key; the repeated ones of a key last. Stops when `use` returns false.
+  /// Calls `use` with all, by key, repeated ones of a key last; until `use` returns false.
   void for_each(const std::function<bool(const Duplicate& duplicate)>& use);
 
  private:
   io::Sorter sorter_;
   std::array<std::uint64_t, kDuplicateKinds.size()> counts_{};
-  std::vector<double> cosines_;  // as many as can be compared
+  std::vector<double> cosines_;  // at most one for each compared sample
 };
 
-/// Pairs (dropped, kept) of items whose sources show the same.
+/// Pairs (dropped, kept) of items, whose sources thus show the same.
 class DuplicatePairs {
  public:
   explicit DuplicatePairs(const std::string& folder) : file_(folder) {}
@@ -64,12 +64,12 @@ class DuplicatePairs {
   io::ScratchFile file_;
 };
 
-/// A set of samples compared with each other: of one kind, with vectors of one encoder.
+/// Samples compared with each other: of one kind, with vectors of one encoder.
 struct ComparedSet {
-  bool images = false;  ///< else videos and all others
+  bool images = false;  ///< false: videos and all others
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;
-  /// The options and counts of a search by clusters; nothing: all pairs were compared.
+  /// Options and counts of a search in clusters; none: all pairs were compared.
   struct Clusters {
     double margin = 0;
     std::uint64_t most = 0, numbers = 0;
@@ -82,11 +82,11 @@ struct ComparedSet {
   Json clusters_json() const;
 };
 
-/// Exact duplicates have the same media bytes; near duplicates, among the rest, are videos (or
-/// images) whose embeddings of one encoder have at least the cosine options.duplicate_threshold.
-/// The better of two has more pixels, else more bytes, else the smaller key. With
-/// options.keep_duplicates nothing is dropped, but pairs are found: the same bytes must not be in
-/// two parts of a split. Throws Stopped.
+/// Exact duplicates have the same media bytes. Near duplicates, among the rest, are videos (or
+/// images) whose embeddings, of one encoder, have at least cosine options.duplicate_threshold. The
+/// better of two has more pixels; if equal more bytes; if equal the smaller key. With
+/// options.keep_duplicates nothing is dropped, but `pairs` is filled, so that the same bytes are
+/// never in two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
                                          share::Slots& slots, DuplicateList& list,
                                          DuplicatePairs& pairs);

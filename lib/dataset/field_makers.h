@@ -1,4 +1,4 @@
-// Names the command that makes a field or vector that an option names and no sample has.
+// Names the command that makes a field or vector, for messages about missing ones.
 // Thread-safety: pure function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace vfm::dataset {
 
-/// "vfm-embed --aesthetic FILE"; "": no command of vfm makes it.
+/// For example "vfm-embed --aesthetic FILE"; "" if no command of vfm makes it.
 std::string maker_of(std::string_view name);
-/// The names that vfm makes, without the families of names that the user chooses, as "concept_*".
+/// The names that vfm makes, except families with a part chosen by the user, like "concept_*".
 std::vector<std::string> made_names();
 
 }  // namespace vfm::dataset

@@ -1,4 +1,4 @@
-// The files of a dataset that cover all its shards.
+// Writes the files of a dataset about all its shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace vfm::dataset {
 
-/// Writes duplicates.jsonl, with a line for each dropped sample; no file if there are none.
+/// Writes duplicates.jsonl, a line for each dropped sample; no file if there are none.
 void write_duplicates(const ShardOptions& options, ShardPlan& plan);
-/// Likewise writes left_out.jsonl, with a line for each sample of `list`.
+/// Likewise writes left_out.jsonl, a line for each sample of `list`.
 void write_left_out(const ShardOptions& options, LeftOutList& list);
 
-/// Writes .nv-meta/, wids.json, README.md and, last, dataset.json, whose contents it returns:
-/// counts by split and bin, samples left out, and the options. `records` are the shards', in the
-/// order of the plan.
+/// Writes .nv-meta/, wids.json, README.md and, last, dataset.json. Returns the contents of
+/// dataset.json: counts by split and bin, samples left out, and options. `records`: of the shards,
+/// in the order of the plan.
 Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
                          const std::vector<Json>& records);
 

@@ -1,8 +1,10 @@
-// The dataset of an earlier run of vfm-shard in its folder, and the parts that the next run keeps.
+// Finds a dataset that an earlier run of vfm-shard left in the folder, and keeps what is still
+// right.
 //
-// With the same options, and the same sources or some of them, the dataset is continued: right
-// shards stay, others are removed before the new plan is written, and sources keep their splits.
-// Other options, or no common source, are an error, since the user may have meant another folder.
+// A dataset with the same options and at least one common source is continued: shards that are
+// still right stay, others are removed before the new plan is written, and sources keep their
+// splits. Other options, or no common source, are an error, because the user may have meant another
+// folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,21 +19,21 @@ namespace vfm::dataset {
 struct EarlierDataset {
   explicit EarlierDataset(const std::string& folder) : sources(folder) {}
 
-  bool there = false;                                       ///< whether it has a plan.json
-  std::string hash;                                         ///< of its plan
-  std::vector<std::pair<std::string, std::string>> shards;  ///< path below the folder, plan
-  /// On temporary files, which exist once the folder does.
+  bool there = false;                                       ///< plan.json exists
+  std::string hash;                                         ///< of the plan
+  std::vector<std::pair<std::string, std::string>> shards;  ///< path in the folder, plan
+  /// In temporary files, which exist when the folder exists.
   KnownSources sources;  ///< empty with options.force: all sources are split again
 };
 
-/// Reads it, before any work. Throws Error{usage} for a dataset of other options, or other
-/// contents, unless options.force.
+/// Reads the earlier dataset, before any work. Unless options.force, throws Error{usage} if the
+/// folder has a dataset of other options or other contents.
 EarlierDataset read_earlier(const ShardOptions& options);
 
-/// Prepares the folder for the plan: removes earlier shards that are not in it, all with
-/// options.force, and writes sources.jsonl and plan.json. Throws Error{usage}, without changes, for
-/// a dataset of other sources, unless options.force, for unplanned tars, and if the input itself
-/// would be removed.
+/// Prepares the folder: removes earlier shards that are not in `plan` (with options.force all), and
+/// writes sources.jsonl and plan.json. Throws Error{usage}, without changes, if there are unplanned
+/// tars, if the input itself would be removed, or, without options.force, if the folder has a
+/// dataset of other sources.
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
                     ShardPlan& plan);
 

@@ -1,6 +1,6 @@
-// The facts of a sample that vfm-shard keeps between its passes, compactly, on temporary files
-// (dataset/item_store.h), since a hundred million do not fit into memory. Thread-safety: any
-// thread; Shapes one at a time.
+// The facts of a sample that vfm-shard keeps between its passes: compactly, in temporary files
+// (dataset/item_store.h), because those of a hundred million samples do not fit into memory.
+// Thread-safety: any thread; Shapes one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace vfm::dataset {
 
-/// The place of a sample in the tar of one column: its number, and its bytes with headers and
-/// padding.
+/// The place of a sample in the tar of one column: its number, and the range of its bytes with
+/// headers and padding.
 struct ColumnPlace {
   std::uint32_t row = 0;
   std::uint64_t offset = 0, size = 0;
 };
 
-/// The facts that many samples share; a dataset has few different shapes.
+/// Facts that many samples share; a dataset has few different shapes.
 struct Shape {
   std::string media;   ///< extension
-  std::string extras;  ///< other members, without json, each after a blank: " txt text.npy"
+  std::string extras;  ///< other members except json, each after a blank: " txt text.npy"
   std::string image_format, image_mode;  ///< Pillow's names, for images
   std::string bin;                       ///< by size and duration (curate/binning.h)
   auto operator<=>(const Shape&) const = default;
@@ -35,18 +35,18 @@ struct Item {
   std::vector<ColumnPlace> columns;
   double width = 0, height = 0, seconds = 0, fps = 0, frames = 0;  ///< 0: not known
   std::uint64_t media_bytes = 0;                                   ///< of the media member alone
-  std::uint64_t tar_bytes = 0;   ///< of all members but json, with headers and padding
-  std::uint64_t json_bytes = 0;  ///< of the merged JSON, without what vfm-shard adds
+  std::uint64_t tar_bytes = 0;   ///< of all members except json, with headers and padding
+  std::uint64_t json_bytes = 0;  ///< of the merged JSON, without fields that vfm-shard adds
   std::string content;           ///< XXH3-128 of the media member
   std::string identity;          ///< XXH3-128 of everything
-  std::string source;            ///< source_hash, else source, else the key
-  std::string path;              ///< source, where source_hash is there too
-  std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
-  std::vector<float> embedding;  ///< empty if there is none
+  std::string source;            ///< source_hash, or source, or the key
+  std::string path;              ///< source, if there is also a source_hash
+  std::uint64_t encoder = 0;     ///< of the embedding; embeddings compare if it is equal
+  std::vector<float> embedding;  ///< may be empty
   std::string notes;             ///< data for --balance (dataset/balance.h)
 
   double pixels() const { return width * height; }
-  /// True if the key stands for a missing source.
+  /// True if the JSON names no source, so the key is used.
   bool named_by_key() const { return source == key; }
 };
 
@@ -65,10 +65,10 @@ class Shapes {
   std::vector<const Shape*> shapes_;
 };
 
-/// The facts as bytes, except key, shape, shard, source, path and embedding, which are kept apart.
-/// `content` is first, so that it can be left out.
+/// Appends the facts as bytes, except key, shape, shard, source, path and embedding, which are
+/// stored separately. `content` comes first, so that it can be left out.
 void put_facts(std::string& out, const Item& item);
-/// The reverse, into `item`. Throws Error.
+/// Reads what put_facts() wrote. `content`: it was not left out. Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);
 
 }  // namespace vfm::dataset

@@ -1,8 +1,8 @@
-// The facts of all samples, on temporary files in the dataset's folder.
+// Stores the facts of all samples in temporary files in the dataset's folder.
 //
-// Memory holds some bits a sample, and the shapes. Items have numbers, in input order; items that
-// are gone (the same key came before) or dropped keep theirs.
-// Thread-safety: one thread at a time; get() from any, once all are taken.
+// Memory holds a few bits a sample, and the shapes. Items are numbered in input order. Items that
+// are gone (the same key came before) or dropped keep their numbers.
+// Thread-safety: one thread at a time; get() from any thread after the last take().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace vfm::dataset {
 
-/// The items of one input shard: filled by one thread, then taken by the store.
+/// The items of one input shard: filled by one thread, then passed to ItemStore::take().
 class ItemBatch {
  public:
   explicit ItemBatch(const std::string& folder) : items_(folder) {}
-  /// Throws Error for names that are too long to be kept.
+  /// Throws Error for names that are too long.
   void add(const Item& item);
 
  private:
@@ -33,7 +33,7 @@ class ItemBatch {
   std::string packed_;
 };
 
-/// The place of an embedding: stored as halves if its numbers are, else as floats.
+/// The place of a stored embedding: halves if its array is of halves, else floats.
 struct EmbeddingPlace {
   std::uint32_t item = 0;
   bool halves = false;
@@ -41,8 +41,8 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Bytes of memory a sample for comparing all pairs, by the length of its embedding; and the least
-/// for comparing within neighbouring clusters. kPlaceInClusters of these are beside the sketch: the
+/// Bytes of memory a sample to compare all pairs of embeddings of length `dim`; and the least to
+/// compare in clusters. Of the latter, kPlaceInClusters are not for the sketch but for the
 /// embedding's place, and its place in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
@@ -51,59 +51,62 @@ std::uint64_t near_bytes_in_clusters();
 
 class ItemStore {
  public:
-  /// Keeps only as many embeddings as can be compared in `most_near_bytes`: all pairs, with
-  /// `all_pairs`, else by clusters. `notes`: keeps Item::notes.
+  /// Keeps only as many embeddings as can be compared in `most_near_bytes`: all pairs if
+  /// `all_pairs`, else in clusters. `notes`: whether to keep Item::notes.
   ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
             bool notes = false);
 
-  /// Throws Error{usage} for one embedding too many.
+  /// Throws Error{usage} if there are too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
-  /// Call it once all are taken: of items with one key the first stays. Calls `again` with the
-  /// number of each other item, that item, and the first, in any order. Throws Stopped.
+  /// Call it after the last take(). Of items with one key the first stays; the others are gone.
+  /// Calls `again`, in any order, with the number of each other item, the item, and the first.
+  /// Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
   /// The number of items taken.
   std::uint32_t size() const { return count_; }
-  /// The number of items that are not gone.
+  /// The number of items not gone.
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
-  /// Drops a duplicate, or a sample that is left out.
+  /// Drops a duplicate or a sample left out.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
-  /// One item, without source, path and embedding.
+  /// An item, without source, path and embedding.
   Item get(std::uint32_t number) const;
-  /// Calls `use` with all kept items, in order. Throws Stopped.
+  /// Calls `use` with each kept item, in order. Throws Stopped.
   void for_each_kept(const std::function<void(std::uint32_t number, const Item& item)>& use) const;
-  /// The same, with their facts by put_facts().
+  /// The same, with facts as put_facts() wrote them.
   using UsePacked =
       std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
                          std::uint32_t shard, std::string_view facts)>;
   void for_each_kept_packed(const UsePacked& use) const;
-  /// The same, with their notes, if these are kept.
+  /// The same, with notes, if they are kept.
   void for_each_noted(const std::function<void(std::uint32_t number, const std::string& key,
                                                std::string_view notes)>& use) const;
 
   const Shapes& shapes() const { return shapes_; }
   const std::deque<EmbeddingPlace>& embeddings() const { return embeddings_; }
-  /// Reads its place.dim numbers; from any thread.
+  /// Reads place.dim numbers. Thread-safety: any thread.
   void read_embedding(const EmbeddingPlace& place, float* out) const;
   const std::string& folder() const { return folder_; }
 
-  /// Neighbouring items of one source and path; sorted by source, path and first item.
+  /// Consecutive items of one source and path.
   struct SourceRun {
     std::string source, path;
     std::uint32_t first = 0;
     std::uint64_t count = 0;
-    std::string content;  ///< where the key alone names the source
+    std::string content;  ///< if only the key names the source
     bool by_key = false;
   };
-  /// Calls `use` with all runs in order, gone items included. May be repeated. Throws Stopped.
+  /// Calls `use` with all runs, also of gone items, sorted by source, path and first item. May be
+  /// repeated. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
-  /// Frees the data of for_each_noted().
+  /// Frees the data for for_each_noted().
   void forget_notes();
-  /// Free the data of for_each_source_run() and get(); then of all functions except shapes().
+  /// forget_sources() frees the data for for_each_source_run() and get(); forget_items() for all
+  /// functions except shapes().
   void forget_sources();
   void forget_items();
 
@@ -119,7 +122,8 @@ class ItemStore {
   std::vector<bool> gone_, dropped_;
   Shapes shapes_;
   io::ScratchFile items_, offsets_, embedding_bytes_, notes_;
-  std::deque<EmbeddingPlace> embeddings_;  // no vector, which takes twice as much while it grows
+  // A deque, since a vector takes twice as much while it grows.
+  std::deque<EmbeddingPlace> embeddings_;
   io::Sorter keys_, source_runs_;
   SourceRun run_;  // the last one
 };

@@ -1,12 +1,11 @@
-// The parts of the split that the sources of a dataset are in: DIR/sources.jsonl, a line for each
-// source.
+// DIR/sources.jsonl: a line for each source of a dataset, with its part of the split.
 //
-// A run with changed input reads it, so that no source changes its part: validation data are never
-// trained on.
+// A run with changed input reads it, so that no source changes its part, and validation data are
+// never trained on.
 //   {"source":"0a1b...","path":"raw/a.mp4","split":"train"}
 //   {"source":"000042","content":"5f0c...","split":"val"}
-// "path" is present if a hash names the source, "content" if only a key names it. Thread-safety:
-// one thread at a time.
+// "path" is present if "source" is a hash, "content" if it is only a key. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,14 +20,14 @@ namespace vfm::dataset {
 struct KnownSource {
   std::string name, path, content, split;
 
-  /// The line of the file.
+  /// Its line in the file.
   std::string line() const;
 };
 
-/// All known sources, on temporary files, sorted by name and by path.
+/// All known sources, in temporary files, sorted by name and by path.
 class KnownSources {
  public:
-  /// `folder`: of the temporary files.
+  /// `folder`: for temporary files.
   explicit KnownSources(const std::string& folder) : names_(folder), paths_(folder) {}
   /// Reads the file. Throws Error if it cannot be read or a line is malformed.
   static KnownSources read(const std::string& path, const std::string& folder);
@@ -36,11 +35,11 @@ class KnownSources {
   void put(const KnownSource& source);
   bool empty() const { return names_.records() == 0; }
 
-  /// The sources in the order of names; of equal names the last one put.
+  /// Iterates over sources by name; of equal names the last one put.
   class Names {
    public:
     explicit Names(KnownSources& known);
-    /// The next one, until pop(); null at the end.
+    /// The current source, until pop(); null at the end.
     const KnownSource* front() const { return front_ ? &*front_ : nullptr; }
     void pop();
 
@@ -50,12 +49,12 @@ class KnownSources {
     std::optional<KnownSource> front_, after_;
   };
 
-  /// The splits of paths, in order. A path in two splits has none.
+  /// Looks up splits by path, in ascending order. A path in two splits has none.
   class Paths {
    public:
     explicit Paths(KnownSources& known);
-    /// The split of `path`, which must follow the earlier paths in order; empty if it had several;
-    /// nothing if unknown.
+    /// The split of `path`, which must not sort before earlier ones; empty if it has several; none
+    /// if unknown.
     std::optional<std::string> find(const std::string& path);
 
    private:

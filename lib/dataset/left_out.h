@@ -1,5 +1,5 @@
-// Whole samples of the input that are not in the dataset: left_out.jsonl. Filtered samples are not
-// listed; duplicates have their own file (dataset/duplicates.h). Thread-safety: one thread at a
+// left_out.jsonl: samples of the input that --balance or --without left out. Filtered samples are
+// not listed; duplicates have their own file (dataset/duplicates.h). Thread-safety: one thread at a
 // time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,20 +21,20 @@ inline constexpr std::array kLeftOutReasons = {"balance", "without"};
 struct LeftOut {
   std::string key;
   LeftOutReason reason = LeftOutReason::balance;
-  std::string by;     ///< the rule of --balance; "key" or "source" of a line of --without
-  std::string value;  ///< JSON text of the field or the number of the cluster; the line as it is
-  std::uint64_t samples = 0, most = 0;  ///< with this value, and how many of them may stay
+  std::string by;  ///< the rule of --balance; or what a line of --without names, "key" or "source"
+  std::string value;  ///< JSON text of the field, or number of the cluster; or the line
+  std::uint64_t samples = 0, most = 0;  ///< number with this value, and most that may stay
 
-  /// The line of left_out.jsonl.
+  /// Its line in left_out.jsonl.
   Json json() const;
   std::string pack() const;
   static LeftOut unpack(std::string_view packed);
 };
 
-/// JSON text as JSON: null if empty; a string if it is not valid JSON any more.
+/// Parses JSON text: null if empty; a string if it is not valid JSON (it was shortened).
 Json value_json(const std::string& value);
 
-/// All samples left out, on a temporary file.
+/// All samples left out, in a temporary file.
 class LeftOutList {
  public:
   explicit LeftOutList(const std::string& folder) : sorter_(folder) {}
@@ -44,9 +44,9 @@ class LeftOutList {
   std::uint64_t count(LeftOutReason reason) const {
     return counts_[static_cast<std::size_t>(reason)];
   }
-  /// Says that no more come and none is needed soon.
+  /// Frees memory; call it when no more are added and for_each() is not due soon.
   void park() { sorter_.park(); }
-  /// Calls `use` with all, by key. Stops when `use` returns false.
+  /// Calls `use` with all, by key, until `use` returns false.
   void for_each(const std::function<bool(const LeftOut& sample)>& use);
 
  private:

@@ -1,5 +1,5 @@
-// The nearest of all samples to a few of them, by the cosine of their vectors: exact, in one walk
-// over the samples' notes. Thread-safety: one thread at a time.
+// Finds the nearest of all samples to each of a few, by the exact cosine of their vectors, in one
+// pass over the samples' notes. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::dataset {
 
-/// A vector in the notes: of length 1, as halves; empty if there is none.
+/// A vector in the notes: halves, of length 1; empty if there is none.
 struct NotedVector {
   std::uint64_t encoder = 0;
   std::string_view halves;
@@ -28,9 +28,10 @@ struct NearSample {
   std::uint32_t number = 0;
 };
 
-/// For each of `queries`, numbers of samples that are kept, the `most` other samples of its encoder
-/// with the largest cosine, largest first, ties by key; none for a query without a vector. The same
-/// at any number of slots. `vectors`: how many kept samples have one. Throws Stopped.
+/// `queries`: numbers of kept samples. For each returns the `most` other samples of its encoder
+/// with the largest cosine, largest first, ties by key; none if it has no vector. `vectors`
+/// receives the number of kept samples with a vector. The result is the same at any number of
+/// slots. Throws Stopped.
 std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,

@@ -1,8 +1,8 @@
-// The plan of vfm-shard, made between its two passes: duplicates, splits, bins, order, shards.
+// Plans a dataset between the two passes of vfm-shard: duplicates, splits, bins, order and shards.
 //
-// A pure function of the scanned samples, the options, and an earlier run's splits of sources: the
-// order of the input does not matter. Shards are in memory, their samples on a temporary file, in
-// the order of writing.
+// The plan depends only on the scanned samples, the options, and an earlier run's splits of
+// sources, not on the order of the input. Shards are in memory; their samples are in a temporary
+// file, in the order of writing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,37 +28,37 @@ struct PlannedShard {
   std::string path;  ///< relative to the dataset's folder
   std::uint64_t samples = 0;
   double seconds = 0;  ///< of all samples
-  std::string plan;    ///< hash of its planned contents
-  Shape shape;         ///< of the first sample; all have the same members
+  std::string plan;    ///< hash of the planned contents
+  Shape shape;         ///< of the first sample; all samples have the same members
 };
 
-/// The quantities of all samples that --report draws.
+/// The quantities in the histograms of --report.
 enum class Quantity { seconds, shorter_side, aspect, megabytes };
 inline constexpr std::size_t kQuantities = 4;
-/// Nothing if unknown.
+/// The quantities of one sample; none if unknown.
 std::array<std::optional<double>, kQuantities> quantities(const Item& item);
 
 struct ShardPlan {
   explicit ShardPlan(const std::string& folder) : duplicates(folder), order(folder) {}
 
   DuplicateList duplicates;
-  std::vector<ComparedSet> compared;  ///< for near duplicates
+  std::vector<ComparedSet> compared;  ///< searched for near duplicates
   std::vector<Balanced> balanced;     ///< by rule
   std::optional<Shown> shown;         ///< with options.report
-  std::vector<PlannedShard> shards;   ///< by split as given, bin and number
+  std::vector<PlannedShard> shards;   ///< sorted by split as given, bin and number
   std::string hash;                   ///< of all shards' plans
   std::array<report::Range, kQuantities> ranges;
   bool any_known = false;                 ///< Sources::any_known()
-  std::optional<io::TextWriter> sources;  ///< sources.jsonl, written and to be committed
-  io::Sorter order;                       ///< all samples; PlannedItems reads it
+  std::optional<io::TextWriter> sources;  ///< sources.jsonl, written but not committed
+  io::Sorter order;                       ///< all samples, for PlannedItems
 };
 
-/// The samples of a plan, one shard after the other, in the order in which they are written.
+/// Iterates over the samples of a plan, shard by shard, in the order of writing.
 /// Thread-safety: one thread at a time.
 class PlannedItems {
  public:
   PlannedItems(const Scan& scan, ShardPlan& plan) : scan_(scan), stream_(plan.order.sorted()) {}
-  /// False at the end. Without source, path, content and embedding.
+  /// The next item, without source, path, content and embedding. False at the end.
   bool next(Item& item);
   /// The next `count` items as bytes, for take().
   std::string pack(std::uint64_t count);
@@ -70,17 +70,17 @@ class PlannedItems {
   io::Sorter::Stream stream_;
 };
 
-/// The better of two duplicates has more pixels, else more bytes, else the smaller key. `known`
-/// sources keep their split. The scan's sources and items are used up. Throws Stopped.
+/// Makes the plan. `known` sources keep their split. Afterwards the sources and items of `scan` are
+/// freed. Throws Stopped.
 ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known,
                       share::Slots& slots);
 
-/// All that decides a dataset beside its samples.
+/// All that decides a dataset, apart from its samples.
 Json options_json(const ShardOptions& options);
 /// {"plan", "options", "shards": [...]}: the contents of DIR/plan.json.
 Json plan_json(const ShardPlan& plan, const ShardOptions& options);
 
-/// Adds the fields that a sample's JSON gets in its shard: "split" and "bin", in this order.
+/// Adds the fields that a sample's JSON gets in its shard, "split" and "bin" in this order.
 void add_place(Json& meta, const PlannedShard& shard);
 
 }  // namespace vfm::dataset

@@ -1,4 +1,4 @@
-// The page of vfm-shard report, and of --report: the contents of the dataset.
+// vfm-shard report and --report: a page about the contents of a dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace vfm::dataset {
 
-/// Writes options.report. `summary` is dataset.json; null: no dataset is
-/// written. Throws Error; Stopped.
+/// Writes options.report. `summary`: dataset.json; null if no dataset is written. Throws Error;
+/// Stopped.
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
                         const Json& summary, share::Slots& slots);
 

@@ -1,5 +1,5 @@
-// Samples read once more after the scan, in any order: for the shards, and for the page of
-// --report. Thread-safety: read() from any thread.
+// Reads samples again after the scan, in any order, for the shards and for the page of --report.
+// Thread-safety: read() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,11 +14,11 @@ namespace vfm::dataset {
 
 class SampleReader {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive this.
   SampleReader(const Scan& scan, const ShardOptions& options);
   ~SampleReader();
 
-  /// Reads and joins an item as the scan did; the result is views into `buffers`, one for each
+  /// Reads and joins an item as the scan did. The result has views into `buffers`, one for each
   /// column, which are reused. Throws Error, also if the input has changed since.
   JoinedSample read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const;
 

@@ -1,4 +1,4 @@
-// The first pass of vfm-shard: it reads every sample once, and keeps the facts for the plan.
+// The first pass of vfm-shard: reads every sample once, and keeps the facts for the plan.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,12 +27,12 @@ namespace vfm::dataset {
 /// An input shard: its columns' tars, the first column first.
 struct InputShard {
   std::string name;               ///< for messages
-  std::vector<std::string> tars;  ///< plain ones: unpacked where they were compressed
+  std::vector<std::string> tars;  ///< uncompressed; compressed tars were unpacked
   std::uint64_t line = 0;         ///< of the input
 };
 
 struct Scan {
-  /// Its temporary files stand in the dataset's folder.
+  /// Temporary files are in the dataset's folder.
   explicit Scan(const ShardOptions& options)
       : items(options.output, options.near_bytes,
               options.duplicate_method == DuplicateMethod::exact,
@@ -41,26 +41,26 @@ struct Scan {
         without(options.without) {}
 
   std::vector<InputShard> shards;
-  ItemStore items;                          ///< in the order of the input
-  std::vector<std::uint32_t> repeated;      ///< items with key and media of one before
-  std::set<std::string> fields;             ///< of all samples' JSON, filtered ones too
+  ItemStore items;                          ///< in input order
+  std::vector<std::uint32_t> repeated;      ///< items with key and media of an earlier item
+  std::set<std::string> fields;             ///< in the JSON of all samples, also of filtered ones
   std::set<std::string> vectors;            ///< members NAME.npy likewise
-  std::vector<shard::Comparison> compared;  ///< of options.where
-  NumberNames numbers;    ///< with options.report: of samples that are not filtered
-  EncoderNames encoders;  ///< of the vectors that options name
+  std::vector<shard::Comparison> compared;  ///< the comparisons in options.where
+  NumberNames numbers;                      ///< with options.report: of samples not filtered
+  EncoderNames encoders;                    ///< of vectors that options name
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;                            ///< by options.without
   WithoutList without;                             ///< of options.without
-  std::map<std::size_t, std::uint64_t> taken_out;  ///< of its lines, with how many samples
-  io::InputStreams streams;                        ///< whether the input came whole
+  std::map<std::size_t, std::uint64_t> taken_out;  ///< line of `without` -> samples it took out
+  io::InputStreams streams;                        ///< tells if the input was complete
 };
 
 /// The folder where compressed tars are unpacked, so that samples can be read out of order.
 std::string unpack_folder(const std::string& output);
 
-/// Reads all shards that `options.inputs` name. Records of other kinds, samples that cannot be
-/// joined or read, and keys that come twice with different contents go to `errors`. Throws
-/// Error{usage} for a bad options.where, before anything is read.
+/// Reads all shards in `options.inputs`. `errors` gets records of other kinds, samples that cannot
+/// be read or joined, and repeated keys with different contents. Throws Error{usage} for a bad
+/// options.where, before anything is read.
 Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors);
 

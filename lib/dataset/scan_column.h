@@ -1,4 +1,4 @@
-// Inside lib/dataset only: a column of a shard during the scan.
+// A column of a shard during the scan; only for lib/dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,35 +13,35 @@
 
 namespace vfm::dataset {
 
-/// The index by which a tar is read: the one beside it, if that seems to fit; or one made by
-/// walking over the tar.
+/// How a tar is read: by the index beside it, if that seems to fit; or by an index made from its
+/// headers.
 enum class TarIndex { beside_it, made };
 
 /// One column of a shard, queried for keys in the order of the first column. While its own order is
-/// the same, one read a sample is enough; else a table of its keys is made.
+/// the same, a query costs one read. Otherwise a table of all its keys is made.
 class ScanColumn {
  public:
-  /// A compressed tar is unpacked to `scratch` first. Throws Error if no sample can be read.
+  /// Unpacks a compressed tar to `scratch` first. Throws Error if no sample can be read.
   ScanColumn(const std::string& path, const std::string& scratch, const shard::ReadLimits& limits,
              TarIndex index);
 
   const shard::IndexedReader& reader() const { return tar_.reader; }
-  /// The tar's missing parts.
+  /// Parts of the tar that cannot be read.
   const std::vector<io::Fault>& faults() const { return tar_.faults; }
   ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
-  /// The sample at `row`. Throws Error as IndexedReader::view does.
+  /// The sample at `row`. Throws what IndexedReader::view() throws.
   const shard::SampleView& at(std::int64_t row);
-  /// The sample of this shard::column_key(), or null.
+  /// The sample with this shard::column_key(), or null.
   const shard::SampleView* find(const std::string& key);
-  /// Whether the index is wrong: a sample could not be read, although the tar is whole, and its
-  /// samples are elsewhere. Then samples read so far may lack members.
+  /// True if the index is wrong: a sample could not be read, but the tar is whole and has its
+  /// samples elsewhere. Then samples read so far may lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:
   struct Tar {
     shard::IndexedReader reader;
     std::vector<io::Fault> faults;  // inputs are named later
-    bool own_index = false;         // that beside it
+    bool own_index = false;         // read by the index beside it
   };
   static Tar open(const std::string& path, const std::string& scratch,
                   const shard::ReadLimits& limits, TarIndex index);

@@ -1,12 +1,11 @@
-// Chooses the samples that the page of --report shows, and counts the numbers in the JSON of all
-// that stay. It shows for each score the samples with the least and the most; some at random; and
-// for each of these the nearest others by a vector.
+// Chooses the samples that the page of --report shows, and collects statistics of the numbers in
+// the JSON of all samples that stay. The page shows for each score the lowest and highest samples,
+// some samples at random, and for each of them the nearest others by a vector.
 //
-// Samples' notes are on a temporary file (dataset/item_store.h); memory holds counts, and the
-// samples shown. So the page for a hundred million samples is as small as that for a thousand. It
-// depends on the samples that stay, not on their order: ties are in order of the keys' hashes.
-// Cosines are computed with all vectors. Thread-safety: one thread at a time, put_number_notes()
-// from any.
+// Samples' notes are in a temporary file (dataset/item_store.h); memory holds counts and the
+// samples shown, and does not grow with the dataset. The page depends on the samples that stay, not
+// on their order: ties are in order of keys' hashes. Neighbours are searched among all vectors.
+// Thread-safety: one thread at a time; put_number_notes() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +25,7 @@
 
 namespace vfm::dataset {
 
-/// The fields with numbers, by the hash of their names, and the number of samples with each.
+/// Fields with numbers, by hash of the name, and the number of samples with each.
 class NumberNames {
  public:
   struct Field {
@@ -41,22 +40,22 @@ class NumberNames {
   std::map<std::uint64_t, Field> fields_;
 };
 
-/// Appends a sample's data for the page: its numbers, and its vector as halves of length 1. Ignores
-/// names of more than 64 bytes.
+/// Appends a sample's data for the page: its numbers, and its unit vector as halves. Ignores names
+/// of more than 64 bytes.
 void put_number_notes(std::string& notes, const JoinedSample& sample, const SampleVector& vector,
                       NumberNames& names);
 
 struct NumberField {
   struct End {
     double value = 0;
-    std::size_t item = 0;  ///< of Shown::items
+    std::size_t item = 0;  ///< index into Shown::items
   };
   std::string name;
-  std::uint64_t samples = 0;  ///< that stay and have it
+  std::uint64_t samples = 0;  ///< samples that stay and have it
   report::Range range;
   std::string chart;
   bool score = false;
-  std::vector<End> lowest, highest;  ///< of a score: the least first, the most first
+  std::vector<End> lowest, highest;  ///< for scores: the extreme value first
 };
 
 struct ShownItem {
@@ -64,22 +63,22 @@ struct ShownItem {
     std::size_t item = 0;
     float cosine = 0;
   };
-  Item item;               ///< as ItemStore::get() has it
-  bool whole = false;      ///< with a card; else only as a neighbour
-  std::vector<Near> near;  ///< the nearest first; of the same encoder
+  Item item;               ///< from ItemStore::get()
+  bool whole = false;      ///< shown in full, not only as a neighbour
+  std::vector<Near> near;  ///< nearest first; of the same encoder
 };
 
 struct Shown {
-  std::vector<NumberField> fields;          ///< by name
-  std::size_t more_fields = 0, scores = 0;  ///< fields that are left out; all scores
+  std::vector<NumberField> fields;          ///< sorted by name
+  std::size_t more_fields = 0, scores = 0;  ///< number of fields left out; number of scores
   std::vector<ShownItem> items;
-  std::vector<std::size_t> drawn;  ///< of `items`, by chance
-  std::uint64_t samples = 0;       ///< that stay
-  std::string member;              ///< whose vectors are compared
-  std::uint64_t vectors = 0;       ///< samples that have one
+  std::vector<std::size_t> drawn;  ///< indices of `items` chosen at random
+  std::uint64_t samples = 0;       ///< number of samples that stay
+  std::string member;              ///< with the compared vectors
+  std::uint64_t vectors = 0;       ///< samples with a vector
 };
 
-/// Picks from the samples that `items` keeps. `names`: of all noted samples. Throws Stopped.
+/// Chooses from the kept `items`. `names`: of all samples with notes. Throws Stopped.
 Shown pick_shown(const ItemStore& items, const ShardOptions& options, const NumberNames& names,
                  share::Slots& slots);
 

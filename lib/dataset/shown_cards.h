@@ -1,4 +1,4 @@
-// The samples that the page of --report shows, with their pictures, captions and numbers.
+// Adds samples to the page of --report, with pictures, captions and numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace vfm::dataset {
 
-/// Reads the samples again. One whose clip cannot be decoded has no picture. The same markup at any
-/// number of slots. Throws Error; Stopped.
+/// Reads the samples again. A sample whose clip cannot be decoded has no picture. The markup is the
+/// same at any number of slots. Throws Error; Stopped.
 void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader,
                share::Slots& slots);
 

@@ -1,7 +1,8 @@
-// Assigns the sources of a dataset to splits. Sources that partly show the same stay together.
+// Assigns the sources of a dataset to the parts of the split. Sources that partly show the same get
+// the same part.
 //
-// Sources have numbers in the order of their names. Memory is a byte a source, and nine more for
-// each source joined by duplicates. Thread-safety: one thread at a time.
+// Sources are numbered in order of their names. Memory: a byte a source, and nine more for each
+// source joined by duplicates. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +23,7 @@
 
 namespace vfm::dataset {
 
-/// An array of zeros that takes memory only where other values were written.
+/// An array of zeros, which takes memory only where other values are written.
 template <class T>
 class SparseArray {
  public:
@@ -39,30 +40,29 @@ class SparseArray {
 
 class Sources {
  public:
-  /// Takes the kept items, and joins the sources of `pairs`. Sources of `known` keep their part if
-  /// options.split has it. All must outlive it.
+  /// Reads the kept items, and joins the sources of each of `pairs`. `known` sources keep their
+  /// part if options.split has it. All arguments must outlive this.
   Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
           KnownSources& known, const WithoutList& without);
 
-  /// Gives all sources their part. Warns of parts that stay empty, and of sources with duplicates
-  /// in another part.
+  /// Assigns all sources. Warns of empty parts, and of sources with duplicates in another part.
   void assign();
-  /// Whether the input has a known source: by its name, or, for a repaired video with a new hash,
-  /// by its path. A key of a foreign shard says little ("000042"), so there the contents must be
-  /// the same.
+  /// True if the input has a known source: with the same name, or the same path (a repaired video
+  /// has a new hash). If only a key such as "000042" names the source, the contents must be the
+  /// same.
   bool any_known() const { return any_known_; }
-  /// sources.jsonl, sorted by source. With more than one part, missing sources are remembered,
-  /// since they may come back, unless `without` names them.
+  /// Writes sources.jsonl, sorted by source. With more than one part, sources missing in this run
+  /// are kept, because they may come back, unless `without` names them.
   void write(io::TextWriter& file);
 
-  /// The part of an item's source, an index into options.split. Fast where items rise.
+  /// The part of an item's source, an index into options.split. Fast in ascending order of items.
   std::size_t part_of_item(std::uint32_t item);
 
  private:
   static constexpr std::uint8_t kNoPart = 255;
   using Run = ItemStore::SourceRun;
   using UseRun = std::function<void(std::uint32_t source, const Run& run)>;
-  /// The end of a source: its facts as a KnownSource, without the split.
+  /// Called after the last run of a source. `facts`: without the split.
   using UseSource = std::function<void(std::uint32_t source, const KnownSource& facts)>;
   void walk(const UseRun& use_run, const UseSource& use_source);
 
@@ -70,14 +70,14 @@ class Sources {
   void join(const DuplicatePairs& pairs);
   void spread_parts();
   void warn_torn(std::size_t torn, std::uint32_t source);
-  /// `fresh` sources were to be assigned; `together`: some counted as one; `known` sources had
-  /// their part before.
+  /// `fresh`: number of sources to assign; `together`: some of them counted as one; `known`: number
+  /// with a part before.
   static void warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
                          bool together);
   std::uint8_t part_named(const std::string& split) const;
   std::uint32_t source_of(std::uint32_t item) const;
   std::uint32_t root(std::uint32_t source);
-  /// A source with a part stands alone, others with their group.
+  /// A source with a part by itself, others by their group.
   std::uint32_t place(std::uint32_t s) { return parts_[s] == kNoPart ? root(s) : s; }
 
   ItemStore& items_;
@@ -86,10 +86,10 @@ class Sources {
   const WithoutList& without_;
   bool any_known_ = false, joined_ = false;
   std::vector<std::uint8_t> parts_;
-  SparseArray<std::uint32_t> above_;  // one more than the source that it belongs to; 0: none
-  io::ScratchFile facts_;             // of each source its random_key and kept samples
+  SparseArray<std::uint32_t> above_;  // 1 + the source above it in its group; 0: none
+  io::ScratchFile facts_;             // random_key and number of kept samples of each source
   io::ScratchFile source_of_;         // of each item
-  std::vector<std::uint32_t> block_;  // of source_of_
+  std::vector<std::uint32_t> block_;  // a buffer of source_of_
   std::uint32_t block_begin_ = 0;
 };
 

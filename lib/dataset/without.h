@@ -1,7 +1,7 @@
-// vfm-shard --without: sources and samples to leave out of the dataset, one a line in a file.
+// vfm-shard --without: a file of sources and samples to leave out of the dataset, one a line.
 //
-// A line is the key of a sample (or its key before vfm-shard changed it), or a source, from
-// "source" or "source_hash" of the JSON. The lines are in memory, up to kMostBytes and kMostLines.
+// A line is a sample's key (also the key before vfm-shard changed it), or a source as in "source"
+// or "source_hash" of the JSON. The lines are in memory.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,30 +21,31 @@ namespace vfm::dataset {
 class WithoutList {
  public:
   static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
-  static constexpr std::size_t kMostLines = 4'000'000;  // a hundred bytes each beside its own
+  static constexpr std::size_t kMostLines = 4'000'000;  // each takes a hundred bytes and its length
 
-  /// An empty path leaves out nothing. Throws Error{usage} if the file cannot be read, is too
-  /// large, or is empty.
+  /// An empty path: nothing is left out. Throws Error{usage} if the file cannot be read, is empty,
+  /// or exceeds kMostBytes or kMostLines.
   explicit WithoutList(const std::string& path);
-  WithoutList(WithoutList&&) = default;  // what the views are of stays where it is
+  // The deque's strings, to which the views refer, are not moved.
+  WithoutList(WithoutList&&) = default;
   WithoutList(const WithoutList&) = delete;
 
   struct Named {
     std::size_t line = 0;  ///< index into lines()
-    bool source = false;   ///< else the key
+    bool source = false;   ///< false: the line is a key
   };
-  /// The line that names the sample of this JSON.
+  /// The line that names the sample with this JSON.
   std::optional<Named> find(const Json& meta) const;
-  /// Whether a line is this source or path.
+  /// True if a line is this source or path.
   bool has(const std::string& text) const { return find(text).has_value(); }
   bool empty() const { return lines_.empty(); }
-  /// The lines, each once, in the order of the file.
+  /// The distinct lines, in the order of the file.
   const std::deque<std::string>& lines() const { return lines_; }
 
  private:
   std::optional<std::size_t> find(const std::string& text) const;
 
-  std::deque<std::string> lines_;                              // stay where they are as more come
+  std::deque<std::string> lines_;                              // a deque, which never moves them
   std::unordered_map<std::string_view, std::size_t> numbers_;  // of lines_
 };
 

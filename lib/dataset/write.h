@@ -1,4 +1,4 @@
-// The second pass of vfm-shard: it re-reads samples in shuffled order, and writes shards.
+// The second pass of vfm-shard: reads samples again in shuffled order, and writes shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,12 +14,12 @@ namespace vfm::dataset {
 /// Thread-safety: write() from any thread.
 class ShardWriter {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive this.
   ShardWriter(const Scan& scan, const ShardOptions& options);
 
-  /// Writes the shard and its record X.json, in this order, unless both are there; returns its
-  /// manifest record. `items`: PlannedItems::pack() of its samples. Throws Error, also if an input
-  /// changed since it was scanned; Stopped.
+  /// Writes the shard and then its record X.json, unless both exist. Returns the manifest record.
+  /// `items`: PlannedItems::pack() of its samples. Throws Error, also if an input has changed since
+  /// the scan; Stopped.
   Json write(const PlannedShard& shard, std::string_view items) const;
 
  private:

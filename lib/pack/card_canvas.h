@@ -1,9 +1,9 @@
-// Makes the pictures of a clip on the GPU that decodes it and runs the tokenizer: no frame is
-// copied to the system's memory and back. The bytes equal those of media::Scaler.
+// Scales the pictures of a clip on the GPU that decodes it and runs the tokenizer, so that no frame
+// is copied to the system's memory and back. The bytes are the same as from media::Scaler.
 //
-// That is checked: before pictures of a new size and colour are made on the GPU, a pattern is
-// scaled both ways. If one byte differs, as with an FFmpeg that rounds differently, the CPU makes
-// such pictures, which is logged once.
+// Before pictures of a new size and colour format are scaled on the GPU, a test pattern is scaled
+// both ways. If a byte differs (FFmpeg may round differently), the CPU scales such pictures, which
+// is logged once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,15 +19,16 @@
 
 namespace vfm::pack {
 
-/// The scaling numbers of all sizes so far. Thread-safety: any thread.
+/// A cache of scaling tables, one for each size and colour format so far. Thread-safety: any
+/// thread.
 class CardScales {
  public:
-  /// `device`: where the pictures are made. `draws`: also from frames on that device; else only
-  /// from those in the system's memory.
+  /// `device`: where pictures are made. `draws`: frames may be on that device, too; else only in
+  /// the system's memory.
   explicit CardScales(Device device, bool draws = true) : device_(device), draws_(draws) {}
   Device device() const { return device_; }
   bool draws() const { return draws_; }
-  /// Null: the CPU must make the pictures. Throws GpuError.
+  /// The tables for `part`. Null: the CPU must scale. Throws GpuError.
   std::shared_ptr<const ops::PictureTables> find(const media::ScaledPart& part);
 
  private:
@@ -40,10 +41,10 @@ class CardScales {
   bool said_ = false;
 };
 
-/// One clip at a time. Thread-safety: one thread at a time.
+/// The pictures of one clip at a time. Thread-safety: one thread at a time.
 class CardCanvas final : public data::ClipCanvas {
  public:
-  /// `scales` must outlive it.
+  /// `scales` must outlive this.
   explicit CardCanvas(CardScales& scales) : scales_(scales) {}
   void begin(int frames, int height, int width) override;
   bool draws() const override { return scales_.draws(); }

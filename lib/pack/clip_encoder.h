@@ -1,5 +1,5 @@
-// Encodes the bytes of a clip to the latents of its windows: decodes, crops, scales and runs the
-// tokenizer, here or in workers on cards (workers/stage_models.h), with the same latents.
+// Encodes a clip file to the latents of its windows: decodes, crops, scales, and runs the
+// tokenizer. This process or workers on GPUs (workers/stage_models.h) give the same latents.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,9 +22,9 @@
 namespace vfm::pack {
 
 struct EncodedWindow {
-  data::ClipPixels clip;            ///< its source; without pixels
-  std::vector<float> latent;        ///< of a continuous tokenizer, else
-  std::vector<std::int32_t> codes;  ///< these
+  data::ClipPixels clip;            ///< the window's place in the source; without pixels
+  std::vector<float> latent;        ///< of a continuous tokenizer
+  std::vector<std::int32_t> codes;  ///< of a discrete tokenizer
 };
 
 struct EncodedClip {
@@ -35,30 +35,30 @@ struct EncodedClip {
 class LatentEncoder {
  public:
   virtual ~LatentEncoder() = default;
-  /// Throws Error, naming `name` in quotes, for a clip that cannot be decoded; `key` seeds random
-  /// crops.
+  /// `key` seeds random crops. Throws Error, which names `name` in quotes, if the clip cannot be
+  /// decoded.
   virtual EncodedClip encode(std::string_view bytes, const std::string& name,
                              const std::string& key) const = 0;
 };
 
-/// {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and back. Throws Error.
+/// Convert to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and back. Throws Error.
 Json to_json(const data::FrameCount& frames);
 data::FrameCount parse_frame_count(const Json& json);
 
-/// Decodes in this process. With `scales` pictures are bytes on that device, as needed if it is the
-/// tokenizer's, or if they are sent to workers. All arguments must outlive it.
+/// An encoder that decodes in this process. With `scales` pictures are bytes on its device; this is
+/// for a tokenizer on that device or in workers. All arguments must outlive it.
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
                                                  CardScales* scales);
 
-/// The service of a worker that has a tokenizer and also decodes clips on its card if "hwaccel" in
-/// its opening words says so (media::choose_hardware).
+/// A worker's service with a tokenizer, which also decodes clips on its GPU if "hwaccel" in
+/// Parcel::words of `open` says so (media::choose_hardware).
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);
 
-/// True if workers with service `number`, a kClips, decode by video engines.
+/// True if workers with service `number`, of kind kClips, decode with video engines.
 bool workers_decode(workers::StageModels& models, std::size_t number);
-/// Decodes in such workers.
+/// An encoder that decodes in such workers.
 std::unique_ptr<LatentEncoder> make_clip_encoder(workers::StageModels& models, std::size_t number,
                                                  const data::PixelOptions& options);
 

@@ -1,7 +1,7 @@
-// The folder that vfm-pack writes: options, finished shards, and the files over all of them.
+// The folder that vfm-pack writes: options, finished shards, and files about all shards.
 //
-// Each finished shard takes some hundred bytes of memory; its notes on its samples are read again
-// at the end, shard by shard. Thread-safety: one thread at a time.
+// Each finished shard takes some hundred bytes of memory; notes on its samples are read again at
+// the end. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,40 +24,41 @@ namespace vfm::pack {
 
 class PackFolder {
  public:
-  /// Opens or makes the folder, for this program only. Throws Error if another program writes it,
-  /// Error{usage} if it holds latents of other options and
-  /// `force` is not given; with `force` removes what vfm-pack wrote there.
+  /// Opens or makes the folder, and locks it. `force`: removes what vfm-pack wrote there. Throws
+  /// Error if another program has locked it; Error{usage} if it has latents of other options and
+  /// `force` is false.
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
 
   const std::string& directory() const { return directory_; }
   /// DIR/SPLIT/NAME.tar.
   std::string tar_path(const std::string& split, const std::string& name) const;
-  /// The notes of a finished shard made from exactly `made_from`, by split; empty if there is none.
+  /// The notes of a finished shard made from exactly `made_from`, by split; empty if it is not
+  /// finished.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
-  /// To be called before the latents of `input` are written, which makes the files over all shards
-  /// out of date. Throws Error{usage} if there are latents of another input.
+  /// Call it before the latents of `input` are written to `tar`: files about all shards are out of
+  /// date then. Throws Error{usage} if `tar` has latents of another input.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Call it if a shard of an earlier run is also one of this run: both pack the same set.
+  /// Call it if a shard of an earlier run is also one of this run: then both pack the same dataset.
   void goes_on() { goes_on_ = true; }
-  /// Whether a shard of this run has that name.
+  /// True if a shard of this run has this name.
   bool has(const std::string& split, const std::string& name) const;
-  /// Writes the notes of the shard at `tar`, which is durable.
+  /// Writes the notes of the shard at `tar`, which must be on disk.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
-  /// Adds a shard of this run, whose notes are written.
+  /// Adds a shard of this run; call it after write_notes().
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
-  /// Removes shards of the same set that are not of this run. Writes index.jsonl and
-  /// index.bin of each split, .nv-meta/ and README.md, then latents.json. Throws Error if there are
-  /// no samples, or if the notes of a shard have changed since add().
+  /// Removes shards of the same dataset that are not of this run. Writes index.jsonl and index.bin
+  /// of each split, .nv-meta/, README.md and, last, latents.json. Throws Error if there are no
+  /// samples, or notes of a shard have changed since add().
   void finish(const models::VideoTokenizer& tokenizer);
   /// The number of samples of this run without text.
   std::int64_t without_text() const;
-  /// The counts of frames of this run's clips.
+  /// Counts of frames of this run's clips.
   data::FrameCount frames() const;
 
  private:
-  /// The shards of this run in a split, by number.
+  /// This run's shards in a split, by number.
   struct Split {
     NameTable names;
     std::vector<PartFacts> facts;

@@ -1,4 +1,4 @@
-// The notes on a finished shard of latents: SPLIT/X.json, its receipt.
+// Reads and writes the notes on a finished shard of latents, SPLIT/X.json.
 // Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,28 +19,29 @@
 
 namespace vfm::pack {
 
-/// The notes on a finished shard, or its part in one split: the contents of SPLIT/X.json.
+/// The notes on a finished shard's part in one split: the contents of SPLIT/X.json.
 struct ShardNotes {
-  std::string input;                ///< the shard it was made from, named from the folder
-  HeldJson made_from;               ///< settings, split, hashes of the tars it was made from
-  std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
-  std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
-  HeldJson record;                   ///< of the tar; null if none of its samples could be packed
-  std::int64_t clips = 0;            ///< number of clips; samples are windows of clips
-  data::FrameCount frames;           ///< of these
-  std::vector<data::Entry> entries;  ///< in the order of the tar
+  std::string input;   ///< path of the source shard, relative to the folder
+  HeldJson made_from;  ///< settings, split, hashes of the source tars
+  /// Of all the shard's parts, in order. The first part has the errors.
+  std::vector<std::string> splits;
+  std::optional<std::uint64_t> max_member;  ///< the limit if samples were refused
+  HeldJson record;                          ///< of the tar; null if no sample could be packed
+  std::int64_t clips = 0;                   ///< number of clips, of which samples are windows
+  data::FrameCount frames;                  ///< of these clips
+  std::vector<data::Entry> entries;         ///< in order of the tar
   ChannelSums sums;
   HeldJson text_encoder;          ///< null if no sample has text
   std::int64_t without_text = 0;  ///< samples
   std::vector<io::Fault> errors;
 };
 
-/// The text of the file, and back. Throws Error, or the JSON library's exceptions, for invalid
-/// notes; `path` is for messages.
+/// Convert to the file's text, and back from its JSON. `path`: for messages. Throws Error, or
+/// exceptions of the JSON library, for invalid notes.
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
-/// The part of the notes that stays in memory to the end of a run.
+/// The part of the notes that is in memory until the end of a run.
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
   std::int64_t tokens = 0;  ///< of patches of 1 x 2 x 2
@@ -52,13 +53,13 @@ struct PartFacts {
 /// Throws Error if the tar's record lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
-/// The data of a finished shard, or its part in one split, that are still needed.
+/// Data of a finished part that are still needed.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;
   HeldJson record, text_encoder;
   std::vector<io::Fault> errors;
-  std::string keys;  ///< of its samples, one after the other
+  std::string keys;  ///< of its samples, concatenated
   std::vector<std::size_t> key_ends;
 };
 /// See base/held_bytes.h.

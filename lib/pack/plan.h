@@ -1,4 +1,4 @@
-// The packs that training makes of a folder of latents, from its index alone.
+// Lists the packs that training makes from a folder of latents, by reading only its index.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,11 +22,11 @@ struct PlanOptions {
 };
 
 /// Writes a record for each pack of an epoch: {"kind":"pack","pack":0,"tokens":187,"samples":
-/// [{"key":…,"shard":"train/X.tar","offset":0,"tokens":45},…]}. The end record gets the totals as
-/// "plan". Throws Error{usage} if the folder has no latents, or a sample does not fit.
+/// [{"key":…,"shard":"train/X.tar","offset":0,"tokens":45},…]}. The end record has the totals as
+/// "plan". Throws Error{usage} if the folder has no latents or a sample does not fit.
 void write_plan(const PlanOptions& options, io::ManifestWriter& manifest);
 
-/// The first packs and the totals as lines of text. Throws as write_plan().
+/// The first packs and the totals as lines of text. Throws what write_plan() throws.
 std::string plan_table(const PlanOptions& options);
 
 }  // namespace vfm::pack

@@ -1,4 +1,4 @@
-// vfm-pack's --report: a page that compares pictures before and after the tokenizer.
+// vfm-pack --report: a page that compares pictures before and after the tokenizer.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +13,12 @@
 
 namespace vfm::pack {
 
-/// The source tars of each shard of latents, compactly in memory. Thread-safety: one thread at a
-/// time.
+/// The source tars of each shard of latents, in compact form. Thread-safety: one thread at a time.
 class ClipTars {
  public:
-  /// Notes that DIR/SPLIT/name is made from the shard.
+  /// Notes that DIR/SPLIT/name is made from `shard`.
   void add(const std::string& split, const ClipShard& shard);
-  /// "SPLIT/name" -> the tars, for those in `wanted`.
+  /// "SPLIT/name" -> its source tars, for each of `wanted`.
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
 
  private:
@@ -32,8 +31,8 @@ struct PackReportOptions {
   data::PixelOptions clip;
 };
 
-/// Original and decoded frames side by side, a histogram of their PSNR over samples spread evenly
-/// over the folder, a histogram of token counts, the channel statistics. Throws Error.
+/// Writes the page: original and decoded frames side by side, a histogram of their PSNR for samples
+/// at even distances in the folder, a histogram of token counts, channel statistics. Throws Error.
 void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
                        const ClipTars& tars);
 

@@ -1,4 +1,4 @@
-// The windows of a clip with its text, as the latent samples that training reads.
+// Makes the latent samples that training reads: the windows of a clip, with its text.
 // Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,12 +21,12 @@ using models::ChannelSums;
 struct LatentOutput {
   shard::Sample sample;   ///< latent.npy or codes.npy, text.npy, json
   data::Entry entry;      ///< without shard and row
-  ChannelSums sums;       ///< of the latent as stored, rounded to fp16; none of codes
+  ChannelSums sums;       ///< of the latent as stored, rounded to fp16; unset for codes
   HeldJson text_encoder;  ///< null if the sample has no text embedding
 };
 
 using vfm::held_bytes;
-/// Its bytes beside its own size (base/held_bytes.h).
+/// See base/held_bytes.h.
 std::size_t held_bytes(const LatentOutput& output);
 
 struct ClipLatents {
@@ -34,8 +34,8 @@ struct ClipLatents {
   data::FrameCount frames;
 };
 
-/// `encoder` is the tokenizer's. Throws Error, naming the member, if the clip cannot be decoded or
-/// its text.npy is malformed.
+/// `encoder`: of `tokenizer`. Throws Error, which names the member, if the clip cannot be decoded
+/// or its text.npy is malformed.
 ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const LatentEncoder& encoder);
 

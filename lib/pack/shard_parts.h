@@ -1,4 +1,4 @@
-// The latents of the shard under way: a tar for each split of its samples.
+// Writes the latents of one shard at a time: a tar for each split of its samples.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,14 +20,14 @@ namespace vfm::pack {
 
 class ShardParts {
  public:
-  /// `folder` must outlive it.
+  /// `folder` must outlive this.
   explicit ShardParts(PackFolder& folder) : folder_(folder) {}
 
-  /// Adds the latents of a clip, in its split.
+  /// Adds the latents of a clip to its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
-  /// Makes the parts durable, each with its notes, and starts a new shard. A shard without samples
-  /// has one part, with only notes. `errors` are the shard's; `max_member` is set if one may be due
-  /// to size.
+  /// Writes the parts to disk, each with its notes, and starts a new shard. A shard without samples
+  /// has one part, with only notes. `errors`: the shard's. `max_member`: the limit, if an error may
+  /// be due to it.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,
                                             std::optional<std::uint64_t> max_member);
