@@ -64,7 +64,7 @@ class Error : public std::runtime_error {
   Cause cause_ = Cause::other;
 };
 
-/// Thrown by check_stop() after SIGINT or SIGTERM (base/stop.h), or after end_run()
+/// Thrown, mostly by check_stop(), after SIGINT or SIGTERM (base/stop.h) or end_run()
 /// (base/run_end.h). It is no Error and no std::exception, so code that records or replaces errors
 /// lets it pass. Only cli/ catches it, and callbacks of C libraries, which no exception may leave.
 class Stopped {};

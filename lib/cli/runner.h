@@ -45,9 +45,9 @@ struct Context {
   Progress& progress;                  ///< drawn on stderr if it is a terminal or --progress asks
   Meter& meter;                        ///< the same object
   std::string program;                 ///< "vfm-clip"
-  std::string makeflags;  ///< MAKEFLAGS, for share/slots.h; "": no usable jobserver
+  std::string makeflags;               ///< MAKEFLAGS, for share/slots.h; "": no usable jobserver
   std::vector<std::string> arguments;  ///< arguments after the verb
-  std::string cache;  ///< folder of caches, $XDG_CACHE_HOME/vfm; "": none
+  std::string cache;                   ///< folder of caches, $XDG_CACHE_HOME/vfm; "": none
   Launch launch;
   /// Standard output for records. The runner writes the begin record, and, after run(), the end
   /// record.

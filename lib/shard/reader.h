@@ -28,10 +28,10 @@ io::File open_tar(const std::string& path);
 
 /// Limits on a reader's memory.
 struct ReadLimits {
-  std::uint64_t member = kMaxMember - 1;  ///< most bytes of a sample's members together
+  std::uint64_t member = kMaxMember - 1;            ///< most bytes of a sample's members together
   static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
   std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of a compressed tar, unpacked,
-  static constexpr std::uint64_t kRatio = 200;  ///< or this many times its size (text: 20-50)
+  static constexpr std::uint64_t kRatio = 200;      ///< plus this many times its size (text: 20-50)
 };
 
 /// A sample that was skipped.
