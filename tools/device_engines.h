@@ -20,7 +20,7 @@
 
 namespace vfm::cli {
 
-/// Call all functions before workers_of().
+/// Opens a tool's hardware decoders and encoders. Call its functions before workers_of().
 class DeviceEngines {
  public:
   DeviceEngines(WorkerOptions& device, const JobOptions& jobs, std::string program)

@@ -13,7 +13,8 @@
 #include "shard/shard_input.h"
 
 /// Calls cli::tell_estimate() for a tool's `inputs` and its output `folder`. `phases`: `work` has
-/// several phases. `counts`, `model`: what `work` counted, and facts about its model; may be empty.
+/// several phases. `counts`, `model`: what `work` counted, and the costs of its model; may be
+/// empty.
 inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
                                 std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
                                 bool phases = false, std::function<vfm::Json()> counts = nullptr,

@@ -53,7 +53,7 @@ struct ClipRecipe {
   double min_seconds = 0.5;  ///< shorter clips are left out, unless the video is a single shot
   double max_seconds = 60;   ///< longer shots are split; 0: never
   int stream = -1;           ///< container index; -1: as a player chooses
-  std::string encoder;       ///< FFmpeg's name; empty: media::default_encoder()
+  std::string encoder;       ///< name in FFmpeg; empty: media::default_encoder()
   std::string preset;        ///< empty: the default for the encoder
   int quality = 18;          ///< media::EncodeOptions::quality
   media::AudioMode audio = media::AudioMode::drop;
@@ -94,7 +94,7 @@ struct ClipOptions {
   curate::ChangeModel change_model;  ///< with recipe.detector_model
   std::string directory;
   ClipFormat format = ClipFormat::shards;
-  Joining join = Joining::many;               ///< for shards
+  Joining join = Joining::many;               ///< with ClipFormat::shards
   bool readable_names = false;                ///< keys as in clip/store/names.h
   ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
   std::vector<double> thresholds;             ///< list_shots(), json: makes a list for each

@@ -43,7 +43,7 @@ void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>&
 struct Balanced {
   struct Value {
     std::string value;                              ///< JSON text; empty: samples without the field
-    std::uint64_t samples = 0, most = 0, stay = 0;  ///< `most`: its fair share
+    std::uint64_t samples = 0, most = 0, stay = 0;  ///< `most`: the fair share
     std::string nearest;  ///< key of the sample nearest to a cluster's centre
   };
   BalanceRule rule;

@@ -1,4 +1,4 @@
-// What --balance's rules are, and what they need of a sample.
+// Parses --balance's rules, and collects what they need of a sample.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <utility>

@@ -42,8 +42,8 @@ struct EmbeddingPlace {
 };
 
 /// Bytes of memory a sample to compare all pairs of embeddings of length `dim`; and the least to
-/// compare in clusters. Of the latter, kPlaceInClusters are not for the sketch but for the
-/// embedding's place, and its place in two orders.
+/// compare in clusters. The latter are kPlaceInClusters (the embedding's place, and its place in
+/// two orders) and the sketch.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);

@@ -1,4 +1,4 @@
-// In the place of clip_picture.cc where FFmpeg is not installed.
+// Replaces clip_picture.cc if FFmpeg is not installed.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/clip_picture.h"
 

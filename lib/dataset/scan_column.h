@@ -40,7 +40,7 @@ class ScanColumn {
  private:
   struct Tar {
     shard::IndexedReader reader;
-    std::vector<io::Fault> faults;  // inputs are named later
+    std::vector<io::Fault> faults;  // their inputs are set later
     bool own_index = false;         // read by the index beside it
   };
   static Tar open(const std::string& path, const std::string& scratch,

@@ -1,5 +1,5 @@
-// The files over all shards of a folder of latents, once these stand. What they say of samples is
-// read from the shards' notes, one shard at a time, by split and name.
+// Writes the files about all shards of a folder of latents. Facts about samples are read from the
+// shards' notes, one shard at a time, by split and name.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// The proof of a clip: decoded, and compared with the frames that it was made of.
+// Verifies a clip: decodes it, and compares it with the source's frames.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// The changes of shot of each video, and nothing written.
+// Lists the changes of shot of each video; writes no clips.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <unistd.h>

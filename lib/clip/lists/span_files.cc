@@ -1,4 +1,4 @@
-// The formats that spans come in: JSON Lines, CSV, edit lists.
+// Reads the formats of spans: JSON Lines, CSV, edit lists.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

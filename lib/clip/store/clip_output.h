@@ -32,7 +32,7 @@ struct Clip {
   bool known = false;                ///< finished by a killed run: no mp4, no facts
 };
 
-/// Thread-safety: one thread at a time.
+/// The output of one video. Thread-safety: one thread at a time.
 class ClipOutput {
  public:
   /// All arguments must outlive this.

@@ -5,7 +5,7 @@
 // more bytes, then the first name (byte by byte). Copies lose frames at their ends, so sources
 // count as equally long if they are shorter than the longest of them by at most 1 % or half a
 // second. A source that is left out does not exclude others. Sources that share only a part stay.
-// Pure. Thread-safety: none needed.
+// Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

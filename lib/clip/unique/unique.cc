@@ -1,4 +1,4 @@
-// Which of many sources show the same, before time is spent on them.
+// Finds which of many sources show the same, before they are cut.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <unistd.h>

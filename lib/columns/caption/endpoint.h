@@ -107,7 +107,7 @@ class Endpoint {
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool ending_ = false;
-  std::set<std::string> failed_in_a_row_;  ///< clips
+  std::set<std::string> failed_in_a_row_;  ///< names of clips
   std::string down_;                       ///< why; empty: up
   Clock::time_point not_before_{};         ///< from Retry-After
   std::vector<std::thread> threads_;

@@ -1,4 +1,4 @@
-// What a server is asked about a clip.
+// Makes the requests to a server about a clip.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

@@ -79,7 +79,7 @@ struct ModelCaption {
   HeldJson
       /// written_json(), if tokens are kept and the clip has at most `window` frames; else null
       written;
-  HeldJson facts = HeldJson::object();  ///< as take_frames() returns them
+  HeldJson facts = HeldJson::object();  ///< from take_frames()
 };
 
 /// Captions a member of sample `key`. Throws Error, which names `where`, if the clip cannot be

@@ -3,7 +3,7 @@
 //
 // If an answer does not fit, the question is asked again, except at temperature 0, which would give
 // the same answer.
-// Thread-safety: values.
+// Thread-safety: plain values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
