@@ -29,7 +29,7 @@ struct ClipSource {
   const std::vector<GivenSpan>* spans = nullptr;  ///< null without given spans
 };
 
-/// One piece of work: see `kind`.
+/// One piece of work.
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;

@@ -77,7 +77,7 @@ class Sources {
   std::uint8_t part_named(const std::string& split) const;
   std::uint32_t source_of(std::uint32_t item) const;
   std::uint32_t root(std::uint32_t source);
-  /// A source with a part by itself, others by their group.
+  /// The source whose part counts: `s` if it has a part, else the root of its group.
   std::uint32_t place(std::uint32_t s) { return parts_[s] == kNoPart ? root(s) : s; }
 
   ItemStore& items_;

@@ -83,7 +83,7 @@ class ClipCutter {
   double shown_aspect() const;
   /// True if the encoding thread may decode frames again without decoding all earlier frames.
   bool may_read_again() const;
-  /// The frame's pixels may be freed if may_read_again().
+  /// Adds a frame to the open clip. The frame's pixels may be freed if may_read_again().
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
   /// True if no shot comes before the open clip.

@@ -25,7 +25,7 @@ struct IndexOptions {
   shard::ReadLimits limits;
 };
 
-/// The number of lists for `vectors`: two thirds of the square root, from 1 to 4096.
+/// The number of lists for so many vectors: two thirds of the square root, from 1 to 4096.
 std::size_t index_lists(std::uint64_t vectors);
 
 /// Writes {"kind":"index","path":…,"vectors":…,"shards":…,"added":…,"dropped":…} to the manifest.

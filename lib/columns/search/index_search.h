@@ -3,8 +3,8 @@
 //
 // The codes in the lists of the nearest centres are compared first, at least a sixteenth of all
 // codes. Then the vectors of the best thousand or more are read from their tars (halves) and
-// compared exactly. With `exact` all indexed vectors are compared so. Memory: the needed parts of
-// the index are mapped; other memory does not depend on its size.
+// compared exactly. With `exact` all indexed vectors are compared exactly. Memory: the needed parts
+// of the index are mapped; other memory does not depend on its size.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -104,7 +104,7 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = InvertedFile::List;
-  /// Throws Error if the list is damaged, which is checked once.
+  /// Returns a list, which is checked at the first call. Throws Error if it is damaged.
   List list(std::size_t list) const;
   /// Offsets of the vectors in the tar of shard `shard`, by row; 0: no vector. Throws Error if they
   /// are damaged.
