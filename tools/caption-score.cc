@@ -6,7 +6,6 @@
 #include "cli/estimate.h"
 #include "cli/options.h"
 #include "columns/score/score.h"
-#include "columns/score/score_costs.h"
 #include "media/isolate/isolated.h"
 #include "shard_estimate.h"
 #include "verbs.h"

@@ -18,7 +18,6 @@
 #include "io/atomic_file.h"
 #include "media/container/picture_file.h"
 #include "media/encode/encoder.h"
-#include "media/frame_rate.h"
 #include "tensor/failure.h"
 
 namespace vfm::generate {

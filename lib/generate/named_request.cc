@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "generate/clip_record.h"
 #include "media/encode/encoder.h"
-#include "media/frame_rate.h"
 
 namespace vfm::generate {
 std::string move_parts(ModelFacts& facts, const GenerateJob& job) {

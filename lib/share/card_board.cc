@@ -2,20 +2,76 @@
 #include "share/card_board.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <climits>
+#include <condition_variable>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/units.h"
-#include "share/card_board_state.h"
+#include "share/card_map.h"
+#include "share/shared_file.h"
 
 namespace vfm::share {
+
+/// A line of threads that wait for one thing. They leave it in the order in which they came.
+class WaitingLine {
+ public:
+  /// The place of one thread. It begins at the end of the line. When the first place is destroyed,
+  /// the next one wakes, and no other.
+  class Place {
+   public:
+    explicit Place(WaitingLine& line);
+    ~Place();
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    /// Waits until this place is the first, for `most` at the longest. Returns whether it is.
+    bool await_first(std::chrono::nanoseconds most);
+
+   private:
+    WaitingLine& line_;
+    std::condition_variable first_;
+    std::list<Place*>::iterator at_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::list<Place*> places_;
+};
+
+WaitingLine::Place::Place(WaitingLine& line) : line_(line) {
+  const std::lock_guard lock(line.mutex_);
+  at_ = line.places_.insert(line.places_.end(), this);
+}
+
+WaitingLine::Place::~Place() {
+  const std::lock_guard lock(line_.mutex_);
+  const bool first = line_.places_.front() == this;
+  line_.places_.erase(at_);
+  // Under the lock: the other cannot leave, and its condition with it, before it is called.
+  if (first && !line_.places_.empty()) line_.places_.front()->first_.notify_one();
+}
+
+bool WaitingLine::Place::await_first(std::chrono::nanoseconds most) {
+  std::unique_lock lock(line_.mutex_);
+  return first_.wait_for(lock, most, [this] { return line_.places_.front() == this; });
+}
+
 namespace {
 
 constexpr double kLeastLoad = 1e-6;  // seconds; 0 is none
@@ -70,6 +126,57 @@ std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
 }
 
 }  // namespace
+
+/// Cards are numbered as the program gave them; place() is a card's number in the file.
+struct CardBoard::State {
+  State(const std::string& share, std::vector<Card> given, CardNeed what, Actions acts);
+
+  // How an item gets a card, or sessions of one:
+  bool await(Lease& lease, const std::atomic<bool>* over, std::atomic<bool>* never);
+  void count_waiting(int by);
+  void check_left();
+  Taken take(bool out_of_turn, Lease& taken);
+  int choose(bool out_of_turn, int sessions, bool& left) const;
+  int most_sessions() const;
+
+  // What it gives back, and what becomes of cards:
+  void give(std::size_t which, int sessions);
+  void leave_out(std::size_t which, const std::string& why, const Lease* item);
+  void keep();
+  bool act();
+  void begin(std::size_t which, CardModel state);
+  void load(std::size_t which);
+  void unload(std::size_t which);
+  void end_thread(std::size_t which);
+  std::string reasons();
+  std::string lack_of_memory();
+
+  const CardNeed need;
+  const Actions actions;
+  const std::vector<Card> cards;
+  CardMap map;
+  WaitingLine line;  // of items that wait for a card
+  // Guarded by the file's lock, like own():
+  bool leaving = false;
+  std::map<std::size_t, std::thread> acting;  // by card
+  std::vector<std::thread> ended;
+  std::vector<std::string> failures;
+  double lacks_since = 0;  // when items began to wait for memory; 0: none waits
+  bool lack_told = false;
+  std::thread keeper;
+
+  CardRecord& own() const { return map.own(); }
+  std::atomic<std::uint32_t>& takes() const {
+    return map.file().head.takes[static_cast<std::size_t>(need.kind)];
+  }
+  int place(std::size_t which) const { return map.places()[which]; }
+  std::size_t at(std::size_t which) const { return static_cast<std::size_t>(place(which)); }
+  CardSet bit(std::size_t which) const { return card_bit(place(which)); }
+  std::size_t which(const Lease& lease) const {
+    return static_cast<std::size_t>(lease.card - cards.data());
+  }
+  bool computes() const { return need.kind == CardKind::compute; }
+};
 
 CardBoard::State::State(const std::string& share, std::vector<Card> given, CardNeed what,
                         Actions acts)
@@ -308,6 +415,135 @@ void CardBoard::State::end_thread(std::size_t which) {
   ended.push_back(std::move(own_thread->second));
   acting.erase(own_thread);
   call(own().call_keeper, INT_MAX);
+}
+
+/// So many more items wait; under the file's lock, as all that follows but await().
+void CardBoard::State::count_waiting(int by) {
+  CardRecord& record = own();
+  const double now = card_clock();
+  if (record.waiting == 0) record.waits_since = now;
+  record.waiting += by;
+  if (record.waiting == 0) record.counts.short_of += now - record.waits_since;
+  if (by <= 0) return;
+  record.finished = 0;
+  call(record.call_keeper, INT_MAX);
+}
+
+/// False where `over` becomes true; `never` becomes that where no card will have the sessions.
+/// Items of a model have their turn in the order in which they came: whoever has just given a card
+/// back, and is awake, would else have it again and again, while results that are handed on in
+/// order wait for an item that is asleep.
+bool CardBoard::State::await(Lease& lease, const std::atomic<bool>* over,
+                             std::atomic<bool>* never) {
+  const auto count = [&](int by) {
+    const CardMap::Locked lock(map);
+    count_waiting(by);
+  };
+  const auto try_one = [&](bool out_of_turn) {
+    const CardMap::Locked lock(map);
+    lock.need();
+    const Taken taken = take(out_of_turn, lease);
+    if (never && taken != Taken::yes) *never = most_sessions() < lease.sessions;
+    return taken;
+  };
+  count(1);
+  std::optional<WaitingLine::Place> place;
+  try {
+    if (computes()) place.emplace(line);
+    while (place && !place->await_first(std::chrono::nanoseconds(kSharedTurn))) {
+      check_stop();
+      if (!over || !*over) continue;
+      count(-1);
+      return false;
+    }
+  } catch (...) {
+    count(-1);
+    throw;
+  }
+  const auto count_end = [&](int by) {  // it is counted already
+    if (by < 0) count(by);
+  };
+  return take_in_turn(own().call_items, takes(), over, count_end, try_one);
+}
+
+std::optional<CardBoard::Lease> CardBoard::take(const std::atomic<bool>* over) {
+  Lease lease;
+  return state_->await(lease, over, nullptr) ? std::optional(lease) : std::nullopt;
+}
+
+std::optional<CardBoard::Lease> CardBoard::take_sessions(int count, bool wait) {
+  State& s = *state_;
+  Lease lease{nullptr, count};
+  {
+    // Who does not wait is not to lose the time of a turn.
+    const CardMap::Locked lock(s.map);
+    lock.need();
+    s.check_left();
+    s.count_waiting(1);
+    if (s.take(false, lease) == Taken::yes) return lease;
+    s.count_waiting(-1);
+    if (!wait || s.most_sessions() < count) return std::nullopt;
+  }
+  std::atomic<bool> never = false;
+  return s.await(lease, &never, &never) ? std::optional(lease) : std::nullopt;
+}
+
+int CardBoard::most_sessions() const {
+  const CardMap::Locked lock(state_->map);
+  return state_->most_sessions();
+}
+
+/// More than a card will have, beside the models that are loaded there, nobody is to wait for.
+int CardBoard::State::most_sessions() const {
+  const CardRecord& record = own();
+  int most = 0;
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    if ((record.left_out & bit(i)) == 0)
+      most = std::max(most, map.most_sessions(place(i), need.kind));
+  return most;
+}
+
+void CardBoard::State::check_left() {
+  if ((own().may & ~own().left_out) == 0)
+    throw Error(vfm::format("no device is left for {}: {}", need.stage, reasons()),
+                ErrorKind::device);
+}
+
+/// For the item, `taken.sessions` of them.
+Taken CardBoard::State::take(bool out_of_turn, Lease& taken) {
+  check_left();
+  bool left = false;
+  const int card = choose(out_of_turn, taken.sessions, left);
+  if (card < 0) return left ? Taken::left : Taken::no;
+  const auto which = static_cast<std::size_t>(
+      std::find(map.places().begin(), map.places().end(), card) - map.places().begin());
+  taken.card = &cards[which];
+  CardRecord& record = own();
+  record.items[at(which)] += taken.sessions;
+  record.since[at(which)] += taken.sessions * card_clock();
+  count_waiting(-1);
+  ++takes();
+  return Taken::yes;
+}
+
+/// A card for an item, as the file numbers it; -1: none.
+int CardBoard::State::choose(bool out_of_turn, int sessions, bool& left) const {
+  std::vector<CardClaim> claims = map.claims(need.kind);
+  std::vector<CardPlace> places = map.card_places();
+  CardSet free = map.free();
+  if (!computes()) {
+    // That which has most of them free.
+    free = 0;
+    for (std::size_t c = 0; c < places.size(); ++c) {
+      const int some = map.free_sessions(static_cast<int>(c), need.kind);
+      if (some >= sessions) free |= card_bit(static_cast<int>(c));
+      places[c].speed = some;
+    }
+  }
+  if (out_of_turn)
+    for (std::size_t i = 0; i < claims.size(); ++i)
+      if (i != map.own_index()) claims[i].waiting = 0;
+  return card_for_item(claims, map.own_index(), free, places, &left);
 }
 
 }  // namespace vfm::share

@@ -7,15 +7,16 @@
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/rounding.h"
 #include "base/stop.h"
 #include "columns/caption/written_caption.h"
 #include "columns/column_job.h"
 #include "columns/embed/clip_scores.h"
 #include "columns/embed/clip_vector.h"
 #include "columns/score/caption_quality.h"
-#include "columns/score/score_costs.h"
 #include "columns/score/score_frames.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
@@ -178,6 +179,36 @@ class CaptionScorer {
 };
 
 }  // namespace
+
+void ScoreCosts::add(double with, double without) {
+  const std::lock_guard lock(mutex_);
+  ++clips_;
+  written_ += with > 0 ? 0 : 1;
+  with_ += with;
+  without_ += without;
+}
+
+Json ScoreCosts::to_json() const {
+  const std::lock_guard lock(mutex_);
+  if (clips_ == 0) return nullptr;
+  const auto of_clip = [&](double sum) { return six_digits(sum / static_cast<double>(clips_)); };
+  return {{"clips", clips_},
+          {"written", written_},
+          {"flops", {{"with_video", of_clip(with_)}, {"alone", of_clip(without_)}}}};
+}
+
+std::string ScoreCosts::words() const {
+  const Json told = to_json();
+  if (told.is_null()) return "";
+  const auto tera = [&](const char* name) {
+    return told.at("flops").at(name).get<double>() / 1e12;
+  };
+  return vfm::format(
+      "a caption of the sample costs the captioner {:.3g} TFLOP with the video, which it need not "
+      "see again for {} of {}, and {:.3g} without\n",
+      tera("with_video"), told.at("written").get<std::int64_t>(),
+      told.at("clips").get<std::int64_t>(), tera("alone"));
+}
 
 long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest) {

@@ -55,6 +55,13 @@ void give_splice_id(MuxStream& video) {
 
 }  // namespace
 
+Rational frame_rate(double fps) {
+  constexpr double kSlowest = 0.1, kFastest = 1000;
+  if (!(fps >= kSlowest && fps <= kFastest))
+    fail("{} frames a second: must be between {} and {}", fps, kSlowest, kFastest);
+  return nearest_rate(fps);
+}
+
 struct Encoder::State {
   ~State() {
     // An abandoned encoder complains on stderr (SVT-AV1) when the end was not signalled.

@@ -40,6 +40,9 @@ struct EncodeOptions {
   std::optional<SpliceKind> splice;
 };
 
+/// nearest_rate() of `fps`. Throws Error for an impossible rate.
+Rational frame_rate(double fps);
+
 /// The known encoders that this FFmpeg has, in the order of default_encoder().
 std::vector<std::string> available_encoders();
 
