@@ -44,8 +44,8 @@ class ClipShotOptions {
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");
   }
 
-  /// Puts the options into `recipe`. Throws Error{usage} for --no-gradual with --detector-model: a
-  /// network has one score for all changes.
+  /// Throws Error{usage} for --no-gradual with --detector-model: a network has one score for all
+  /// changes.
   void check(vfm::clip::ClipRecipe& recipe) const {
     recipe.deinterlace = !no_deinterlace_;
     recipe.shots.gradual = !no_gradual_;

@@ -1,5 +1,5 @@
-// Decoding and encoding on video engines of GPUs, in a bounded number of sessions: on the GPUs of
-// --device, or on the first GPU, where sessions are counted only with VFM_SHARE.
+// Decodes and encodes on video engines of the GPUs of --device, or of the first GPU. The number of
+// sessions is limited; on the first GPU only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

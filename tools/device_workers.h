@@ -37,8 +37,7 @@ struct WorkerOptions : DeviceOptions {
     return found_ = workers::find_cards(names);
   }
   /// Reserves memory of the GPUs for this program's sessions, so that models do not use it. Without
-  /// VFM_SHARE models cannot know how much of it is in use, so it is subtracted from the GPU's
-  /// memory.
+  /// VFM_SHARE models cannot know its use, so it is subtracted from the GPU's memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);

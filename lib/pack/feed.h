@@ -71,7 +71,7 @@ class PackFeed {
 
   shard::ReadLimits limits_;
   Finished finished_;
-  std::vector<io::Fault> bad_;  // bad lines since the last record
+  std::vector<io::Fault> bad_;  // since the last record
   shard::ShardInput input_;
   NameTable paths_;  // paths of all shards so far
   // Hash of "split/name" -> number, in paths_, of the shard it is made from.

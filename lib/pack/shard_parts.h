@@ -25,9 +25,9 @@ class ShardParts {
 
   /// Adds the latents of a clip to its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
-  /// Writes the parts to disk, each with its notes, and starts a new shard. A shard without samples
-  /// has one part, with only notes. `errors`: the shard's. `max_member`: the limit, if an error may
-  /// be due to it.
+  /// Writes the parts and their notes to disk, and starts a new shard. A shard without samples has
+  /// one part: notes alone. `errors`: the shard's. `max_member`: the limit, if an error may be due
+  /// to it.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,
                                             std::optional<std::uint64_t> max_member);

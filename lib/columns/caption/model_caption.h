@@ -34,7 +34,7 @@ class CaptionCosts;
 /// Settings of a captioning model.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  Device device = Device::cpu;              ///< cpu or cuda; unused with workers
+  Device device = Device::cpu;              ///< cpu or cuda; with workers, theirs
   workers::StageModels* workers = nullptr;  ///< run the model; null: this process does
   bool int8 = false;                        ///< round weight matrices to 8 bits
   double fps = 0;                         ///< frames a second that the model sees; 0: its own rate
