@@ -12,12 +12,9 @@ constexpr double kLeastItems = 3;  // to judge their chance by
 // Standard errors, of each stage, all of which count as if they spoke against a move: more would
 // leave a pipe as it is for long after its bottleneck has moved, which costs more than a load.
 constexpr double kSure = 1;
-constexpr double kMostSpeed = 20;
 // Results that may be on their way to whoever reads them, and do not count as held up; nor do those
 // that are handed on in so many seconds.
 constexpr double kOnTheWay = 2, kSoon = 1;
-// Part of the way, in logarithms, that a speed is moved by one item; and the most that counts.
-constexpr double kSpeedStep = 0.02, kMostRatio = 3;
 
 /// Of what it makes, the share that goes through it and all stages behind it.
 double share_passed(const CardStage& stage, std::span<const CardStage> stages) {
@@ -31,6 +28,11 @@ double share_passed(const CardStage& stage, std::span<const CardStage> stages) {
 }
 
 }  // namespace
+
+void CardCounts::count_length(double seconds_of_item) {
+  if (last > 0) squares += (seconds_of_item - last) * (seconds_of_item - last) / 2;
+  last = seconds_of_item;
+}
 
 void CardAverages::add(const CardCounts& now, double passed) {
   for (std::size_t span = 0; span < kSpans; ++span) {
@@ -54,12 +56,12 @@ void CardAverages::add(const CardCounts& now, double passed) {
   seen = now;
 }
 
-void CardAverages::tell(int span, std::span<const CardPlace> cards, CardStage& stage) const {
+void CardAverages::tell(int span, CardStage& stage) const {
   const auto at = static_cast<std::size_t>(span);
   const double time = std::max(seconds[at], 1e-9);
   double work = 0, items = 0;
-  for (std::size_t c = 0; c < cards.size(); ++c) {
-    work += mean[at].busy[c] * cards[c].speed;
+  for (std::size_t c = 0; c < kMostCards; ++c) {
+    work += mean[at].busy[c];
     items += mean[at].items[c];
   }
   stage.work = work / time;
@@ -77,25 +79,12 @@ std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
   std::vector<std::vector<CardStage>> spans;
   for (int span = 0; span < CardAverages::kSpans; ++span) {
     for (std::size_t s = 0; s < stages.size(); ++s)
-      averages[s]->tell(span, cards, stages[s]);
+      averages[s]->tell(span, stages[s]);
     for (CardStage& stage : stages)
       stage.work *= share_passed(stage, stages);
     spans.emplace_back(stages.begin(), stages.end());
   }
   return plan_cards(spans, cards, lasted);
-}
-
-double compare_items(CardItem last, CardItem item, std::span<CardPlace> cards) {
-  CardPlace &before = cards[static_cast<std::size_t>(last.card)],
-            &now = cards[static_cast<std::size_t>(item.card)];
-  const double work = item.seconds * now.speed, work_before = last.seconds * before.speed;
-  if (last.card != item.card && work > 0 && work_before > 0) {
-    const double by =
-        std::exp(std::clamp(std::log(work_before / work), -kMostRatio, kMostRatio) * kSpeedStep);
-    now.speed = std::clamp(now.speed * by, 1 / kMostSpeed, kMostSpeed);
-    before.speed = std::clamp(before.speed / by, 1 / kMostSpeed, kMostSpeed);
-  }
-  return (work - work_before) * (work - work_before) / 2;
 }
 
 }  // namespace vfm::share

@@ -1,4 +1,4 @@
-// The input of share/card_rule.h: how busy a pipe's stages were lately, and how fast its cards are.
+// The input of share/card_rule.h: how busy a pipe's stages were lately.
 //
 // The averages are computed from counters that only grow. The board (share/card_board.h) keeps them
 // in its file. Pure functions. Thread-safety: any thread; an object, one at a time.
@@ -19,10 +19,13 @@ struct CardCounts {
   std::array<double, kMostCards> items{};  ///< items that ended, by card
   double short_of = 0;                     ///< seconds in which an item waited for a card
   double ready = 0, handed = 0;            ///< results, as share/ordered_flow.h counts them
-  /// Half of the sum of squared differences in time between each item and the item before, on a
-  /// card of speed 1. It estimates the items' variance, and hardly grows when their times change
-  /// for good.
+  /// Half of the sum of squared differences in time between each item and the item before. It
+  /// estimates the items' variance, and hardly grows when their times change for good.
   double squares = 0;
+  double last = 0;  ///< seconds of the last item that ended; 0: none ended
+
+  /// Counts the time of an item that ended in `squares`.
+  void count_length(double seconds);
 };
 
 /// The averages of one stage; all zero at the start. They lie in a file that programs share, so
@@ -39,7 +42,7 @@ struct CardAverages {
   /// Takes the counts of `now`, `passed` seconds after the last call.
   void add(const CardCounts& now, double passed);
   /// Sets the fields of `stage` that follow from the averages over the span of this index.
-  void tell(int span, std::span<const CardPlace> cards, CardStage& stage) const;
+  void tell(int span, CardStage& stage) const;
 };
 
 /// plan_cards() with the `averages`, one for each of `stages`. If results of a stage pile up, only
@@ -47,15 +50,5 @@ struct CardAverages {
 std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
                                       std::span<const CardAverages* const> averages,
                                       std::span<const CardPlace> cards, double lasted);
-
-/// An item that ended.
-struct CardItem {
-  int card = 0;
-  double seconds = 0;
-};
-/// Compares an item with the item of the same stage that ended before it, and moves the speeds of
-/// their two cards a little towards equal work. Over many items the sizes cancel out, since each
-/// card gets the larger item equally often. Returns what to add to CardCounts::squares.
-double compare_items(CardItem last, CardItem item, std::span<CardPlace> cards);
 
 }  // namespace vfm::share

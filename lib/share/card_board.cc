@@ -230,12 +230,7 @@ void CardBoard::State::give(std::size_t which, int sessions) {
   record.counts.items[at(which)] += 1;
   record.last_item = now;
   if (computes()) {
-    const CardItem item{place(which), now - since};
-    std::vector<CardPlace> places = map.card_places();
-    if (record.last.seconds > 0) record.counts.squares += compare_items(record.last, item, places);
-    record.last = item;
-    for (std::size_t c = 0; c < places.size(); ++c)
-      map.file().head.speed[c] = places[c].speed;
+    record.counts.count_length(now - since);
     if ((record.wanted & bit(which)) == 0) call(record.call_keeper, INT_MAX);
   }
   map.call_for(place(which));
@@ -537,7 +532,7 @@ int CardBoard::State::choose(bool out_of_turn, int sessions, bool& left) const {
     for (std::size_t c = 0; c < places.size(); ++c) {
       const int some = map.free_sessions(static_cast<int>(c), need.kind);
       if (some >= sessions) free |= card_bit(static_cast<int>(c));
-      places[c].speed = some;
+      places[c].sessions = some;
     }
   }
   if (out_of_turn)

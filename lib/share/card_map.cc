@@ -136,7 +136,6 @@ void CardMap::add_card(const Card& card, CardKind kind) {
     set_name(at->name, card.name);
     at->memory = card.memory;
     at->sessions = {};
-    head.speed[known] = 1;
     head.cards = static_cast<std::int32_t>(known + 1);
   }
   at->memory = std::min(at->memory, card.memory);
@@ -268,7 +267,7 @@ std::vector<CardClaim> CardMap::claims(CardKind kind) const {
 std::vector<CardPlace> CardMap::card_places() const {
   std::vector<CardPlace> all;
   for (std::size_t c = 0; c < cards(); ++c)
-    all.push_back({model_memory(static_cast<int>(c)), file().head.speed[c]});
+    all.push_back({model_memory(static_cast<int>(c))});
   return all;
 }
 

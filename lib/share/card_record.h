@@ -21,7 +21,7 @@ namespace vfm::share {
 
 inline constexpr std::size_t kCardRecords = 63;
 inline constexpr std::size_t kCardName = 64, kCardKinds = 3;
-inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 4";
+inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 5";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
@@ -43,7 +43,6 @@ struct alignas(4096) CardRecord {
   // Seconds of pipe_clock().
   double joined, beat, waits_since, last_item;
   double load_seconds;  // of the last load; 0: there was none
-  CardItem last;        // item that ended
   CardSet may;          // cards that it can use
   CardSet left_out;     // cards of `may` that failed
   CardSet wanted;       // where its model is to be; others write it
@@ -69,7 +68,6 @@ struct CardFile {
     std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
     double looked, changed;  // times of the last plan and of the last load
     std::array<CardEntry, kMostCards> card;
-    std::array<double, kMostCards> speed;  // share/card_averages.h
   } head;
   CardRecord records[kCardRecords];
 };

@@ -26,8 +26,6 @@ constexpr double kLeastLasts = 8, kMostLasts = 40, kLeastGain = 0.05, kGreatGain
 constexpr double kLeastWork = 0.02;
 // A step of less effect is none.
 constexpr double kStep = 0.02;
-// Cards of speeds so unlike may change places; others only seem to be unlike.
-constexpr double kUnlike = 1.25;
 // Where less of the work than this may be chance, no longer span is asked.
 constexpr double kChance = 0.1, kMostError = 0.9;
 // Sets of stages as crowded as this, of the most crowded one, are held up as it is.
@@ -80,7 +78,9 @@ class Loading {
     if (now.starved != then.starved || now.without != then.without)
       return now.is_less(then) ? kGreatGain : -1;
     Loading after = *this;
-    const auto more = [&](std::size_t s) { return speed(wanted[s]) - speed(before.wanted[s]); };
+    const auto more = [&](std::size_t s) {
+      return std::popcount(wanted[s]) - std::popcount(before.wanted[s]);
+    };
     bool lost = false;
     for (std::size_t s = 0; s < stages_.size(); ++s)
       lost = lost || more(s) < 0;
@@ -113,13 +113,6 @@ class Loading {
   }
 
  private:
-  double speed(CardSet set) const {
-    double sum = 0;
-    for (; set != 0; set &= set - 1)
-      sum += cards_[static_cast<std::size_t>(std::countr_zero(set))].speed;
-    return sum;
-  }
-
   std::int64_t used(int card) const {
     std::int64_t sum = 0;
     for (std::size_t s = 0; s < stages_.size(); ++s)
@@ -174,7 +167,7 @@ class Loading {
       CardSet set = 0;
       for (std::size_t s = 0; s < n; ++s)
         if (has(s) && work_[s] > 0 && wanted[s] != 0) work += work_[s], set |= wanted[s];
-      if (work > 0) act(work / speed(set));
+      if (work > 0) act(work / std::popcount(set));
     };
     if (n <= kAllSets) {
       for (unsigned q = 1; q < 1u << n; ++q)
@@ -191,32 +184,17 @@ class Loading {
   std::vector<double> work_;
 };
 
-/// The step that makes it cost least: a model more, or two cards of unlike speed that change
-/// places. False where none is of effect.
+/// The step that makes it cost least: one more loaded model. False where none is of effect.
 bool step(Loading& loading, std::span<const CardStage> stages, std::span<const CardPlace> cards) {
   Loading best = loading;
   Loading::Cost least = loading.cost();
   bool found = false;
-  const auto weigh = [&](const Loading& next) {
-    const Loading::Cost cost = next.cost();
-    if (cost.is_less(least, found ? 0 : kStep)) best = next, least = cost, found = true;
-  };
-  const auto weigh_swaps = [&](std::size_t stage, int card) {
-    for (std::size_t d = 0; d < cards.size(); ++d) {
-      const int slower = static_cast<int>(d);
-      const bool unlike = cards[d].speed < cards[static_cast<std::size_t>(card)].speed / kUnlike;
-      if (!unlike || (loading.wanted[stage] & card_bit(slower)) == 0) continue;
-      for (std::size_t other = 0; other < stages.size(); ++other) {
-        Loading next = loading;
-        if (other != stage && next.add(other, slower) && next.add(stage, card)) weigh(next);
-      }
-    }
-  };
   for (std::size_t s = 0; s < stages.size(); ++s)
     for (std::size_t c = 0; c < cards.size() && loading.present(s); ++c) {
       Loading next = loading;
-      if (next.add(s, static_cast<int>(c))) weigh(next);
-      weigh_swaps(s, static_cast<int>(c));
+      if (!next.add(s, static_cast<int>(c))) continue;
+      const Loading::Cost cost = next.cost();
+      if (cost.is_less(least, found ? 0 : kStep)) best = next, least = cost, found = true;
     }
   loading = best;
   return found;
@@ -287,7 +265,7 @@ std::vector<CardSet> plan_cards(std::span<const std::vector<CardStage>> spans,
 int card_for_item(std::span<const CardClaim> claims, std::size_t own, CardSet free,
                   std::span<const CardPlace> cards, bool* left) {
   int best = -1;
-  std::pair<int, double> best_rank;
+  std::pair<int, int> best_rank;
   for (std::size_t c = 0; c < cards.size(); ++c) {
     const CardSet bit = card_bit(static_cast<int>(c));
     if ((free & claims[own].ready & bit) == 0) continue;
@@ -300,7 +278,7 @@ int card_for_item(std::span<const CardClaim> claims, std::size_t own, CardSet fr
       }
     if (later && left) *left = true;
     if (later) continue;
-    const std::pair rank(-others, cards[c].speed);
+    const std::pair rank(-others, cards[c].sessions);
     if (best < 0 || rank > best_rank) best = static_cast<int>(c), best_rank = rank;
   }
   return best;

@@ -14,11 +14,11 @@
 // product, over it and all later stages, of the share of ready results that were handed on
 // (share/ordered_flow.h).
 //
-// The rate that cards allow: stage s needs w(s) cards of speed 1 for a unit a second; card c has
-// speed v(c) and does items of any stage that is loaded there. For a set Q of stages, divide the
-// sum of v(c), over cards with a model of Q, by the sum of w(s) over Q. The greatest rate is the
-// least of these quotients over all Q, by Gale's theorem on supplies and demands (Pacific J. Math.
-// 7, 1957). With more than 6 stages only some sets are tried.
+// The rate that cards allow: a stage s needs w(s) cards for a unit a second, and a card does items
+// of any stage that is loaded there. For a set Q of stages, divide the number of cards with a model
+// of Q by the sum of w(s) over Q. The greatest rate is the least of these quotients over all Q, by
+// Gale's theorem on supplies and demands (Pacific J. Math. 7, 1957). With more than 6 stages only
+// some sets are tried.
 //
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -44,7 +44,7 @@ struct CardStage {
   double passes = 1;        ///< share of its recent ready results that were handed on
   std::int64_t memory = 0;  ///< bytes of its model
   int waiting = 0;          ///< items that wait for a card now
-  double work = 0;          ///< cards of speed 1 that it kept busy lately, on average
+  double work = 0;          ///< cards that it kept busy lately, on average
   double error = 0;         ///< share of `work` that may be chance, 0 to 1
   double short_of = 0;      ///< share of the time in which an item waited for a card, 0 to 1
   bool known = false;       ///< whether it had a card lately
@@ -58,7 +58,7 @@ struct CardStage {
 /// The rule's input for one card.
 struct CardPlace {
   std::int64_t free = 0;  ///< bytes for models, loaded ones included
-  double speed = 1;       ///< on average 1
+  int sessions = 0;       ///< free ones; an item gets the card with most
 };
 
 /// Returns the cards on which the model of each stage is to be loaded; the present cards if nothing

@@ -36,37 +36,34 @@ inline double unlike(double by) {
   return (by < .05 ? 20 : 1) / 1.95;
 }
 
-/// Seconds of an item of each stage on a card of speed 1, before and after the bottleneck moves.
+/// Seconds of an item of each stage, before and after the bottleneck moves.
 struct CardLoad {
   std::string name;
   std::vector<int> fan_out;
   std::vector<double> before, after;
   std::function<double(double)> sizes = alike;
-  std::vector<double> speeds = {};
   std::vector<std::int64_t> memory = {}, needs = {};
   std::uint64_t seed = 0;   ///< of the sizes
   std::size_t results = 0;  ///< SimulatedCards::Stage
 };
 
 /// The bottleneck moves from the last to the first, on cards of these.
-inline CardLoad on_cards(const std::string& name, const std::vector<double>& speeds,
-                         const std::vector<std::int64_t>& memory,
+inline CardLoad on_cards(const std::string& name, const std::vector<std::int64_t>& memory,
                          const std::vector<std::int64_t>& needs) {
-  return {name, {1, 1, 1}, {.02, .05, .2}, {.2, .05, .02}, alike, speeds, memory, needs};
+  return {name, {1, 1, 1}, {.02, .05, .2}, {.2, .05, .02}, alike, memory, needs};
 }
 
 inline const std::vector<CardLoad> kCardLoads = {
     {"third to second", {4, 1, 1}, {.08, .02, .06}, {.08, .06, .02}},
     {"last to first", {1, 1, 1}, {.02, .02, .2}, {.2, .02, .02}},
     {"first to second", {1, 1, 1}, {.2, .02, .02}, {.02, .2, .02}},
-    {"eight of one", {8, 1, 1}, {.2, .02, .02}, {.1, .1, .02}},
+    {"eight of one", {8, 1, 1}, {.2, .02, .02}, {.1, .1, .015}},
     {"eight of one, second", {1, 8, 1}, {.02, .1, .05}, {.2, .1, .01}},
     {"sixteen of one", {4, 4, 1}, {.2, .1, .01}, {.1, .1, .05}},
     {"four stages", {1, 1, 1, 1}, {.02, .2, .02, .05}, {.1, .02, .02, .2}},
-    on_cards("unlike speeds", {1, 1, 1, 1, 2, 2, 2, 2}, {}, {}),
-    on_cards("unlike memory", {}, {1, 1, 1, 1, 2, 2, 2, 2}, {1, 1, 2}),
-    on_cards("two models a card", {}, {3, 3, 3, 3, 3, 3, 3, 3}, {1, 2, 2}),
-    on_cards("all models on each card", {}, {3, 3, 3, 3, 3, 3, 3, 3}, {1, 1, 1}),
+    on_cards("unlike memory", {1, 1, 1, 1, 2, 2, 2, 2}, {1, 1, 2}),
+    on_cards("two models a card", {3, 3, 3, 3, 3, 3, 3, 3}, {1, 2, 2}),
+    on_cards("all models on each card", {3, 3, 3, 3, 3, 3, 3, 3}, {1, 1, 1}),
 };
 
 /// `first` items as before, `then` as after the move.
@@ -81,10 +78,8 @@ inline SimulatedCards cards_pipe_of(const CardLoad& load, std::int64_t first, st
     pipe.stages.push_back({load.fan_out[s], seconds, load.needs.empty() ? 1 : load.needs[s]});
     pipe.stages.back().results = load.results;
   }
-  for (std::size_t c = 0; c < pipe.cards.size(); ++c) {
-    if (!load.speeds.empty()) pipe.cards[c].speed = load.speeds[c];
-    if (!load.memory.empty()) pipe.cards[c].memory = load.memory[c];
-  }
+  for (std::size_t c = 0; c < pipe.cards.size() && !load.memory.empty(); ++c)
+    pipe.cards[c].memory = load.memory[c];
   return pipe;
 }
 
@@ -98,8 +93,7 @@ inline std::vector<std::vector<share::CardSet>> card_splits_of(const SimulatedCa
     bool counts = true;
     std::vector<share::CardSet> split(stages, 0);
     for (std::size_t c = 0; c < cards; ++c) {
-      const bool like_last = c > 0 && pipe.cards[c].speed == pipe.cards[c - 1].speed &&
-                             pipe.cards[c].memory == pipe.cards[c - 1].memory;
+      const bool like_last = c > 0 && pipe.cards[c].memory == pipe.cards[c - 1].memory;
       counts = counts && pipe.stages[stage_of[c]].memory <= pipe.cards[c].memory &&
                !(like_last && stage_of[c] < stage_of[c - 1]);
       split[stage_of[c]] |= share::card_bit(static_cast<int>(c));
@@ -158,9 +152,7 @@ struct Followed {
 /// From 25 s on, by when all stages are loaded; and from 5 s and a load after the new bottleneck
 /// has begun its first item of the new load.
 inline Followed follow(const CardLoad& load, const BestSplits& best) {
-  double cards = 0;
-  for (const SimulatedCards::Card& card : cards_pipe_of(load, 1, 1).cards)
-    cards += card.speed;
+  const auto cards = static_cast<double>(cards_pipe_of(load, 1, 1).cards.size());
   const auto [old_stage, old_work] = bottleneck(load, load.before);
   const auto [stage, work] = bottleneck(load, load.after);
   const auto first = static_cast<std::int64_t>(80 * cards / old_work);

@@ -27,7 +27,7 @@ namespace vfm {
 struct SimulatedCards {
   struct Stage {
     int fan_out = 1;  ///< records that an item becomes
-    /// On a card of speed 1: of the stage's item `number`, from the first stage's item `source`.
+    /// Of the stage's item `number`, from the first stage's item `source`.
     std::function<double(std::int64_t number, std::int64_t source)> seconds;
     std::int64_t memory = 1;
     double load_seconds = 2;
@@ -35,7 +35,6 @@ struct SimulatedCards {
     std::size_t results = 0;  ///< that are there at a time, with items under way; 0: as above
   };
   struct Card {
-    double speed = 1;
     std::int64_t memory = 1;
   };
 
@@ -81,7 +80,6 @@ struct CardProgram : Program {
   share::CardCounts counts;
   share::CardAverages averages;
   double since[share::kMostCards] = {}, waits_since = 0, idle_since = 0, had_card = -1;
-  share::CardItem last;
 };
 
 class CardRun {
@@ -146,10 +144,7 @@ class CardRun {
       stage.on &= ~bit;
       stage.counts.busy[event.card] += now_ - stage.since[event.card];
       stage.counts.items[event.card] += 1;
-      const share::CardItem ended{static_cast<int>(event.card), now_ - stage.since[event.card]};
-      if (stage.last.seconds > 0)
-        stage.counts.squares += share::compare_items(stage.last, ended, places_);
-      stage.last = ended;
+      stage.counts.count_length(now_ - stage.since[event.card]);
       stage.idle_since = now_;
     } else if (event.what == Event::load) {
       stage.loading &= ~bit;
@@ -271,8 +266,7 @@ class CardRun {
     if (stage.waiting == 0) stage.counts.short_of += now_ - stage.waits_since;
     stage.on |= share::card_bit(static_cast<int>(card));
     stage.since[card] = now_;
-    const double takes =
-        pipe_.stages[s].seconds(item.number, item.source) / pipe_.cards[card].speed;
+    const double takes = pipe_.stages[s].seconds(item.number, item.source);
     result_.items.push_back({s, card, now_, now_ + takes, item.source});
     events_.push({now_ + takes, Event::item, s, card, item.number});
   }

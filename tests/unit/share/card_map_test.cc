@@ -100,9 +100,7 @@ TEST_CASE("memory of a card: for models, for sessions, and what programs have th
   made.add(CardKind::encode, kS).may = card_bit(0);
   CHECK(map.model_memory(0) == kCardMemory - 5 * kS - 4 * kS - 2 * kS);
   CHECK(map.card_places().size() == 2);
-  made.map.file().head.speed[1] = 2.5;
   CHECK(map.card_places()[0].free == kCardMemory - 11 * kS);
-  CHECK(map.card_places()[1].speed == 2.5);
   // Sessions in use.
   CHECK(map.session_memory(0) == 5 * kS);
   CHECK(map.session_memory(1) == 0);
@@ -224,7 +222,6 @@ TEST_CASE("programs that name the same card have one entry, with the least that 
   CHECK((head.card[0].memory == 10 && head.card[1].memory == 8 && head.card[2].memory == 12));
   CHECK(head.card[1].sessions == std::array<std::int32_t, kCardKinds>{0, 3, 0});
   CHECK(head.card[2].sessions == std::array<std::int32_t, kCardKinds>{0, 5, 0});
-  CHECK((head.speed[0] == 1 && head.speed[2] == 1));
   // Another kind has its own number, and a larger one changes nothing.
   third.join(std::vector<Card>{{0, "b", 9, 6}}, need_of(CardKind::encode, 1));
   CHECK(head.card[1].sessions == std::array<std::int32_t, kCardKinds>{0, 3, 6});
