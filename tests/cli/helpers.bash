@@ -111,6 +111,9 @@ make_shots() {
     -filter_complex "[0][1][2]concat=n=3:v=1" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
 }
 
+# make_shards FOLDER <SAMPLES: shards by hand (tests/data/make_shards.py).
+make_shards() { "$VFM_ROOT/tests/data/make_shards.py" "$@"; }
+
 # clip_model FOLDER: a small CLIP that sees and reads.
 clip_model() {
   local golden=$VFM_ROOT/tests/golden
@@ -123,21 +126,6 @@ clip_model() {
 turn() {
   quiet_ffmpeg -display_rotation 90 -i "$1" "${@:3}" -c copy "$2" 2>/dev/null ||
     quiet_ffmpeg -i "$1" "${@:3}" -c copy -metadata:s:v rotate=90 "$2"
-}
-
-# media_folder: for a setup_file. $MEDIA, a folder with shots.mp4 (make_shots), is made and is the current one then.
-media_folder() {
-  export MEDIA="$BATS_FILE_TMPDIR/media"
-  mkdir "$MEDIA"
-  cd "$MEDIA" || return 1
-  make_shots shots.mp4
-  x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
-}
-
-# setup_media: for a setup(). The files of $MEDIA by links in the test's folder.
-setup_media() {
-  setup_tools
-  ln -s "$MEDIA"/* .
 }
 
 # cost_of COMMAND...: what that run of vfm-train would cost.

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip shots --explain: the page that shows why shots begin where they do.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load ../clip/media
 
 setup_file() {
   media_folder
@@ -11,7 +10,6 @@ setup_file() {
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x96:rate=12:duration=41 -f lavfi -i smptebars=size=64x96:rate=12 \
     -filter_complex "[0][1]overlay=enable='mod(floor(n/10),2)'" -t 41 "${x264[@]}" many.mp4
 }
-setup() { setup_media; }
 
 # pictures FILE: the size of each picture in it, by its JPEG header; FFmpeg reads the first one.
 pictures() {

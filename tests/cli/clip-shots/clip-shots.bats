@@ -2,8 +2,7 @@
 # vfm-clip shots: lists of shots in each format, a table on a terminal, thresholds, what it refuses.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2154 # stderr is of run --separate-stderr
-load ../helpers
-bats_require_minimum_version 1.5.0
+load ../clip/media
 
 # shots.mp4: red, test picture, blue, cut at frames 18 and 36 of 54, 12 frames a second, 96x64.
 setup_file() {
@@ -14,7 +13,6 @@ setup_file() {
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=12 -frames:v 1 "${x264[@]}" one.mp4
   quiet_ffmpeg -i shots.mp4 -c copy -muxdelay 0 -output_ts_offset 10 late.ts
 }
-setup() { setup_media; }
 
 # on_terminal COMMAND...: what it writes to a terminal, which is its standard output and error.
 on_terminal() {

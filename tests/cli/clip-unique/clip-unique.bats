@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip unique: sources that show the same, of which one goes on.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load ../clip/media
 
 x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
 
@@ -32,7 +31,6 @@ setup_file() {
   head -c 4000 /dev/zero | tr '\0' 'x' >bad.mp4
   cp bad.mp4 bad-too.mp4
 }
-setup() { setup_media; }
 
 paths() { records | jq -r .path; }
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip --into joined: small videos that share shards.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 setup_file() {
   media_folder
@@ -17,7 +16,6 @@ setup_file() {
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/../on-open.c"
   PATH="$VFM_BIN:$PATH" vfm-clip --into joined -o fresh v?.mp4 >fresh.jsonl
 }
-setup() { setup_media; }
 
 # samples DIR: name and hash of each file that the shards hold, in order of names.
 samples() {

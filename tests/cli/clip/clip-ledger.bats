@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip's ledger: sources that did not change are not read again.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 setup_file() {
   media_folder
@@ -15,7 +14,6 @@ setup_file() {
   PATH="$VFM_BIN:$PATH" vfm-clip -o noted "$MEDIA/large.mp4" >noted.jsonl
   [ -e noted/.vfm-clip.ledger ]
 }
-setup() { setup_media; }
 
 # read_of SOURCE...: how many sources are read by a run, in the file said what it says.
 read_of() {

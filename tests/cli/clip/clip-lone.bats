@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip with fewer videos than -j: several clips of one video are encoded at once, and all is as with -j1.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 # Six shots of 1.25 s, two of them alike, under bars, with sound.
 setup_file() {
@@ -28,7 +27,6 @@ setup_file() {
   printf '%s\n' '{"path":"open.mp4","begin":0.5,"end":3}' '{"path":"open.mp4","begin":3,"end":4.5}' \
     '{"path":"open.mp4","begin":1,"end":6.5}' '{"path":"open.mp4","begin":6,"end":90}' >spans.jsonl
 }
-setup() { setup_media; }
 
 # same VIDEO OPTION...: with -j1, and with more slots and frames ahead, many or few, the same files, records and status.
 same() {

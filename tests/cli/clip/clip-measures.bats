@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip: measures in the json of clips, beside FFmpeg's filters where there is one of the kind.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 # One clip each: a moving scene of 4 s, and the same with what is to be measured.
 setup_file() {
@@ -21,7 +20,6 @@ setup_file() {
     -c:v copy -c:a pcm_s16le -shortest speech.mkv
   quiet_ffmpeg -i scene.mp4 -f lavfi -i "anoisesrc=amplitude=0.2:seed=1:duration=2,apad=whole_dur=4" -c:v copy -c:a pcm_s16le noise.mkv
 }
-setup() { setup_media; }
 
 # clips: the json of the only clip of each, by name.
 clips() {

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip where sources were taken away: what is left over in the folder is told, and --prune removes it.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 setup_file() {
   media_folder
@@ -20,7 +19,6 @@ setup_file() {
     run ! diff -r $format/fresh/clips $format/long/clips
   done
 }
-setup() { setup_media; }
 
 # cut FORMAT SOURCE...: clips in the current folder's clips, with their columns.
 cut() {

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # vfm-clip where the user says what clips are: their places, sizes, rates, names and formats.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 # shots.mp4: red, test picture, blue, cut at frames 18 and 36 of 54, 12 frames a second, 96x64.
 setup_file() {
@@ -17,7 +16,6 @@ setup_file() {
   quiet_ffmpeg -f lavfi -i "testsrc2=size=96x40:rate=12:duration=2" -vf "pad=128:64:16:12" "${x264[@]}" bars.mp4
   quiet_ffmpeg -f lavfi -i testsrc2=size=50x70 -frames:v 1 b.png
 }
-setup() { setup_media; }
 
 # facts DIR FIELD: the field of each clip's json, in order, one line.
 facts() {

@@ -2,8 +2,7 @@
 # vfm-clip --smart-cut: what is copied is the source's to the bit, what is encoded is no more than must be, and what
 # cannot be copied is encoded in full, with the reason.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 setup_file() {
   export MEDIA="$BATS_FILE_TMPDIR/media"
@@ -14,8 +13,6 @@ setup_file() {
     -i "aevalsrc=exprs=0.8*sin(2*PI*1000*t)*between(mod(t\,1)\,0.5\,0.7):s=48000" -t 6 \
     -c:v libx264 -preset veryfast -pix_fmt yuv420p -x264-params keyint=10:min-keyint=10:scenecut=0:bframes=3 -c:a aac b.mp4
 }
-
-setup() { setup_media; }
 
 # start_of FILE: the time of its first frame.
 start_of() { ffprobe -v error -select_streams v -show_entries stream=start_time -of csv=p=0 "$1" | head -1; }

@@ -2,8 +2,7 @@
 # vfm-clip --detector-model: shots by a network. The model is tests/golden/transnet's, small and of random weights;
 # tests/unit compare it with the public module.
 # SPDX-License-Identifier: Apache-2.0
-load ../helpers
-bats_require_minimum_version 1.5.0
+load media
 
 # shots.mp4 has 54 frames; long.mp4 has three windows, and its pictures change all the time.
 setup_file() {
@@ -11,7 +10,6 @@ setup_file() {
   quiet_ffmpeg -f lavfi -i "testsrc2=size=96x64:rate=12:duration=11" -vf "hue=h=30*floor(t)" "${x264[@]}" -g 24 long.mp4
   cp -r "$VFM_ROOT/tests/golden/transnet/model" model
 }
-setup() { setup_media; }
 
 # facts DIR FIELD: the field of each clip's json, in order.
 facts() { for tar in "$1"/*.tar; do tar -xOf "$tar" --wildcards '*.json' | jq -r ".$2"; done | tr '\n' ' '; }

@@ -5,8 +5,6 @@
 load ../helpers
 bats_require_minimum_version 1.5.0
 
-make_shards() { "$BATS_TEST_DIRNAME/../../data/make_shards.py" "$@"; }
-
 # corpus: 60 samples in three shards, with a score q, a number that is always 7, one that a few have, one that is
 # text in some, captions full of markup, and vectors of two encoders.
 corpus() {

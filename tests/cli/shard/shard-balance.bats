@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# vfm-shard --balance: fair shares by fields and by clusters.
+# SPDX-License-Identifier: Apache-2.0
+
+load ../helpers
+load corpus
+bats_require_minimum_version 1.5.0
+
+# kinds: 60 samples, 40 of kind "a", 15 of "b", 4 of "c" and one without; their captions' vectors say so, too.
+kinds() {
+  python3 - <<'PY' >samples.jsonl
+import json, random
+r = random.Random(2)
+way = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}
+for i in range(60):
+    kind = "a" if i < 40 else "b" if i < 55 else "c" if i < 59 else None
+    facts = {"source": "v%d" % (i % 7), "text_encoder": {"name": "own", "hash": "1"}, "motion": i / 100}
+    sample = {"shard": "s%d" % (i % 3), "key": "k%02d" % i, "bytes": 1000 + i, "json": facts}
+    if kind:
+        facts["kind"] = kind
+    towards = [x + r.uniform(-0.2, 0.2) for x in way[kind or "c"]]
+    sample["vectors"] = {"text": [towards, [2 * x for x in towards]]}
+    print(json.dumps(sample))
+PY
+  make_shards in <samples.jsonl >m.jsonl
+}
+
+# counts DIR: how many samples of each kind are there.
+counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | awk '{ printf "%s%s ", $2, $1 }'; }
+
+@test "--balance by a field: each value at most its fair share, and it is said what is left out and why" {
+  kinds
+  # 60 samples, four values: 15 of each.
+  vfm-shard --balance kind -o d <m.jsonl >/dev/null 2>err
+  [ ! -s err ]
+  [ "$(counts d)" = "a15 b15 c4 none1 " ]
+  [ "$(wc -l <d/left_out.jsonl)" = 25 ]
+  jq -se 'all(.[]; .reason == "balance" and .by == "kind" and .value == "a" and .samples == 40 and .most == 15)' \
+    d/left_out.jsonl >/dev/null
+  cat <(jq -r .key d/left_out.jsonl) <(keys d) | sort | diff - <(jq -r .key samples.jsonl | sort)
+  jq -e '.samples == 35 and .left_out == {balance: 25, without: 0} and .options.balance == {kind: 1} and
+    (.balance[0] | .by == "kind" and .values == 4 and .samples == 60 and .left_out == 25 and
+      .largest[0] == {value: "a", samples: 40, most: 15, stay: 15} and .largest[3].value == null)' d/dataset.json >/dev/null
+  # The square root of how many there are: 60 * sqrt(40) / (sqrt(40) + sqrt(15) + sqrt(4) + 1) = 28.8.
+  vfm-shard --balance kind=0.5 -o e <m.jsonl >/dev/null
+  [ "$(counts e)" = "a29 b15 c4 none1 " ]
+  # What the lower strength leaves out the higher one does, too.
+  [ -z "$(comm -13 <(jq -r .key d/left_out.jsonl | sort) <(jq -r .key e/left_out.jsonl | sort))" ]
+  # Balanced already: nothing is left out.
+  vfm-shard --where "kind = 'a' OR kind = 'b'" --balance source -o f <m.jsonl >/dev/null
+  [ ! -e f/left_out.jsonl ]
+}
+
+@test "--balance: 30 and 30.0 are one value, and the text 30 is another one" {
+  for i in 0 1 2 3 4 5 6 7; do
+    printf '{"shard":"s","key":"k%d","bytes":"%d","json":{"rate":%s}}\n' $i $i "$([ $i = 7 ] && echo '"30"' || echo "30$([ $i -lt 3 ] && echo .0)")"
+  done | make_shards in >m.jsonl
+  vfm-shard --balance rate -o d m.jsonl >/dev/null
+  jq -e '[.balance[0].largest[] | [.value, .samples, .most, .stay]] == [[30, 7, 4, 4], ["30", 1, 1, 1]]' d/dataset.json >/dev/null
+  # Sources of which nothing stays have no split.
+  jq -se 'length == 5 and all(.[]; .split == "train")' d/sources.jsonl
+}
+
+@test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
+  kinds
+  rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --keep-near-duplicates)
+  vfm-shard "${rules[@]}" -j1 -o a <m.jsonl >/dev/null
+  tac m.jsonl | vfm-shard "${rules[@]}" -j4 -o b >/dev/null
+  vfm-shard --balance "text.npy,kind=0.5" --balance-clusters 3 --keep-near-duplicates -o c <m.jsonl >/dev/null
+  [ "$(tree_hash a)" = "$(tree_hash b)" ]
+  [ "$(keys a)" = "$(keys c)" ]
+  vfm-shard "${rules[@]}" -o a <m.jsonl >again
+  [ "$(tree_hash a)" = "$(tree_hash b)" ]
+  vfm-shard --seed 1 "${rules[@]}" -o e <m.jsonl >/dev/null
+  [ "$(keys a)" != "$(keys e)" ]
+  # Another balance is another dataset, and none is another one, too.
+  fails 2 vfm-shard --balance kind --keep-near-duplicates -o a m.jsonl
+  grep -q 'holds a dataset of other options (balance is ' err
+  fails 2 vfm-shard --keep-near-duplicates -o a m.jsonl
+  grep -q 'holds a dataset of other options (balance is .* there, and now null' err
+}
+
+@test "--balance by clusters of embeddings finds the heaps, and names the sample in their middle" {
+  kinds
+  vfm-shard --balance text.npy --balance-clusters 3 --keep-near-duplicates -o d <m.jsonl >/dev/null
+  # Three heaps of 40, 15 and 5: 20 of each.
+  [ "$(counts d)" = "a20 b15 c4 none1 " ]
+  jq -e '.balance[0] | .by == "text.npy" and .encoder.hash == "1" and .values == 3 and
+    [.largest[].samples] == [40, 15, 5] and (.largest[0] | .most == 20 and .stay == 20 and (.nearest | test("^k[0-3]")))' \
+    d/dataset.json >/dev/null
+  vfm-shard --balance text.npy --keep-near-duplicates -o e --report r.html <m.jsonl >/dev/null
+  jq -e '.balance[0].values <= 8' e/dataset.json >/dev/null
+  grep -q 'next to its centre' r.html
+  # Vectors of two encoders have no clusters in common.
+  echo '{"shard":"z","key":"z","json":{"text_encoder":{"name":"own","hash":"2"}},"vectors":{"text":[1,0,0]}}' |
+    make_shards in >z.jsonl
+  fails 2 vfm-shard --balance text.npy --keep-near-duplicates -o g m.jsonl z.jsonl
+  grep -q 'are of other encoders than those of others' err
+}
+
+@test "--balance and --duplicate-vector: bad rules and names that no sample has end with status 2" {
+  kinds
+  for bad in "--balance kind=2" "--balance kind=0" "--balance kind=x" "--balance =1" "--balance kind,kind" \
+    "--balance kind," "--balance .npy" "--balance-clusters 3" "--balance kind --balance-clusters 3" \
+    "--balance text.npy --balance-clusters 0" "--duplicate-vector video" "--duplicate-vector text.npy --keep-duplicates" \
+    "--duplicate-vector text.npy --keep-near-duplicates" "--duplicate-threshold 0.9 --keep-duplicates" \
+    "--without none.txt"; do
+    # shellcheck disable=SC2086
+    fails 2 vfm-shard $bad -o d m.jsonl
+    [ ! -e d ]
+  done
+  fails 2 vfm-shard --balance kinds -o d m.jsonl
+  grep -q -- "--balance: no sample has a field 'kinds'; did you mean: kind" err
+  fails 2 vfm-shard --duplicate-vector txt.npy -o d m.jsonl
+  grep -q -- "--duplicate-vector: no sample has a member 'txt.npy'; did you mean: text.npy" err
+  # Hardly two samples have the same: said, and nothing is lost.
+  vfm-shard --balance motion --keep-near-duplicates -o e <m.jsonl >/dev/null 2>err
+  grep -q "'motion' has 60 values in 60 samples" err
+  [ ! -e e/left_out.jsonl ]
+  run --separate-stderr vfm-shard --balance kind --keep-near-duplicates --dry-run -o g m.jsonl
+  [ "$status" -eq 0 ]
+  jq -e '.samples | .read == 60 and .balanced == 25 and .stay == 35' <<<"$output" >/dev/null
+  [[ "$stderr" == *"of the 60 samples looked at 35 would stay"* ]]
+}

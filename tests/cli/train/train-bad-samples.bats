@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# vfm-train: samples that cannot be read or used.
+# SPDX-License-Identifier: Apache-2.0
+
+load ../helpers
+load tiny_runs
+
+@test "a sample that cannot be used is reported, recorded, and costs only itself" {
+  prepare 24 broken
+  run train run train.steps=20
+  [ "$status" -eq 1 ]
+  [[ $output == *"left out: sample "*"not finite"* ]]
+  [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
+  grep -q '"tool":"vfm-train"' run/errors.jsonl
+  [ -d run/checkpoints/step-00000020 ]
+  # Interrupted or not, the record is there.
+  run train run train.steps=30
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
+}
+
+@test "samples of the validation split that cannot be read are reported, recorded, and not counted" {
+  prepare
+  sed -i '2s/"text_tokens": 2/"text_tokens": 7/' latents/val/index.jsonl
+  sed -i 's/samples: 3/samples: 4/' tiny.yaml
+  run train run train.steps=10
+  [ "$status" -eq 1 ]
+  [[ $output == *"left out of validation: sample "* ]]
+  [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
+  [ "$(jq -s 'map(select(.val_samples)) | last.val_samples' run/metrics.jsonl)" -eq 3 ]
+}
+
+@test "a step whose samples are all unreadable fails, and says which they were" {
+  prepare
+  rm latents/train/*.tar
+  run train run train.steps=10
+  [ "$status" -eq 1 ]
+  [[ $output == *"none of the samples of step 1 could be read"* ]]
+  [ "$(wc -l <run/errors.jsonl)" -gt 0 ]
+}
+
+@test "changed bytes inside a tar of latents are found, reported, recorded, and cost only their sample" {
+  ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s --max-length 0.5s -o clips | vfm-caption | vfm-embed | vfm-shard --keep-duplicates -o dataset |
+    vfm-pack --size 32 --frames 5 --device cpu -o latents >packed.jsonl
+  local tar
+  tar=$(ls latents/train/*.tar)
+  write_recipe
+  local train=(vfm-train tiny.yaml model.adaln_lora_dim=4 model.max_size='[4,8,8]' data.tokens=64 validation.every=0 -j1 --device cpu --data latents)
+  "${train[@]}" train.steps=4 -o whole >/dev/null
+  [ ! -e whole/errors.jsonl ]
+  # A number in the middle of a latent: the tar, its headers and sizes are as they were.
+  python3 - "$tar" <<'PY'
+import sys, tarfile
+with tarfile.open(sys.argv[1]) as tar:
+    member = [m for m in tar if m.name.endswith(".latent.npy")][1]
+with open(sys.argv[1], "r+b") as file:
+    file.seek(member.offset_data + member.size - 8)
+    old = file.read(1)
+    file.seek(-1, 1)
+    file.write(bytes([old[0] ^ 1]))
+open("key", "w").write(member.name.split(".")[0])
+PY
+  for ranks in 1 2; do
+    run mpirun -np $ranks "${train[@]}" data.packs=2 train.steps=6 -o run$ranks
+    [ "$status" -eq 1 ]
+    [[ $output == *"left out: sample '$(cat key)' of "*": its bytes are not those that were packed"* ]]
+    jq -se --arg key "$(cat key)" 'length == 1 and .[0].input == $key' run$ranks/errors.jsonl
+  done
+  # An index from before it had hashes: the tar's own is compared, and all of the shard left out.
+  sed -i 's/,"xxh3":"[0-9a-f]*"//' latents/train/index.jsonl
+  run "${train[@]}" train.steps=4 -o old
+  [ "$status" -eq 1 ]
+  [[ $output == *"the shard is not as it was packed (its hash is "* ]]
+  [[ $output == *"none of the samples of step 1 could be read"* ]]
+}
