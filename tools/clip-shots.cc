@@ -23,7 +23,7 @@ class ClipShotsTool : public ClipReadingTool {
   void add_options(vfm::cli::Options& options) override {
     table_ = &options;
     options.group("Input and output");
-    input_.add(options, "VIDEO", "videos or lists of them (default: '-')");
+    input_.add(options, "VIDEO", "videos or .jsonl manifests (default: '-')");
     options.add("--format", format_, "json|csv|edl|otio|chapters", "form of the list")
         .one_of({"json", "csv", "edl", "otio", "chapters"})
         .shown("json; on a terminal a table")

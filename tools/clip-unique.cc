@@ -17,7 +17,7 @@ class ClipUniqueTool : public ClipReadingTool {
 
   void add_options(vfm::cli::Options& options) override {
     options.group("Input and output");
-    input_.add(options, "VIDEO", "videos, pictures or lists of them (default: '-')");
+    input_.add(options, "VIDEO", "videos, pictures or .jsonl manifests (default: '-')");
     output_.add(options, false, "folder for signatures and lists");
     options.row("--force").manual("Decode all sources again, even if their signature exists.");
     options

@@ -40,7 +40,7 @@ class ClipTool : public vfm::cli::Tool {
   void add_options(vfm::cli::Options& options) override {
     table_ = &options;
     options.group("Input and output");
-    input_.add(options, "VIDEO", "videos, pictures or lists of them (default: '-')");
+    input_.add(options, "VIDEO", "videos, pictures or .jsonl manifests (default: '-')");
     output_.add(options, false, "folder for the shards");
     add_output_options(options);
     add_length_options(options);

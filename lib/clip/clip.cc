@@ -349,7 +349,7 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)
     errors.add(fault);
-  Leftovers leftovers(options.directory, options.readable_names, ledger);
+  Leftovers leftovers(options.directory, options.readable_names);
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));

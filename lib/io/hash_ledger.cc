@@ -85,8 +85,6 @@ struct HashLedger::Table {
     prepare(select,
             "SELECT bytes, inode, device, mtime, ctime, hash, sum FROM files WHERE path = ?1");
     prepare(insert, "INSERT OR REPLACE INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-    prepare(select_note, "SELECT value FROM notes WHERE name = ?1");
-    prepare(insert_note, "INSERT OR REPLACE INTO notes VALUES (?1, ?2)");
   }
 
   /// All in one transaction: killed before its end, the file is empty.
@@ -96,8 +94,7 @@ struct HashLedger::Table {
       run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};"
                       "CREATE TABLE files(path TEXT PRIMARY KEY, bytes INTEGER, inode INTEGER, "
                       "device INTEGER, mtime INTEGER, ctime INTEGER, hash TEXT, sum TEXT) "
-                      "WITHOUT ROWID;"
-                      "CREATE TABLE notes(name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID",
+                      "WITHOUT ROWID",
                       kApplication, kVersion)
               .c_str());
     run("COMMIT");
@@ -137,19 +134,6 @@ struct HashLedger::Table {
       step(insert);
     }
     run("COMMIT");
-  }
-
-  std::int64_t note(const std::string& name) {
-    const Reset reset{select_note.get()};
-    bind(select_note, 1, name);
-    return step(select_note) ? sqlite3_column_int64(select_note.get(), 0) : 0;
-  }
-
-  void set_note(const std::string& name, std::int64_t value) {
-    const Reset reset{insert_note.get()};
-    bind(insert_note, 1, name);
-    sqlite3_bind_int64(insert_note.get(), 2, value);
-    step(insert_note);
   }
 
  private:
@@ -202,7 +186,7 @@ struct HashLedger::Table {
   }
 
   std::unique_ptr<sqlite3, Close> db;
-  Statement select, insert, select_note, insert_note;
+  Statement select, insert;
 };
 
 HashLedger::HashLedger(std::string path, bool check) : path_(std::move(path)), check_(check) {}
@@ -282,17 +266,6 @@ std::string HashLedger::hash(File& file) {
   if ((!noted || *noted != hash) && settled && FileState::of(file) == state)
     put({from_root, state, hash});
   return hash;
-}
-
-std::int64_t HashLedger::note(const std::string& name) {
-  std::int64_t value = 0;
-  with_table(false, [&](Table& table) { value = table.note(name); });
-  return value;
-}
-
-void HashLedger::set_note(const std::string& name, std::int64_t value) {
-  if (note(name) == value) return;
-  with_table(true, [&](Table& table) { table.set_note(name, value); });
 }
 
 void HashLedger::finish() {

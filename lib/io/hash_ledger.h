@@ -51,10 +51,6 @@ class HashLedger {
   /// hash_file() of a file just opened, or its hash from a valid row. Rows have absolute paths,
   /// with links unresolved. Throws Error if the file cannot be read; Stopped.
   std::string hash(File& file);
-  /// A number that was stored under a name; 0 if none was.
-  std::int64_t note(const std::string& name);
-  /// Stores a number. Makes the ledger if there is none, but not for a new 0.
-  void set_note(const std::string& name, std::int64_t value);
   /// Writes the latest rows. This also happens automatically now and then.
   void finish();
 

@@ -20,6 +20,7 @@ namespace {
 
 thread_local std::string t_last_error;
 thread_local std::vector<int> t_outside;
+thread_local std::string t_refused_protocol;
 thread_local PictureSize t_oversize, t_impossible;
 
 // A codec's threads log with copies of its context, which keep `opaque`: our watch, or null. What
@@ -70,6 +71,15 @@ void note_outside_stream(const char* format, va_list arguments) {
   va_end(copy);
 }
 
+// A playlist whose entry is not allowed is refused with words about the entry.
+void note_refused_protocol(const char* format, va_list arguments) {
+  if (!std::string_view(format).starts_with("Protocol '%s' not on whitelist")) return;
+  va_list copy;
+  va_copy(copy, arguments);
+  t_refused_protocol = va_arg(copy, const char*);
+  va_end(copy);
+}
+
 // No single piece of memory need be larger than the largest picture, at most 8 bytes a pixel; a
 // hostile header may ask for more (an mp4 that says it has a thousand million frames).
 std::uint64_t max_alloc() {
@@ -83,6 +93,7 @@ void on_log(void* source, int level, const char* format, va_list arguments) {
   // Repaired pictures are announced only as information.
   if (level <= AV_LOG_ERROR || std::strncmp(format, "concealing", 10) == 0) count_error(source);
   note_outside_stream(format, arguments);
+  note_refused_protocol(format, arguments);
   note_oversize(source, format, arguments);
   const bool wanted = log_level() >= LogLevel::debug && level <= AV_LOG_INFO;
   if (level > AV_LOG_ERROR && !wanted) return;
@@ -127,6 +138,10 @@ PictureSize take_impossible() {
 
 std::vector<int> take_outside_streams() {
   return std::exchange(t_outside, {});
+}
+
+std::string take_refused_protocol() {
+  return std::exchange(t_refused_protocol, {});
 }
 
 std::int64_t codec_max_pixels() {

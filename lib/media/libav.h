@@ -58,6 +58,9 @@ bool has_libav_message();
 /// Streams whose data lies in another file, which was not opened; found on this thread since the
 /// last call.
 std::vector<int> take_outside_streams();
+/// The protocol of an address that was not opened, because it is not allowed; found on this thread
+/// since the last call; or "".
+std::string take_refused_protocol();
 struct PictureSize {
   std::int64_t width = 0, height = 0;
 };

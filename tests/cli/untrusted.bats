@@ -99,8 +99,11 @@ watched() {
   vfm-clip --protocols hls,file -o out bad/hls-file.m3u8 >m
   [[ "$(cat m)" = *'"samples":1'* ]]
   # A playlist alone opens nothing.
-  watched vfm-clip --protocols hls -o none bad/hls-file.m3u8 bad/hls-http.m3u8
+  watched vfm-clip --protocols hls -o none bad/hls-file.m3u8 bad/hls-http.m3u8 plain.mp4
   [ "$status" -eq 1 ]
+  grep -q "hls-file.m3u8': it names an address of the protocol 'file', which is not allowed; allow it with --protocols hls,file\"" none/errors.jsonl
+  grep -q "hls-http.m3u8': it names an address of the protocol 'http', which .* --protocols hls,http\"" none/errors.jsonl
+  [ "$(jq -s 'all(.code == "refused")' none/errors.jsonl)" = true ]
   run vfm-clip --protocols hls,gopherr -o never plain.mp4
   [ "$status" -eq 2 ]
   [[ "$output" = *"'gopherr' is not a protocol or playlist that can be allowed"* ]]

@@ -27,7 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTold = "told that sources are left over";
 constexpr std::size_t kMostTold = 100;
 
 struct Trace {
@@ -138,8 +137,8 @@ std::string sources_of(const LeftNames& names) {
 
 }  // namespace
 
-Leftovers::Leftovers(std::string directory, bool readable, io::HashLedger& ledger)
-    : directory_(std::move(directory)), readable_(readable), ledger_(ledger), names_(directory_) {}
+Leftovers::Leftovers(std::string directory, bool readable)
+    : directory_(std::move(directory)), readable_(readable), names_(directory_) {}
 
 void Leftovers::see(const ClipItem& item) {
   if (item.kind == ClipItem::Kind::bad || item.unread) {
@@ -161,7 +160,8 @@ void Leftovers::see(const ClipItem& item) {
 }
 
 /// By names alone. One of somebody else's files that has such a name counts, too.
-void Leftovers::tell() {
+void Leftovers::tell() const {
+  if (log_level() < LogLevel::info) return;
   std::set<std::string> left;
   try {
     each_left(directory_, names_,
@@ -172,13 +172,10 @@ void Leftovers::tell() {
   } catch (const fs::filesystem_error&) {
     return;  // another program is removing files
   }
-  if (left.empty()) return ledger_.set_note(kTold, 0);
-  const std::string text = fmt::format(
-      "'{}' holds the output of {}{} that the input does not name; --prune removes it", directory_,
-      left.size() > kMostTold ? "more than " : "", sources_of(std::min(left.size(), kMostTold)));
-  if (ledger_.note(kTold) != 0) return log_info("{}", text);
-  log_warning("{}", text);
-  ledger_.set_note(kTold, 1);
+  if (!left.empty())
+    log_info("'{}' holds the output of {}{} that the input does not name", directory_,
+             left.size() > kMostTold ? "more than " : "",
+             sources_of(std::min(left.size(), kMostTold)));
 }
 
 void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog& errors) {
@@ -202,7 +199,6 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
     errors.add({directory_, fmt::format("--prune removed nothing: {}", error.what())});
     return;
   }
-  ledger_.set_note(kTold, 0);
   if (left.empty()) return;
   for (auto one = left.begin(); one != left.end();) {
     check_stop();

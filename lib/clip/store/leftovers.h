@@ -8,7 +8,6 @@
 #include "clip/source.h"
 #include "io/error_log.h"
 #include "io/first_names.h"
-#include "io/hash_ledger.h"
 
 namespace vfm::clip {
 
@@ -16,26 +15,25 @@ namespace vfm::clip {
 class Leftovers {
  public:
   /// `directory`: the output folder, also for temporary files. `readable`: whether this run has
-  /// readable names (clip/store/names.h). `ledger`: the folder's; it remembers reports.
-  Leftovers(std::string directory, bool readable, io::HashLedger& ledger);
+  /// readable names (clip/store/names.h).
+  Leftovers(std::string directory, bool readable);
   /// Call it with each item of the input.
   void see(const ClipItem& item);
-  /// Reports the number of sources left over, up to 100; with `remove` removes their outputs and
-  /// columns (ClipStore::remove()). It does neither if the input is not completely known:
-  /// `broken_off` is not empty, an item could not be read, or an input is a shard in this folder.
-  /// With `remove` this is an error, as is a failed removal.
+  /// Reports with -v the number of sources left over, up to 100; with `remove` removes their
+  /// outputs and columns (ClipStore::remove()). It does neither if the input is not completely
+  /// known: `broken_off` is not empty, an item could not be read, or an input is a shard in this
+  /// folder. With `remove` this is an error, as is a failed removal.
   ///
-  /// Many runs of a few videos into one folder are normal. So without `remove` a folder is reported
-  /// once, and then only with -v, until a run leaves nothing over. For this only file names are
-  /// read, until a hundred sources are found, so the cost does not grow with the folder.
+  /// Many runs of a few videos into one folder are normal, so there is no warning. For the report
+  /// only file names are read, until a hundred sources are found, so the cost does not grow with
+  /// the folder.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:
-  void tell();
+  void tell() const;
 
   std::string directory_;
   bool readable_;
-  io::HashLedger& ledger_;
   io::FirstNames names_;  // of this run's sources, and its keys of pictures
   bool any_ = false;
   std::string unknown_;  // an input with unknown outputs, and why

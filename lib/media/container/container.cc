@@ -105,16 +105,27 @@ bool is_allowed(const char* demuxer) {
   return false;
 }
 
+[[noreturn]] void refuse_text(const std::string& name) {
+  fail_as(Cause::format,
+          "cannot open '{}': it is text, not a video; give a list of names on standard input",
+          name);
+}
+
+bool is_text(std::string_view head) {
+  return !head.empty() && std::ranges::none_of(head, [](unsigned char c) {
+    return std::iscntrl(c) && !std::isspace(c);
+  });
+}
+
 [[noreturn]] void refuse(const std::string& name, const AVInputFormat& format) {
   for (const Script& script : kScripts)
     if (std::strcmp(script.demuxer, format.name) == 0)
       fail_as(
           Cause::refused,
           "cannot open '{}': it is {}, which names other files or addresses; give what it names, "
-          "or allow it with --protocols {},...",
-          name, script.words, script.protocol);
-  if (is_in(kTextArt, format.name))
-    fail_as(Cause::format, "cannot open '{}': it is text, not a video", name);
+          "or allow it with --protocols {},file or {},https",
+          name, script.words, script.protocol, script.protocol);
+  if (is_in(kTextArt, format.name)) refuse_text(name);
   if (is_in(kSubtitles, format.name))
     fail_as(Cause::format, "'{}' has no video stream (only subtitles or data)", name);
   fail_as(
@@ -212,6 +223,7 @@ int recognise_container(AVIOContext* io, std::string_view head, const std::strin
   const AVInputFormat* format = script ? av_find_input_format(script) : nullptr;
   if (!format) {
     const int error = av_probe_input_buffer2(io, &format, plain_name(hint).c_str(), nullptr, 0, 0);
+    if (error == AVERROR_INVALIDDATA && is_text(head)) refuse_text(name);
     if (error < 0) return error;
     if (io->error == AVERROR_EXIT) return io->error;  // it saw a part of the bytes
   }

@@ -104,6 +104,7 @@ void Input::open() {
   AVDictionary* options = nullptr;
   if (input_limits().allows("dref")) av_dict_set(&options, "enable_drefs", "1", 0);
   take_outside_streams();
+  take_refused_protocol();
   start_clock();
   // Frees format_ and sets it to null when it fails.
   const int error = avformat_open_input(&format_, url.c_str(), known, &options);
@@ -114,7 +115,10 @@ void Input::open() {
         "'{}' is a picture (HEIC or AVIF) of a kind that this FFmpeg does not read; make a JPEG or "
         "PNG of it",
         source_.name);
-  if (error < 0) fail_input("open", error);
+  if (error < 0) {
+    refuse_protocol();
+    fail_input("open", error);
+  }
   outside_ = take_outside_streams();
 }
 
@@ -236,6 +240,19 @@ void Input::fail_input(const char* verb, int error) {
                       : error == AVERROR_INVALIDDATA ? Cause::format
                                                      : Cause::open;
   fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
+}
+
+/// Of an address that the input names.
+void Input::refuse_protocol() const {
+  const std::string protocol = take_refused_protocol();
+  if (protocol.empty()) return;
+  std::string allowed;
+  for (const std::string& one : input_limits().protocols)
+    allowed += one + ",";
+  fail_as(Cause::refused,
+          "cannot open '{}': it names an address of the protocol '{}', which is not allowed; allow "
+          "it with --protocols {}{}",
+          source_.name, protocol, allowed, protocol);
 }
 
 void Input::check_inside(int stream) const {

@@ -87,6 +87,7 @@ class Input {
   void note_place(std::int64_t place);
   void check_seconds();
   [[noreturn]] void fail_input(const char* verb, int error);
+  void refuse_protocol() const;
   static int on_interrupt(void* opaque);
   static int read_memory(void* opaque, std::uint8_t* buffer, int size);
   static std::int64_t seek_memory(void* opaque, std::int64_t offset, int whence);

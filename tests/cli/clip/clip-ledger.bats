@@ -73,20 +73,16 @@ path_in() { basename "$(records "$1" | jq -r .path)"; }
   [ ! -e clips/.vfm-clip.ledger ]
 }
 
-@test "runs of one video each into one folder are told once of what the others gave" {
+@test "runs of one video each into one folder are told of what the others gave with -v alone" {
   local i
   for i in 1 2 3 4; do
     { cat small.mp4; printf '\0\0\0\014free000%s' $i; } >v$i.mp4
     vfm-clip -o clips v$i.mp4 2>>said >/dev/null
   done
-  [ "$(<said)" = "vfm-clip: 'clips' holds the output of 1 source that the input does not name; --prune removes it" ]
-  vfm-clip -v -o clips v4.mp4 2>&1 >/dev/null | grep -q "'clips' holds the output of 3 sources that the input does not name"
+  [ ! -s said ]
+  vfm-clip -v -o clips v4.mp4 2>&1 >/dev/null | grep "'clips' holds the output of 3 sources that the input does not name$"
   # No index is opened for that: those of others may be anything.
   for i in clips/*.json; do echo >"$i"; done
   vfm-clip -v -o clips v1.mp4 2>&1 >/dev/null | grep -q "'clips' holds the output of 3 sources that the input does not name"
-  # Nothing is left over, and then something is: that is told again.
-  vfm-clip -o clips v?.mp4 2>said >/dev/null
-  vfm-clip -o clips v1.mp4 2>>said >/dev/null
-  vfm-clip -o clips v2.mp4 2>>said >/dev/null
-  [ "$(<said)" = "vfm-clip: 'clips' holds the output of 3 sources that the input does not name; --prune removes it" ]
+  run ! grep "that the input does not name" <(vfm-clip -v -o clips v?.mp4 2>&1 >/dev/null)
 }

@@ -144,8 +144,6 @@ TEST_CASE("a ledger is made where there is something to remember") {
   {
     HashLedger ledger(path, false);
     hash_by(ledger, small);
-    CHECK(ledger.note("told") == 0);
-    ledger.set_note("told", 0);
   }
   CHECK_FALSE(fs::exists(path));
   {
@@ -156,8 +154,6 @@ TEST_CASE("a ledger is made where there is something to remember") {
   HashLedger ledger(path, false);
   CHECK(hash_by(ledger, large) == hash_file(large));
   CHECK(ledger.files_known() == 1);
-  ledger.set_note("told", 3);
-  CHECK(HashLedger(path, false).note("told") == 3);
 }
 
 TEST_CASE("a check reads all, and says what differs though nothing tells") {
