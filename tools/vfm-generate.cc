@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@
 #include "generate/generate.h"
 #include "generate/generate_cost.h"
 #include "generate_options.h"
+#include "io/file.h"
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
 #include "media/version.h"
@@ -186,7 +188,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     const vfm::cli::Launch& launch = context.launch;
-    if (launch.rank == 0) warn_of_lines();
+    if (launch.rank == 0) warn_of_files(), warn_of_lines();
     if (device_.workers() && launch.ranks == 1) {
       check_files(launch);
       const auto workers = workers_of(device_, jobs_, name());
@@ -263,6 +265,20 @@ class GenerateTool : public vfm::cli::Tool {
     for (const std::string& prompt : prompts_)
       job_.prompts.push_back(prompt == "-" ? prompt : vfm::generate::given_text(prompt));
     if (prompts_.empty()) job_.prompts = {"-"};
+  }
+
+  /// Latents, or a list of prompts, are easily given as files, whose names are prompts.
+  void warn_of_files() const {
+    for (const std::string& prompt : prompts_) {
+      const auto ends = [&](const char* end) { return prompt.ends_with(end); };
+      if (!std::ranges::any_of(std::array{".safetensors", ".json", ".txt", ".jsonl"}, ends) ||
+          !vfm::io::file_exists(prompt))
+        continue;
+      const bool latents = ends(".safetensors") || ends(".latents.json");
+      return vfm::log_warning("'{}' is a prompt, not the file of that name: {}", prompt,
+                              latents ? "vfm-generate decode makes clips of latents"
+                                      : "@FILE is a prompt from a file, and <FILE one a line");
+    }
   }
 
   /// A list of prompts is easily given as @FILE, which is one prompt.

@@ -213,12 +213,12 @@ void ClipOutput::add_error(const io::Fault& fault) {
     log_warning("{}: {}", fault.input, fault.message);
 }
 
-long ClipOutput::finish(const io::InputStreams& input) {
+long ClipOutput::finish(const io::InputStreams& input, const char* inputs) {
   if (error_log_) error_log_->finish();
   if (made_ == 0) input.check_whole("no clip was made");
   if (made_ == 0 && errors_ == 0)
-    fail("no prompts are given: give one, or lines of them on standard input");
-  if (made_ == 0) fail("no clip was made: every prompt failed");
+    fail("no {} are given: give some, or lines of them on standard input", inputs);
+  if (made_ == 0) fail("no clip was made: all {} failed", inputs);
   if (records_.empty()) return errors_;
   std::vector<std::string> paths;
   for (const Json& record : records_)

@@ -70,8 +70,8 @@ class ClipOutput {
   void report(const Json& record, std::optional<double> seconds);
   void add_error(const io::Fault& fault);
   /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
-  /// errors. Throws Error if nothing was made; `input` may be why.
-  long finish(const io::InputStreams& input);
+  /// errors. Throws Error if nothing was made; `input` may be why. `inputs`: "prompts".
+  long finish(const io::InputStreams& input, const char* inputs);
 
   const std::vector<Json>& records() const { return records_; }  ///< of the clips in files
 

@@ -123,7 +123,9 @@ void ModelShape::check_text(const ClipRequest& request) const {
 
 void ModelShape::check_takes_frames() const {
   if (!video_to_world() || flow)
-    fail_usage("the model takes no condition: it is not a video-to-world model");
+    fail_usage(
+        "the model takes no condition: it is not a video-to-world model, which is trained with "
+        "diffusion.condition_frames");
 }
 
 void ModelShape::check_given(const ClipRequest& request) const {

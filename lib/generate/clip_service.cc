@@ -112,7 +112,7 @@ class Dealer {
         slots, [this] { return next(); }, [this](DealtPrompt& prompt) { return make(prompt); },
         [this](Result& result) { hand_over(result); });
     const io::InputStreams& input = prompts_.streams();
-    const long errors = output_.finish(input);
+    const long errors = output_.finish(input, "prompts");
     if (!job_.report.empty()) {
       Json records = Json::array();
       for (const Json& record : output_.records())

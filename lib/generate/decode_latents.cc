@@ -67,7 +67,7 @@ class Decoding {
                    held_bytes(result.latent.values) + held_bytes(result.record);
           });
     if (!reader_) return 0;
-    const long errors = output_.finish(reader_->streams());
+    const long errors = output_.finish(reader_->streams(), "latents");
     reader_->streams().check_whole("the clips of what came are made and kept");
     return errors;
   }
@@ -178,6 +178,9 @@ void Decoding::decode(DecodedLatents& result) {
   if (!output_.to_stream())
     facts.update({{"encoder", encoder_of(latents)}, {"quality", quality_of(latents, where)}});
   const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
+  if (!io::file_exists(folder))
+    fail_as(Cause::open, "no such model folder: '{}'; if it has moved, name it with --model",
+            folder);
   // Where nothing is said it was decoded where the latent was made, or by a tokenizer of the
   // program itself, which makes the same bits on both.
   if (device_name(job_.device) != get_string(latents, "device").value_or("cpu") &&

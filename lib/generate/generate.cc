@@ -149,7 +149,7 @@ long Run::run(share::Slots& slots) {
   log_info("tensors had {} of the host's memory, at most", format_bytes(cpu_memory().peak));
   if (!prompts_) return 0;
   const io::InputStreams& input = prompts_->streams();
-  const long errors = output_.finish(input);
+  const long errors = output_.finish(input, "prompts");
   if (!job_.report.empty())
     write_generation_report(job_.report, output_.records(), maker_.generator().model(),
                             job_.dataset, input.broken_off());

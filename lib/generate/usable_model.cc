@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/usable_model.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "dist/together.h"
 #include "generate/choose_parallel.h"
 #include "generate/faster_fp8.h"
+#include "generate/given_files.h"
 #include "generate/named_request.h"
 #include "generate/network_headers.h"
 #include "models/dit/fp8.h"
@@ -110,10 +113,20 @@ std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) 
 
 namespace {
 
+/// That of the command line. Lines of input may have one, and a length of the clip, of their own.
+void check_condition(const GenerateJob& job, const Generator& generator) {
+  GivenFiles files = job.defaults.files;
+  if (files.condition.path.empty()) return;
+  ClipRequest request = request_of(job.defaults, generator.usual(), generator.facts().fps);
+  if (std::ranges::count(job.prompts, "-") > 0) request.frames = std::numeric_limits<int>::max();
+  read_given_files(files, generator.shape(), request);
+}
+
 /// Throws Error{usage} unless the generator can do what the job asks of it.
 void check_generator(const GenerateJob& job, Generator& generator) {
   job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
   job.defaults.choice.over(generator.sampling()).validate();
+  check_condition(job, generator);
   if (job.tokenizer_memory > 0 && !job.latents_only)
     generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
   if (job.quantize && generator.autoregressive())

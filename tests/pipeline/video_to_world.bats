@@ -100,12 +100,34 @@ apart() {
 @test "a playlist, or a picture of more than 64 M pixels, is not taken as a condition" {
   printf '#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\n%s/left.png\n#EXT-X-ENDLIST\n' "$BATS_FILE_TMPDIR" >given.mp4
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition given.mp4 -o out 'a red circle'
-  [ "$status" -eq 1 ]
+  [ "$status" -eq 2 ]
   [[ $output == *"cannot open 'given.mp4': it is an HLS playlist"* ]]
   quiet_ffmpeg -f lavfi -i color=s=8208x8192 -frames:v 1 -pix_fmt gray large.png
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition large.png -o out 'a red circle'
-  [ "$status" -eq 1 ]
+  [ "$status" -eq 2 ]
   [[ $output == *"has pictures of 8208x8192, more pixels than 67108864: make them smaller"* ]]
+}
+
+@test "a condition that cannot be used is a wrong option; of a line, a prompt that fails" {
+  local left=$BATS_FILE_TMPDIR/left.png
+  refused() {  # MESSAGE OPTION...
+    run --separate-stderr vfm-generate --model "$run" --steps 1 --size 32x32 --frames 17 -o out "${@:2}" a
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [ "$stderr" = "vfm-generate: $1" ]
+    [ ! -e out/errors.jsonl ]
+  }
+  refused "cannot open 'nowhere.png': No such file or directory" --condition nowhere.png
+  refused "5 frames of the condition cannot be used: give 1, 9, 17, ..." --condition "$left" --condition-frames 5
+  refused "17 frames of the condition leave nothing to make: the clip has 17 frames" --condition "$left" --condition-frames 17
+  refused "'$left' has 1 frame: 9 of it cannot be used" --condition "$left" --condition-frames 9
+  # A line may have another length, and frames of its own.
+  vfm-generate --model "$run" --steps 1 --size 32x32 --frames 1 -o out --condition "$left" --condition-frames 1 \
+    <<<'{"prompt":"a","frames":9}' >/dev/null
+  run vfm-generate --model "$run" --steps 1 --size 32x32 --frames 17 -o out2 \
+    <<<"{\"prompt\":\"a\",\"condition\":\"$left\",\"condition_frames\":5}"
+  [ "$status" -eq 1 ]
+  grep -q "5 frames of the condition cannot be used" out2/errors.jsonl
 }
 
 @test "text to world: the same model, given nothing" {

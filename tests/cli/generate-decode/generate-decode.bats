@@ -37,6 +37,14 @@ bats_require_minimum_version 1.5.0
   run --separate-stderr vfm-generate decode --model nowhere -o four <latents.jsonl
   [ "$status" -eq 2 ]
   [ ! -e four/errors.jsonl ]
+  # The model of the records has moved.
+  sed 's/"model":"[^"]*"/"model":"gone"/' latents.jsonl >moved.jsonl
+  run --separate-stderr vfm-generate decode -o five <moved.jsonl
+  [ "$status" -eq 1 ]
+  echo "$stderr"
+  [[ "$stderr" == *"no such model folder: 'gone'; if it has moved, name it with --model"*"no clip was made: all latents failed" ]]
+  vfm-generate decode --model "$model" -o five <moved.jsonl >five.jsonl
+  cmp <(jq .xxh3 <(records one.jsonl)) <(jq .xxh3 <(records five.jsonl))
 }
 
 @test "what is not latents, or was changed, is recorded; the rest is made" {

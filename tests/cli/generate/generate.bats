@@ -228,8 +228,27 @@ bats_require_minimum_version 1.5.0
 
 @test "--condition wants a video-to-world model" {
   run vfm-generate "${fast[@]}" --condition "$(find "$BATS_FILE_TMPDIR/raw" -name '*.mp4' | head -n 1)" -o out 'a red circle'
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"not a video-to-world model, which is trained with diffusion.condition_frames" ]]
+  [ ! -e out/errors.jsonl ]
+  # A line that asks for it is a prompt that fails.
+  run vfm-generate "${fast[@]}" -o out <<<'{"prompt":"x","condition":"nowhere.png"}'
   [ "$status" -eq 1 ]
   grep -q 'not a video-to-world model' out/errors.jsonl
+}
+
+@test "a prompt that is the name of a file of latents or prompts is told of" {
+  told() {  # MESSAGE PROMPT
+    vfm-generate "${fast[@]}" --latents-only -o out "$2" 2>err >/dev/null
+    [ "$(<err)" = "vfm-generate: '$2' is a prompt, not the file of that name: $1" ]
+  }
+  mkdir old
+  touch old/a.latents.json old/a.latents.safetensors prompts.txt
+  told 'vfm-generate decode makes clips of latents' old/a.latents.json
+  told 'vfm-generate decode makes clips of latents' old/a.latents.safetensors
+  told '@FILE is a prompt from a file, and <FILE one a line' prompts.txt
+  vfm-generate "${fast[@]}" --latents-only -o out nothing.txt 2>err >/dev/null
+  [ ! -s err ]
 }
 
 @test "-o -: Y4M on stdout, several clips one after the other, readable by ffmpeg" {
