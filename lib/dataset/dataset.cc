@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,8 @@
 namespace vfm::dataset {
 namespace {
 
+constexpr std::string_view kWhere = "--where";
+
 /// SQLite has numbers before texts, so such a comparison says nothing of any sample.
 void check_compared(const Scan& scan) {
   for (const shard::Comparison& one : scan.compared)
@@ -53,7 +56,7 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 /// A name that no sample knows is a slip of the pen, not a filter that keeps nothing.
-void check_name(const char* option, const char* what, const std::string& name,
+void check_name(std::string_view option, const char* what, const std::string& name,
                 const std::set<std::string>& there) {
   if (there.contains(name)) return;
   if (there.empty()) fail_usage("{}: no sample has a {} '{}', or any", option, what, name);
@@ -75,19 +78,37 @@ void check_name(const char* option, const char* what, const std::string& name,
              near.empty() ? "there are" : "did you mean", listed(near.empty() ? known : near));
 }
 
+/// A member of an object is no field: --where reads it in a way of its own, and --balance cannot.
+void check_field(std::string_view option, const std::string& name, const Scan& scan) {
+  const auto found = std::ranges::find_if(scan.inside, [&](const std::string& one) {
+    return one == name || one.ends_with("." + name);
+  });
+  if (scan.fields.contains(name) || found == scan.inside.end())
+    return check_name(option, "field", name, scan.fields);
+  const std::string object = found->substr(0, found->find('.')),
+                    member = found->substr(object.size() + 1);
+  if (option == kWhere)
+    fail_usage("{}: no sample has a field '{}'; did you mean {} ->> '{}'", option, name, object,
+               member);
+  fail_usage("{}: '{}' is a member of the object '{}', and only whole fields are balanced", option,
+             member, object);
+}
+
 void check_names(const ShardOptions& options, const Scan& scan) {
   if (scan.read == 0) return;
   if (!options.where.empty() && !scan.fields.empty()) {
     const shard::Where parsed(options.where);
     for (const std::string& field : parsed.fields())
-      check_name("--where", "field", field, scan.fields);
+      check_field(kWhere, field, scan);
     check_compared(scan);
   }
   if (!options.near_member.empty())
     check_name("--duplicate-vector", "member", options.near_member, scan.vectors);
   for (const BalanceRule& rule : options.balance.rules)
-    check_name("--balance", rule.clusters() ? "member" : "field", rule.name,
-               rule.clusters() ? scan.vectors : scan.fields);
+    if (rule.clusters())
+      check_name("--balance", "member", rule.name, scan.vectors);
+    else
+      check_field("--balance", rule.name, scan);
   std::set<std::string> numbers;
   for (const auto& [hash, field] : scan.numbers.fields())
     numbers.insert(field.name);

@@ -106,7 +106,7 @@ struct Scanned {
   bool shard = false;
   InputShard input;
   ItemBatch items;
-  std::set<std::string> fields, vectors;
+  std::set<std::string> fields, inside, vectors;
   std::vector<shard::Comparison> compared;
   NumberNames numbers;
   EncoderNames encoders;
@@ -165,8 +165,12 @@ class ShardScanner {
     JoinedSample sample = join_sample(parts);
     shard::say_dotted_media(scanned_.input.name, parts.front()->key, sample.media);
     if (options_.rekey) rekey(sample);
-    for (const auto& field : sample.meta->items())
+    for (const auto& field : sample.meta->items()) {
       scanned_.fields.insert(field.key());
+      if (!field.value().is_object()) continue;
+      for (const auto& member : field.value().items())
+        scanned_.inside.insert(field.key() + "." + member.key());
+    }
     for (const shard::MemberView& member : sample.members)
       if (member.extension.ends_with(".npy")) scanned_.vectors.emplace(member.extension);
     if (take_out(sample)) return;
@@ -215,6 +219,7 @@ class Gatherer {
     const auto number = static_cast<std::uint32_t>(scan_.shards.size());
     scan_.shards.push_back(std::move(scanned.input));
     scan_.fields.merge(scanned.fields);
+    scan_.inside.merge(scanned.inside);
     scan_.vectors.merge(scanned.vectors);
     add_compared(scanned.compared);
     scan_.numbers.merge(scanned.numbers);

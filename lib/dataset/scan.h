@@ -44,6 +44,7 @@ struct Scan {
   ItemStore items;                          ///< in input order
   std::vector<std::uint32_t> repeated;      ///< items with key and media of an earlier item
   std::set<std::string> fields;             ///< in the JSON of all samples, also of filtered ones
+  std::set<std::string> inside;             ///< "OBJECT.MEMBER" of fields that are objects
   std::set<std::string> vectors;            ///< members NAME.npy of all samples
   std::vector<shard::Comparison> compared;  ///< the comparisons in options.where
   NumberNames numbers;                      ///< with options.report: of samples not filtered

@@ -219,6 +219,19 @@ Statement Where::State::prepare(std::string& error) {
   return result;
 }
 
+namespace {
+
+/// "meta.rating" is a column of a table to SQL.
+std::string member_words(const std::string& field) {
+  const std::size_t dot = field.find('.');
+  if (dot == std::string::npos) return "";
+  const std::string member = field.substr(dot + 1);
+  return vfm::format("; write {} ->> '{}{}'", field.substr(0, dot),
+                     member.find('.') == std::string::npos ? "" : "$.", member);
+}
+
+}  // namespace
+
 Where::Where(const std::string& expression) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.expression = expression;
@@ -233,7 +246,7 @@ Where::Where(const std::string& expression) : state_(std::make_unique<State>()) 
     const std::string field = error.starts_with(kMissing) ? error.substr(kMissing.size()) : "";
     if (field.empty() || s.fields.size() >= 500 ||
         std::find(s.fields.begin(), s.fields.end(), field) != s.fields.end())
-      fail_usage("--where: {}, in '{}'", error, expression);
+      fail_usage("--where: {}{}, in '{}'", error, member_words(field), expression);
     s.fields.push_back(field);
   }
   // SQLite takes either case for the field.
