@@ -291,28 +291,42 @@ int idle_data_ranks(const Recipe& recipe, int ranks) {
   return std::max(0, data_ranks - recipe.data.packs);
 }
 
-void warn_of_idle_ranks(const Recipe& recipe, int ranks) {
+namespace {
+
+/// "'data.packs' is 1 (default), ...": what more packs a step, or fewer who need one, would be.
+std::string packs_words(const Recipe& recipe, const std::string& wanted, const char* fewer,
+                        bool begun) {
+  const std::string packs = describe_setting(recipe, "data.packs");
+  if (!begun) return fmt::format("{}, should be {}", packs, wanted);
+  return fmt::format("{}, as the run was begun; {}, or set {} in a next stage (--continue)", packs,
+                     fewer, wanted);
+}
+
+}  // namespace
+
+void warn_of_idle_ranks(const Recipe& recipe, int ranks, bool begun) {
   const int idle = idle_data_ranks(recipe, ranks);
   if (idle == 0) return;
   const ParallelRecipe& parallel = recipe.parallel;
   const int sharers = parallel.tp * parallel.cp * parallel.pp, data_ranks = ranks / sharers;
-  log_warning(
-      "{} of {} ranks have no pack in a step, and wait for the others: {}, should be {}, or a "
-      "multiple of it",
-      idle * sharers, ranks, describe_setting(recipe, "data.packs"), data_ranks);
+  log_warning("{} of {} ranks have no pack in a step, and wait for the others: {}", idle * sharers,
+              ranks,
+              packs_words(recipe, fmt::format("{}, or a multiple of it", data_ranks),
+                          "share each pack by parallel.tp or parallel.cp", begun));
 }
 
-void warn_of_idle_stages(const Recipe& recipe, int ranks) {
+void warn_of_idle_stages(const Recipe& recipe, int ranks, bool begun) {
   const RankPacks packs = packs_of_rank(recipe, ranks);
   const int microbatches = packs.all / packs.together, pp = recipe.parallel.pp;
   if (microbatches >= pp) return;
   const int data_ranks = dist::fit_layout(wanted_layout(recipe.parallel), ranks).dp;
   log_warning(
       "{} a step {} fewer than the {} stages of the pipeline, which wait for each other most of "
-      "the time: {}, should be at least {}",
+      "the time: {}",
       microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", microbatches),
-      is_or_are(microbatches), pp, describe_setting(recipe, "data.packs"),
-      data_ranks * pp * packs.together);
+      is_or_are(microbatches), pp,
+      packs_words(recipe, fmt::format("at least {}", data_ranks * pp * packs.together),
+                  "lower parallel.pp", begun));
 }
 
 void check_share(const Recipe& recipe, const data::Entry& sample) {

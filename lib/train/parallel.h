@@ -80,9 +80,10 @@ void check_layout(const Recipe& recipe, int ranks, int of_machine, const Dataset
 /// Groups of ranks with samples of their own that a step has no pack for: they take part in its
 /// exchanges with an empty one.
 int idle_data_ranks(const Recipe& recipe, int ranks);
-/// Warns of these; and where a pipeline has fewer microbatches a step than stages.
-void warn_of_idle_ranks(const Recipe& recipe, int ranks);
-void warn_of_idle_stages(const Recipe& recipe, int ranks);
+/// Warns of these; and where a pipeline has fewer microbatches a step than stages. `begun`: a run
+/// goes on, whose packs stay.
+void warn_of_idle_ranks(const Recipe& recipe, int ranks, bool begun = false);
+void warn_of_idle_stages(const Recipe& recipe, int ranks, bool begun = false);
 /// What the data say of it: throws Error{usage} for a sample with too few tokens for those who
 /// share it. Dataset::fit asks it of every sample.
 void check_share(const Recipe& recipe, const data::Entry& sample);

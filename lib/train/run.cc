@@ -174,8 +174,6 @@ void Run::open() {
   });
   if (leader()) {
     warn_of_data(*data_);
-    warn_of_idle_ranks(recipe_, world_.size());
-    warn_of_idle_stages(recipe_, world_.size());
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
   }
@@ -183,6 +181,10 @@ void Run::open() {
   if (leader() && !newest_.empty())
     train_text = io::read_file(io::join_path(newest_, "train.json"));
   train_text = dist::broadcast(world_, train_text);
+  if (leader()) {
+    warn_of_idle_ranks(recipe_, world_.size(), !newest_.empty());
+    warn_of_idle_stages(recipe_, world_.size(), !newest_.empty());
+  }
   if (!newest_.empty())
     resume(newest_, train_text);
   else if (!options_.earlier.empty())
