@@ -49,7 +49,7 @@ class EmbedTool : public vfm::cli::Tool {
         .manual("How many frames of a clip the model of *--video* _DIR_ sees, 1 to 64.");
     options
         .add("--windows", embed_.window_seconds, "SECONDS",
-             "also embed parts of clips of at most SECONDS")
+             "also parts of SECONDS at most, with --video DIR")
         .in(0.1, 86400)
         .shown("")
         .everyday()

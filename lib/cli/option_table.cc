@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/option_table.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -96,7 +96,11 @@ OptionRow& OptionRow::in(double least, double most) {
 }
 
 OptionRow& OptionRow::one_of(std::initializer_list<const char*> values) {
-  option_->check(CLI::IsMember(std::vector<std::string>(values.begin(), values.end())));
+  option_->check([names = std::vector<std::string>(values.begin(), values.end())](
+                     const std::string& text) -> std::string {
+    if (std::ranges::find(names, text) != names.end()) return "";
+    return fmt::format("'{}' must be one of {}", text, fmt::join(names, ", "));
+  });
   return *this;
 }
 

@@ -16,7 +16,9 @@ std::string generation_words(const Json& cost) {
   };
   const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
   const auto count = [](const Json& value) { return format_count(value.get<double>()); };
-  const auto flops = [](const Json& value) { return models::flops_words(value.get<double>()); };
+  const auto flops = [](const Json& value) {
+    return models::count_words(value.get<double>(), "FLOPs");
+  };
   const Json &sampling = cost["sampling"], &memory = cost["memory_bytes"];
   line("model",
        fmt::format(

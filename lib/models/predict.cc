@@ -65,11 +65,16 @@ Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, doub
   return json;
 }
 
-std::string flops_words(double flops) {
-  std::string text = format_count(flops);
+std::string count_words(double count, std::string_view unit) {
+  std::string text = format_count(count);
   const bool prefix = std::isalpha(static_cast<unsigned char>(text.back())) != 0;
   text.insert(text.size() - (prefix ? 1 : 0), " ");
-  return text + "FLOPs";
+  return text + std::string(unit);
+}
+
+std::string time_words(double seconds) {
+  if (seconds < 10) return fmt::format("{:.4g} ms", 1e3 * seconds);
+  return fmt::format("{:.{}f} s", seconds, seconds < 1e4 ? 2 : 0);
 }
 
 std::string prediction_words(const Json& prediction) {
@@ -80,14 +85,15 @@ std::string prediction_words(const Json& prediction) {
                   prediction["gpu"].get<std::string>(), number(prediction["tokens_per_second"]),
                   100 * number(prediction["mfu"]));
   for (const Json& line : prediction["lines"])
-    text += fmt::format("  {:<20} {:.4g} ms, {:.1f} %\n", line["name"].get<std::string>(),
-                        1e3 * number(line["seconds"]), 100 * number(line["seconds"]) / seconds);
+    text +=
+        fmt::format("  {:<20} {}, {:.1f} %\n", line["name"].get<std::string>(),
+                    time_words(number(line["seconds"])), 100 * number(line["seconds"]) / seconds);
   if (prediction.contains("offload")) {
     const Json& copies = prediction["offload"];
     const double all = number(copies["seconds"]), exposed = number(copies["exposed"]);
-    text += fmt::format(
-        "  {:<20} {:.1f} GB over the link to the host, {:.4g} ms, {:.1f} % hidden\n", "offload",
-        1e-9 * number(copies["bytes"]), 1e3 * all, 100 * (1 - exposed / all));
+    text += fmt::format("  {:<20} {:.1f} GB over the link to the host, {}, {:.1f} % hidden\n",
+                        "offload", 1e-9 * number(copies["bytes"]), time_words(all),
+                        100 * (1 - exposed / all));
   }
   return text + fmt::format("  {:<20} {}\n", "memory", prediction["verdict"].get<std::string>());
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_fwd.h"
@@ -34,7 +35,9 @@ CopyTime copy_time(const Gpu& gpu, const std::vector<CopyBeside>& copies);
 Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, double flops,
                 double memory, const CopyTime& copies = {});
 /// "12.3 TFLOPs".
-std::string flops_words(double flops);
+std::string count_words(double count, std::string_view unit);
+/// "12.5 ms", "12.49 s".
+std::string time_words(double seconds);
 /// A prediction in words, but the seconds.
 std::string prediction_words(const Json& prediction);
 

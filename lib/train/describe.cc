@@ -279,7 +279,9 @@ std::string training_words(const Json& cost) {
   };
   const auto count = [](const Json& value) { return format_count(value.get<double>()); };
   const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
-  const auto flops = [](const Json& value) { return models::flops_words(value.get<double>()); };
+  const auto flops = [](const Json& value) {
+    return models::count_words(value.get<double>(), "FLOPs");
+  };
   const Json& memory = cost["memory_bytes"];
   line("data", cost["data"].get<std::string>());
   line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());

@@ -21,6 +21,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "models/gpu_table.h"
+#include "models/predict.h"
 #include "train/calibrate/kernel_times.h"
 #include "train/calibrate/link_times.h"
 #include "train/diffusion/latents.h"
@@ -297,7 +298,7 @@ std::string calibration_words(const Json& table) {
                                  measured.contains("probes") ? "runs of kernels" : "steps",
                                  number(measured["seconds"]), 100 * number(measured["spread"]));
   const auto line = [&](const char* name, double rate, const char* unit) {
-    if (rate > 0) text += fmt::format("  {:<22} {}{}\n", name, format_count(rate), unit);
+    if (rate > 0) text += fmt::format("  {:<22} {}\n", name, models::count_words(rate, unit));
   };
   line("products, bf16", number(table["products"]), "FLOP/s");
   line("  the fastest", number(table["peak"]), "FLOP/s");

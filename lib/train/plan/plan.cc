@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "models/predict.h"
 #include "train/beginning.h"
 #include "train/blend.h"
 #include "train/kind.h"
@@ -259,7 +260,7 @@ std::string plan_words(const Json& plan) {
   const Json& best = plan["best"][0];
   text += "the time of the first\n";
   for (const auto& [term, seconds] : best["terms"].items())
-    text += fmt::format("  {:<20} {:.4g} ms, {:.1f} %\n", term, 1e3 * number(seconds),
+    text += fmt::format("  {:<20} {}, {:.1f} %\n", term, models::time_words(number(seconds)),
                         100 * number(seconds) / number(best["seconds"]));
   for (const Json& sign : best["signs"])
     text += fmt::format("  note: {}\n", sign.get<std::string>());

@@ -195,6 +195,9 @@ plain.mp4: 0 changes of shot in 24 frames' ]
     [ "$(grep -E '^  -' short | grep -cvxFf all)" -eq 0 ]
     [ -z "$verb" ] || vfm-clip help $verb | cmp - short
   done
+  run --separate-stderr vfm-clip shots shots.mp4 --format srt
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == "vfm-clip: --format: 'srt' must be one of json, csv, edl, otio, chapters"* ]]
   local args
   for args in 'shots -o out' 'shots --prune' 'shots --stride 1s' 'shots --force' 'unique --threshold 1' '--thresholds 0.3 -o out' \
     '--explain x.html -o out' '-o out shots'; do

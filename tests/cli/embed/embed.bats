@@ -109,6 +109,7 @@ END
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"--windows"* ]]
   done
+  vfm-embed --help | grep -q -- '--windows SECONDS .*with --video DIR$'
 }
 
 @test "a clip that cannot be decoded, and vectors that are no numbers, cost their samples" {

@@ -20,7 +20,8 @@ predict() { vfm-train cost small.yaml --synthetic 4x16x16 --gpu ./here.json "$@"
 @test "a file of this machine, with which steps are predicted" {
   vfm-train calibrate here.json --time 1s --device cpu -j1 >out 2>words
   [ ! -s out ]
-  grep -q 'element-wise' words
+  grep -Eq '^  element-wise +[0-9.]+ [kMGTP]?B/s$' words
+  grep -Eq '^  products, bf16 +[0-9.]+ [kMGTP]?FLOP/s$' words
   jq -e '.device == "cpu" and .memory > 0 and .peak > 0 and .peak_f32 > 0 and .products > 0 and .bandwidth > 0 and .gap > 0
     and (.kernels | length > 20 and all(.seconds >= 0 and .of_flop >= 0 and .of_byte >= 0))
     and ([.kernels[] | select(.name == "gemm") | .type] | sort == ["BF16", "F32"])
