@@ -32,6 +32,14 @@ setup_file() {
   cmp first out/errors.jsonl
 }
 
+@test "a list given as a video is told where it goes" {
+  printf '%s\n' plain.mp4 one.mp4 >films.txt
+  run --separate-stderr vfm-clip films.txt -o out
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"cannot open 'films.txt': it is text, not a video; give a list of names on standard input"* ]]
+  vfm-clip -o out <films.txt >/dev/null
+}
+
 @test "not one clip is an error" {
   run --separate-stderr vfm-clip audio.mp4 -o out
   [ "$status" -eq 1 ]

@@ -98,7 +98,7 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   grep -q 'are of other encoders than those of others' err
 }
 
-@test "--balance and --duplicate-vector: bad rules and names that no sample has end with status 2" {
+@test "--balance, --where and --duplicate-vector: bad rules and names that no sample has end with status 2" {
   kinds
   for bad in "--balance kind=2" "--balance kind=0" "--balance kind=x" "--balance =1" "--balance kind,kind" \
     "--balance kind," "--balance .npy" "--balance-clusters 3" "--balance kind --balance-clusters 3" \
@@ -111,6 +111,14 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   done
   fails 2 vfm-shard --balance kinds -o d m.jsonl
   grep -q -- "--balance: no sample has a field 'kinds'; did you mean: kind" err
+  fails 2 vfm-shard --balance text_encoder.name -o d m.jsonl
+  grep -q -- "--balance: 'name' is a member of the object 'text_encoder', and only whole fields are balanced" err
+  fails 2 vfm-shard --where "text_encoder.name = 'own'" -o d m.jsonl
+  grep -q -- "--where: no such column: text_encoder.name; write text_encoder ->> 'name', in" err
+  fails 2 vfm-shard --where "hash = '1'" -o d m.jsonl
+  grep -q -- "--where: no sample has a field 'hash'; did you mean text_encoder ->> 'hash'" err
+  vfm-shard --where "text_encoder ->> 'hash' = '1'" --keep-duplicates -o e m.jsonl >/dev/null
+  rm -r e
   fails 2 vfm-shard --duplicate-vector txt.npy -o d m.jsonl
   grep -q -- "--duplicate-vector: no sample has a member 'txt.npy'; did you mean: text.npy" err
   # Hardly two samples have the same: said, and nothing is lost.
