@@ -48,6 +48,10 @@ load ../train/tiny_runs
     '^  memory  *fits an H200: [0-9.]* of 140.4 GiB'; do
     grep -q "$word" words || { echo "no $word"; cat words; return 1; }
   done
+  # Long times are in seconds, without an exponent.
+  vfm-train cost "${seven[@]}" --gpu l40s data.packs=64 2>words >out
+  grep -qE '^  products +[0-9]+\.[0-9]{2} s, ' words
+  run ! grep -E '[0-9]e\+' words
   vfm-train cost "${seven[@]}" --gpu h100 >out 2>words
   jq -e '.predicted.fits == false' out
   grep -q '^  memory  *does not fit an H100: [0-9.]* of 79.6 GiB' words
