@@ -4,6 +4,7 @@
 
 load ../helpers
 load ../train/tiny_runs
+bats_require_minimum_version 1.5.0
 
 @test "cost reports costs and writes nothing" {
   prepare
