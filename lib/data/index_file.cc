@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/json.h"
-#include "base/name_table.h"
 #include "base/stop.h"
 #include "io/file.h"
+#include "shard/name_table.h"
 
 namespace vfm::data {
 namespace {
@@ -168,7 +168,7 @@ struct IndexWriter::State {
   FormTable table;
   Fingerprint fingerprint;
   std::vector<IndexRun> runs;
-  NameTable names;
+  shard::NameTable names;
   std::uint64_t added = 0;
 };
 

@@ -13,10 +13,10 @@
 
 #include "base/held_json.h"
 #include "base/json_fwd.h"
-#include "base/name_table.h"
 #include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
+#include "shard/name_table.h"
 #include "shard/sample.h"
 #include "shard/shard_input.h"
 
@@ -73,7 +73,7 @@ class PackFeed {
   Finished finished_;
   std::vector<io::Fault> bad_;  // since the last record
   shard::ShardInput input_;
-  NameTable paths_;  // paths of all shards so far
+  shard::NameTable paths_;  // paths of all shards so far
   // Hash of "split/name" -> number, in paths_, of the shard it is made from.
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
   std::shared_ptr<const ClipShard> shard_;        // the one being read

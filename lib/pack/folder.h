@@ -13,11 +13,11 @@
 
 #include "base/held_json.h"
 #include "base/json_fwd.h"
-#include "base/name_table.h"
 #include "io/file.h"
 #include "models/tokenizer.h"
 #include "pack/notes.h"
 #include "pack/sample.h"
+#include "shard/name_table.h"
 #include "shard/reader.h"
 
 namespace vfm::pack {
@@ -60,7 +60,7 @@ class PackFolder {
  private:
   /// This run's shards in a split, by number.
   struct Split {
-    NameTable names;
+    shard::NameTable names;
     std::vector<PartFacts> facts;
     std::vector<std::uint32_t> order;  // by name; made by finish()
   };

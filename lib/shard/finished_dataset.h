@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/name_table.h"
 #include "io/manifest.h"
+#include "shard/name_table.h"
 
 namespace vfm::shard {
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/channel.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/run_end.h"
+#include "share/channel.h"
 #include "tensor/device.h"
 #include "workers/find_cards.h"
 #include "workers/wire.h"
@@ -29,7 +29,7 @@ void log_to_program(LogLevel level, std::string_view message) {
   word.say = Say::log;
   word.level = level;
   // Who is gone hears nothing.
-  (void)send_message(g_channel, &word, sizeof word, message);
+  (void)share::send_message(g_channel, &word, sizeof word, message);
 }
 
 /// Ends this process when the program that started it has ended, whatever is computed meanwhile.
@@ -83,15 +83,15 @@ class Server {
         text =
             vfm::format("internal error: {}; please report it with the command line", error.what());
       }
-      if (!send_message(channel_, &reply, sizeof reply, text)) return;
+      if (!share::send_message(channel_, &reply, sizeof reply, text)) return;
     }
   }
 
  private:
   bool hear(Word& word) {
     std::string text;
-    std::vector<Descriptor> descriptors;
-    if (!receive_message(channel_, &word, sizeof word, text, descriptors)) return false;
+    std::vector<share::Descriptor> descriptors;
+    if (!share::receive_message(channel_, &word, sizeof word, text, descriptors)) return false;
     if (word.say == Say::ask) return service_ != nullptr;
     if (word.say != Say::open || descriptors.size() != 2 || service_) return false;
     requests_ = std::make_unique<Room>(std::move(descriptors[0]), word.most);

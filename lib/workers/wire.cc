@@ -27,7 +27,7 @@ bool is_sound(const Word& word) {
 Error told_error(const Word& word, const std::string& text) {
   if (word.kind == ErrorKind::usage || word.kind == ErrorKind::device)
     return Error(text, word.kind);
-  return Error(text, checked_cause(word.cause, Cause::other));
+  return Error(text, share::checked_cause(word.cause, Cause::other));
 }
 
 Room::Room(std::uint64_t most)
@@ -38,7 +38,7 @@ Room::Room(std::uint64_t most)
 
 void Room::map(std::uint64_t bytes) {
   if (!mapping_ || mapping_->size() < bytes)
-    mapping_ = std::make_shared<const Mapping>(memory_.get(), bytes, true);
+    mapping_ = std::make_shared<const share::Mapping>(memory_.get(), bytes, true);
 }
 
 std::uint64_t Room::put(const Parcel& parcel) {

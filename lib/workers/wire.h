@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 
-#include "base/channel.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "share/channel.h"
 #include "workers/parcel.h"
 
 namespace vfm::workers {
@@ -44,7 +44,7 @@ class Room {
   /// Makes new memory. Throws Error.
   explicit Room(std::uint64_t most);
   /// Uses the memory that another process made.
-  Room(Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
+  Room(share::Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
 
   int descriptor() const { return memory_.get(); }
   /// Writes a parcel; returns its size in bytes. Throws Error{limit} beyond the limit, {memory} if
@@ -57,9 +57,9 @@ class Room {
  private:
   void map(std::uint64_t bytes);
 
-  Descriptor memory_;
+  share::Descriptor memory_;
   std::uint64_t most_ = 0;
-  std::shared_ptr<const Mapping> mapping_;
+  std::shared_ptr<const share::Mapping> mapping_;
 };
 
 }  // namespace vfm::workers

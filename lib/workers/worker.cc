@@ -15,9 +15,9 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/own_program.h"
 #include "base/run_end.h"
 #include "base/stop.h"
+#include "share/own_program.h"
 #include "workers/service.h"
 #include "workers/wire.h"
 
@@ -28,14 +28,14 @@ constexpr int kLookForStop = 100;           // milliseconds
 constexpr std::size_t kLongestLine = 4096;  // of what a worker says to standard error
 
 /// Both ends of a pipe.
-std::pair<Descriptor, Descriptor> make_pipe() {
+std::pair<share::Descriptor, share::Descriptor> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno(errno, "cannot make a pipe to a worker");
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
+  return {share::Descriptor(ends[0]), share::Descriptor(ends[1])};
 }
 
 /// Says each line that comes, until nobody can write any more.
-void pass_on(const Descriptor& speech, const std::string& name) {
+void pass_on(const share::Descriptor& speech, const std::string& name) {
   std::string line;
   const auto say = [&] {
     if (!line.empty()) log_warning("{}: {}", name, line);
@@ -71,7 +71,7 @@ struct Worker::State {
   const std::uint64_t most;
   std::mutex mutex;  // one request at a time
   Room requests, answers;
-  Descriptor channel;
+  share::Descriptor channel;
   pid_t pid = 0;  // 0: it is gone
   std::string why_lost;
   std::thread speech;
@@ -79,16 +79,16 @@ struct Worker::State {
 
 Worker::Worker(const share::Card& card, const WorkerPlan& plan)
     : name_(card.name), state_(std::make_unique<State>(plan)) {
-  auto [ours, theirs] = make_channel("a worker");
+  auto [ours, theirs] = share::make_channel("a worker");
   auto [hears, says] = make_pipe();
   const bool gpu = card.index >= 0;
-  OwnProgram program{
+  share::OwnProgram program{
       .mode = kServeCard, .channel = theirs.get(), .speech = says.get(), .held = plan.life};
   if (!plan.sees_all) program.variables = {{"CUDA_VISIBLE_DEVICES", gpu ? card.name : ""}};
-  state_->pid = start_own_program(program, vfm::format("a worker on {}", card.name));
+  state_->pid = share::start_own_program(program, vfm::format("a worker on {}", card.name));
   state_->channel = std::move(ours);
-  theirs = Descriptor();
-  says = Descriptor();
+  theirs = share::Descriptor();
+  says = share::Descriptor();
   try {
     state_->speech = std::thread([from = std::move(hears), name = name_] { pass_on(from, name); });
     Parcel first{plan.service,
@@ -143,7 +143,7 @@ Parcel Worker::exchange(const Parcel& request, bool first) {
   std::vector<int> descriptors;
   if (first) descriptors = {s.requests.descriptor(), s.answers.descriptor()};
   if (first) word.most = s.most;
-  if (!send_message(s.channel.get(), &word, sizeof word, {}, descriptors)) tell_death();
+  if (!share::send_message(s.channel.get(), &word, sizeof word, {}, descriptors)) tell_death();
   try {
     return hear();
   } catch (const Stopped&) {
@@ -165,8 +165,8 @@ Parcel Worker::hear() {
     if (ready <= 0) continue;
     Word word;
     std::string text;
-    std::vector<Descriptor> none;
-    if (!receive_message(s.channel.get(), &word, sizeof word, text, none)) tell_death();
+    std::vector<share::Descriptor> none;
+    if (!share::receive_message(s.channel.get(), &word, sizeof word, text, none)) tell_death();
     if (!is_sound(word)) lose("its worker says what cannot be");
     if (word.say == Say::log) {
       log_message(word.level, text);

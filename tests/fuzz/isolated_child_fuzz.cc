@@ -16,7 +16,6 @@
 #include <thread>
 #include <type_traits>
 
-#include "base/channel.h"
 #include "base/error.h"
 #include "base/input_limits.h"
 #include "base/work_limit.h"
@@ -33,6 +32,7 @@
 #include "media/sound/audio.h"
 #include "media/sound/sound_meter.h"
 #include "media/sound/sound_samples.h"
+#include "share/channel.h"
 
 namespace {
 
@@ -68,12 +68,12 @@ class Script {
 
 /// A child that says whatever the file does.
 void say_all(int channel) {
-  const Descriptor mine(channel);
-  std::vector<Descriptor> descriptors;
+  const share::Descriptor mine(channel);
+  std::vector<share::Descriptor> descriptors;
   Request request;
   std::string name;
-  if (!receive_message(channel, &request, sizeof request, name, descriptors)) return;
-  const Mapping file(descriptors.at(0).get(), request.bytes, false),
+  if (!share::receive_message(channel, &request, sizeof request, name, descriptors)) return;
+  const share::Mapping file(descriptors.at(0).get(), request.bytes, false),
       shared(descriptors.at(1).get(), request.shared, true);
   Script script({reinterpret_cast<const char*>(file.data()), file.size()});
   script.take<std::uint8_t>();
@@ -89,9 +89,9 @@ void say_all(int channel) {
     const std::string_view sound = script.text();
     std::memcpy(room, sound.data(), sound.size());
     const auto reply = script.take<Reply>();
-    if (!send_message(channel, &reply, sizeof reply, script.text())) return;
+    if (!share::send_message(channel, &reply, sizeof reply, script.text())) return;
   } while (!script.ended() &&
-           receive_message(channel, &request, sizeof request, name, descriptors));
+           share::receive_message(channel, &request, sizeof request, name, descriptors));
 }
 
 /// The helper: its children are threads, as a process for each file takes too long.
@@ -100,13 +100,13 @@ void say_all(int channel) {
     HelperOrder order;
     HelperReply reply;
     std::string text;
-    std::vector<Descriptor> descriptors;
-    if (!receive_message(channel, &order, sizeof order, text, descriptors)) ::_exit(0);
+    std::vector<share::Descriptor> descriptors;
+    if (!share::receive_message(channel, &order, sizeof order, text, descriptors)) ::_exit(0);
     if (order.act == HelperAct::fork && descriptors.size() == 1) {
       reply.pid = ::getpid();
       std::thread(say_all, descriptors[0].release()).detach();
     }
-    if (!send_message(channel, &reply, sizeof reply, {})) ::_exit(0);
+    if (!share::send_message(channel, &reply, sizeof reply, {})) ::_exit(0);
   }
 }
 

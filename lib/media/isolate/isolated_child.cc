@@ -38,14 +38,14 @@ class Service {
 
   /// Until the parent is gone, or what it says makes no sense.
   void run() {
-    std::vector<Descriptor> descriptors;
+    std::vector<share::Descriptor> descriptors;
     Request request;
     std::string text;
-    if (!receive_message(channel_, &request, sizeof request, text, descriptors)) return;
+    if (!share::receive_message(channel_, &request, sizeof request, text, descriptors)) return;
     if (request.ask != Ask::open || descriptors.size() != 2) return;
     name_ = text;
     if (!answer([&] { return open(request, descriptors); })) return;
-    while (receive_message(channel_, &request, sizeof request, text, descriptors))
+    while (share::receive_message(channel_, &request, sizeof request, text, descriptors))
       if (!answer([&] { return act(request); })) return;
   }
 
@@ -74,12 +74,12 @@ class Service {
     }
     if (decoder_) said.reply.corrupt = decoder_->corrupt();
     if (decoder_) said.reply.seeks = decoder_->seeks();
-    return send_message(channel_, &said.reply, sizeof said.reply, said.text);
+    return share::send_message(channel_, &said.reply, sizeof said.reply, said.text);
   }
 
-  Said open(const Request& request, std::vector<Descriptor>& descriptors) {
-    bytes_ = Mapping(descriptors[0].get(), request.bytes, false);
-    shared_ = Mapping(descriptors[1].get(), request.shared, true);
+  Said open(const Request& request, std::vector<share::Descriptor>& descriptors) {
+    bytes_ = share::Mapping(descriptors[0].get(), request.bytes, false);
+    shared_ = share::Mapping(descriptors[1].get(), request.shared, true);
     descriptors.clear();
     front_ = picture_bytes(request.max_pixels);
     cells_ = request.use == FrameUse::cells;
@@ -244,7 +244,7 @@ class Service {
 
   int channel_;
   std::string name_;
-  Mapping bytes_, shared_;
+  share::Mapping bytes_, shared_;
   bool cells_ = false;
   std::size_t front_ = 0;  // of the room: what is no memory of pictures_
   std::unique_ptr<PictureMemory> pictures_;
@@ -299,7 +299,7 @@ int try_confining(std::uint64_t memory) {
 
 /// Nothing in a new child, when that has done all.
 std::optional<HelperReply> obey(int channel, const HelperOrder& order,
-                                std::vector<Descriptor>& descriptors) {
+                                std::vector<share::Descriptor>& descriptors) {
   HelperReply reply;
   if (order.act == HelperAct::end) {
     if (order.pid <= 0) return reply;
@@ -344,11 +344,11 @@ int serve_isolated(int channel) {
   for (;;) {
     HelperOrder order;
     std::string text;
-    std::vector<Descriptor> descriptors;
-    if (!receive_message(channel, &order, sizeof order, text, descriptors)) return 0;
+    std::vector<share::Descriptor> descriptors;
+    if (!share::receive_message(channel, &order, sizeof order, text, descriptors)) return 0;
     const std::optional<HelperReply> reply = obey(channel, order, descriptors);
     descriptors.clear();
-    if (!reply || !send_message(channel, &*reply, sizeof *reply, {})) return 0;
+    if (!reply || !share::send_message(channel, &*reply, sizeof *reply, {})) return 0;
   }
 }
 

@@ -105,7 +105,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
 
 /// Frames that lie in the room: whoever has one last says so here. They keep the memory.
 struct Decoder::Apart::Loans {
-  std::shared_ptr<const Mapping> memory;
+  std::shared_ptr<const share::Mapping> memory;
   std::atomic<std::uint64_t> back{0};  // places, as bits
 };
 

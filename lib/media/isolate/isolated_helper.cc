@@ -19,7 +19,6 @@
 
 #include "base/address.h"
 #include "base/input_limits.h"
-#include "base/own_program.h"
 #include "base/run_end.h"
 #include "base/stop.h"
 #include "base/units.h"
@@ -28,6 +27,7 @@
 #include "media/decode/bounded.h"
 #include "media/isolate/confine.h"
 #include "media/isolate/isolated.h"
+#include "share/own_program.h"
 
 namespace vfm::media {
 namespace {
@@ -40,7 +40,7 @@ class Helper {
  public:
   /// In the new process the end of its channel; else -1.
   int fork_itself() {
-    auto [ours, theirs] = make_channel(kDecoding);
+    auto [ours, theirs] = share::make_channel(kDecoding);
     pid_ = ::fork();
     if (pid_ == 0) return theirs.release();  // which closes all others
     if (pid_ > 0) channel_ = std::move(ours);
@@ -81,8 +81,8 @@ class Helper {
   static constexpr int kMostDeaths = 8;
 
   void spawn() {
-    auto [ours, theirs] = make_channel(kDecoding);
-    pid_ = start_own_program({.mode = kServeIsolated, .channel = theirs.get()}, kDecoding);
+    auto [ours, theirs] = share::make_channel(kDecoding);
+    pid_ = share::start_own_program({.mode = kServeIsolated, .channel = theirs.get()}, kDecoding);
     channel_ = std::move(ours);
   }
 
@@ -99,13 +99,13 @@ class Helper {
 
   bool tell(const HelperOrder& order, const std::vector<int>& descriptors, HelperReply& reply) {
     std::string text;
-    std::vector<Descriptor> none;
-    return send_message(channel_.get(), &order, sizeof order, {}, descriptors) &&
-           receive_message(channel_.get(), &reply, sizeof reply, text, none);
+    std::vector<share::Descriptor> none;
+    return share::send_message(channel_.get(), &order, sizeof order, {}, descriptors) &&
+           share::receive_message(channel_.get(), &reply, sizeof reply, text, none);
   }
 
   void note_death() noexcept {
-    channel_ = Descriptor();
+    channel_ = share::Descriptor();
     ::kill(pid_, SIGKILL);  // it is our own until it is waited for
     status_ = 0;
     while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR)
@@ -124,7 +124,7 @@ class Helper {
 
   std::mutex mutex_;  // guards all but started_
   std::atomic<bool> started_{false};
-  Descriptor channel_;  // none: it has died
+  share::Descriptor channel_;  // none: it has died
   pid_t pid_ = 0;
   int status_ = 0, deaths_ = 0;  // of the last that died, and how many
 };
@@ -136,7 +136,7 @@ Helper& helper() {
 }
 
 struct Opened {
-  Descriptor file;
+  share::Descriptor file;
   std::uint64_t bytes = 0;
 };
 
@@ -146,7 +146,7 @@ Opened open_file(const std::string& name) {
     fail_as(Cause::refused,
             "cannot open '{}': with --isolate only files are decoded; fetch it first", name);
   const std::string path = scheme.empty() ? name : name.substr(std::strlen("file://"));
-  Opened opened{Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
+  Opened opened{share::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
   struct stat info {};
   if (opened.file.get() < 0 || ::fstat(opened.file.get(), &info) != 0)
     fail_errno(errno, "cannot open '{}'", name);
@@ -160,8 +160,8 @@ Opened open_file(const std::string& name) {
   return opened;
 }
 
-Descriptor make_memory(std::uint64_t bytes) {
-  Descriptor memory(::memfd_create("vfm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+share::Descriptor make_memory(std::uint64_t bytes) {
+  share::Descriptor memory(::memfd_create("vfm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // No child may make it shorter under what reads it.
   if (memory.get() < 0 || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -221,13 +221,13 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   request.shared = shared_bytes(limits.max_pixels);
   request.max_pixels = limits.max_pixels;
   request.memory = limits.isolate_memory;
-  const Descriptor memory = make_memory(request.shared);
-  shared_ = std::make_shared<const Mapping>(memory.get(), request.shared, false);
-  auto [ours, theirs] = make_channel(kDecoding);
+  const share::Descriptor memory = make_memory(request.shared);
+  shared_ = std::make_shared<const share::Mapping>(memory.get(), request.shared, false);
+  auto [ours, theirs] = share::make_channel(kDecoding);
   forked_ = helper().fork(theirs.get());
   if (gone()) fail("cannot start a process that decodes '{}'", name);
   channel_ = std::move(ours);
-  theirs = Descriptor();
+  theirs = share::Descriptor();
   try {
     opened_ = ask(request, name, {source.file.get(), memory.get()});
   } catch (...) {
@@ -307,13 +307,14 @@ IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view 
   if (gone()) fail_as(Cause::crash, "the process that decoded '{}' is gone", name_);
   if (request.ask == Ask::seek) began_ = spent();
   Told told;
-  std::vector<Descriptor> none;
-  if (!send_message(channel_.get(), &request, sizeof request, text, descriptors)) tell_death();
+  std::vector<share::Descriptor> none;
+  if (!share::send_message(channel_.get(), &request, sizeof request, text, descriptors))
+    tell_death();
   wait();
-  if (!receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
+  if (!share::receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
     tell_death();
   if (told.reply.answer == Answer::error)
-    throw Error(told.text, checked_cause(told.reply.cause, Cause::crash));
+    throw Error(told.text, share::checked_cause(told.reply.cause, Cause::crash));
   return told;
 }
 

@@ -65,7 +65,7 @@ class IsolatedChild {
   /// True if the child has ended.
   bool gone() const { return forked_.pid == 0; }
   /// The shared memory, and its parts. The child may change it at any time; the parent only reads.
-  const std::shared_ptr<const Mapping>& memory() const { return shared_; }
+  const std::shared_ptr<const share::Mapping>& memory() const { return shared_; }
   const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
@@ -82,9 +82,9 @@ class IsolatedChild {
 
   std::string name_;
   std::uint64_t bytes_ = 0;  // of the source
-  Descriptor channel_;
+  share::Descriptor channel_;
   Forked forked_;
-  std::shared_ptr<const Mapping> shared_;
+  std::shared_ptr<const share::Mapping> shared_;
   Told opened_;
   double began_ = 0;  // spent() at the last seek
 };

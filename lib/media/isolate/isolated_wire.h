@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/channel.h"
 #include "base/error.h"
 #include "media/decode/decoder.h"
 #include "media/sound/audio.h"
+#include "share/channel.h"
 
 namespace vfm::media {
 

@@ -20,7 +20,7 @@ Parcel parcel_of(std::size_t bytes) {
 
 /// The other process's view of a room.
 Room other_end(const Room& room, std::uint64_t most) {
-  return Room(Descriptor(::dup(room.descriptor())), most);
+  return Room(share::Descriptor(::dup(room.descriptor())), most);
 }
 
 }  // namespace

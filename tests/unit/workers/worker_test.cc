@@ -35,7 +35,7 @@ using namespace vfm::workers;
 namespace {
 
 void say_raw(const Word& word) {
-  (void)send_message(3, &word, sizeof word, "");
+  (void)share::send_message(3, &word, sizeof word, "");
 }
 
 /// Does what it is told.

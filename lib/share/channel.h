@@ -1,7 +1,7 @@
 // Communication of two processes of one program: a socket for messages and file descriptors, and
 // memory that both map.
 //
-// base/own_program.h starts the other process; media/isolate/isolated_wire.h and workers/wire.h
+// share/own_program.h starts the other process; media/isolate/isolated_wire.h and workers/wire.h
 // define the messages. Structs are sent as they are in memory, since both ends are one program; the
 // receiver checks their values. Thread-safety: free functions from any thread; objects, one thread
 // at a time.
@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 
-namespace vfm {
+namespace vfm::share {
 
 /// A file descriptor that its destructor closes. Movable.
 class Descriptor {
@@ -66,4 +66,4 @@ bool receive_message(int channel, void* head, std::size_t size, std::string& tex
 /// `said`, the cause that the other end sent, or `otherwise` if its value is unknown.
 Cause checked_cause(Cause said, Cause otherwise);
 
-}  // namespace vfm
+}  // namespace vfm::share

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/channel.h"
+#include "share/channel.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-namespace vfm {
+namespace vfm::share {
 namespace {
 
 constexpr std::size_t kMostDescriptors = 2;
@@ -116,4 +116,4 @@ Cause checked_cause(Cause said, Cause otherwise) {
   return said >= Cause::other && said <= kLastCause ? said : otherwise;
 }
 
-}  // namespace vfm
+}  // namespace vfm::share

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/own_program.h"
+#include "share/own_program.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -7,10 +7,10 @@
 
 #include <cerrno>
 
-#include "base/channel.h"
 #include "base/error.h"
+#include "share/channel.h"
 
-namespace vfm {
+namespace vfm::share {
 namespace {
 
 /// What a new process does with descriptors before it begins.
@@ -86,4 +86,4 @@ pid_t start_own_program(const OwnProgram& program, std::string_view what) {
   return pid;
 }
 
-}  // namespace vfm
+}  // namespace vfm::share

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/name_table.h"
+#include "shard/name_table.h"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "base/xxh3.h"
 
-namespace vfm {
+namespace vfm::shard {
 
 /// Of the name, or where it would be; there are slots.
 std::size_t NameTable::slot_of(std::string_view name) const {
@@ -40,4 +40,4 @@ std::optional<std::uint32_t> NameTable::find(std::string_view name) const {
   return number == 0 ? std::nullopt : std::optional(number - 1);
 }
 
-}  // namespace vfm
+}  // namespace vfm::shard

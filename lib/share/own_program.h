@@ -1,6 +1,6 @@
 // Starts this program again, as a process that does part of its work.
 //
-// argv[1] tells the new process its work; a channel (base/channel.h) connects it with this one.
+// argv[1] tells the new process its work; a channel (share/channel.h) connects it with this one.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace vfm {
+namespace vfm::share {
 
 /// The number of the channel's descriptor in the new process.
 inline constexpr int kChannelNumber = 3;
@@ -34,4 +34,4 @@ struct OwnProgram {
 /// start <what> ...".
 pid_t start_own_program(const OwnProgram& program, std::string_view what);
 
-}  // namespace vfm
+}  // namespace vfm::share

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace vfm {
+namespace vfm::shard {
 
 class NameTable {
  public:
@@ -39,4 +39,4 @@ class NameTable {
   std::vector<std::uint32_t> slots_;  // open addressing: number + 1, or 0
 };
 
-}  // namespace vfm
+}  // namespace vfm::shard
