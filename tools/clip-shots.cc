@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "cli/meter.h"
 #include "cli/options.h"
-#include "clip/clip.h"
+#include "clip/lists/list_shots.h"
 #include "clip_estimate.h"
 #include "clip_reading.h"
 #include "clip_shot_options.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "cli/options.h"
-#include "clip/clip.h"
+#include "clip/unique/unique.h"
 #include "clip_reading.h"
 #include "verbs.h"
 

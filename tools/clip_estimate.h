@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "cli/estimate.h"
-#include "clip/clip.h"
+#include "clip/options.h"
 #include "media/decode/decoder.h"
 
 /// Estimates how long the work would take. Changes `options` to a sample of the input, and to write

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
-#include "clip/clip.h"
+#include "clip/options.h"
 #include "models/transnet/transnet.h"
 
 class ClipShotOptions {

@@ -14,10 +14,10 @@
 
 #include "base/json_fwd.h"
 #include "base/rational.h"
-#include "clip/clip.h"
 #include "clip/cut/shape.h"
 #include "clip/cut/smart_cut.h"
 #include "clip/cut/sound_across.h"
+#include "clip/options.h"
 #include "curate/measures/clip_meter.h"
 #include "media/colour/resizer.h"
 #include "media/colour/tone_map.h"

@@ -18,7 +18,7 @@
 #include <span>
 #include <string>
 
-#include "clip/clip.h"
+#include "clip/options.h"
 #include "media/container/source_packets.h"
 #include "media/decode/decoder.h"
 #include "media/encode/encoder.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "clip/clip.h"
+#include "clip/options.h"
 #include "media/decode/decoder.h"
 #include "media/sound/sound_samples.h"
 

@@ -1,5 +1,6 @@
-// Lists the changes of shot of each video; writes no clips.
 // SPDX-License-Identifier: Apache-2.0
+#include "clip/lists/list_shots.h"
+
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -22,7 +23,6 @@
 #include "base/rounding.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
-#include "clip/clip.h"
 #include "clip/cut/cutter.h"
 #include "clip/cut/recent_times.h"
 #include "clip/cut/shot_finder.h"

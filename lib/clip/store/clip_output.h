@@ -9,7 +9,7 @@
 #include "base/held_json.h"
 #include "base/json_fwd.h"
 #include "base/rational.h"
-#include "clip/clip.h"
+#include "clip/options.h"
 #include "clip/source.h"
 #include "clip/store/store.h"
 #include "media/decode/decoder.h"

@@ -27,7 +27,7 @@
 
 #include "base/held_json.h"
 #include "base/json_fwd.h"
-#include "clip/clip.h"
+#include "clip/options.h"
 #include "clip/source.h"
 #include "clip/store/earlier_clips.h"
 #include "clip/store/parts.h"

@@ -1,5 +1,6 @@
-// Finds which of many sources show the same, before they are cut.
 // SPDX-License-Identifier: Apache-2.0
+#include "clip/unique/unique.h"
+
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -20,7 +21,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/rounding.h"
-#include "clip/clip.h"
 #include "clip/source.h"
 #include "clip/unique/duplicate_groups.h"
 #include "clip/unique/duplicate_index.h"

@@ -1,5 +1,7 @@
 // What `vfm-clip shots` asks of a network.
 // SPDX-License-Identifier: Apache-2.0
+#include "clip/lists/list_shots.h"
+
 #include <fcntl.h>
 
 #include <atomic>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "clip/clip.h"
 #include "io/file.h"
 #include "io/manifest.h"
 #include "share/slots.h"

@@ -1,0 +1,103 @@
+// What vfm-clip and its verbs are asked to do: the recipe that decides the clips, and the rest.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/held_json.h"
+#include "base/json_fwd.h"
+#include "base/rational.h"
+#include "clip/cut/shape.h"
+#include "clip/store/store.h"
+#include "curate/shots/shot_detector.h"
+#include "curate/shots/stitch.h"
+#include "curate/shots/window_detector.h"
+#include "media/colour/scaler.h"
+#include "media/decode/hardware.h"
+#include "media/sound/audio.h"
+
+namespace vfm::clip {
+
+/// All that decides a video's clips and their bytes. It is part of each clip's key.
+struct ClipRecipe {
+  curate::ShotOptions shots;
+  bool stitch = true;
+  double stitch_threshold = curate::kStitchThreshold;
+  /// With stitch: sound across the change moves the threshold (clip/cut/sound_across.h).
+  bool stitch_sound = false;
+  /// Identifies the model of ClipOptions::stitch_vectors and its rule: an object with "name",
+  /// "hash" and more, without a path. Null: shots are stitched by their look.
+  HeldJson stitch_model;
+  /// Identifies ClipOptions::change_model, by "name" and "hash"; null except for
+  /// Detector::transnetv2.
+  HeldJson detector_model;
+  double min_seconds = 0.5;  ///< shorter clips are left out, unless the video is a single shot
+  double max_seconds = 60;   ///< longer shots are split; 0: never
+  int stream = -1;           ///< container index; -1: as a player chooses
+  std::string encoder;       ///< name in FFmpeg; empty: media::default_encoder()
+  std::string preset;        ///< empty: the default for the encoder
+  int quality = 18;          ///< media::EncodeOptions::quality
+  media::AudioMode audio = media::AudioMode::drop;
+  ClipSize size;            ///< unset: the source's
+  Rational rate{0, 1};      ///< frames a second; 0: the source's frame times
+  bool crop = false;        ///< cut off black bars around the video
+  double stride = 0;        ///< clips of so many seconds, not shots; 0: shots
+  bool deinterlace = true;  ///< deinterlace interlaced frames
+  bool keep_hdr = false;    ///< make 10-bit clips of HDR sources, in their own colours
+  /// For keep_hdr; empty: `encoder`, else media::default_ten_bit_encoder()
+  std::string hdr_encoder;
+  bool given = false;       ///< clips are the spans in ClipOptions::spans
+  bool smart = false;       ///< encode only frames that cannot be copied (clip/cut/smart_cut.h)
+  /// With smart: the only encoder for these frames; empty: one for each codec. Set by run().
+  std::string smart_encoder;
+
+  Json json() const;
+};
+
+/// Returns a vector for each picture, in order. Pictures are upright, in square pixels and SDR.
+/// Called from any thread.
+using PictureVectors =
+    std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
+
+/// Which small videos of an input share shards (clip/store/joined.h): those after the first
+/// kOwnShards videos, all, or none.
+enum class Joining { many, all, none };
+constexpr std::uint64_t kOwnShards = 1000;
+
+/// The formats of list_shots() (clip/lists/list_shots.cc).
+enum class ShotFormat { json, csv, edl, otio, chapters };
+
+struct ClipOptions {
+  ClipRecipe recipe;
+  std::vector<std::string> inputs;   ///< for io::ManifestReader
+  std::vector<std::string> spans;    ///< with recipe.given: files of spans (clip/lists/spans.h)
+  PictureVectors stitch_vectors;     ///< with recipe.stitch_model
+  curate::ChangeModel change_model;  ///< with recipe.detector_model
+  std::string directory;
+  ClipFormat format = ClipFormat::shards;
+  Joining join = Joining::many;               ///< with ClipFormat::shards
+  bool readable_names = false;                ///< keys as in clip/store/names.h
+  ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
+  std::vector<double> thresholds;             ///< list_shots(), json: makes a list for each
+  /// For list_shots(), json: if set, gets tables for people instead of records being written.
+  std::function<void(const std::string& lines)> print_table;
+  bool force = false;   ///< rewrite existing outputs
+  bool reread = false;  ///< read also sources whose hash is in the ledger
+  std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it exceeds this
+  bool prune = false;  ///< remove outputs of sources that are not in the input
+  /// Most bytes of frames waiting for encoders, for each slot (clip/cut/crew.h).
+  std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
+  bool verify = false;        ///< compare each clip's times, first and last frame with the source
+  std::string report;         ///< HTML file; empty: none
+  std::string explain;        ///< list_shots(): HTML file; empty: none
+  double unique_share = 0.9;  ///< find_unique(): least share shown by another; above 0, up to 1
+  double most_seconds = 0;    ///< seconds used of each video, from its middle; 0: all
+  /// Decodes the videos, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
+};
+
+}  // namespace vfm::clip
