@@ -1,28 +1,29 @@
-// Decides which program of a pipe may use which card (a GPU, or the processor as workers) now. It
+// Decides which program of a pipe may now use which card (a GPU, or a worker on the processor). It
 // does not compute, and knows nothing of CUDA.
 //
-// An item that a model computes has a card for itself until it is done. A model stays loaded on a
-// card while its stage has work. A card holds models of several stages if they fit into its memory.
-// share/card_rule.h decides which stage gets which card. The board calls the stage's `load` and
-// `unload`. take() gives only cards on which the model is loaded, so no item waits for a load while
-// such a card is free. Decoding and encoding have no model: an item takes some of the card's
-// sessions, while a model may compute there. As long as a program decodes or encodes on the card,
-// models cannot take the memory of its sessions. share/engine_sessions.h says which sessions a
-// decoder or encoder takes.
+// An item that a model computes has a card for itself until the item is done. A model stays loaded
+// on a card while its stage has work. A card holds models of several stages if they fit into its
+// memory. share/card_rule.h decides which stage gets which card. The board calls the stage's `load`
+// and `unload`. take() gives only cards on which the model is loaded, so no item waits for a load
+// while such a card is free. Decoding and encoding have no model: an item takes some of the card's
+// sessions, while a model may compute there. As long as a program decodes or encodes on a card,
+// models cannot take the memory of the program's sessions. share/engine_sessions.h says which
+// sessions a decoder or encoder takes.
 //
-// The state is in FILE.gpus, next to the FILE of VFM_SHARE (share/pipe_board.h). A record belongs
-// to one program, which holds a lock. The kernel frees the lock however the program ends; then its
-// cards and its models' memory are free. Waiting programs look again every 50 ms. A worker process
-// that inherits life() keeps the record alive until it ends, so its memory counts as used until
-// then. A program that is stopped (SIGSTOP) keeps the cards on which it has items, and its models'
-// memory. It loses its turn for a free card after 50 ms, and its models count as fixed. Without
-// VFM_SHARE the cards are this program's alone.
+// The state is in FILE.gpus, next to the FILE of VFM_SHARE (share/pipe_board.h). Each record of the
+// file belongs to one program, which holds a lock. The kernel frees the lock however the program
+// ends; then its cards and its models' memory are free. Waiting programs look again every 50 ms. A
+// worker process that inherits life() keeps the record alive until the process ends, so the memory
+// of the process counts as used. A program that is stopped (SIGSTOP) keeps the cards on which it
+// has items, and its models' memory. It loses its turn for a free card after 50 ms, and its models
+// count as fixed. Without VFM_SHARE only this program uses the cards.
 //
 // The file has room for 64 cards and 63 programs at a time; a program counts once more for each
-// kind of session that it has. Programs must give the same memory and sessions for a card; if they
-// differ, the least counts.
-// Thread-safety: any thread. Threads of the board call `load` and `unload`: for several cards at
-// once, for one card one at a time, and never while an item of this program is on it.
+// kind of session that it has. Programs must give the same memory and sessions for a card; if the
+// numbers differ, the least counts.
+// Thread-safety: any thread. Threads of the board call `load` and `unload`: at the same time for
+// different cards, one after another for the same card, and never while an item of this program is
+// on the card.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,8 +39,7 @@
 
 namespace vfm::share {
 
-/// What an item takes of a card: `compute` is the whole card, the others sessions of a video
-/// engine.
+/// What an item takes of a card: the whole card (`compute`), or sessions of a video engine.
 enum class CardKind { compute, decode, encode };
 /// A flag of CardNeed::beside.
 constexpr unsigned card_flag(CardKind kind) {
@@ -53,11 +53,12 @@ struct Card {
   std::string name;         ///< unique on the machine: "GPU-5e6b...", "cpu 0"
   std::int64_t memory = 0;  ///< bytes for models and sessions of all programs together
   int sessions = 0;         ///< sessions of all programs, decoding and encoding together
-  /// The part of `memory` that sessions of the same program always keep: its models cannot use it.
+  /// The part of `memory` that sessions of this program always keep, so that its models cannot use
+  /// it.
   std::int64_t kept = 0;
 };
 
-/// The needs of a stage: one program of the pipe and what it uses cards for.
+/// The needs of a stage. A stage is one program of the pipe with one use of cards.
 struct CardNeed {
   std::string stage;  ///< "vfm-embed"
   CardKind kind = CardKind::compute;
@@ -65,19 +66,19 @@ struct CardNeed {
   /// each card as long as it runs (its CUDA context).
   std::int64_t memory = 0;
   /// For a model: the kinds of session (card_flag) that each of its items also uses; `memory`
-  /// includes theirs. An item does not wait for such a session. If none is free, other programs
-  /// have one fewer as soon as one is given back.
+  /// includes these sessions. An item does not wait for such a session. If no session is free,
+  /// other programs have one session fewer as soon as one is given back.
   unsigned beside = 0;
   /// Descriptors of the program's input and output, from which its place in the pipe follows.
   int input = 0, output = 1;
-  /// Counts its results; null: each result is handed on as soon as it is ready.
+  /// Counts the program's results; null: each result is handed on as soon as it is ready.
   std::shared_ptr<const OrderedFlow> flow = nullptr;
 };
 
 class CardBoard {
  public:
   struct Actions {
-    /// Loads the model; returns when the card can take items. If it throws an Error, the card is
+    /// Loads the model; returns when the card can compute items. If it throws an Error, the card is
     /// left out, as after fail(). Empty: there is nothing to load.
     std::function<void(const Card&)> load;
     /// Unloads the model; returns when its memory is free.
@@ -89,9 +90,9 @@ class CardBoard {
     int sessions = 1;            ///< how many the item has
   };
 
-  /// Joins or makes the file `share`.gpus; no file if `share` is empty. Cards without the needed
-  /// memory or sessions are left out, with a warning. Throws Error{usage} if the file cannot be
-  /// used, or if no card has the memory and sessions.
+  /// Joins or makes the file `share`.gpus; if `share` is empty, there is no file. Cards without the
+  /// needed memory or sessions are left out, with a warning. Throws Error{usage} if the file cannot
+  /// be used, or if no card has the memory and sessions.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
   /// Calls finished(), waits for the unloads, and leaves. Every lease must have been given back.
   ~CardBoard();
@@ -104,11 +105,12 @@ class CardBoard {
   /// at least as many threads should wait as there are cards. Returns nothing if `over` becomes
   /// true first. Throws Stopped; Error{device}, with the reasons, when no card is left.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
-  /// Takes `count` sessions of the card with most free ones. Returns nothing if no card has as many
-  /// now. With `wait`, waits, unless `count` is above most_sessions(). Throws what take() throws.
+  /// Takes `count` sessions of the card with the most free sessions. If no card has so many free,
+  /// returns nothing; with `wait`, waits, unless `count` is above most_sessions(). Throws what
+  /// take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
   /// Most sessions that one card can have free while the loaded models stay. Sessions that these
-  /// models use (CardNeed::beside) are left out, also while they have no item.
+  /// models use (CardNeed::beside) are left out, also while the models have no item.
   int most_sessions() const;
   /// The item is done.
   void give(const Lease& lease) noexcept;
@@ -122,7 +124,7 @@ class CardBoard {
 
   /// How many cards of this stage are not left out.
   int cards_left() const;
-  /// The cards that this stage may use, in the order given.
+  /// The cards that this stage may use, in the order of the constructor's `cards`.
   const std::vector<Card>& cards() const;
   /// A descriptor that a worker process may inherit (it is closed on exec otherwise).
   int life() const;

@@ -16,7 +16,7 @@ namespace vfm::share {
 /// A program's use of one kind of cards between two looks.
 struct CardLook {
   CardStageState state;  ///< at the second look
-  double busy = 0;       ///< average number of cards or sessions with its items
+  double busy = 0;       ///< average number of cards or sessions with the program's items
   double short_of = 0;   ///< share of the time in which an item waited, 0 to 1
 };
 
@@ -35,7 +35,7 @@ bool is_short_of_cards(const CardLook& look);
 /// True if `busy` counts as all of `cards`.
 bool all_cards_busy(double busy, int cards);
 
-/// Heads and rows of two tables of an HTML page: of the cards, and of the programs.
+/// Headings and rows of two tables of an HTML page: a table of cards, and one of programs.
 std::vector<std::string> card_columns();
 std::vector<std::vector<std::string>> card_rows(const CardStates& states);
 std::vector<std::string> card_stage_columns();

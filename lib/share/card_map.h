@@ -1,8 +1,9 @@
-// The file that share/card_board.h maps into memory: joining it, removing dead programs, planning.
+// Joins the file that share/card_board.h maps into memory, removes dead programs from it, and
+// plans.
 //
-// For share/card_board.cc and share/card_states.cc only. Callers hold the file's lock (Locked),
-// except in join() and leave(), which take it. A view of the pipe reads without join().
-// Thread-safety: as SharedFile.
+// For share/card_board.cc and share/card_states.cc only. Callers hold the file's lock (Locked), but
+// not when they call join() or leave(), which lock the file themselves. A view of the pipe reads
+// without join(). Thread-safety: as SharedFile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,13 +23,14 @@ double card_clock();
 
 class CardMap {
  public:
-  /// Opens the file for `share` (VFM_SHARE); "": memory of this program alone.
+  /// Opens the file for `share` (VFM_SHARE). If `share` is empty, uses memory of this program
+  /// alone.
   explicit CardMap(const std::string& share);
   /// The path of the file for `share`.
   static std::string file_of(const std::string& share);
 
-  /// Takes a record, and finds or adds the entries of `cards` in the file; places() then has their
-  /// numbers. Throws Error{usage}.
+  /// Claims a free record for this program, and finds or adds the entries of `cards` in the file.
+  /// Then places() returns the numbers of these entries. Throws Error{usage}.
   void join(std::span<const Card> cards, const CardNeed& need);
   void leave();
   /// As CardBoard::life().
@@ -60,21 +62,21 @@ class CardMap {
   /// Bytes of the sessions in use, and of the contexts of programs with sessions.
   std::int64_t session_memory(int card) const;
   /// Free sessions of a kind on a card. Models that were loaded before the program with sessions
-  /// joined may leave memory for only some.
+  /// joined may leave memory for only some of the card's sessions.
   int free_sessions(int card, CardKind kind) const;
   /// Most sessions that can become free while loaded models stay. Each model with CardNeed::beside
-  /// keeps one of them, also while it has no item.
+  /// keeps one session, also while it has no item.
   int most_sessions(int card, CardKind kind) const;
   /// The programs whose models are on the card: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int card) const;
   /// The record's counts, with the items under way up to `now`.
   CardCounts counts_now(const CardRecord& record, double now) const;
-  /// The input of card_for_item() (share/card_rule.h), by record; empty for records of another
-  /// kind.
+  /// The input of card_for_item() (share/card_rule.h): a claim for each record, empty if the
+  /// record's kind is not `kind`.
   std::vector<CardClaim> claims(CardKind kind) const;
   std::vector<CardPlace> card_places() const;
 
-  /// Updates the averages, and plans where models are to be. Does so once a quarter of a second,
+  /// Updates the averages, and plans on which cards models are loaded: every quarter of a second,
   /// and at once if a stage has no card for its items.
   void plan();
   /// Wakes a waiting thread of the stage to which card_for_item() gives this card.

@@ -1,10 +1,11 @@
 // The layout of the file of share/card_board.h in memory: the machine's cards, and one record for
 // each program.
 //
-// It is no format for disks: only programs of one build of vfm read it, on one machine, while they
-// run. Its first bytes, kCardWords, name the version. The file's lock guards all reads and writes,
-// except of `takes` and of the words on which threads wait. Fields that other programs write are
-// marked. If a program is killed while it writes, each number is old or new.
+// The layout is no disk format: only running programs of one build of vfm, on one machine, read it.
+// The file's first bytes, kCardWords, name the version. The file's lock guards all reads and
+// writes, except of `takes` and of the words on which threads wait. Fields that other programs
+// write are marked. If a program is killed while it writes, each number has its old or its new
+// value.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,25 +34,25 @@ struct alignas(4096) CardRecord {
   std::int64_t memory;          // CardNeed::memory
   std::int32_t kind;            // CardKind
   std::uint32_t beside;         // CardNeed::beside
-  std::int32_t place;           // others write it
-  std::uint32_t used;           // a program has it, or had it: what follows is valid
-  std::uint32_t gone;           // its program has ended; others write it
+  std::int32_t place;           // other programs write it
+  std::uint32_t used;           // a program has or had it: the fields below are valid
+  std::uint32_t gone;           // its program has ended; other programs write it
   std::uint32_t finished;       // no more items come
   std::int32_t waiting;         // items
   std::atomic<std::uint32_t> call_items, call_keeper;  // futexes: to be looked at again
   std::uint64_t left;                                  // nanoseconds
   // Seconds of pipe_clock().
   double joined, beat, waits_since, last_item;
-  double load_seconds;  // of the last load; 0: there was none
+  double load_seconds;  // of the last load; 0: no load yet
   CardSet may;          // cards that it can use
   CardSet left_out;     // cards of `may` that failed
-  CardSet wanted;       // where its model is to be; others write it
+  CardSet wanted;       // cards for its model; other programs write it
   std::array<CardModel, kMostCards> model;
-  std::array<std::int32_t, kMostCards> items;  // on the card; or sessions taken there
-  std::array<double, kMostCards> since;        // begin of the item; of sessions: sum of begins
-  std::array<double, kMostCards> unwanted;     // since when not in `wanted`; others write it
+  std::array<std::int32_t, kMostCards> items;  // items, or sessions taken, on the card
+  std::array<double, kMostCards> since;        // begin of the item; sum of the sessions' begins
+  std::array<double, kMostCards> unwanted;     // when it left `wanted`; other programs write it
   CardCounts counts;                           // without items under way
-  CardAverages averages;                       // others write it
+  CardAverages averages;                       // other programs write it
 };
 
 /// The entry of one card.

@@ -1,24 +1,25 @@
-// The rules for programs that share cards (GPUs; share/card_board.h). One says on which cards each
-// stage of a pipe has its model loaded, the other which card an item gets.
+// The rules for programs that share cards (GPUs; share/card_board.h). One rule decides on which
+// cards each stage of a pipe has its model loaded. The other rule decides which card an item gets.
 //
-// The rule for items: a free card goes to the last stage of the pipe that has its model there and
-// an item waiting, as slots do (share/slot_rule.h). The rule for models: how busy each stage is, at
-// the pipe's present rate, gives the stage's work for one unit that flows through the pipe. This
-// work gives the rate under any other placement, and models move to the placement with the highest
-// rate. A move must gain enough to pay for its loads, so models do not move to and fro. The rule
-// respects each card's memory; the board checks it again when a load begins.
-// tests/support/simulated_cards.h compares this rule with all static splits.
+// The rule for items: a free card goes to the last stage of the pipe that has its model on the card
+// and an item waiting. Slots follow the same rule (share/slot_rule.h). The rule for models: the
+// time that each stage is busy, at the pipe's present rate, gives the stage's work for one unit
+// that flows through the pipe. From this work follows the rate for any placement of models, and
+// models move to the placement with the highest rate. A move must gain enough to pay for its loads,
+// so models do not move to and fro. The rule respects each card's memory; the board checks the
+// memory again when a load begins. tests/support/simulated_cards.h compares this rule with all
+// static splits.
 //
 // A stage whose reader is slower stays busy whatever the pipe's rate is, and its results pile up.
-// Its work is multiplied by the share of its results that reaches the pipe's end. This is the
-// product, over it and all later stages, of the share of ready results that were handed on
+// Its work is multiplied by the share of its results that reaches the pipe's end. This share is the
+// product, over this and all later stages, of the share of ready results that were handed on
 // (share/ordered_flow.h).
 //
-// The rate that cards allow: a stage s needs w(s) cards for a unit a second, and a card does items
-// of any stage that is loaded there. For a set Q of stages, divide the number of cards with a model
-// of Q by the sum of w(s) over Q. The greatest rate is the least of these quotients over all Q, by
-// Gale's theorem on supplies and demands (Pacific J. Math. 7, 1957). With more than 6 stages only
-// some sets are tried.
+// The rate that cards allow is computed as follows. A stage s needs w(s) cards for one unit a
+// second, and a card computes items of any stage that is loaded there. For a set Q of stages,
+// divide the number of cards with a model of Q by the sum of w(s) over Q. The greatest rate is the
+// least of these quotients over all Q, by Gale's theorem on supplies and demands (Pacific J. Math.
+// 7, 1957). With more than 6 stages only some sets are tried.
 //
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -52,13 +53,13 @@ struct CardStage {
   double load_seconds = 0;  ///< seconds that a load takes
   CardSet may = 0;          ///< cards that it can use
   CardSet loaded = 0;       ///< cards with its model loaded or loading
-  CardSet fixed = 0;        ///< cards of `loaded` where it does not unload now
+  CardSet fixed = 0;        ///< cards of `loaded` from which it is not unloaded now
 };
 
 /// The rule's input for one card.
 struct CardPlace {
   std::int64_t free = 0;  ///< bytes for models, loaded ones included
-  int sessions = 0;       ///< free ones; an item gets the card with most
+  int sessions = 0;       ///< free sessions; an item gets the card with most
 };
 
 /// Returns the cards on which the model of each stage is to be loaded; the present cards if nothing

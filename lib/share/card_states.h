@@ -1,5 +1,5 @@
 // The state of the cards (GPUs) that a pipe's programs share (share/card_board.h), for a view of
-// it.
+// the pipe.
 //
 // Looking changes only the records of programs that have died.
 // Thread-safety: one thread at a time.
@@ -31,9 +31,9 @@ struct CardStageState {
   std::vector<std::string> loaded;    ///< names of cards with its model
   std::vector<std::string> loading;   ///< names of cards that load or unload its model
   std::vector<std::string> left_out;  ///< names of cards that failed
-  int cards = 0;                      ///< how many it may use, failed ones included
+  int cards = 0;                      ///< how many it may use, failed cards included
   double busy_seconds = 0;            ///< with an item, summed over cards
-  double short_seconds = 0;           ///< with an item that waited for a card
+  double short_seconds = 0;           ///< in which an item waited for a card
   std::int64_t items = 0;             ///< how many ended
 };
 

@@ -2,9 +2,9 @@
 // memory that both map.
 //
 // share/own_program.h starts the other process; media/isolate/isolated_wire.h and workers/wire.h
-// define the messages. Structs are sent as they are in memory, since both ends are one program; the
-// receiver checks their values. Thread-safety: free functions from any thread; objects, one thread
-// at a time.
+// define the messages. Structs are sent as they are in memory, since both ends run the same
+// program; the receiver checks the values. Thread-safety: free functions from any thread; each
+// object from one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,7 +53,7 @@ class Mapping {
 /// Both ends of a new channel. `to` names the other end's owner in the error. Throws Error.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Most bytes of a message's text; the rest is cut. They fit into a socket's buffer.
+/// Most bytes of a message's text; the rest is cut. So a message fits into a socket's buffer.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
 /// Sends one message, with up to two descriptors. False when the other end is gone.
@@ -63,7 +63,7 @@ bool send_message(int channel, const void* head, std::size_t size, std::string_v
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
 
-/// `said`, the cause that the other end sent, or `otherwise` if its value is unknown.
+/// Returns `said`, the cause that the other end sent, or `otherwise` if `said` is no known value.
 Cause checked_cause(Cause said, Cause otherwise);
 
 }  // namespace vfm::share

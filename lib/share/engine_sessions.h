@@ -5,13 +5,14 @@
 // pictures take several sessions (media/decode/hardware_decoder.h and
 // media/encode/encode_sessions.h have the formulas).
 //
-// No deadlock is possible, since all threads wait in one order: for decoding sessions, encoding
-// sessions, a card for a model, a slot (share/slots.h). A thread waits for sessions without its
-// slot (Slots::Away). A thread that has sessions and asks for more, of their kind or of an earlier
-// kind in this order, does not wait: if too few are free, a decoder decodes in software, and an
-// encoder fails. The same is true for a thread that works for such a thread. A thread that has a
-// card for a model uses sessions that are part of the model's memory, and waits for none. They
-// count as taken as long as the model stays. Thread-safety: any thread.
+// No deadlock is possible, since all threads wait in one order: first for decoding sessions, then
+// for encoding sessions, a card for a model, and a slot (share/slots.h). A thread waits for
+// sessions without its slot (Slots::Away). A thread that has sessions and asks for more, of their
+// kind or of an earlier kind in this order, does not wait: if too few are free, a decoder decodes
+// in software, and an encoder fails. The same is true for a thread that works for such a thread. A
+// thread that has a card for a model uses sessions that are part of the model's memory, and waits
+// for none. Such sessions count as taken as long as the model stays loaded. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,8 +33,9 @@ class EngineSessions {
   /// VFM_SHARE, or empty. Throws what CardBoard's constructor throws.
   EngineSessions(const std::string& share, std::vector<Card> cards, const std::string& stage,
                  CardKind kind, Wait wait);
-  /// For a process with a model: `own` sessions on the first GPU that it sees, whatever others use.
-  /// The model's CardNeed includes their memory. take() does not wait.
+  /// For a process with a model: `own` sessions on the first GPU that it sees, however many other
+  /// programs use. The model's CardNeed includes the memory of these sessions. take() does not
+  /// wait.
   explicit EngineSessions(int own);
   ~EngineSessions();
   EngineSessions(const EngineSessions&) = delete;
@@ -45,13 +47,13 @@ class EngineSessions {
     virtual ~Session() = default;
     int gpu = 0;  ///< Card::index
   };
-  /// Takes as many sessions of one card as `bytes` need. Encoding has no alternative, so it takes
-  /// at most as many as a card can have free (CardBoard::most_sessions()), also if it needs more.
-  /// Null if too few are free, and it may not wait (`wait`, or thread_may_wait() is false) or they
-  /// cannot become free while loaded models stay. Throws what CardBoard::take() throws; without a
-  /// board, Error{device} after fail().
+  /// Takes as many sessions of one card as `bytes` need. An encoder has no alternative, so it takes
+  /// at most as many as a card can have free (CardBoard::most_sessions()), even if `bytes` need
+  /// more. Returns null if too few are free, and either waiting is not allowed (by `wait`, or
+  /// thread_may_wait() is false) or they cannot become free while loaded models stay. Throws what
+  /// CardBoard::take() throws; without a board, Error{device} after fail().
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
-  /// Whether this thread may wait: it has no session of this kind or of a later one.
+  /// Whether this thread may wait: it has no session of this kind or of a later kind.
   bool thread_may_wait() const;
   /// Leaves a failed card out, as CardBoard::fail() does. Without a board, no sessions remain.
   void fail(std::shared_ptr<Session> session, const std::string& why);

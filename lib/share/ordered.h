@@ -19,17 +19,18 @@
 namespace vfm::share {
 
 /// Takes items from `next` (one caller at a time, in order, until it returns nothing). Runs `work`
-/// on each with up to slots.items_at_once() threads. Hands the results to `done` on the calling
-/// thread *in the order of the items*. Results, files and manifests do not depend on -j.
+/// on each item with up to slots.items_at_once() threads. Hands the results to `done` on the
+/// calling thread *in the order of the items*. Results, files and manifests do not depend on -j.
 ///
 /// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
 /// on any worker; a free slot goes to the first item not begun.
 ///
-/// `weight`, called on the thread of `work`, returns a result's bytes, with all that it points to;
-/// more for scarcer things, such as open files. Without `weight`, at most kOrderedFew * threads
-/// items exist at a time, as results or under way. With it, more are taken while all results weigh
-/// less than kOrderedBytes; each thread may add one result to this. Only then do items of very
-/// different length keep all slots busy, so give `weight` wherever results are small.
+/// `weight`, called on the thread of `work`, returns the bytes of a result and of all that the
+/// result points to. It returns more if the result owns scarcer things, such as open files. Without
+/// `weight`, at most kOrderedFew * threads items exist at a time, as results or under way. With
+/// `weight`, more items are taken while all results together weigh less than kOrderedBytes; each
+/// thread may exceed this by one result. Items of very different length keep all slots busy only
+/// with `weight`, so give it wherever results are small.
 ///
 /// The first exception from any of these functions stops the rest. It is rethrown after every
 /// thread has joined; earlier results have been handed over. After an exception from `next`, `work`

@@ -1,8 +1,9 @@
 // Counts of a program's results: those ready to be handed on in order, and those handed on.
 //
-// share/ordered.h counts them if Slots::set_flow() was called. If far fewer are handed on than
-// ready, the reader is slower and this program is no bottleneck (share/card_rule.h). A result that
-// waits for an earlier one is not ready. Thread-safety: any thread.
+// share/ordered.h counts them if Slots::set_flow() was called. If far fewer results are handed on
+// than become ready, the reader is slower than this program, which is no bottleneck
+// (share/card_rule.h). A result that waits for an earlier one is not ready. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

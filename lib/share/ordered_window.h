@@ -1,10 +1,10 @@
-// The items under way and the results that wait for earlier ones; for share/ordered.h only.
+// The items under way and the results that wait for earlier results; for share/ordered.h only.
 //
 // The weight of the waiting results is bounded, not their number. With a bounded number, a long
 // item would soon hold up all threads. For example, if one item of twenty takes twenty times as
 // long, two results a thread keep only a quarter to a half of the slots busy
 // (tests/support/simulated_pipe.h).
-// Thread-safety: any thread; take() calls `next` one at a time.
+// Thread-safety: any thread; take() calls `next` on one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,7 +37,7 @@ class OrderedWindow {
     bool ready = false;
   };
 
-  /// `weighed`: weights are given. `flow`: counts what is ready, or null.
+  /// `weighed`: weights are given. `flow`: counts the ready results, or null.
   OrderedWindow(int threads, bool weighed, OrderedFlow* flow)
       : few_(kOrderedFew * static_cast<std::size_t>(threads)),
         bytes_(weighed ? kOrderedBytes : 0),
@@ -73,8 +73,9 @@ class OrderedWindow {
     return taken;
   }
 
-  /// The first item that no thread works on, for a thread that took an item and then got a slot. It
-  /// may not be the item taken, so the item that all results wait for soon gets a slot.
+  /// The first item that no thread works on, for a thread that took an item and then got a slot.
+  /// This item is not always the one that the thread took, so the item for which all results wait
+  /// soon gets a slot.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();
@@ -103,7 +104,7 @@ class OrderedWindow {
     changed_.notify_all();
   }
 
-  /// Waits for the next result in order. Nothing after the last.
+  /// Waits for the next result in order. Returns nothing after the last.
   std::optional<Entry> front() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return entries_.empty() ? threads_ == 0 : entries_.front().ready; });
@@ -124,7 +125,7 @@ class OrderedWindow {
   }
 
  private:
-  /// Counts the results that no earlier one holds up.
+  /// Counts the results that no earlier item holds up.
   void count_ready() {
     for (; ready_ < entries_.size() && entries_[ready_].ready; ++ready_)
       if (flow_) ++flow_->ready;
@@ -132,7 +133,7 @@ class OrderedWindow {
 
   const std::size_t few_, bytes_;
   OrderedFlow* const flow_;
-  std::mutex next_mutex_;  // before the other one
+  std::mutex next_mutex_;  // locked before mutex_
   std::mutex mutex_;       // guards what follows
   std::condition_variable changed_;
   std::deque<Entry> entries_;   // references stay valid while the ends change

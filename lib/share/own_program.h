@@ -1,6 +1,6 @@
 // Starts this program again, as a process that does part of its work.
 //
-// argv[1] tells the new process its work; a channel (share/channel.h) connects it with this one.
+// argv[1] tells the new process its work; a channel (share/channel.h) connects both processes.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,11 +23,12 @@ struct OwnProgram {
   int channel = -1;  ///< the new process's end
   /// Environment variables that differ from this process's: name and value.
   std::vector<std::pair<std::string, std::string>> variables = {};
-  /// The descriptor for its standard output and error; then it has no input and no other descriptor
-  /// of this process. -1: it inherits all three, and all descriptors that survive an exec.
+  /// The new process's standard output and error; it then has no input and no other descriptor of
+  /// this process. -1: it inherits standard input, output and error, and all descriptors that
+  /// survive an exec.
   int speech = -1;
-  /// With `speech`: one more descriptor, which it keeps open as kChannelNumber + 1 until it ends;
-  /// -1: none.
+  /// With `speech`: one more descriptor, which the new process keeps open as kChannelNumber + 1
+  /// until it ends; -1: none.
   int held = -1;
 };
 /// Returns the new process's number; the caller must wait for the process. Throws Error "cannot

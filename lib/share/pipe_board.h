@@ -1,25 +1,26 @@
-// The board that the programs of one pipe share on one machine. It has their worker slots
-// (share/slots.h) and the counts that a view of the pipe shows, in a file that the user names
-// (VFM_SHARE).
+// The board that the programs of one pipe share on one machine: a file that the user names
+// (VFM_SHARE), with the programs' worker slots (share/slots.h) and the counts that a view of the
+// pipe shows.
 //
 // A record of the file belongs to one program, which holds a lock on one byte of the file as long
 // as it lives. The kernel frees that lock however the program ends; then its record and slots are
-// free. Waiting programs see that within 50 ms. A slot that a living program gives back wakes the
-// next program at once. share/slot_rule.h decides which is next.
+// free. Waiting programs notice this within 50 ms. A slot that a living program gives back wakes
+// the next program at once. share/slot_rule.h decides which program is next.
 //
 // A slot is a word of the file with the number of the program that has it. One atomic exchange
-// takes or gives it, so no lock can hold up other programs, and a kill leaves nothing half done.
-// The pipes that a program reads and writes tell its place in the order. A program that is stopped
-// (SIGSTOP) loses its turn for slots after 50 ms. Once other programs have waited for two seconds,
-// they take its slots and log that. When it goes on, its threads wait for slots again at their next
-// safe point (base/safe_point.h), at most about a frame later. Until then more threads compute than
-// there are slots. A program holds the file's lock while it joins, for microseconds. If it is
-// stopped then, programs that join later wait, and log its name (share/pipe_lock.h).
+// takes or gives a slot, so no lock can hold up other programs, and a kill leaves nothing half
+// done. The pipes that a program reads and writes tell its place in the pipe. A program that is
+// stopped (SIGSTOP) loses its turn for slots after 50 ms. Once other programs have waited for two
+// seconds, they take its slots and log that. When the stopped program goes on, its threads wait for
+// slots again at their next safe point (base/safe_point.h), at most about a frame later. Until then
+// more threads compute than there are slots. A program holds the file's lock while it joins, for
+// microseconds. If it is stopped during this time, programs that join later wait, and log its name
+// (share/pipe_lock.h).
 //
-// The file is 80 KiB, for up to 63 programs at a time, and remains for later ones. A file with
+// The file has 80 KiB, for up to 63 programs at a time, and remains for later programs. A file with
 // other content is refused. Locks are open file description locks (fcntl(2)) and waits are futexes
-// in the mapped file, so it must be on a file system of this machine. Nothing else may remove or
-// change it meanwhile.
+// in the mapped file, so the file must be on a file system of this machine. Nothing but these
+// programs may remove or change the file meanwhile.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -53,7 +54,7 @@ struct StageState {
   double output_seconds = 0;     ///< waited for its reader
   double slot_seconds = 0;       ///< waited for slots
   double busy_seconds = 0;       ///< with a slot
-  double age = 0;                ///< since it joined; until it left
+  double age = 0;                ///< from joining until now, or until it left
 };
 
 class PipeMap;
@@ -69,10 +70,10 @@ class PipeBoard {
   using Use = SlotUse;
   enum class Wait { input, output };
 
-  /// Opens or makes `path`, and joins. `slots`: how many the programs share; 0: as many as the
-  /// programs on the board say, or `otherwise` if there are none; kNone: none, the board only
-  /// shows. Throws Error{usage} if `path` cannot be used, or if living programs give another
-  /// number; Stopped.
+  /// Opens or makes `path`, and joins. `slots`: how many slots the programs share; 0: the number
+  /// that the programs on the board gave, or `otherwise` if there are none; kNone: no slots, the
+  /// board only shows counts. Throws Error{usage} if `path` cannot be used, or if living programs
+  /// gave another number than `slots`; Stopped.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
   /// Leaves.
   ~PipeBoard();
@@ -81,7 +82,7 @@ class PipeBoard {
 
   static constexpr int kNone = -1;
   static constexpr int kMostSlots = 4096;
-  /// How many the programs share; kNone: the board only shows.
+  /// How many slots the programs share; kNone: the board only shows counts.
   int slots() const;
   /// Sets the most slots that this program takes. The default is 1.
   void set_most(int most);
@@ -90,7 +91,7 @@ class PipeBoard {
   /// becomes true first. Throws Stopped.
   bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
-  /// Whether threads of this program hold slots that others took while it was stopped.
+  /// Whether threads of this program hold slots that other programs took while it was stopped.
   bool owes() const;
   /// True while an item of any program waits for a slot.
   bool wanted() const;
@@ -99,10 +100,10 @@ class PipeBoard {
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes this program's count of make's tokens. Call it right after reading a token and right
-  /// before writing one. Only a kill between the two steps loses a token.
+  /// before writing one. So only a kill between the call and the reading or writing loses a token.
   void show_tokens(int by) noexcept;
-  /// Takes the tokens of killed programs; the caller gives them back to make. Looks at most every
-  /// 50 ms.
+  /// Takes the tokens of killed programs; the caller gives them back to make. Looks for killed
+  /// programs at most every 50 ms.
   int take_lost_tokens() noexcept;
 
   /// Starts this program's counts in the view at 0, in `unit`.
@@ -111,7 +112,8 @@ class PipeBoard {
   void add_done(std::uint64_t done) noexcept;
   void begin_wait(Wait wait) noexcept;
   void end_wait(Wait wait) noexcept;
-  /// All programs, in the order of the pipe; ended ones, too, until others take their records.
+  /// All programs, in the order of the pipe; also ended programs, until other programs take their
+  /// records.
   std::vector<StageState> stages() const;
 
  private:

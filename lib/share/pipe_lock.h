@@ -1,10 +1,10 @@
 // Locks of single bytes of a file that programs of one machine share, and the names of their
 // holders.
 //
-// They are open file description locks (fcntl(2)): the kernel frees one however its program ends.
-// Nothing frees the lock of a program that SIGSTOP or Ctrl-Z has stopped. So a waiting thread heeds
-// a stop of its own program, and logs the holder after two seconds. Frequent work should need no
-// such lock.
+// The locks are open file description locks (fcntl(2)): the kernel frees a lock however its program
+// ends. Nothing frees the lock of a program that SIGSTOP or Ctrl-Z has stopped. So a waiting thread
+// obeys a stop request (base/stop.h), and logs the holder after two seconds. Frequent work should
+// need no such lock.
 //
 // Threads of one program that share a descriptor do not exclude one another.
 // Thread-safety: any thread.
@@ -24,8 +24,8 @@ int lock_byte(int fd, int command, short type, off_t byte, short* found = nullpt
 
 /// Waits for the lock of a byte. Returns 0, or an errno value. After two seconds it logs a warning
 /// that names `path` and the holder: the process whose number (8 bytes, 0: unknown) is in the file
-/// at offset `holder`. Returns ECANCELED after a stop of this program, if the holder is stopped, or
-/// has kept the lock for another half second.
+/// at offset `holder`. After a stop request, returns ECANCELED if the holder is stopped or keeps
+/// the lock for another half second.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
 /// Whether the process is stopped (SIGSTOP); false also if unknown.

@@ -18,11 +18,11 @@ namespace vfm::share {
 struct StageLook {
   StageState state;                  ///< at the second look
   double rate = 0;                   ///< units a second
-  double slots = 0;                  ///< average number that it had
+  double slots = 0;                  ///< average number of its slots
   double waiting = 0;                ///< average number of threads that waited for a slot
   double input = 0;                  ///< share of the time that it waited for input, 0 to 1
   double output = 0;                 ///< share of the time that it waited for its reader
-  std::vector<CardLook> cards = {};  ///< of each kind that it uses
+  std::vector<CardLook> cards = {};  ///< its use of each kind of cards
 };
 
 struct PipeLook {
@@ -30,7 +30,7 @@ struct PipeLook {
   int cards = 0;  ///< shared cards
   double seconds = 0;
   std::vector<StageLook> stages;  ///< in the order of the pipe
-  std::string held_up;            ///< the bottleneck of a whole run; empty: find_bottleneck() tells
+  std::string held_up;            ///< of a whole run; empty: find_bottleneck() finds it
 };
 
 /// The work between two looks. If a program joined after `before`, all its work counts.
@@ -39,22 +39,22 @@ PipeLook look_between(const std::vector<StageState>& before, const std::vector<S
 /// Adds the programs' use of cards.
 void add_cards(PipeLook& look, const CardStates& before, const CardStates& after);
 
-/// The program that holds the others up: an index into `stages`, or -1 if none does.
+/// The program that holds up the other programs: an index into `stages`, or -1 if none does.
 struct Bottleneck {
   int stage = -1;
   std::string why;  ///< "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for more"
 };
-/// Finds the bottleneck by the first of these rules that applies. The first stopped program. Among
-/// programs whose items wait for cards most of the time, while all cards or their own cards are
-/// busy: the program with most cards. If all slots, or all that a program may have, are in use: the
-/// program with most slots; more slots, or less work there, would help. Else: the program that
-/// waits least for input and for its reader, since earlier programs cannot write and later ones
-/// lack input. A program that seems to wait for its reader, while its reader waits for input, is
-/// slow in writing itself. If the first program waits for input, the input is too slow, and there
-/// is no bottleneck.
+/// Finds the bottleneck by the first of these rules that applies. A stopped program is the
+/// bottleneck. If items of programs wait for cards most of the time, while all cards or these
+/// programs' own cards are busy, it is the one of these programs with most cards. If all slots, or
+/// all that a program may have, are in use, it is the program with most slots; more slots, or less
+/// work there, would help. Else it is the program that waits least for input and for its reader,
+/// since earlier programs cannot write and later programs lack input. A program that seems to wait
+/// for its reader, while its reader waits for input, is slow in writing itself. If the first
+/// program waits for input, the input is too slow, and there is no bottleneck.
 Bottleneck find_bottleneck(const PipeLook& look);
 
-/// "vfm-clip", or "vfm-clip (2)" where an earlier program has the name, too.
+/// "vfm-clip", or "vfm-clip (2)" if an earlier program has the same name.
 std::vector<std::string> distinct_names(const std::vector<StageState>& stages);
 
 /// A line for each program, and one that names the bottleneck, each of at most `width` characters.

@@ -1,8 +1,8 @@
-// The file that share/pipe_board.h maps into memory: opening and joining it, removing dead
-// programs, and its slots, which are taken and given without a lock.
+// Opens and joins the file that share/pipe_board.h maps into memory, removes dead programs from it,
+// and takes and gives its slots without a lock.
 //
 // For share/pipe_board.cc only. Only joining and collecting tokens of dead programs need the file's
-// lock (share/shared_file.h). Thread-safety: stated at each.
+// lock (share/shared_file.h). Thread-safety: stated at each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,9 +24,9 @@ inline bool counts(const PipeRecord& record) {
 
 class PipeMap {
  public:
-  /// As PipeBoard.
+  /// As PipeBoard's constructor.
   PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage);
-  /// Leaves, and gives its slots back.
+  /// Leaves, and gives this program's slots back.
   ~PipeMap();
   PipeMap(const PipeMap&) = delete;
   PipeMap& operator=(const PipeMap&) = delete;
@@ -36,7 +36,8 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// A scope in which the times of own() change, for readers without the mutex. Needs the mutex.
+  /// Marks for a scope that the times of own() change, for readers without the mutex. Needs the
+  /// mutex.
   class Changing {
    public:
     explicit Changing(PipeRecord& record) : version_(record.version) { ++version_; }
@@ -47,14 +48,14 @@ class PipeMap {
    private:
     std::atomic<std::uint32_t>& version_;
   };
-  /// Excludes this program's threads; taken before the file's lock.
+  /// Excludes other threads of this program; lock it before the file.
   std::mutex& mutex() { return shared_.mutex; }
 
   /// Takes one slot for this program, or gives one back. Under the mutex.
   bool take_slot();
   void give_slot();
-  /// Slots of a program according to the file. If others have taken some while it was stopped, its
-  /// threads hold more (PipeRecord::held). Any thread.
+  /// Slots of a program according to the file. If other programs took some while this one was
+  /// stopped, its threads hold more (PipeRecord::held). Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);

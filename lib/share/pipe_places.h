@@ -11,7 +11,7 @@
 
 namespace vfm::share {
 
-/// A number that identifies the pipe of a descriptor; 0: it is not a pipe.
+/// A number that identifies the pipe of a descriptor; 0: the descriptor is no pipe.
 std::uint64_t pipe_name(int fd);
 
 /// One program and its pipes.
@@ -26,7 +26,7 @@ struct PipeEnds {
 /// starts them.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
-/// Sets `place` of all used records of a board, from their fields that PipeEnds has.
+/// Sets `place` of all used records of a board, from the fields that they share with PipeEnds.
 template <class Record, std::size_t N>
 void set_places(Record (&records)[N]) {
   std::vector<PipeEnds> programs;

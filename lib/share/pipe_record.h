@@ -1,8 +1,8 @@
 // The layout of the file of share/pipe_board.h in memory: its header and one record for each
 // program.
 //
-// It is no format for disks: only programs of one build of vfm read it, on one machine, while they
-// run. Its first bytes, kPipeWords, name the version. Thread-safety: atomic fields, any thread.
+// The layout is no disk format: only running programs of one build of vfm, on one machine, read it.
+// The file's first bytes, kPipeWords, name the version. Thread-safety: atomic fields, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,8 @@ namespace vfm::share {
 inline constexpr std::size_t kPipeRecords = 63;
 inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
 
-/// Total time of several things: those that ended, and `count` that go on. At `now` nanoseconds the
-/// total is sum + count * now, since `sum` has the start times subtracted.
+/// Total time of several things: of those that ended, and of `count` that go on. At `now`
+/// nanoseconds the total is sum + count * now, since `sum` has the start times subtracted.
 struct PipeTime {
   std::atomic<std::uint64_t> count, sum;
   void add(int by, std::uint64_t now) {
@@ -37,15 +37,15 @@ struct PipeTime {
 using PipeName = std::atomic<char>[32];
 
 /// The record of one program, which writes it. Other programs write only `gone`, `place`, the calls
-/// and `passed_by`, and take its tokens after a kill. No field needs a lock: a record is complete
-/// before `used` is set. Other programs' writes name the program meant, so they do not affect the
-/// record's next owner.
+/// and `passed_by`, and take the tokens of a killed program. No field needs a lock: a record is
+/// complete before `used` is set. Other programs' writes name the program meant, so they do not
+/// affect the record's next owner.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
   std::atomic<std::uint64_t> input, output;  // pipe_name(); 0: no pipe
   std::atomic<std::uint64_t> joined, left;   // nanoseconds of the monotonic clock
-  std::atomic<std::uint32_t> used;  // the number of the program that has it, or had it; 0: nobody
+  std::atomic<std::uint32_t> used;  // the number of the record's present or last program; 0: none
   std::atomic<std::uint32_t> gone;  // the number of a program that has ended
   std::atomic<std::uint32_t> draws;
   std::atomic<std::uint32_t> version;  // odd: times change
@@ -53,7 +53,7 @@ struct alignas(1024) PipeRecord {
   std::atomic<std::int32_t> tokens;                  // tokens of make's jobserver
   std::atomic<std::int32_t> items, help;             // threads that wait for a slot
   std::atomic<std::uint32_t> call_items, call_help;  // futexes: to be looked at again
-  std::atomic<std::uint32_t> passed_by;              // others took its slots
+  std::atomic<std::uint32_t> passed_by;              // other programs took its slots
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;
@@ -77,9 +77,9 @@ inline std::string pipe_name_text(const PipeName& from) {
 struct PipeFile {
   struct alignas(1024) Head : SharedHead {
     std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
-    std::atomic<std::uint32_t> takes;  // of slots, by all programs
+    std::atomic<std::uint32_t> takes;  // how often any program took a slot
     std::atomic<std::uint32_t> joins;  // the number of the latest program
-    std::atomic<std::int32_t> lost;    // make's tokens of programs that were killed
+    std::atomic<std::int32_t> lost;    // make's tokens that killed programs had
   } head;
   PipeRecord records[kPipeRecords];
   /// The number of the program that has each slot; 0: none.

@@ -2,9 +2,9 @@
 // shared boards (share/pipe_board.h, share/card_board.h) are such files.
 //
 // A reader or writer of the mapped data locks byte 0. The program with record i locks byte 1 + i as
-// long as it lives. The kernel frees both however a program ends. They are open file description
-// locks (fcntl(2)), so the file must be on a file system of this machine. Thread-safety: stated at
-// each.
+// long as it lives. The kernel frees both locks however a program ends. They are open file
+// description locks (fcntl(2)), so the file must be on a file system of this machine.
+// Thread-safety: stated at each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,18 +24,20 @@ std::uint64_t pipe_clock();
 /// Longest wait, in nanoseconds (50 ms), before a waiting thread looks again.
 inline constexpr std::uint64_t kSharedTurn = 50'000'000;
 
-/// Waits until a word of a shared file differs from `seen`, at most kSharedTurn; false: it did not.
+/// Waits until a word of a shared file differs from `seen`, at most kSharedTurn. Returns false if
+/// it did not change.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
 /// Changes the word, and wakes up to `most` threads that wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
 
-/// The result of an attempt to take a slot or a card; left: one is free for another program only.
+/// The result of an attempt to take a slot or a card; left: the free one is left to another
+/// program.
 enum class Taken { yes, no, left };
 /// Calls `take` until it returns Taken::yes: at once, after each call(), and every kSharedTurn.
 /// False if `over` becomes true first. `takes`: a word that each program changes when it takes a
-/// slot or card. `out_of_turn`: one was left to another program, which did not take it during a
-/// whole wait. `count` adds to the number of waiters; a successful `take` subtracts its own. Throws
-/// Stopped, and what `take` throws.
+/// slot or card. `out_of_turn`: a slot or card was left to another program, which did not take it
+/// during a whole wait. `count` adds to the number of waiters; a successful `take` subtracts its
+/// own waiter. Throws Stopped, and what `take` throws.
 bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
                   const std::atomic<bool>* over, const std::function<void(int by)>& count,
                   const std::function<Taken(bool out_of_turn)>& take);
@@ -48,9 +50,9 @@ struct SharedHead {
 
 class SharedFile {
  public:
-  /// Opens or makes `path`, of `size` bytes that begin with a SharedHead of these `words`. "":
-  /// memory of this program only. Throws Stopped; Error{usage} if the file cannot be used or has
-  /// other content. The message names `option`.
+  /// Opens or makes the file `path` of `size` bytes, which begin with a SharedHead of these
+  /// `words`. If `path` is empty, uses memory of this program only. Throws Stopped; Error{usage} if
+  /// the file cannot be used or has other content. The message names `option`.
   SharedFile(const std::string& path, std::size_t size, std::string_view words,
              std::string_view option);
   /// Frees the locks, too.
@@ -60,19 +62,19 @@ class SharedFile {
 
   void* memory() const { return memory_; }
 
-  /// Holds the file's lock for a scope: one thread of all programs at a time. It takes `mutex`
-  /// first, since threads of one program share the file's description. A thread that waits for
-  /// another program logs that after two seconds (share/pipe_lock.h). In two cases the scope goes
-  /// on without the lock, and may see unfinished changes: if the kernel refuses the lock for lack
-  /// of memory, and if a stop of this program ends the wait. Then it may change only this program's
-  /// own data.
+  /// Holds the file's lock for a scope; only one thread of all programs has it at a time. It takes
+  /// `mutex` first, since threads of one program share the file's description. A thread that waits
+  /// for another program logs that after two seconds (share/pipe_lock.h). In two cases the scope
+  /// goes on without the lock, and may see unfinished changes: if the kernel refuses the lock for
+  /// lack of memory, and if a stop request (base/stop.h) ends the wait. Then the scope may change
+  /// only this program's own data.
   class Locked {
    public:
     explicit Locked(SharedFile& file);
     ~Locked();
-    /// True if a stop ended the wait.
+    /// True if a stop request ended the wait.
     bool stops() const { return stops_; }
-    /// Throws Stopped if a stop ended the wait.
+    /// Throws Stopped if a stop request ended the wait.
     void need() const;
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
@@ -83,14 +85,14 @@ class SharedFile {
     bool stops_;
   };
   std::mutex mutex;
-  /// Takes the file's lock without waiting; false: another program has it. Under the mutex.
+  /// Takes the file's lock without waiting; false: another program has it. Call it under the mutex.
   bool try_lock();
   void unlock();
 
   /// True if another program holds the record's lock, or if that is unknown. Any thread.
   bool lives(std::size_t record) const;
-  /// Takes a record's lock; false if another program has it. `apart`: by a separate open file
-  /// description, life(). Processes that inherit it hold the lock, too.
+  /// Takes a record's lock; false if another program has it. `apart`: through a separate open file
+  /// description, life(). Processes that inherit life() hold the lock, too.
   bool live(std::size_t record, bool apart = false);
   /// The descriptor of live(apart); -1: none.
   int life() const { return life_fd_; }

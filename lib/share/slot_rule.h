@@ -1,7 +1,7 @@
 // The rule for which program of a pipe gets the next free slot (share/pipe_board.h).
 //
 // A free slot goes first to an item that waits to begin, and only then to help with an item under
-// way. If several items wait, the item of the program furthest down the pipe comes first. So few
+// way. If several items wait, the item of the program furthest down the pipe comes first. Then few
 // results lie between two programs, the first results come out early, and no slot is free while an
 // item waits in any program. A program with empty input wants no slot. Nor does a program that
 // cannot write, since only a bounded number of its results may wait (share/ordered.h). So slots

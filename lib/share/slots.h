@@ -3,7 +3,7 @@
 // Slots come from -j N, from a GNU make jobserver (a program owns one slot and borrows the others
 // from make, token by token), or from a file that programs share (share/pipe_board.h). A thread
 // holds a slot only while it works on an item. So programs joined by pipes under `make -j16` share
-// the sixteen slots, and a program without input leaves its slots to the others. A thread that
+// the sixteen slots, and a program without input leaves its slots to other programs. A thread that
 // waits for a device, such as a GPU, has no slot meanwhile (Away). It may wait for a slot while it
 // has a GPU, but never for a GPU while it has a slot, so there is no deadlock. Items that wait to
 // begin come before threads that help with items under way. Protocol: GNU make manual, "POSIX
@@ -26,11 +26,11 @@ class Slots {
   /// `threads` slots, at least 1; no jobserver.
   explicit Slots(int threads);
   /// The slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads`
-  /// at once. If it names none, or its descriptors are no pipe (a recipe line without '+'):
-  /// `threads` slots.
+  /// at once. If it names none, or its descriptors are no pipe (a recipe line without '+'), there
+  /// are `threads` slots.
   Slots(int threads, const std::string& makeflags);
-  /// The slots of a board, at most `threads` at once. If the board has none, the slots of the
-  /// constructor above, which the board shows.
+  /// The slots of a board, at most `threads` at once. If the board has none, the slots are those of
+  /// the constructor above, and the board shows them.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
   /// Slots for the parts of one item of `of`, up to `threads` parts at once; the item's thread is
   /// Away meanwhile. `of` must outlive this.
@@ -45,8 +45,8 @@ class Slots {
 
   int threads() const;
   bool has_jobserver() const;
-  /// Items that may be under way at once: threads(), and what add_away() adds for threads that are
-  /// Away. Call add_away() before the first item.
+  /// Items that may be under way at once: threads(), plus the items that add_away() adds for
+  /// threads that are Away. Call add_away() before the first item.
   int items_at_once() const;
   void add_away(int items);
   /// Sets the counter of this program's results (share/ordered_flow.h); null: none. Call it before
@@ -57,7 +57,7 @@ class Slots {
   /// Waits for a slot; with Use::help, also until no item waits. False, without a slot, if `over`
   /// becomes true first. Throws Stopped if a stop is requested meanwhile.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
-  /// True if an item waits for a slot: then helping threads give up theirs.
+  /// True if an item waits for a slot: then helping threads give up their slots.
   bool wanted() const;
   void release() noexcept;
 
@@ -88,8 +88,8 @@ class Slots {
     ~Change();
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    /// The action at safe points (base/safe_point.h). If others took slots while this program was
-    /// stopped (PipeBoard::owes()), gives one up and waits for another.
+    /// The action at safe points (base/safe_point.h). If other programs took slots while this
+    /// program was stopped (PipeBoard::owes()), gives one slot up and waits for another.
     static void settle() noexcept;
 
    private:
@@ -100,12 +100,13 @@ class Slots {
   struct Away : Change {
     Away() : Change(false) {}
   };
-  /// A scope within Away in which the thread computes after all, or waits for a process that does.
+  /// A scope within Away in which the thread computes after all, or waits for a process that
+  /// computes.
   struct Back : Change {
     Back() : Change(true) {}
   };
-  /// Says for a scope that this program waits for input, or for its reader. For each Wait, one
-  /// thread at a time.
+  /// Says for a scope that this program waits for input, or for its reader. For each kind of Wait,
+  /// one thread at a time.
   class Waiting {
    public:
     Waiting(Slots& slots, PipeBoard::Wait wait);
